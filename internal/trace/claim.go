@@ -1,0 +1,71 @@
+package trace
+
+import (
+	"bufio"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+const claimSuffix = ".claims"
+
+// Claim says that a test which passed shows a row.
+type Claim struct {
+	ID      string // EDS-STA-503
+	Package string // internal/sender
+	Test    string // TestClassify/503
+}
+
+// String is the claim as a line of a claims file. Neither ids nor the names of
+// packages and tests hold a tab.
+func (c Claim) String() string { return c.ID + "\t" + c.Package + "\t" + c.Test }
+
+// processFile is the name of this process's claims file. The random part keeps
+// a process id that the system hands out again from writing to an older file.
+var processFile = sync.OnceValue(func() string {
+	return fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text(), claimSuffix)
+})
+
+// ReadClaims reads what the tests of one run recorded in dir.
+func ReadClaims(dir string) ([]Claim, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read claims: %w", err)
+	}
+	var claims []Claim
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), claimSuffix) {
+			continue
+		}
+		more, err := readFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, more...)
+	}
+	return claims, nil
+}
+
+func readFile(name string) ([]Claim, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read claims: %w", err)
+	}
+	defer f.Close()
+	var claims []Claim
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		part := strings.Split(lines.Text(), "\t")
+		if len(part) != 3 {
+			return nil, fmt.Errorf("read claims: malformed line %q in %s", lines.Text(), name)
+		}
+		claims = append(claims, Claim{ID: part[0], Package: part[1], Test: part[2]})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read claims: %w", err)
+	}
+	return claims, nil
+}
