@@ -1,0 +1,67 @@
+// Package postgrestest gives each test a PostgreSQL database of its own.
+//
+//	GODWIT_TEST_POSTGRES (scripts/with-postgres) ─► URL(t): CREATE DATABASE ─► test ─► DROP DATABASE
+//
+// It starts no server, applies no migration and never skips: without a server
+// the test fails and says how to get one.
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Variable names the environment variable with the URL of a superuser on the
+// cluster that the tests may use.
+const Variable = "GODWIT_TEST_POSTGRES"
+
+// patience bounds one statement on the cluster; creating a database waits for
+// its turn when many tests start together.
+const patience = time.Minute
+
+// URL creates an empty database for the test and returns its URL. The database
+// goes when the test ends, with the connections still open to it.
+func URL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(Variable)
+	if server == "" {
+		t.Fatalf("no PostgreSQL for this test: run `make test` or set %s", Variable)
+	}
+	u, err := url.Parse(server)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		t.Fatalf("%s must be a URL such as postgres://postgres@127.0.0.1:5432/postgres", Variable)
+	}
+	name := "godwit_test_" + strings.ToLower(rand.Text())
+	if err := execute(server, "CREATE DATABASE "+name); err != nil {
+		t.Fatalf("create test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := execute(server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+	})
+	u.Path = "/" + name
+	return u.String()
+}
+
+// execute runs one statement on a connection of its own: the test's context is
+// gone by the time of the cleanup, and a pool would hold the cluster's slots.
+func execute(server, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
