@@ -1,0 +1,12 @@
+package godwit
+
+import "time"
+
+// A DeadLetter is a delivery that ended without being accepted. It carries its event whole, so that it can be replayed
+// or exported after the event itself has been swept.
+type DeadLetter struct {
+	Delivery   Delivery // Status is terminal or exhausted
+	Event      *Event
+	DeadAt     time.Time
+	LastDetail string // one line about the last attempt
+}

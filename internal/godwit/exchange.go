@@ -1,0 +1,61 @@
+package godwit
+
+import (
+	"net/http"
+	"time"
+)
+
+// An Exchange is what the sender saw of one attempt: one request on the wire (plus the hops of a followed redirect) and
+// either a complete response or the reason there is none. It carries no judgement; a profile turns it into an Outcome.
+type Exchange struct {
+	URL        string      // where the last hop went
+	Status     int         // final status code; 0 when no status line arrived
+	Header     http.Header // response header of the last hop; nil when none arrived
+	Body       []byte      // what was read of the response body, up to the cap
+	BodyCapped bool        // the sender itself stopped reading at its cap: the status stands (EDS T-9)
+	Proto      string      // "HTTP/1.1", "HTTP/2.0"
+	RemoteAddr string      // address actually dialled
+	Reused     bool        // the connection had served an earlier request
+	Hops       []Hop       // redirects followed inside this attempt, in order
+	Failure    *Failure    // nil exactly when a complete response arrived
+	Started    time.Time
+	Duration   time.Duration
+}
+
+// A Hop is a redirect that was followed within an attempt.
+type Hop struct {
+	Status int    `json:"status"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+}
+
+// Failure says why an attempt has no complete response. Kind is what policy and people decide by; Detail is for reading
+// only.
+type Failure struct {
+	Kind   FailureKind
+	Sent   bool   // request bytes may have reached the receiver: its state is unknown
+	Detail string // short, free of secrets
+}
+
+// FailureKind names a transport failure. The values are stored and shown by the API, so they are stable.
+type FailureKind string
+
+// The kinds of transport failure.
+const (
+	FailureDNS               FailureKind = "name-resolution"
+	FailureRefused           FailureKind = "connection-refused"
+	FailureConnect           FailureKind = "connect"            // unreachable network, connect timeout, proxy refusal
+	FailureReset             FailureKind = "connection-reset"   // closed or reset before a complete status line
+	FailureTLSHandshake      FailureKind = "tls-handshake"      // handshake failed for another reason than the certificate
+	FailureTLSVerify         FailureKind = "tls-verify"         // certificate chain, name or dates
+	FailureTimeout           FailureKind = "timeout"            // the attempt's deadline passed
+	FailureTruncated         FailureKind = "truncated-response" // a status line arrived, the rest did not
+	FailureStreamReset       FailureKind = "stream-reset"       // HTTP/2 RST_STREAM or GOAWAY
+	FailureProtocol          FailureKind = "protocol"           // not HTTP, header too large, unasked 101
+	FailureBlockedAddress    FailureKind = "blocked-address"    // the address guard refused to connect
+	FailureRedirectForbidden FailureKind = "redirect-forbidden" // redirect target fails the URL, host or address rules
+	FailureRedirectLimit     FailureKind = "redirect-limit"     // more hops than allowed
+	FailureRedirectInvalid   FailureKind = "redirect-invalid"   // no usable Location
+	FailureCredential        FailureKind = "credential"         // the endpoint's credential could not be obtained
+	FailureInterrupted       FailureKind = "interrupted"        // our own shutdown; costs the delivery no attempt
+)

@@ -1,0 +1,67 @@
+package godwit
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"time"
+)
+
+// Scope is a right an API key carries.
+type Scope string
+
+// The scopes. Each stands alone; none implies another.
+const (
+	ScopeIngest Scope = "ingest" // post events
+	ScopeRead   Scope = "read"   // read everything of the tenant
+	ScopeManage Scope = "manage" // change the tenant's endpoints, deliveries and keys
+	ScopeAdmin  Scope = "admin"  // tenants, and keys of any tenant
+)
+
+// AllScopes lists every scope.
+var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin}
+
+// An APIKey is a credential of a tenant. The token itself is shown once, when it is made; only its hash is kept.
+type APIKey struct {
+	ID       KeyID
+	TenantID TenantID
+	// Principal is the identity that idempotency is scoped by. A key that replaces another keeps its principal, so a
+	// rotation does not turn a retry into a new request (EDS-KEY-6).
+	Principal KeyID
+	Name      string
+	Hint      string // first characters of the token, to tell keys apart
+	Hash      [32]byte
+	Scopes    []Scope
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero: never
+	RevokedAt time.Time // zero: live
+}
+
+// Has reports whether the key carries the scope.
+func (k *APIKey) Has(s Scope) bool { return slices.Contains(k.Scopes, s) }
+
+// LiveAt reports whether the key may be used at the given time.
+func (k *APIKey) LiveAt(now time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+}
+
+const tokenPrefix = "gdw_"
+
+// MintToken makes the text of a new API key: 256 random bits, so a plain hash is enough to keep.
+func MintToken() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// HashToken is what the store keeps of a token.
+func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
+
+// TokenHint is the part of a token that may be shown again.
+func TokenHint(token string) string {
+	if len(token) < len(tokenPrefix)+4 {
+		return ""
+	}
+	return token[:len(tokenPrefix)+4]
+}

@@ -1,0 +1,64 @@
+package godwit
+
+import (
+	"slices"
+	"strings"
+)
+
+// ValidEventType reports why a type name is not usable, or "" when it is: segments of letters, digits, '_' and '-',
+// joined by dots.
+func ValidEventType(t string) string {
+	if t == "" {
+		return "must not be empty"
+	}
+	if len(t) > MaxEventType {
+		return "must have at most 128 characters"
+	}
+	for segment := range strings.SplitSeq(t, ".") {
+		if segment == "" {
+			return "must not have empty segments between dots"
+		}
+		for _, c := range []byte(segment) {
+			if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+				return "may hold letters, digits, '_', '-' and dots only"
+			}
+		}
+	}
+	return ""
+}
+
+// ValidPattern reports why an event pattern is not usable, or "" when it is: an exact type, `prefix.*`, or `*`.
+func ValidPattern(p string) string {
+	if p == "*" {
+		return ""
+	}
+	prefix, _ := strings.CutSuffix(p, ".*")
+	if strings.Contains(prefix, "*") {
+		return "may use '*' alone or as the last segment only, as in \"order.*\""
+	}
+	return ValidEventType(prefix)
+}
+
+// MatchPattern reports whether the pattern selects the event type. `order.*` selects `order.paid` and
+// `order.item.added`, not `order`.
+func MatchPattern(pattern, eventType string) bool {
+	if pattern == "*" || pattern == eventType {
+		return true
+	}
+	prefix, wild := strings.CutSuffix(pattern, "*")
+	return wild && len(eventType) > len(prefix) && strings.HasPrefix(eventType, prefix)
+}
+
+// A Filter narrows what an endpoint receives: for each named attribute the event's value must be one of those listed.
+type Filter map[string][]string
+
+// Match reports whether the attributes satisfy every member of the filter.
+func (f Filter) Match(attributes map[string]string) bool {
+	for name, allowed := range f {
+		value, ok := attributes[name]
+		if !ok || !slices.Contains(allowed, value) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,28 @@
+package godwit
+
+import "time"
+
+// A Secret is a signing key of an endpoint. Several may be live at once, so that a receiver can change over without a
+// gap; each live one signs.
+type Secret struct {
+	ID         SecretID
+	EndpointID EndpointID
+	TenantID   TenantID
+	Algorithm  string // hmac-sha256 | ed25519
+	Sealed     []byte // the key, encrypted
+	PublicKey  []byte // ed25519 only
+	CreatedAt  time.Time
+	NotBefore  time.Time
+	ExpiresAt  time.Time // zero: no end
+}
+
+// The signature algorithms.
+const (
+	AlgorithmHMAC    = "hmac-sha256"
+	AlgorithmEd25519 = "ed25519"
+)
+
+// LiveAt reports whether the secret signs at the given time.
+func (s *Secret) LiveAt(now time.Time) bool {
+	return !now.Before(s.NotBefore) && (s.ExpiresAt.IsZero() || now.Before(s.ExpiresAt))
+}

@@ -1,0 +1,350 @@
+// Package store says what the engine and the APIs need of storage, in domain transitions: accept events, claim what is
+// due, record results, move a delivery. Each transition is one transaction; no transaction handle and no SQL crosses this
+// seam. Every backend passes the one suite in storetest.
+//
+// Ownership: endpoints hash onto godwit.Shards shards. A node that holds a shard's lease is the only one that claims,
+// records and writes health for its endpoints. A claim marks a pending delivery as being in that node's memory, under the
+// lease's epoch; claims of older epochs are orphans and are released when the shard changes hands.
+//
+// Time is always an argument: a backend reads no clock.
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+var (
+	// ErrNotFound reports that the thing does not exist, or belongs to another tenant.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict reports that the thing is not in a state that allows the transition, or changed under way.
+	ErrConflict = errors.New("conflict")
+	// ErrUnavailable wraps every failure of the backend itself that may pass: disk full, connection lost, too busy. The
+	// transaction had no effect, or its effect is unknown and repeating it is safe.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrFenced reports that the caller no longer owns the shard.
+	ErrFenced = errors.New("lease lost")
+	// ErrNewerSchema reports a database written by a newer release.
+	ErrNewerSchema = errors.New("database schema is newer than this program")
+)
+
+// Store is a whole backend. Consumers declare the few methods they use.
+type Store interface {
+	Pipeline
+	Leases
+	Deliveries
+	DeadLetters
+	Events
+	Endpoints
+	Tenants
+	Keys
+	Idempotency
+	Notices
+	Upkeep
+	io.Closer
+}
+
+// Pipeline is the hot path.
+type Pipeline interface {
+	// Commit stores accepted events and finished attempts in one durable transaction: after it returns nil, they survive
+	// a power failure.
+	Commit(ctx context.Context, b *Batch) (*Committed, error)
+	// ClaimDue takes up to Limit unclaimed pending deliveries of one endpoint that are due, earliest first, marks them
+	// claimed and returns them with their events. It also tells when the next unclaimed one is due.
+	ClaimDue(ctx context.Context, c Claim) (*Claimed, error)
+	// EndpointsDue lists the endpoints of the shards which have unclaimed pending deliveries, each with the time of
+	// its earliest. Its cost grows with the endpoints, not with the deliveries.
+	EndpointsDue(ctx context.Context, shards []int) ([]EndpointDue, error)
+}
+
+// A Batch is what one group commit carries.
+type Batch struct {
+	Now     time.Time
+	Accepts []Accept
+	Results []Result
+	Health  []godwit.Health // latest state of each endpoint touched by Results; whole rows
+	Changes []EndpointChange
+	Notices []godwit.Notice
+}
+
+// An Accept is one event with its fan-out.
+type Accept struct {
+	Event      *godwit.Event
+	Deliveries []NewDelivery
+	// Record, when not nil, is completed: the answer to be replayed. If a live record with its ID exists already, nothing
+	// of this Accept is stored and that record is returned.
+	Record *godwit.IdempotencyRecord
+}
+
+// A NewDelivery starts pending and due at once.
+type NewDelivery struct {
+	ID         godwit.DeliveryID
+	EndpointID godwit.EndpointID
+	Trigger    godwit.Trigger
+	// ClaimEpoch, when not 0, stores it as already claimed: the engine has kept a place for it in memory.
+	ClaimEpoch int64
+}
+
+// A Result is the new state of a claimed delivery after an attempt, or its return to the store without one.
+type Result struct {
+	Delivery godwit.Delivery // whole new state; while pending it waits unclaimed until DueAt
+	Attempt  *godwit.Attempt // nil: the claim is given back, nothing happened
+	Epoch    int64           // of the lease under which it was claimed
+	// Event, when the delivery ended dead, is copied into the dead letter.
+	Event      *godwit.Event
+	LastDetail string
+	// KeepClaim leaves the delivery claimed although it is pending: the engine tries again at once.
+	KeepClaim bool
+}
+
+// EndpointChange is what the engine itself changes about an endpoint.
+type EndpointChange struct {
+	EndpointID godwit.EndpointID
+	Disable    string // reason; empty: no. An endpoint that is not active stays as it is.
+	MoveFrom   string // with MoveTo: only if this is still its URL
+	MoveTo     string // new URL after a permanent redirect; empty: no
+}
+
+// Committed tells what a Commit found.
+type Committed struct {
+	// Existing has one entry for each Accept: nil when it was stored, else the record that was there before.
+	Existing []*godwit.IdempotencyRecord
+	// Fenced lists the indices of Results that were refused, because the shard's lease has another epoch or the delivery
+	// is no longer claimed under it. Everything else of the batch was stored.
+	Fenced []int
+}
+
+// A Claim asks for due deliveries of one endpoint.
+type Claim struct {
+	EndpointID godwit.EndpointID
+	Epoch      int64
+	Now        time.Time
+	Limit      int
+	MaxBytes   int // stop after this much event payload; at least one delivery is returned
+}
+
+// Claimed is what a claim got.
+type Claimed struct {
+	Work    []godwit.Work
+	NextDue time.Time // earliest due time among what stays unclaimed; zero when nothing does
+}
+
+// EndpointDue is an endpoint with waiting work.
+type EndpointDue struct {
+	EndpointID godwit.EndpointID
+	NextDue    time.Time
+}
+
+// Leases is the ownership of shards.
+type Leases interface {
+	// Acquire takes every shard that is free, expired at now, or already owner's, up to limit in all; the epoch grows for
+	// each one taken by this call. It releases the claims of older epochs in them.
+	Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error)
+	// Renew prolongs the leases and returns those that are still held.
+	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
+	// Release gives them up at once, and the claims under them.
+	Release(ctx context.Context, held []godwit.Lease, now time.Time) error
+}
+
+// Page selects a part of a list, newest first.
+type Page struct {
+	After [16]byte // id of the last item seen; zero for the first page
+	Limit int
+}
+
+// Deliveries is what people ask about deliveries and do to them.
+type Deliveries interface {
+	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+	ListDeliveries(ctx context.Context, f DeliveryFilter, p Page) ([]godwit.Delivery, error)
+	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+	// Requeue makes deliveries pending and due at once, in a new run. A pending unclaimed one is only made due; a claimed
+	// one is left alone. Dead letters of requeued deliveries are removed; an event that was swept is restored from its
+	// dead letter. It returns those it made due.
+	Requeue(ctx context.Context, r Requeue) ([]godwit.Delivery, error)
+	// Cancel ends a pending delivery that is not claimed; ErrConflict when it is finished or claimed.
+	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	// CountPending counts an endpoint's pending deliveries.
+	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
+}
+
+// DeliveryFilter narrows a list; zero members do not.
+type DeliveryFilter struct {
+	TenantID   godwit.TenantID
+	EventID    godwit.EventID
+	EndpointID godwit.EndpointID
+	Status     godwit.DeliveryStatus
+	Since      time.Time // created at or after
+	Until      time.Time // created before
+}
+
+// Requeue names deliveries to send again.
+type Requeue struct {
+	TenantID   godwit.TenantID
+	Deliveries []godwit.DeliveryID
+	Trigger    godwit.Trigger
+	Actor      string
+	Now        time.Time
+}
+
+// DeadLetters is the list of deliveries that ended without being accepted.
+type DeadLetters interface {
+	DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error)
+	// ListDeadLetters pages by delivery id, newest first. Bodies are included only when asked for.
+	ListDeadLetters(ctx context.Context, f DeadLetterFilter, p Page) ([]godwit.DeadLetter, error)
+}
+
+// DeadLetterFilter narrows a list; zero members do not.
+type DeadLetterFilter struct {
+	TenantID   godwit.TenantID
+	EndpointID godwit.EndpointID
+	EventType  string // exact
+	Status     godwit.DeliveryStatus
+	Reason     godwit.Reason
+	Since      time.Time // dead at or after
+	Until      time.Time // dead before
+	WithBody   bool
+}
+
+// Events is what people ask about events.
+type Events interface {
+	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
+	// ListEvents leaves bodies out.
+	ListEvents(ctx context.Context, f EventFilter, p Page) ([]godwit.Event, error)
+}
+
+// EventFilter narrows a list; zero members do not.
+type EventFilter struct {
+	TenantID godwit.TenantID
+	Type     string // exact, or a pattern `prefix.*`
+	Key      string // idempotency key
+	Since    time.Time
+	Until    time.Time
+}
+
+// Endpoints keeps subscribers and their secrets.
+type Endpoints interface {
+	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
+	// UpdateEndpoint stores e if the stored version is e.Version-1; ErrConflict when it is not.
+	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
+	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	// ListEndpoints leaves deleted ones out.
+	ListEndpoints(ctx context.Context, f EndpointFilter, p Page) ([]godwit.Endpoint, error)
+	// LoadEndpoint returns one endpoint as the engine needs it, whatever its tenant or status.
+	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*LoadedEndpoint, error)
+	// LoadEndpoints passes every endpoint that is not deleted to fn.
+	LoadEndpoints(ctx context.Context, fn func(*LoadedEndpoint) error) error
+	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
+	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	// ResetHealth clears failure counts, hold and circuit when an operator enables an endpoint again.
+	ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error
+
+	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
+	// AddSecret stores the new secret and lets all others of the endpoint expire at oldExpire, unless they do so before.
+	AddSecret(ctx context.Context, s *godwit.Secret, oldExpire time.Time) error
+	// PublicKeys lists secrets with a public key which are not expired at now, by id ascending after the given one.
+	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
+	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
+}
+
+// EndpointFilter narrows a list; zero members do not.
+type EndpointFilter struct {
+	TenantID godwit.TenantID
+	Status   godwit.EndpointStatus
+}
+
+// LoadedEndpoint is all the engine knows of an endpoint.
+type LoadedEndpoint struct {
+	Endpoint godwit.Endpoint
+	Secrets  []godwit.Secret
+	Health   godwit.Health
+}
+
+// Tenants keeps tenants.
+type Tenants interface {
+	CreateTenant(ctx context.Context, t *godwit.Tenant) error
+	UpdateTenant(ctx context.Context, t *godwit.Tenant) error
+	// Tenant returns a tenant that is not deleted.
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	ListTenants(ctx context.Context, p Page) ([]godwit.Tenant, error)
+	// DeleteTenant marks it deleted, revokes its keys and deletes its endpoints, and returns those.
+	DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error)
+}
+
+// Keys keeps API keys.
+type Keys interface {
+	CreateKey(ctx context.Context, k *godwit.APIKey) error
+	Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
+	KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error)
+	ListKeys(ctx context.Context, tenant godwit.TenantID, p Page) ([]godwit.APIKey, error)
+	RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error
+}
+
+// Idempotency keeps the records of management requests, which run outside a Commit.
+type Idempotency interface {
+	// Reserve inserts r, which has no response yet, unless a record with its ID exists that has not expired at
+	// r.CreatedAt; then it returns that one. It is one atomic step (IKH K-15).
+	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
+	// Complete stores the response and the end of the window.
+	Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error
+	// Forget frees the key.
+	Forget(ctx context.Context, id [32]byte) error
+	// Recorded returns the record that has not expired at now, or ErrNotFound.
+	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
+}
+
+// Notices keeps what operators should look at.
+type Notices interface {
+	ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p Page) ([]godwit.Notice, error)
+	AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error)
+}
+
+// Upkeep is housekeeping.
+type Upkeep interface {
+	// Sweep removes a bounded amount of what is past its time, and says whether there may be more. It is called again and
+	// again with pauses, so that it never holds up delivery.
+	Sweep(ctx context.Context, s Sweep) (*Swept, error)
+	// SealedRows pages through everything that is encrypted at rest, for re-encryption.
+	SealedRows(ctx context.Context, after string, limit int) ([]SealedRow, error)
+	// ReplaceSealed writes a row back if it still holds Old.
+	ReplaceSealed(ctx context.Context, row SealedRow, sealed []byte) error
+	// Ping reports whether the store can take writes.
+	Ping(ctx context.Context) error
+	// Describe tells an operator what this store is, without credentials: for logs and doctor.
+	Describe(ctx context.Context) (Description, error)
+}
+
+// Sweep says what is past its time.
+type Sweep struct {
+	Now               time.Time
+	EventsBefore      time.Time // events and finished deliveries created before; pending ones end exhausted with reason retention-limit
+	AttemptsBefore    time.Time
+	DeadLettersBefore time.Time // dead before
+	NoticesBefore     time.Time // acknowledged or not
+	Limit             int       // rows a call, roughly
+}
+
+// Swept counts what a sweep did.
+type Swept struct {
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Expired, Cancelled int64
+	More                                                                          bool
+}
+
+// SealedRow is an encrypted value somewhere in the store.
+type SealedRow struct {
+	Ref    string // opaque; pages sort by it
+	Sealed []byte
+	Bound  string // additional authenticated data it was sealed with
+}
+
+// Description is what a store says of itself.
+type Description struct {
+	Backend       string // sqlite | postgres
+	Version       string
+	SchemaVersion int
+	Location      string // path or host/database, never a password
+	Durability    string // one line: what an acknowledgement means
+}
