@@ -71,13 +71,18 @@ type Batch struct {
 	Notices []godwit.Notice
 }
 
-// An Accept is one event with its fan-out.
+// An Accept is one request's events: one, or a batch that came under one key.
 type Accept struct {
+	Events []NewEvent
+	// Record, when not nil, is completed: the answer to be replayed. If a record with its ID exists that has not expired
+	// at Batch.Now, nothing of this Accept is stored and that record is returned.
+	Record *godwit.IdempotencyRecord
+}
+
+// A NewEvent is an event with its fan-out.
+type NewEvent struct {
 	Event      *godwit.Event
 	Deliveries []NewDelivery
-	// Record, when not nil, is completed: the answer to be replayed. If a live record with its ID exists already, nothing
-	// of this Accept is stored and that record is returned.
-	Record *godwit.IdempotencyRecord
 }
 
 // A NewDelivery starts pending and due at once.
@@ -330,7 +335,7 @@ type Sweep struct {
 // Swept counts what a sweep did.
 type Swept struct {
 	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Expired, Cancelled int64
-	More                                                                          bool
+	More                                                                            bool
 }
 
 // SealedRow is an encrypted value somewhere in the store.
