@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 )
 
 func TestEmbeddedTablesAreWhole(t *testing.T) {
@@ -24,6 +25,9 @@ func TestEmbeddedTablesAreWhole(t *testing.T) {
 			}
 			if r.Role == "" {
 				t.Errorf("%s: no role", r.ID)
+			}
+			if n := utf8.RuneCountInString(r.Statement); n == 0 || n > 110 {
+				t.Errorf("%s: statement has %d characters", r.ID, n)
 			}
 		}
 	}
