@@ -56,6 +56,9 @@ type Pipeline interface {
 	// ClaimDue takes up to Limit unclaimed pending deliveries of one endpoint that are due, earliest first, marks them
 	// claimed and returns them with their events. It also tells when the next unclaimed one is due.
 	ClaimDue(ctx context.Context, c Claim) (*Claimed, error)
+	// Reclaim makes due again what is claimed under the epoch but not among held: rows whose claim was stored although the
+	// answer was lost on the way. It returns how many.
+	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
 	// EndpointsDue lists the endpoints of the shards which have unclaimed pending deliveries, each with the time of
 	// its earliest. Its cost grows with the endpoints, not with the deliveries.
 	EndpointsDue(ctx context.Context, shards []int) ([]EndpointDue, error)

@@ -1,0 +1,109 @@
+// Package clock passes time in. Everything below the wiring that waits or asks the time does so through a Clock, so that
+// a test moves the hours by hand while sockets and stores stay real.
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+// A Clock tells the time and wakes callers.
+type Clock interface {
+	Now() time.Time
+	// AfterFunc runs f on its own goroutine once d has passed.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// A Timer can be stopped before it fires.
+type Timer interface {
+	Stop() bool
+}
+
+// Real is the machine's clock.
+type Real struct{}
+
+// Now is the current time in UTC. The monotonic reading is kept, so that a clock that jumps does not move a wait.
+func (Real) Now() time.Time { return time.Now().UTC() }
+
+// AfterFunc is time.AfterFunc.
+func (Real) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// Manual stands still until it is advanced.
+type Manual struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers map[*manualTimer]struct{}
+}
+
+// NewManual starts at the given time.
+func NewManual(start time.Time) *Manual {
+	return &Manual{now: start.UTC(), timers: map[*manualTimer]struct{}{}}
+}
+
+type manualTimer struct {
+	clock *Manual
+	at    time.Time
+	f     func()
+}
+
+// Now is the time it was last advanced to.
+func (m *Manual) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+// AfterFunc runs f when the clock is advanced to or past d from now.
+func (m *Manual) AfterFunc(d time.Duration, f func()) Timer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &manualTimer{clock: m, at: m.now.Add(d), f: f}
+	if d <= 0 {
+		go f()
+		return t
+	}
+	m.timers[t] = struct{}{}
+	return t
+}
+
+// Advance moves the time on and fires what falls due, earliest first, each at its own time.
+func (m *Manual) Advance(d time.Duration) {
+	m.mu.Lock()
+	end := m.now.Add(d)
+	for {
+		var next *manualTimer
+		for t := range m.timers {
+			if !t.at.After(end) && (next == nil || t.at.Before(next.at)) {
+				next = t
+			}
+		}
+		if next == nil {
+			break
+		}
+		m.now = next.at
+		delete(m.timers, next)
+		go next.f()
+	}
+	m.now = end
+	m.mu.Unlock()
+}
+
+// NextTimer is when the earliest timer fires; ok is false when there is none.
+func (m *Manual) NextTimer() (at time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for t := range m.timers {
+		if !ok || t.at.Before(at) {
+			at, ok = t.at, true
+		}
+	}
+	return at, ok
+}
+
+func (t *manualTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, waiting := t.clock.timers[t]
+	delete(t.clock.timers, t)
+	return waiting
+}

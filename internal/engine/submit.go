@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+var (
+	// ErrInProgress reports that the first request with this key has not been answered yet (409).
+	ErrInProgress = errors.New("a request with this idempotency key is still in progress")
+	// ErrKeyReused reports a key that came with another payload before (422).
+	ErrKeyReused = errors.New("idempotency key was used with another payload")
+	// ErrStopping reports that the engine takes nothing more in (503).
+	ErrStopping = errors.New("shutting down")
+)
+
+// A Submission is one request's events: one, or a batch that came under one key. It is stored whole or not at all.
+type Submission struct {
+	TenantID  godwit.TenantID
+	Principal godwit.KeyID
+	Events    []Publication
+	// Idempotency is nil when the request carried no key.
+	Idempotency *Idempotency
+}
+
+// A Publication is an event to be accepted. Its members are validated by the caller.
+type Publication struct {
+	Type        string
+	ContentType string
+	Body        []byte // kept, not copied
+	Attributes  map[string]string
+	Key         string // the caller's idempotency key; empty: a random one is minted
+	// Endpoints, when not nil, are the only receivers: patterns and filters are not asked. For tests of an endpoint.
+	Endpoints []godwit.EndpointID
+	Trigger   godwit.Trigger // empty: accept
+}
+
+// Idempotency makes a submission repeatable.
+type Idempotency struct {
+	ID          [32]byte
+	Fingerprint [32]byte
+	// Respond builds the answer that a repeat will get. It is called before the commit.
+	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
+}
+
+// A Receipt is what became of a submission.
+type Receipt struct {
+	Events []godwit.Event // as accepted, with ids and keys
+	Fanout []int          // deliveries of each event
+	// Replayed, when not nil, is the stored answer to the first request with this key; nothing was stored now.
+	Replayed *godwit.StoredResponse
+	// Err is ErrInProgress or ErrKeyReused; nothing was stored for this submission.
+	Err error
+}

@@ -1,0 +1,96 @@
+// Package profile holds the wire dialects, one file each: how a delivery looks on the wire, how it is signed, how an
+// answer is read, when to try again. A profile is a value, not a mode of the server: every endpoint names one, and
+// nothing outside this package asks which.
+//
+// A profile does no I/O. What it renders for an event and an endpoint is a pure function of fields that never change,
+// so the bytes of a retry are the bytes of the first attempt; only headers with time, attempt number and signature differ.
+package profile
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// A Profile is one dialect.
+type Profile interface {
+	Name() string
+	// Defaults is the policy an endpoint of this profile has before its overrides.
+	Defaults() godwit.Policy
+	// Algorithms lists the signature algorithms it can use; the first is the default.
+	Algorithms() []string
+	// NewKey makes signing material for an algorithm.
+	NewKey(algorithm string) (KeyMaterial, error)
+	// NewSigner prepares keys for use; each of them signs every request.
+	NewSigner(keys []SigningKey) (Signer, error)
+	// Render makes the header and body of an attempt. Signature and credentials come later.
+	Render(m Message) (http.Header, []byte)
+	// FollowStatuses are the redirects followed inside an attempt.
+	FollowStatuses() []int
+	// Classify reads an exchange. It looks at nothing else than its arguments.
+	Classify(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict
+}
+
+// Message is what is to be delivered.
+type Message struct {
+	Event    *godwit.Event
+	Delivery *godwit.Delivery
+	Attempt  int // 1 for the first
+}
+
+// KeyMaterial is a fresh signing key.
+type KeyMaterial struct {
+	Secret  []byte // what is sealed and signs
+	Display string // what the endpoint's owner is shown once; empty when the public key is enough
+	Public  []byte // published; nil for symmetric keys
+}
+
+// SigningKey is a stored secret, opened.
+type SigningKey struct {
+	ID        string
+	Algorithm string
+	Secret    []byte
+}
+
+// A Signer signs requests.
+type Signer interface {
+	// Sign adds digest and signature headers. The request's URL, method and other headers are final.
+	Sign(r *http.Request, body []byte, now time.Time) error
+	// KeyIDs names the keys it signs with.
+	KeyIDs() []string
+}
+
+var profiles = map[string]Profile{}
+
+func register(p Profile) { profiles[p.Name()] = p }
+
+// Default is the profile of an endpoint that names none.
+const Default = "eds"
+
+// Lookup finds a profile by name.
+func Lookup(name string) (Profile, error) {
+	p, ok := profiles[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown profile %q: choose one of %v", name, Names())
+	}
+	return p, nil
+}
+
+// Names lists the profiles.
+func Names() []string {
+	var names []string
+	for n := range profiles {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// SupportsAlgorithm reports whether the profile can sign so.
+func SupportsAlgorithm(p Profile, algorithm string) bool {
+	return slices.Contains(p.Algorithms(), algorithm)
+}
