@@ -64,13 +64,16 @@ func (c *coverage) contradictions() []error {
 
 // lost names the recorded rows that no passing test claims any more.
 func (c *coverage) lost(recorded []string) []error {
-	var problems []error
+	var ids []string
 	for _, id := range recorded {
 		if len(c.tests[id]) == 0 {
-			problems = append(problems, fmt.Errorf("%s was covered, and no passing test claims it now", id))
+			ids = append(ids, id)
 		}
 	}
-	return problems
+	if len(ids) == 0 {
+		return nil
+	}
+	return []error{fmt.Errorf("covered before, and claimed by no passing test now: %s", strings.Join(ids, ", "))}
 }
 
 // unrecorded are the covered rows that the ratchet does not hold yet.

@@ -82,7 +82,7 @@ func TestRunFailsNamingTheRow(t *testing.T) {
 	}{
 		"covered row lost": {func(_ options, write func(string, ...string)) {
 			write("spec/covered.csv", "id", "EDS-A-1", "EDS-A-2")
-		}, "EDS-A-2 was covered"},
+		}, "claimed by no passing test now: EDS-A-2"},
 		"claimed and not applicable": {func(_ options, write func(string, ...string)) {
 			write("run/3.claims", "EDS-A-3\tp\tTestThree")
 		}, "EDS-A-3 is listed as not applicable, yet claimed by p.TestThree"},

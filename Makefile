@@ -1,0 +1,59 @@
+# Everything a contributor runs. `make` alone lists the targets.
+#
+#   ARGS="..."   arguments for dev and bench, or for the trace tool
+#   RUN=DIR      trace: use the finished test run in DIR and run no test
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 10s
+
+trace-run   := .cache/trace
+tracetool   := go run ./internal/trace/tracetool -run $(or $(RUN),$(trace-run))
+staticcheck := go tool -modfile=.ci/tools.mod staticcheck
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the static binary bin/godwit
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/godwit ./cmd/godwit
+
+.PHONY: dev run
+dev: ## run a server with sample endpoint and events, nothing to configure
+	go run ./cmd/godwit dev $(ARGS)
+run: dev
+
+.PHONY: test
+test: ## run every test with the race detector, PostgreSQL included
+	@scripts/test $(trace-run)
+
+.PHONY: trace
+trace: ## run the tests, tell which requirement rows they show, write docs/conformance.md
+	@$(if $(RUN),,$(MAKE) --no-print-directory test ||) true
+	@$(tracetool) $(ARGS)
+
+.PHONY: trace-record
+trace-record: ## record the rows shown by the last test run (ARGS=-prune also drops lost ones)
+	@$(tracetool) -record $(ARGS)
+
+.PHONY: trace-check
+trace-check: ## check the last test run against the record and docs/conformance.md
+	@$(tracetool) -check $(ARGS)
+
+.PHONY: lint
+lint: ## check formatting, go vet, staticcheck
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):" $$files; exit 1; fi
+	go vet ./...
+	$(staticcheck) ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@scripts/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: build ## measure end to end, beside a raw and a non-durable baseline
+	bin/godwit bench $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin dist .cache
