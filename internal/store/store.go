@@ -51,10 +51,12 @@ type Store interface {
 // Pipeline is the hot path.
 type Pipeline interface {
 	// Commit stores accepted events and finished attempts in one durable transaction: after it returns nil, they survive
-	// a power failure.
+	// a power failure. A batch whose first Commit failed with unknown effect may be committed again: accepts that are
+	// there already count as stored, results as fenced.
 	Commit(ctx context.Context, b *Batch) (*Committed, error)
 	// ClaimDue takes up to Limit unclaimed pending deliveries of one endpoint that are due, earliest first, marks them
-	// claimed and returns them with their events. It also tells when the next unclaimed one is due.
+	// claimed and returns them with their events. It also tells when the next unclaimed one is due. ErrFenced when the
+	// shard's lease has another epoch.
 	ClaimDue(ctx context.Context, c Claim) (*Claimed, error)
 	// Reclaim makes due again what is claimed under the epoch but not among held: rows whose claim was stored although the
 	// answer was lost on the way. It returns how many.
@@ -68,8 +70,8 @@ type Pipeline interface {
 type Batch struct {
 	Now     time.Time
 	Accepts []Accept
-	Results []Result
-	Health  []godwit.Health // latest state of each endpoint touched by Results; whole rows
+	Results []Result        // applied in order: one delivery may occur again after a result that kept its claim
+	Health  []godwit.Health // latest state of each endpoint touched by Results; whole rows. Left out where the lease was lost
 	Changes []EndpointChange
 	Notices []godwit.Notice
 }
@@ -88,12 +90,13 @@ type NewEvent struct {
 	Deliveries []NewDelivery
 }
 
-// A NewDelivery starts pending and due at once.
+// A NewDelivery starts pending and due at once: it is created, updated and due at its event's CreatedAt.
 type NewDelivery struct {
 	ID         godwit.DeliveryID
 	EndpointID godwit.EndpointID
 	Trigger    godwit.Trigger
-	// ClaimEpoch, when not 0, stores it as already claimed: the engine has kept a place for it in memory.
+	// ClaimEpoch, when not 0, stores it as already claimed: the engine has kept a place for it in memory. It is stored
+	// unclaimed if the shard's lease has another epoch by then; a result for it will be fenced.
 	ClaimEpoch int64
 }
 
@@ -102,7 +105,7 @@ type Result struct {
 	Delivery godwit.Delivery // whole new state; while pending it waits unclaimed until DueAt
 	Attempt  *godwit.Attempt // nil: the claim is given back, nothing happened
 	Epoch    int64           // of the lease under which it was claimed
-	// Event, when the delivery ended dead, is copied into the dead letter.
+	// Event, when the delivery ended dead, is copied into the dead letter; nil takes it from the store.
 	Event      *godwit.Event
 	LastDetail string
 	// KeepClaim leaves the delivery claimed although it is pending: the engine tries again at once.
@@ -132,7 +135,7 @@ type Claim struct {
 	Epoch      int64
 	Now        time.Time
 	Limit      int
-	MaxBytes   int // stop after this much event payload; at least one delivery is returned
+	MaxBytes   int // bound on the sum of event bodies, but at least one delivery is returned; 0: none
 }
 
 // Claimed is what a claim got.
@@ -150,7 +153,8 @@ type EndpointDue struct {
 // Leases is the ownership of shards.
 type Leases interface {
 	// Acquire takes every shard that is free, expired at now, or already owner's, up to limit in all; the epoch grows for
-	// each one taken by this call. It releases the claims of older epochs in them.
+	// each one taken by this call, also for those it held: a node that starts again under its name does not know its old
+	// claims. It releases the claims of older epochs in them. What the owner holds comes first.
 	Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error)
 	// Renew prolongs the leases and returns those that are still held.
 	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
@@ -166,12 +170,15 @@ type Page struct {
 
 // Deliveries is what people ask about deliveries and do to them.
 type Deliveries interface {
+	// Delivery returns what a dead letter keeps of it when the delivery itself was swept.
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f DeliveryFilter, p Page) ([]godwit.Delivery, error)
+	// Attempts lists a delivery's attempts, first to last.
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	// Requeue makes deliveries pending and due at once, in a new run. A pending unclaimed one is only made due; a claimed
 	// one is left alone. Dead letters of requeued deliveries are removed; an event that was swept is restored from its
-	// dead letter. It returns those it made due.
+	// dead letter, and kept from then on as if it were new. It returns those it made due; unknown ids and those of other
+	// tenants are passed over.
 	Requeue(ctx context.Context, r Requeue) ([]godwit.Delivery, error)
 	// Cancel ends a pending delivery that is not claimed; ErrConflict when it is finished or claimed.
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
@@ -235,9 +242,12 @@ type EventFilter struct {
 
 // Endpoints keeps subscribers and their secrets.
 type Endpoints interface {
+	// CreateEndpoint stores an endpoint with its first secret, which may be nil. ErrConflict when the id is taken.
 	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
-	// UpdateEndpoint stores e if the stored version is e.Version-1; ErrConflict when it is not.
+	// UpdateEndpoint stores e if the stored version is e.Version-1; ErrConflict when it is not. ErrNotFound when it is
+	// deleted. Tenant, profile and creation time stay as they were.
 	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
+	// Endpoint returns an endpoint that is not deleted.
 	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 	// ListEndpoints leaves deleted ones out.
 	ListEndpoints(ctx context.Context, f EndpointFilter, p Page) ([]godwit.Endpoint, error)
@@ -246,15 +256,21 @@ type Endpoints interface {
 	// LoadEndpoints passes every endpoint that is not deleted to fn.
 	LoadEndpoints(ctx context.Context, fn func(*LoadedEndpoint) error) error
 	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
+	// Health of an endpoint without outcomes is empty but for its id.
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
-	// ResetHealth clears failure counts, hold and circuit when an operator enables an endpoint again.
+	// ResetHealth clears failure counts, hold and circuit when an operator enables an endpoint again. Totals, the last
+	// times and an announced sunset stay.
 	ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error
 
+	// Secrets lists an endpoint's secrets, expired ones too, newest first.
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
-	// AddSecret stores the new secret and lets all others of the endpoint expire at oldExpire, unless they do so before.
+	// AddSecret stores the new secret and lets all others of the endpoint expire at oldExpire, unless they do so before;
+	// a zero oldExpire leaves them as they are.
 	AddSecret(ctx context.Context, s *godwit.Secret, oldExpire time.Time) error
-	// PublicKeys lists secrets with a public key which are not expired at now, by id ascending after the given one.
+	// PublicKeys lists secrets with a public key which are not expired at now, by id ascending after the given one. What
+	// is sealed is left out.
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
+	// PublicKey returns one of them, expired or not; ErrNotFound for a secret without a public key.
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
 }
 
@@ -273,10 +289,13 @@ type LoadedEndpoint struct {
 
 // Tenants keeps tenants.
 type Tenants interface {
+	// CreateTenant: ErrConflict when the id is taken.
 	CreateTenant(ctx context.Context, t *godwit.Tenant) error
+	// UpdateTenant changes name and settings.
 	UpdateTenant(ctx context.Context, t *godwit.Tenant) error
 	// Tenant returns a tenant that is not deleted.
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	// ListTenants leaves deleted ones out.
 	ListTenants(ctx context.Context, p Page) ([]godwit.Tenant, error)
 	// DeleteTenant marks it deleted, revokes its keys and deletes its endpoints, and returns those.
 	DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error)
@@ -284,10 +303,13 @@ type Tenants interface {
 
 // Keys keeps API keys.
 type Keys interface {
+	// CreateKey: ErrConflict when the id or the hash is taken.
 	CreateKey(ctx context.Context, k *godwit.APIKey) error
 	Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
+	// KeyByHash returns the key whether it is live or not; the caller decides by LiveAt.
 	KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error)
 	ListKeys(ctx context.Context, tenant godwit.TenantID, p Page) ([]godwit.APIKey, error)
+	// RevokeKey keeps the first time when it is repeated.
 	RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error
 }
 
@@ -296,9 +318,9 @@ type Idempotency interface {
 	// Reserve inserts r, which has no response yet, unless a record with its ID exists that has not expired at
 	// r.CreatedAt; then it returns that one. It is one atomic step (IKH K-15).
 	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
-	// Complete stores the response and the end of the window.
+	// Complete stores the response and the end of the window; ErrNotFound when there is no record.
 	Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error
-	// Forget frees the key.
+	// Forget frees the key; it is no error when there is none.
 	Forget(ctx context.Context, id [32]byte) error
 	// Recorded returns the record that has not expired at now, or ErrNotFound.
 	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
@@ -307,6 +329,7 @@ type Idempotency interface {
 // Notices keeps what operators should look at.
 type Notices interface {
 	ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p Page) ([]godwit.Notice, error)
+	// AcknowledgeNotice keeps the first acknowledgement when it is repeated.
 	AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error)
 }
 
@@ -317,7 +340,8 @@ type Upkeep interface {
 	Sweep(ctx context.Context, s Sweep) (*Swept, error)
 	// SealedRows pages through everything that is encrypted at rest, for re-encryption.
 	SealedRows(ctx context.Context, after string, limit int) ([]SealedRow, error)
-	// ReplaceSealed writes a row back if it still holds Old.
+	// ReplaceSealed writes a row back if it still holds row.Sealed; ErrConflict when it does not. An endpoint's version
+	// grows, so that an update that was under way does not bring the old value back.
 	ReplaceSealed(ctx context.Context, row SealedRow, sealed []byte) error
 	// Ping reports whether the store can take writes.
 	Ping(ctx context.Context) error
@@ -327,15 +351,18 @@ type Upkeep interface {
 
 // Sweep says what is past its time.
 type Sweep struct {
-	Now               time.Time
-	EventsBefore      time.Time // events and finished deliveries created before; pending ones end exhausted with reason retention-limit
+	Now time.Time
+	// EventsBefore removes events created before, with their deliveries. Pending ones end exhausted with reason
+	// retention-limit and leave a dead letter; an event with a claimed one is left for a later sweep.
+	EventsBefore      time.Time
 	AttemptsBefore    time.Time
 	DeadLettersBefore time.Time // dead before
 	NoticesBefore     time.Time // acknowledged or not
 	Limit             int       // rows a call, roughly
 }
 
-// Swept counts what a sweep did.
+// Swept counts what a sweep did: rows removed, pending deliveries that ended exhausted (Expired) by their age, and those
+// that ended Cancelled because their endpoint is deleted.
 type Swept struct {
 	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Expired, Cancelled int64
 	More                                                                            bool
@@ -345,7 +372,7 @@ type Swept struct {
 type SealedRow struct {
 	Ref    string // opaque; pages sort by it
 	Sealed []byte
-	Bound  string // additional authenticated data it was sealed with
+	Bound  string // additional authenticated data it was sealed with: the text form of the endpoint's or secret's id
 }
 
 // Description is what a store says of itself.
