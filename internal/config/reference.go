@@ -1,0 +1,50 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is the reference page of all settings, in Markdown.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+Every setting can be given as a flag of ` + "`godwit serve`" + `, as an environment variable, or in a YAML file named by
+` + "`--config`" + ` or ` + "`GODWIT_CONFIG`" + `. A flag goes before the environment, the environment before the file, the file before the default. A key
+that is not in this list is refused. ` + "`godwit config`" + ` prints what is in effect and where each value came from.
+
+Durations are written like ` + "`90s`, `24h` or `30d`" + `, sizes like ` + "`512KiB` or `1MiB`" + `, lists with commas (in the file also as YAML
+lists).
+
+<!-- Generated from internal/config/config.go by ` + "`godwit config reference`" + `; do not edit. -->
+`)
+	groups, last := GroupDocs(), ""
+	for _, s := range Settings() {
+		if s.Group != last {
+			last = s.Group
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| flag | environment | file | meaning |\n| --- | --- | --- | --- |\n", title(s.Group), intro(groups[s.Group]))
+		}
+		flag := "`--" + s.Flag + "`"
+		if s.Secret == "all" {
+			flag = "—"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | `%s` | %s |\n", flag, s.Env, s.Key, strings.ReplaceAll(s.Doc, "|", `\|`))
+	}
+	return b.String()
+}
+
+func title(group string) string {
+	if group == "Config" {
+		return "Server"
+	}
+	return group
+}
+
+// intro drops the part of a type's comment that is for readers of the code.
+func intro(doc string) string {
+	if strings.HasPrefix(doc, "Config ") {
+		return "The process itself."
+	}
+	return doc
+}

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// SQLite is the value of Store that means the embedded database.
+const SQLite = "sqlite"
+
+// Check refuses what cannot work, naming every setting that is wrong.
+func (c *Config) Check() error {
+	var errs []error
+	bad := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	if err := c.Storage.Check(); err != nil {
+		errs = append(errs, err)
+	}
+	checkAddress("listen", c.Listen, bad)
+	if c.MetricsListen != "" {
+		checkAddress("metrics-listen", c.MetricsListen, bad)
+	}
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			bad("public-url", "must be a URL such as https://hooks.example.com")
+		}
+	}
+	if len(c.Node) > 64 || strings.ContainsAny(c.Node, " \t\r\n") {
+		bad("node", "must be at most 64 characters without spaces")
+	}
+	if c.MaxBody < 1 || c.MaxBody > 64<<20 {
+		bad("max-body", "must be between 1B and 64MiB")
+	}
+	c.checkTLS(bad)
+	if c.Proxy != "" {
+		u, err := url.Parse(c.Proxy)
+		if err != nil || u.Hostname() == "" || !strings.Contains(" http https socks5 socks5h ", " "+u.Scheme+" ") {
+			bad("proxy", "must be a URL with the scheme http, https, socks5 or socks5h")
+		}
+	}
+	for _, d := range []struct {
+		flag  string
+		value Duration
+		least time.Duration
+	}{
+		{"idempotency-window", c.IdempotencyWindow, time.Minute},
+		{"retention-events", c.Retention.Events, time.Hour},
+		{"retention-attempts", c.Retention.Attempts, time.Hour},
+		{"retention-dead-letters", c.Retention.DeadLetters, time.Hour},
+	} {
+		if d.value.Real() < d.least {
+			bad(d.flag, "must be at least %s", Duration(d.least))
+		}
+	}
+	for flag, n := range map[string]int64{
+		"limits-endpoints": int64(c.Limits.Endpoints), "limits-window": int64(c.Limits.Window),
+		"limits-in-flight": int64(c.Limits.InFlight), "limits-held": int64(c.Limits.Held),
+	} {
+		if n < 1 {
+			bad(flag, "must be at least 1")
+		}
+	}
+	if c.Log.Format != "text" && c.Log.Format != "json" {
+		bad("log-format", "must be text or json")
+	}
+	return errors.Join(errs...)
+}
+
+// Check refuses a store that we do not know.
+func (s *Storage) Check() error {
+	if s.Data == "" {
+		return errors.New("data: must name a directory")
+	}
+	if s.Store == SQLite || s.Postgres() {
+		return nil
+	}
+	return errors.New("store: must be \"sqlite\" or a URL such as postgres://user@host/name")
+}
+
+// Postgres reports whether the store is a PostgreSQL database.
+func (s *Storage) Postgres() bool {
+	return strings.HasPrefix(s.Store, "postgres://") || strings.HasPrefix(s.Store, "postgresql://")
+}
+
+func (c *Config) checkTLS(bad func(flag, format string, args ...any)) {
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		bad("tls-cert", "needs tls-key beside it, and the other way round")
+	}
+	if c.TLS.Cert != "" && len(c.ACME.Domains) > 0 {
+		bad("acme-domains", "cannot be used together with tls-cert: choose one source of certificates")
+	}
+	if len(c.ACME.Domains) == 0 && (c.ACME.Email != "" || c.ACME.Directory != "") {
+		bad("acme-domains", "must name at least one domain when other acme settings are given")
+	}
+	for _, d := range c.ACME.Domains {
+		if !strings.Contains(d, ".") || strings.ContainsAny(d, "*/: ") {
+			bad("acme-domains", "%q is not a full domain name", d)
+		}
+	}
+}
+
+// Secure reports whether https is served.
+func (c *Config) Secure() bool { return c.TLS.Cert != "" || len(c.ACME.Domains) > 0 }
+
+func checkAddress(flag, address string, bad func(flag, format string, args ...any)) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		bad(flag, "must be HOST:PORT, such as 127.0.0.1:8080 or :8080")
+	}
+}
