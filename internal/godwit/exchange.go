@@ -57,5 +57,6 @@ const (
 	FailureRedirectLimit     FailureKind = "redirect-limit"     // more hops than allowed
 	FailureRedirectInvalid   FailureKind = "redirect-invalid"   // no usable Location
 	FailureCredential        FailureKind = "credential"         // the endpoint's credential could not be obtained
+	FailureInvalidRequest    FailureKind = "invalid-request"    // our own request cannot be sent: its URL, method or header is not valid
 	FailureInterrupted       FailureKind = "interrupted"        // our own shutdown; costs the delivery no attempt
 )

@@ -84,7 +84,8 @@ type Accept struct {
 	Record *godwit.IdempotencyRecord
 }
 
-// A NewEvent is an event with its fan-out.
+// A NewEvent is an event with its fan-out. An event that is stored already is kept as it is and only gains the
+// deliveries; a delivery that is stored already is kept too, so that repeating a Commit whose answer was lost is safe.
 type NewEvent struct {
 	Event      *godwit.Event
 	Deliveries []NewDelivery

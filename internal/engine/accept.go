@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// place is a spot kept in a lane for a delivery that is being committed.
+type place struct {
+	lane  *lane
+	item  *item
+	id    godwit.DeliveryID
+	event *godwit.Event
+	epoch int64 // 0: none was free, it goes through the store
+}
+
+// Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
+// way. All are stored in one transaction. On error nothing is known to be stored; the caller may repeat it with the same
+// key.
+func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
+	if !e.running() {
+		return nil, ErrStopping
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	now := e.clock.Now()
+	receipts := make([]Receipt, len(submissions))
+	accepts := make([]store.Accept, 0, len(submissions))
+	places := make([][]place, 0, len(submissions))
+	var admitted []int
+	for i := range submissions {
+		s := &submissions[i]
+		if s.Idempotency != nil {
+			if receipts[i].Err = e.keys.enter(s.Idempotency.ID, s.Idempotency.Fingerprint); receipts[i].Err != nil {
+				continue
+			}
+			defer e.keys.leave(s.Idempotency.ID)
+		}
+		accept, kept := e.prepareAccept(s, &receipts[i], now)
+		accepts, places, admitted = append(accepts, accept), append(places, kept), append(admitted, i)
+	}
+	if len(accepts) == 0 {
+		return receipts, nil
+	}
+	done := e.commits.accept(accepts)
+	for k, i := range admitted {
+		switch {
+		case done.err != nil:
+			e.abandon(places[k])
+		case done.existing[k] != nil:
+			e.abandon(places[k])
+			receipts[i] = answerRepeat(&submissions[i], done.existing[k])
+		default:
+			e.hand(places[k], now)
+			e.cfg.Recorder.Submitted(len(receipts[i].Events), len(places[k]))
+		}
+	}
+	return receipts, done.err
+}
+
+// prepareAccept builds the events and their fan-out, and keeps places for the deliveries.
+func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (store.Accept, []place) {
+	receipt.Events = make([]godwit.Event, len(s.Events))
+	receipt.Fanout = make([]int, len(s.Events))
+	accept := store.Accept{Events: make([]store.NewEvent, len(s.Events))}
+	var places []place
+	for i := range s.Events {
+		p := &s.Events[i]
+		event := &receipt.Events[i]
+		*event = godwit.Event{
+			ID: godwit.NewEventID(now), TenantID: s.TenantID, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
+			Body: p.Body, Attributes: p.Attributes, Principal: s.Principal, CreatedAt: now,
+		}
+		if event.Key == "" {
+			event.Key = MintKey()
+		}
+		trigger := p.Trigger
+		if trigger == "" {
+			trigger = godwit.TriggerAccept
+		}
+		lanes := e.receivers(s.TenantID, p)
+		receipt.Fanout[i] = len(lanes)
+		accept.Events[i] = store.NewEvent{Event: event, Deliveries: make([]store.NewDelivery, len(lanes))}
+		for k, l := range lanes {
+			pl := e.keepPlace(l, event, trigger, now)
+			accept.Events[i].Deliveries[k] = store.NewDelivery{ID: pl.id, EndpointID: l.id, Trigger: trigger, ClaimEpoch: pl.epoch}
+			places = append(places, pl)
+		}
+	}
+	if s.Idempotency != nil {
+		accept.Record = &godwit.IdempotencyRecord{
+			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, CreatedAt: now,
+			ExpiresAt: now.Add(e.cfg.TimeScale.Real(e.cfg.IdempotencyWindow)),
+			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
+		}
+	}
+	return accept, places
+}
+
+func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*lane {
+	if p.Endpoints == nil {
+		return e.index.match(tenant, p.Type, p.Attributes)
+	}
+	var lanes []*lane
+	for _, id := range p.Endpoints {
+		if l := e.index.lane(id); l != nil && l.target.Load().endpoint.TenantID == tenant {
+			lanes = append(lanes, l)
+		}
+	}
+	return lanes
+}
+
+func (e *Engine) keepPlace(l *lane, event *godwit.Event, trigger godwit.Trigger, now time.Time) place {
+	id := godwit.NewDeliveryID(now)
+	pl := place{lane: l, id: id, event: event, epoch: l.reserve(id, len(event.Body), now)}
+	if pl.epoch != 0 {
+		pl.item = &item{epoch: pl.epoch, trigger: trigger, work: godwit.Work{Event: event, Delivery: godwit.Delivery{
+			ID: id, TenantID: event.TenantID, EventID: event.ID, EndpointID: l.id, Status: godwit.DeliveryPending,
+			DueAt: now, CreatedAt: now, UpdatedAt: now, Run: godwit.Run{Trigger: trigger},
+		}}}
+	}
+	return pl
+}
+
+// hand passes committed deliveries to their lanes.
+func (e *Engine) hand(places []place, now time.Time) {
+	for i := range places {
+		if places[i].epoch != 0 {
+			places[i].lane.committed(places[i].item)
+		} else {
+			places[i].lane.overflowed(now)
+		}
+	}
+}
+
+// abandon gives up the places of a submission that was not stored, or may have been.
+func (e *Engine) abandon(places []place) {
+	for i := range places {
+		if places[i].epoch != 0 {
+			places[i].lane.unreserve(places[i].id, len(places[i].event.Body))
+		} else {
+			places[i].lane.noteDue(e.clock.Now())
+		}
+	}
+}
+
+// answerRepeat answers a submission whose key was there before.
+func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
+	switch {
+	case record.Fingerprint != s.Idempotency.Fingerprint:
+		return Receipt{Err: ErrKeyReused}
+	case record.InProgress():
+		return Receipt{Err: ErrInProgress}
+	}
+	return Receipt{Replayed: record.Response}
+}
+
+// MintKey makes the idempotency key of an event that came without one: a random UUID (EDS-KEY-4, T-29).
+func MintKey() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	s := make([]byte, 36)
+	hex.Encode(s[0:8], b[0:4])
+	hex.Encode(s[9:13], b[4:6])
+	hex.Encode(s[14:18], b[6:8])
+	hex.Encode(s[19:23], b[8:10])
+	hex.Encode(s[24:36], b[10:16])
+	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	return string(s)
+}

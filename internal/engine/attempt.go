@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// attempt makes one request for a claimed delivery and hands its result to the committer.
+func (e *Engine) attempt(l *lane, it *item) {
+	defer e.attempts.Done()
+	t := l.current(e.clock.Now())
+	x := e.exchange(t, it)
+	if x.Failure != nil && x.Failure.Kind == godwit.FailureInterrupted {
+		l.finished(it.work.Delivery.ID)
+		e.commits.release(l, it, nil) // our own stop: it costs the delivery nothing
+	} else {
+		j := e.judge(l, t, it, &x)
+		l.finished(it.work.Delivery.ID)
+		e.commits.result(l, it, j)
+	}
+	e.slots.give()
+}
+
+func (e *Engine) exchange(t *target, it *item) godwit.Exchange {
+	now := e.clock.Now()
+	if t.broken != nil {
+		return godwit.Exchange{URL: t.endpoint.URL, Started: now,
+			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}
+	}
+	d := &it.work.Delivery
+	header, body := t.profile.Render(profile.Message{Event: it.work.Event, Delivery: d, Attempt: d.Attempts + 1})
+	return e.cfg.Sender.Send(e.base, &sender.Request{
+		Method:  t.endpoint.Method,
+		URL:     t.endpoint.URL,
+		Header:  header,
+		Body:    body,
+		Timeout: t.policy.Timeout,
+		Prepare: func(r *http.Request, otherOrigin bool) error {
+			return t.prepare(r, body, otherOrigin, e.clock.Now())
+		},
+		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
+		ClientCertificate: t.cert,
+		Follow:            sender.Redirects{Statuses: t.profile.FollowStatuses(), MaxHops: t.policy.MaxHops},
+	})
+}
+
+// A judgement is an exchange turned into what is to be recorded.
+type judgement struct {
+	result  store.Result
+	change  *store.EndpointChange
+	notices []godwit.Notice
+	profile string
+}
+
+// judge classifies the exchange, decides what follows, and updates the endpoint's health.
+func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgement {
+	now := e.clock.Now()
+	j := &judgement{profile: t.endpoint.Profile}
+	verdict := classify(t, x, now)
+	e.checkMove(t, &verdict, j)
+
+	d := it.work.Delivery
+	d.Attempts++
+	d.Run.Attempts++
+	if d.Run.FirstAt.IsZero() {
+		d.Run.FirstAt = x.Started
+	}
+	run := d.Run
+	run.FirstAt = budgetStart(t, &run)
+	decision := godwit.Decide(&t.policy, &verdict, &run, godwit.Moment{
+		Now: now, SunsetAt: l.sunset(&verdict), Scale: e.cfg.TimeScale, Draw: draw,
+	})
+	d.Run.Refreshed = d.Run.Refreshed || decision.Trigger == godwit.TriggerRefresh
+	d.Status, d.Reason, d.LastStatus, d.UpdatedAt = decision.Status, decision.Reason, x.Status, now
+	d.DueAt = decision.At
+
+	attempt := &godwit.Attempt{
+		ID: godwit.NewAttemptID(x.Started), DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
+		EndpointID: d.EndpointID, N: d.Attempts, Trigger: it.trigger, StartedAt: x.Started, Duration: x.Duration,
+		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(t, x, &verdict),
+	}
+	if it.trigger == d.Run.Trigger {
+		attempt.Trace.Actor = d.Run.Actor
+	}
+	j.result = store.Result{Delivery: d, Attempt: attempt, Epoch: it.epoch}
+	if d.Status.Dead() {
+		j.result.Event, j.result.LastDetail = it.work.Event, lastDetail(x, &verdict)
+	}
+	e.heal(l, t, j, &decision, now)
+	if decision.Trigger == godwit.TriggerRefresh || decision.Trigger == godwit.TriggerMoved {
+		it.trigger = decision.Trigger
+		j.result.KeepClaim = true
+	}
+	return j
+}
+
+func classify(t *target, x *godwit.Exchange, now time.Time) godwit.Verdict {
+	if t.profile == nil { // broken beyond its profile: nothing was sent
+		return godwit.Verdict{Outcome: godwit.Transient, Class: godwit.ClassTransport, Reason: godwit.Reason(x.Failure.Kind)}
+	}
+	v := t.profile.Classify(x, &t.policy, now)
+	if v.RefreshAndRetry && t.token != nil {
+		t.token.Invalidate()
+	}
+	return v
+}
+
+// checkMove lets an endpoint move only where a redirect may lead; elsewhere the move is refused and the outcome terminal.
+func (e *Engine) checkMove(t *target, v *godwit.Verdict, j *judgement) {
+	if v.MoveTo == "" {
+		return
+	}
+	if err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo); err != nil {
+		v.MoveTo, v.Outcome, v.Reason = "", godwit.Terminal, godwit.ReasonMoveRefused
+		return
+	}
+	j.change = &store.EndpointChange{EndpointID: t.endpoint.ID, MoveFrom: t.endpoint.URL, MoveTo: v.MoveTo}
+}
+
+// traceOf keeps what a person may want to see. An ordinary success leaves little.
+func traceOf(t *target, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
+	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
+	if t.signer != nil {
+		tr.SignedWith = t.signer.KeyIDs()
+	}
+	if len(x.Body) > 0 {
+		tr.Body = profile.Excerpt(string(x.Body[:min(len(x.Body), godwit.MaxBodyExcerpt)]), godwit.MaxBodyExcerpt)
+		tr.ContentType = profile.Excerpt(x.Header.Get("Content-Type"), 256)
+	}
+	if x.Header != nil && v.Outcome != godwit.Accepted {
+		tr.RetryAfter = profile.Excerpt(x.Header.Get("Retry-After"), 64)
+		tr.Link = profile.Excerpt(x.Header.Get("Link"), 512)
+	}
+	if x.Failure != nil {
+		tr.Detail = profile.Excerpt(x.Failure.Detail, 512)
+	}
+	return tr
+}
+
+func lastDetail(x *godwit.Exchange, v *godwit.Verdict) string {
+	switch {
+	case x.Failure != nil:
+		return string(x.Failure.Kind) + ": " + profile.Excerpt(x.Failure.Detail, 200)
+	case v.Problem != nil && v.Problem.Title != "":
+		return http.StatusText(x.Status) + ": " + profile.Excerpt(v.Problem.Title, 200)
+	}
+	return http.StatusText(x.Status)
+}
+
+// budgetStart is when the time for a run began: with its first attempt, or when the endpoint was last set free, since
+// what a pause held is not to be given up for the time it was held.
+func budgetStart(t *target, run *godwit.Run) time.Time {
+	if t.endpoint.StatusAt.After(run.FirstAt) {
+		return t.endpoint.StatusAt
+	}
+	return run.FirstAt
+}
+
+// outOfTime reports a delivery whose run ended while it waited for its turn, behind an open circuit for instance. It is
+// not sent again: the receiver may have forgotten its key by now (EDS T-10).
+func (e *Engine) outOfTime(t *target, d *godwit.Delivery, now time.Time) bool {
+	return !d.Run.FirstAt.IsZero() && now.After(budgetStart(t, &d.Run).Add(e.cfg.TimeScale.Real(t.policy.MaxElapsed)))
+}
+
+// expire records such a delivery as exhausted.
+func (e *Engine) expire(l *lane, it *item, now time.Time) {
+	d := it.work.Delivery
+	d.Status, d.Reason, d.UpdatedAt, d.DueAt = godwit.DeliveryExhausted, godwit.ReasonTimeExhausted, now, time.Time{}
+	e.commits.result(l, it, &judgement{result: store.Result{
+		Delivery: d, Epoch: it.epoch, Event: it.work.Event, LastDetail: "the time for retries ended while it waited",
+	}})
+}

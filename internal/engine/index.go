@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// index finds the lanes an event is for. Reading takes no lock: a tenant's part is immutable and is replaced whole when one
+// of its endpoints changes.
+type index struct {
+	mu      sync.Mutex // serialises writers
+	lanes   sync.Map   // EndpointID → *lane
+	tenants sync.Map   // TenantID → *tenantIndex
+}
+
+// tenantIndex maps the first segment of patterns to lanes, so that a tenant with thousands of endpoints for different
+// types does not compare them all.
+type tenantIndex struct {
+	members map[godwit.EndpointID]*lane
+	byHead  map[string][]matcher
+	any     []matcher // patterns "*"
+}
+
+type matcher struct {
+	lane     *lane
+	endpoint *godwit.Endpoint
+}
+
+func (x *index) lane(id godwit.EndpointID) *lane {
+	v, ok := x.lanes.Load(id)
+	if !ok {
+		return nil
+	}
+	return v.(*lane)
+}
+
+func (x *index) each(f func(*lane)) {
+	x.lanes.Range(func(_, v any) bool { f(v.(*lane)); return true })
+}
+
+// put adds lanes or takes note of their changed patterns. A lane whose endpoint is deleted is removed.
+func (x *index) put(lanes ...*lane) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	changed := map[godwit.TenantID]*tenantIndex{}
+	for _, l := range lanes {
+		endpoint := &l.target.Load().endpoint
+		next := changed[endpoint.TenantID]
+		if next == nil {
+			next = &tenantIndex{members: maps.Clone(x.tenant(endpoint.TenantID).members), byHead: map[string][]matcher{}}
+			changed[endpoint.TenantID] = next
+		}
+		if endpoint.Status == godwit.EndpointDeleted {
+			delete(next.members, l.id)
+			x.lanes.Delete(l.id)
+		} else {
+			next.members[l.id] = l
+			x.lanes.Store(l.id, l)
+		}
+	}
+	for tenant, next := range changed {
+		for _, member := range next.members {
+			next.add(member)
+		}
+		x.tenants.Store(tenant, next)
+	}
+}
+
+func (x *index) tenant(id godwit.TenantID) *tenantIndex {
+	if v, ok := x.tenants.Load(id); ok {
+		return v.(*tenantIndex)
+	}
+	return &tenantIndex{members: map[godwit.EndpointID]*lane{}}
+}
+
+func (ti *tenantIndex) add(l *lane) {
+	endpoint := &l.target.Load().endpoint
+	heads := map[string]bool{}
+	for _, p := range endpoint.Patterns {
+		heads[head(p)] = true
+	}
+	if heads["*"] {
+		ti.any = append(ti.any, matcher{l, endpoint})
+		return
+	}
+	for h := range heads {
+		ti.byHead[h] = append(ti.byHead[h], matcher{l, endpoint})
+	}
+}
+
+func head(pattern string) string {
+	h, _, _ := strings.Cut(pattern, ".")
+	return h
+}
+
+// match returns the lanes an event is for.
+func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*lane {
+	v, ok := x.tenants.Load(tenant)
+	if !ok {
+		return nil
+	}
+	ti := v.(*tenantIndex)
+	var lanes []*lane
+	for _, group := range [...][]matcher{ti.any, ti.byHead[head(eventType)]} {
+		for _, m := range group {
+			if m.endpoint.Selects(eventType, attributes) {
+				lanes = append(lanes, m.lane)
+			}
+		}
+	}
+	return lanes
+}
+
+// inProgress holds the idempotency keys of submissions under way, with their fingerprints.
+type inProgress struct {
+	mu  sync.Mutex
+	ids map[[32]byte][32]byte
+}
+
+// enter reports nil when the key was free, and keeps it until leave.
+func (p *inProgress) enter(id, fingerprint [32]byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if held, ok := p.ids[id]; ok {
+		if held != fingerprint {
+			return ErrKeyReused
+		}
+		return ErrInProgress
+	}
+	p.ids[id] = fingerprint
+	return nil
+}
+
+func (p *inProgress) leave(id [32]byte) {
+	p.mu.Lock()
+	delete(p.ids, id)
+	p.mu.Unlock()
+}

@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A lane is the part of an endpoint that lives in memory.
+type lane struct {
+	engine *Engine
+	id     godwit.EndpointID
+	target atomic.Pointer[target] // what the endpoint is now; replaced whole on change
+
+	inLine bool // guarded by slots.mu
+
+	mu       sync.Mutex
+	health   godwit.Health
+	limiter  *rate.Limiter
+	queue    []*item                         // claimed and ready, in order
+	held     map[godwit.DeliveryID]heldState // everything that has a place in the window
+	inFlight int
+	overflow bool      // something found no place: newcomers queue behind it in the store
+	nextDue  time.Time // earliest unclaimed delivery in the store that is known of
+	refill   bool      // a claim is under way
+	suspect  bool      // a store answer was lost: claims may be stored that memory does not know
+	timer    clock.Timer
+	timerAt  time.Time
+	strikes  godwit.EventID // last event that ended terminal, so that one event counts once
+}
+
+type heldState uint8
+
+const (
+	heldReserved heldState = iota // its commit is under way
+	heldQueued
+	heldInFlight
+	heldRecording
+)
+
+// An item is a claimed delivery on its way through a lane.
+type item struct {
+	work    godwit.Work
+	epoch   int64
+	trigger godwit.Trigger // of the coming attempt
+}
+
+func (e *Engine) newLane(l *store.LoadedEndpoint) *lane {
+	ln := &lane{engine: e, id: l.Endpoint.ID, health: l.Health, held: map[godwit.DeliveryID]heldState{}}
+	ln.health.EndpointID = l.Endpoint.ID
+	ln.target.Store(e.newTarget(l))
+	ln.limiter = newLimiter(&ln.target.Load().policy)
+	return ln
+}
+
+func newLimiter(p *godwit.Policy) *rate.Limiter {
+	if p.Rate == 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(p.Rate), max(p.Burst, 1))
+}
+
+// reserve keeps a place for a new delivery, and tells under which epoch it is claimed. Without a place it waits in the
+// store.
+func (l *lane) reserve(id godwit.DeliveryID, size int, now time.Time) (epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	epoch = l.engine.leases.epochOf(l.id.Shard(), now)
+	if epoch == 0 || l.overflow || l.room(now) <= 0 || !l.engine.running() {
+		return 0
+	}
+	l.hold(id, heldReserved, size)
+	return epoch
+}
+
+func (l *lane) hold(id godwit.DeliveryID, state heldState, size int) {
+	l.held[id] = state
+	l.engine.heldB.Add(int64(size))
+}
+
+func (l *lane) drop(id godwit.DeliveryID, size int) {
+	if _, ok := l.held[id]; ok {
+		delete(l.held, id)
+		l.engine.heldB.Add(-int64(size))
+	}
+}
+
+// room is how many more deliveries may be in memory. An endpoint that is not being sent to needs only what a probe takes,
+// and when memory runs short every lane lives on little.
+func (l *lane) room(now time.Time) int {
+	window := l.engine.cfg.Window
+	switch {
+	case l.target.Load().endpoint.Status != godwit.EndpointActive:
+		window = 0
+	case !l.health.CircuitOpenAt.IsZero():
+		window = 1
+	case now.Before(l.health.HoldUntil), l.engine.heldB.Load() > l.engine.cfg.MaxHeldBytes:
+		window = 8
+	case l.health.ConsecutiveFailures > 0:
+		window = min(window, 4*l.concurrency())
+	}
+	return window - len(l.held)
+}
+
+// concurrency is how many requests may be in flight: halved with every failure in a row, down to one, so that an
+// endpoint in trouble gets relief and a hanging one ties up little.
+func (l *lane) concurrency() int {
+	c := l.target.Load().policy.Concurrency
+	return max(c>>min(l.health.ConsecutiveFailures, 30), 1)
+}
+
+// committed turns a reservation into queued work.
+func (l *lane) committed(it *item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[it.work.Delivery.ID] = heldQueued
+	l.queue = append(l.queue, it)
+	l.pump()
+}
+
+// noteDue says that the store holds unclaimed work of this endpoint, due at t.
+func (l *lane) noteDue(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nextDue = earliest(l.nextDue, t)
+	l.pump()
+}
+
+// overflowed says that a new delivery found no place and waits in the store.
+func (l *lane) overflowed(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.overflow = true
+	l.nextDue = earliest(l.nextDue, now)
+	l.pump()
+}
+
+// unreserve gives places back after a commit that failed. Whether it took effect may be unknown.
+func (l *lane) unreserve(id godwit.DeliveryID, size int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(id, size)
+	l.suspect = true
+	l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
+	l.wakeAt(l.engine.clock.Now().Add(storeRetry))
+}
+
+const storeRetry = time.Second
+
+func (l *lane) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pump()
+}
+
+func (e *Engine) wakeAll() { e.index.each((*lane).wake) }
+
+// pump starts what may be started and refills the window when it runs low. Called with the lane locked.
+func (l *lane) pump() {
+	if !l.engine.running() {
+		return
+	}
+	now := l.engine.clock.Now()
+	for l.mayStart(now) && l.engine.slots.take(l) {
+		l.start()
+	}
+	l.refillIfLow(now)
+}
+
+// granted uses a slot that came to this lane by turn; it reports whether it did.
+func (l *lane) granted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.engine.clock.Now()
+	if !l.mayStart(now) {
+		l.refillIfLow(now)
+		return false
+	}
+	l.start()
+	if len(l.queue) > 0 && l.mayStartIgnoringRate(now) {
+		l.engine.slots.again(l)
+	}
+	l.refillIfLow(now)
+	return true
+}
+
+// mayStart reports whether the next delivery may go out now; if only time is missing, the lane is woken then.
+func (l *lane) mayStart(now time.Time) bool {
+	if !l.mayStartIgnoringRate(now) {
+		return false
+	}
+	if l.limiter == nil {
+		return true
+	}
+	r := l.limiter.ReserveN(now, 1)
+	if d := r.DelayFrom(now); d > 0 {
+		r.CancelAt(now)
+		l.wakeAt(now.Add(d))
+		return false
+	}
+	return true
+}
+
+func (l *lane) mayStartIgnoringRate(now time.Time) bool {
+	if len(l.queue) == 0 || l.inFlight >= l.concurrency() || !l.open(now) {
+		return false
+	}
+	// A claim made under an older epoch is no longer ours to send.
+	return l.queue[0].epoch == l.engine.leases.epochOf(l.id.Shard(), now)
+}
+
+// open reports whether the endpoint may be sent to at all now.
+func (l *lane) open(now time.Time) bool {
+	switch h := &l.health; {
+	case !l.engine.running() || l.target.Load().endpoint.Status != godwit.EndpointActive:
+		return false
+	case now.Before(h.HoldUntil):
+		l.wakeAt(h.HoldUntil)
+		return false
+	case h.CircuitOpenAt.IsZero():
+		return true
+	case now.Before(h.ProbeAt):
+		l.wakeAt(h.ProbeAt)
+		return false
+	default:
+		return l.inFlight == 0 // one probe at a time
+	}
+}
+
+func (l *lane) start() {
+	it := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	l.inFlight++
+	l.held[it.work.Delivery.ID] = heldInFlight
+	l.engine.attempts.Add(1)
+	go l.engine.attempt(l, it)
+}
+
+// finished takes an attempt off the wire. The delivery keeps its place until its result is recorded.
+func (l *lane) finished(id godwit.DeliveryID) {
+	l.mu.Lock()
+	l.inFlight--
+	if _, ok := l.held[id]; ok {
+		l.held[id] = heldRecording
+	}
+	l.pump()
+	l.mu.Unlock()
+}
+
+// recorded frees the place of a delivery whose result is stored, or puts it in front when it is to be tried at once.
+func (l *lane) recorded(it *item, next *godwit.Delivery, again bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if again {
+		it.work.Delivery = *next
+		l.held[next.ID] = heldQueued
+		l.queue = append([]*item{it}, l.queue...)
+	} else {
+		l.drop(next.ID, len(it.work.Event.Body))
+		if next.Status == godwit.DeliveryPending {
+			l.nextDue = earliest(l.nextDue, next.DueAt)
+		}
+	}
+	l.pump()
+}
+
+// refused forgets a delivery whose result the store did not take: it belongs to someone else, or is gone.
+func (l *lane) refused(it *item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(it.work.Delivery.ID, len(it.work.Event.Body))
+	l.pump()
+}
+
+func (l *lane) dropForeign() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	epoch := l.engine.leases.epochOf(l.id.Shard(), l.engine.clock.Now())
+	kept := l.queue[:0]
+	for _, it := range l.queue {
+		if it.epoch == epoch {
+			kept = append(kept, it)
+			continue
+		}
+		l.drop(it.work.Delivery.ID, len(it.work.Event.Body))
+	}
+	clear(l.queue[len(kept):])
+	l.queue = kept
+}
+
+// shed gives queued deliveries back to the store when the endpoint stops being sent to, so that they cost rows and not
+// memory. Called with the lane locked.
+func (l *lane) shed() {
+	keep := 0
+	if l.target.Load().endpoint.Status == godwit.EndpointActive {
+		keep = 1 // for the probe
+	}
+	if len(l.queue) <= keep {
+		return
+	}
+	back := append([]*item(nil), l.queue[keep:]...)
+	clear(l.queue[keep:])
+	l.queue = l.queue[:keep]
+	for _, it := range back {
+		l.held[it.work.Delivery.ID] = heldRecording
+		l.engine.commits.release(l, it, nil)
+	}
+}
+
+// wakeAt pumps the lane at t, unless it is woken earlier anyway.
+func (l *lane) wakeAt(t time.Time) {
+	if l.timer != nil {
+		if !l.timerAt.After(t) {
+			return
+		}
+		l.timer.Stop()
+	}
+	l.timerAt = t
+	var timer clock.Timer
+	timer = l.engine.clock.AfterFunc(max(t.Sub(l.engine.clock.Now()), 0), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.timer == timer {
+			l.timer = nil
+		}
+		l.pump()
+	})
+	l.timer = timer
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

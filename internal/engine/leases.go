@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// leases is what this node owns.
+type leases struct {
+	mu    sync.RWMutex
+	epoch [godwit.Shards]int64 // 0: not ours
+	until time.Time            // of all; they are renewed together
+	held  []godwit.Lease
+}
+
+// epochOf returns the epoch under which the shard is ours at now, or 0.
+func (l *leases) epochOf(shard int, now time.Time) int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if !now.Before(l.until) {
+		return 0
+	}
+	return l.epoch[shard]
+}
+
+func (l *leases) valid(now time.Time) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.held) > 0 && now.Before(l.until)
+}
+
+func (l *leases) count() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.held)
+}
+
+func (l *leases) current() []godwit.Lease {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.held
+}
+
+// set replaces what is held and returns the shards that are new or have a new epoch.
+func (l *leases) set(held []godwit.Lease, until time.Time) (gained []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var epoch [godwit.Shards]int64
+	for _, lease := range held {
+		epoch[lease.Shard] = lease.Epoch
+		if l.epoch[lease.Shard] != lease.Epoch {
+			gained = append(gained, lease.Shard)
+		}
+	}
+	l.epoch, l.held, l.until = epoch, held, until
+	return gained
+}
+
+// acquire takes the shards at start. It waits for another holder's lease to run out, as long as ctx lasts.
+func (e *Engine) acquire(ctx context.Context) error {
+	for waited := false; ; waited = true {
+		now := e.clock.Now()
+		held, err := e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards)
+		if err != nil {
+			return fmt.Errorf("acquire shards: %w", err)
+		}
+		if len(held) > 0 {
+			e.learnDue(ctx, e.leases.set(held, now.Add(e.cfg.LeaseTTL)))
+			return nil
+		}
+		if !waited {
+			e.log.Info("waiting for shards held by another node", "node", e.cfg.Node)
+		}
+		if !wait(ctx, e.clock, time.Second) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// keepLeases renews what is held; a node that lost everything starts anew.
+func (e *Engine) keepLeases(ctx context.Context) {
+	for wait(ctx, e.clock, e.cfg.LeaseTTL/3) {
+		now := e.clock.Now()
+		lapsed := !e.leases.valid(now)
+		held, err := e.store.Renew(ctx, e.leases.current(), now, e.cfg.LeaseTTL)
+		if err != nil {
+			e.log.Error("renew leases", "error", err)
+			continue
+		}
+		if len(held) == 0 {
+			// Only then: Acquire starts a new epoch on what is ours already, which would fence our own results.
+			if held, err = e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards); err != nil {
+				e.log.Error("acquire shards", "error", err)
+			}
+		}
+		if lost := len(e.leases.current()) - len(held); lost > 0 {
+			e.log.Warn("lost shards to another node", "shards", lost)
+		}
+		gained := e.leases.set(held, now.Add(e.cfg.LeaseTTL))
+		e.dropForeign()
+		e.learnDue(ctx, gained)
+		if lapsed {
+			e.wakeAll()
+		}
+	}
+}
+
+// learnDue asks the store which endpoints of the shards have work waiting.
+func (e *Engine) learnDue(ctx context.Context, shards []int) {
+	if len(shards) == 0 {
+		return
+	}
+	due, err := e.store.EndpointsDue(ctx, shards)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.log.Error("list endpoints with due work", "error", err)
+		}
+		return
+	}
+	for _, d := range due {
+		if l := e.index.lane(d.EndpointID); l != nil {
+			l.noteDue(d.NextDue)
+		}
+	}
+}
+
+// pollStore is the net under the hand-over: it finds work that another process put into the store.
+func (e *Engine) pollStore(ctx context.Context) {
+	for wait(ctx, e.clock, e.cfg.PollInterval) {
+		var shards []int
+		for _, lease := range e.leases.current() {
+			shards = append(shards, lease.Shard)
+		}
+		e.learnDue(ctx, shards)
+	}
+}
+
+// dropForeign empties the lanes of shards that are no longer ours: their deliveries belong to another node now.
+func (e *Engine) dropForeign() {
+	e.index.each(func(l *lane) { l.dropForeign() })
+}
+
+func (e *Engine) releaseLeases() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := e.store.Release(ctx, e.leases.current(), e.clock.Now()); err != nil {
+		return fmt.Errorf("release shards: %w", err)
+	}
+	e.leases.set(nil, time.Time{})
+	return nil
+}
+
+// wait lets d pass; it reports false when ctx ended first.
+func wait(ctx context.Context, c clock.Clock, d time.Duration) bool {
+	fired := make(chan struct{})
+	timer := c.AfterFunc(d, func() { close(fired) })
+	defer timer.Stop()
+	select {
+	case <-fired:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

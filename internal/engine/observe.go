@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// A Recorder takes measurements. Its methods are called on the hot path and must not block.
+type Recorder interface {
+	Submitted(events, deliveries int)
+	Attempted(profile string, a *godwit.Attempt)
+	Delivered(status godwit.DeliveryStatus) // a delivery reached a final state
+	Committed(accepts, results int, took time.Duration, err error)
+	Claimed(n int, took time.Duration, err error)
+}
+
+// Stats is the engine's state of the moment, for gauges.
+type Stats struct {
+	InFlight    int   // requests on the wire
+	Held        int   // deliveries in memory
+	HeldBytes   int64 // their payloads
+	Endpoints   int
+	OpenCircuit int
+	Shards      int // owned
+}
+
+// Silent records nothing.
+type Silent struct{}
+
+// Submitted does nothing.
+func (Silent) Submitted(int, int) {}
+
+// Attempted does nothing.
+func (Silent) Attempted(string, *godwit.Attempt) {}
+
+// Delivered does nothing.
+func (Silent) Delivered(godwit.DeliveryStatus) {}
+
+// Committed does nothing.
+func (Silent) Committed(int, int, time.Duration, error) {}
+
+// Claimed does nothing.
+func (Silent) Claimed(int, time.Duration, error) {}
+
+// logAttempt writes the one wide line of an attempt: what happened, to whom, why, and what comes next. Never a payload.
+func (e *Engine) logAttempt(profile string, a *godwit.Attempt, status godwit.DeliveryStatus) {
+	level := slog.LevelDebug
+	if a.Verdict.Outcome != godwit.Accepted {
+		level = slog.LevelInfo
+	}
+	ctx := context.Background()
+	if !e.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("attempt", a.ID.String()), slog.String("delivery", a.DeliveryID.String()),
+		slog.String("event", a.EventID.String()), slog.String("endpoint", a.EndpointID.String()),
+		slog.String("tenant", a.TenantID.String()), slog.String("profile", profile),
+		slog.Int("n", a.N), slog.String("trigger", string(a.Trigger)),
+		slog.Int("status", a.Status), slog.String("outcome", string(a.Verdict.Outcome)),
+		slog.String("reason", string(a.Verdict.Reason)), slog.String("class", string(a.Verdict.Class)),
+		slog.Duration("took", a.Duration), slog.String("delivery_status", string(status)),
+	}
+	if !a.NextAt.IsZero() {
+		attrs = append(attrs, slog.Time("next_at", a.NextAt))
+	}
+	e.log.LogAttrs(ctx, level, "attempt", attrs...)
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Credential authorises requests with a token that can be renewed.
+type Credential interface {
+	Authorize(r *http.Request) error
+	// Invalidate drops the cached token, so that the next request gets a new one.
+	Invalidate()
+}
+
+// CredentialSource makes credentials for endpoints that use OAuth2.
+type CredentialSource interface {
+	OAuth2(auth *godwit.Auth) Credential
+}
+
+// A target is what an endpoint is at a moment: settings resolved, secrets opened, ready to be sent to. It never changes;
+// a change of the endpoint makes a new one.
+type target struct {
+	endpoint godwit.Endpoint
+	policy   godwit.Policy
+	profile  profile.Profile
+	secrets  []godwit.Secret // sealed, to make a signer anew when one begins or ends
+	signer   profile.Signer
+	signerAt time.Time // until when the signer's keys are those that are live
+	headers  map[string]string
+	auth     *godwit.Auth
+	token    Credential
+	cert     *tls.Certificate
+	broken   error // why it cannot be sent to; the endpoint's deliveries fail with it
+}
+
+var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key is missing from the key ring")
+
+func (e *Engine) newTarget(l *store.LoadedEndpoint) *target {
+	t := &target{endpoint: l.Endpoint, secrets: l.Secrets}
+	if err := e.fill(t); err != nil {
+		t.broken = err
+		e.log.Error("endpoint cannot be sent to", "endpoint", l.Endpoint.ID.String(), "error", err)
+	}
+	return t
+}
+
+func (e *Engine) fill(t *target) error {
+	var err error
+	if t.profile, err = profile.Lookup(t.endpoint.Profile); err != nil {
+		return err
+	}
+	policy, fieldErr := t.endpoint.Policy.Apply(t.profile.Defaults())
+	if fieldErr != nil {
+		policy = t.profile.Defaults() // stored by an older release with other rules
+	}
+	t.policy = policy
+	if len(t.endpoint.Sealed) > 0 {
+		plain, err := e.cfg.Ring.Open(t.endpoint.Sealed, "endpoint:"+t.endpoint.ID.String())
+		if err != nil {
+			return errCannotOpen
+		}
+		var secrets godwit.EndpointSecrets
+		if err := json.Unmarshal(plain, &secrets); err != nil {
+			return errCannotOpen
+		}
+		if err := t.useSecrets(&secrets, e.cfg.Credentials); err != nil {
+			return err
+		}
+	}
+	return e.sign(t, e.clock.Now())
+}
+
+func (t *target) useSecrets(s *godwit.EndpointSecrets, source CredentialSource) error {
+	t.headers, t.auth = s.Headers, s.Auth
+	if s.Auth == nil {
+		return nil
+	}
+	switch s.Auth.Kind {
+	case godwit.AuthOAuth2:
+		if source == nil {
+			return errors.New("no source for OAuth2 credentials")
+		}
+		t.token = source.OAuth2(s.Auth)
+	case godwit.AuthMTLS:
+		cert, err := tls.X509KeyPair([]byte(s.Auth.CertificatePEM), []byte(s.Auth.PrivateKeyPEM))
+		if err != nil {
+			return errors.New("client certificate and key do not fit together")
+		}
+		t.cert = &cert
+	}
+	return nil
+}
+
+// sign makes the signer from the secrets that are live, and notes when that set changes next.
+func (e *Engine) sign(t *target, now time.Time) error {
+	var keys []profile.SigningKey
+	var until time.Time
+	for i := range t.secrets {
+		s := &t.secrets[i]
+		for _, edge := range []time.Time{s.NotBefore, s.ExpiresAt} {
+			if edge.After(now) {
+				until = earliest(until, edge)
+			}
+		}
+		if !s.LiveAt(now) {
+			continue
+		}
+		material, err := e.cfg.Ring.Open(s.Sealed, "secret:"+s.ID.String())
+		if err != nil {
+			return errCannotOpen
+		}
+		keys = append(keys, profile.SigningKey{ID: s.ID.String(), Algorithm: s.Algorithm, Secret: material})
+	}
+	if len(keys) == 0 {
+		return errors.New("the endpoint has no live secret to sign with: rotate its secret")
+	}
+	signer, err := t.profile.NewSigner(keys)
+	if err != nil {
+		return fmt.Errorf("prepare signer: %w", err)
+	}
+	t.signer, t.signerAt = signer, until
+	return nil
+}
+
+// current returns the lane's target with a signer whose keys are live now.
+func (l *lane) current(now time.Time) *target {
+	t := l.target.Load()
+	if t.broken != nil || t.signerAt.IsZero() || now.Before(t.signerAt) {
+		return t
+	}
+	next := *t
+	if err := l.engine.sign(&next, now); err != nil {
+		next.broken = err
+	}
+	l.target.CompareAndSwap(t, &next)
+	return &next
+}
+
+// prepare puts on a request what proves who we are: credential and signature, made for this very hop. A credential is
+// meant for the endpoint's own origin and does not go elsewhere.
+func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now time.Time) error {
+	if !otherOrigin {
+		for name, value := range t.headers {
+			r.Header[http.CanonicalHeaderKey(name)] = []string{value}
+		}
+		if err := t.authorize(r); err != nil {
+			return err
+		}
+	}
+	return t.signer.Sign(r, body, now)
+}
+
+func (t *target) authorize(r *http.Request) error {
+	switch {
+	case t.auth == nil:
+	case t.token != nil:
+		return t.token.Authorize(r)
+	case t.auth.Kind == godwit.AuthBearer:
+		r.Header["Authorization"] = []string{"Bearer " + t.auth.Token}
+	case t.auth.Kind == godwit.AuthBasic:
+		r.SetBasicAuth(t.auth.Username, t.auth.Password)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/httpsig"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// eds is the native dialect, after the Event and Webhook Delivery Semantics draft: the producer's exact bytes and media
+// type, an RFC 9421 signature made anew for every attempt, the draft's own status table and full-jitter back-off.
+type eds struct{}
+
+func init() { register(eds{}) }
+
+func (eds) Name() string { return "eds" }
+
+// Defaults: the expected run of retries is about 7.6 hours, the longest possible one 15.3, and none outlives the 24
+// hours for which a receiver may be assumed to remember keys (EDS T-10).
+func (eds) Defaults() godwit.Policy {
+	return godwit.Policy{
+		Base:          time.Second,
+		Cap:           600 * time.Second,
+		MaxRetries:    100,
+		MaxElapsed:    23 * time.Hour,
+		Timeout:       30 * time.Second,
+		Concurrency:   32,
+		HoldScope:     godwit.HoldEndpoint,
+		DisableAfter:  10,
+		CircuitAfter:  10,
+		ProbeInterval: 5 * time.Second,
+		MaxHops:       3,
+		DedupWindow:   24 * time.Hour,
+	}
+}
+
+func (eds) Algorithms() []string { return []string{godwit.AlgorithmHMAC, godwit.AlgorithmEd25519} }
+
+func (eds) NewKey(algorithm string) (KeyMaterial, error) {
+	switch algorithm {
+	case godwit.AlgorithmHMAC:
+		secret := make([]byte, 32)
+		rand.Read(secret)
+		return KeyMaterial{Secret: secret, Display: base64.StdEncoding.EncodeToString(secret)}, nil
+	case godwit.AlgorithmEd25519:
+		public, private, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			return KeyMaterial{}, fmt.Errorf("make ed25519 key: %w", err)
+		}
+		return KeyMaterial{Secret: private.Seed(), Public: public}, nil
+	}
+	return KeyMaterial{}, fmt.Errorf("profile eds has no algorithm %q", algorithm)
+}
+
+// The fields that tell a receiver what it got, beside what the draft asks for. They are signed, so that a receiver may
+// route by them.
+const (
+	fieldEventID    = "Godwit-Event-Id"
+	fieldEventType  = "Godwit-Event-Type"
+	fieldDeliveryID = "Godwit-Delivery-Id"
+	fieldAttempt    = "Godwit-Attempt"
+	fieldKey        = "Idempotency-Key"
+	fieldDigest     = "Content-Digest"
+	userAgent       = "Godwit"
+)
+
+func (eds) Render(m Message) (http.Header, []byte) {
+	values := [...]string{m.Event.ContentType, QuoteKey(m.Event.Key), m.Event.ID.String(), m.Event.Type,
+		m.Delivery.ID.String(), strconv.Itoa(m.Attempt), userAgent}
+	h := make(http.Header, 12)
+	for i, name := range [...]string{"Content-Type", fieldKey, fieldEventID, fieldEventType, fieldDeliveryID, fieldAttempt, "User-Agent"} {
+		h[name] = values[i : i+1 : i+1]
+	}
+	return h, m.Event.Body
+}
+
+// QuoteKey renders an idempotency key as the structured-field String it is on the wire. Keys are printable ASCII.
+func QuoteKey(key string) string {
+	if strings.ContainsAny(key, `"\`) {
+		key = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key)
+	}
+	return `"` + key + `"`
+}
+
+func (eds) FollowStatuses() []int { return []int{http.StatusTemporaryRedirect} }
+
+func (eds) Classify(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict {
+	return classifyEDS(x, p, now)
+}
+
+var edsComponents = append(httpsig.DeliveryComponents(), "godwit-event-id", "godwit-event-type")
+
+type edsSigner struct {
+	signer *httpsig.Signer
+	keys   []httpsig.Key
+	ids    []string
+}
+
+func (eds) NewSigner(keys []SigningKey) (Signer, error) {
+	signer, err := httpsig.NewSigner(edsComponents...)
+	if err != nil {
+		return nil, err
+	}
+	s := &edsSigner{signer: signer}
+	for _, k := range keys {
+		var key httpsig.Key
+		switch k.Algorithm {
+		case godwit.AlgorithmHMAC:
+			key, err = httpsig.NewHMACKey(k.ID, k.Secret)
+		case godwit.AlgorithmEd25519:
+			if len(k.Secret) != ed25519.SeedSize {
+				return nil, fmt.Errorf("key %s: not an ed25519 seed", k.ID)
+			}
+			key, err = httpsig.NewEd25519Signer(k.ID, ed25519.NewKeyFromSeed(k.Secret))
+		default:
+			err = fmt.Errorf("key %s: profile eds has no algorithm %q", k.ID, k.Algorithm)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.keys = append(s.keys, key)
+		s.ids = append(s.ids, k.ID)
+	}
+	return s, nil
+}
+
+// Sign stamps the attempt with its own time and nonce: a retry two hours later must not look stale, nor replayed
+// (EDS-SEC-RPL-4).
+func (s *edsSigner) Sign(r *http.Request, body []byte, now time.Time) error {
+	var nonce [16]byte
+	rand.Read(nonce[:])
+	r.Header[fieldDigest] = []string{httpsig.ContentDigest(body)}
+	return s.signer.SignRequest(r, httpsig.Params{
+		Keys:       s.keys,
+		Created:    now,
+		Nonce:      base64.RawURLEncoding.EncodeToString(nonce[:]),
+		IncludeAlg: true,
+	})
+}
+
+func (s *edsSigner) KeyIDs() []string { return s.ids }
