@@ -1,0 +1,185 @@
+package sender
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// contextFailure is for an attempt whose context ended. Its own deadline, and one of the caller's, is a timeout; every other
+// end is ours.
+func contextFailure(ctx context.Context, sent bool) *godwit.Failure {
+	if interrupted(ctx) {
+		return &godwit.Failure{Kind: godwit.FailureInterrupted, Sent: sent, Detail: ErrInterrupted.Error()}
+	}
+	text := "deadline passed before the request was sent"
+	if sent {
+		text = "deadline passed before the response was complete"
+	}
+	return &godwit.Failure{Kind: godwit.FailureTimeout, Sent: sent, Detail: text}
+}
+
+// failedBeforeResponse says why there is no response header, and the status when at least its line had come. It goes by
+// how far the request got and by the types of errors, never by their text.
+func (h *hop) failedBeforeResponse(ctx context.Context, err error) (*godwit.Failure, int) {
+	switch {
+	case ctx.Err() != nil:
+		return contextFailure(ctx, h.sent()), 0
+	case h.conn == nil:
+		return failedToConnect(err), 0
+	case h.wire == nil:
+		return failedStream(err), 0
+	}
+	fail := func(kind godwit.FailureKind, text string) *godwit.Failure {
+		return &godwit.Failure{Kind: kind, Sent: h.sent(), Detail: text}
+	}
+	line, status := lineNone, 0
+	if h.wire.clear {
+		line, status = h.wire.statusLine()
+	} else if !cut(err) {
+		line = lineForeign
+	}
+	switch {
+	case line == lineNone && alerted(err):
+		// A TLS 1.3 server refuses a missing or foreign client certificate after the client's handshake is over.
+		return fail(godwit.FailureTLSHandshake, detail(err)), 0
+	case line == lineNone:
+		return fail(godwit.FailureReset, "connection closed before a response"), 0
+	case line == linePartial:
+		return fail(godwit.FailureReset, "connection closed within the status line"), 0
+	case line == lineForeign:
+		return fail(godwit.FailureProtocol, "response is not valid HTTP"), 0
+	case !cut(err):
+		return fail(godwit.FailureProtocol, "response header is not valid or too large"), status
+	case status >= 100 && status <= 199:
+		return fail(godwit.FailureReset, "connection closed after an interim response"), 0
+	default:
+		return fail(godwit.FailureTruncated, "connection closed within the response header"), status
+	}
+}
+
+// failedToConnect says why there was no connection. Nothing was sent.
+func failedToConnect(err error) *godwit.Failure {
+	f := &godwit.Failure{Kind: godwit.FailureConnect, Detail: detail(err)}
+	var (
+		op      *net.OpError
+		blocked *blockedError
+		dns     *net.DNSError
+		dial    *dialError
+	)
+	switch {
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		// The proxy is ours; what is wrong with it says nothing about the receiver.
+	case errors.As(err, &blocked):
+		f.Kind = godwit.FailureBlockedAddress
+	case unverified(err):
+		f.Kind = godwit.FailureTLSVerify
+	case errors.As(err, &dial) && dial.tls, handshakeError(err):
+		f.Kind = godwit.FailureTLSHandshake
+	case errors.As(err, &dns):
+		f.Kind = godwit.FailureDNS
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Kind = godwit.FailureRefused
+	}
+	return f
+}
+
+// unverified says that the certificate is what is wrong.
+func unverified(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		hostname     x509.HostnameError
+		authority    x509.UnknownAuthorityError
+		invalid      x509.CertificateInvalidError
+	)
+	return errors.As(err, &verification) || errors.As(err, &hostname) || errors.As(err, &authority) || errors.As(err, &invalid)
+}
+
+// handshakeError recognises what the TLS handshake behind a proxy returns, which is made by net/http.
+func handshakeError(err error) bool {
+	var record tls.RecordHeaderError
+	return alerted(err) || errors.As(err, &record)
+}
+
+// alerted says that the peer ended TLS with an alert. crypto/tls does not export its type for one, but names the operation.
+func alerted(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// An h2StreamError has the fields of net/http's own type for a reset stream. That type is not exported, but fills in any
+// struct of this shape by errors.As.
+type h2StreamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (h2StreamError) Error() string { return "stream reset" }
+
+const h2ProtocolError = 1
+
+// failedStream is for HTTP/2 without a response header. What net/http returns besides stream and I/O errors stands for
+// GOAWAY, a connection error, or a reset that it would have answered by sending the request again.
+func failedStream(err error) *godwit.Failure {
+	f := &godwit.Failure{Kind: godwit.FailureStreamReset, Sent: true, Detail: "stream reset or connection given up by the receiver"}
+	var stream h2StreamError
+	switch {
+	case errors.As(err, &stream):
+		if stream.Code == h2ProtocolError {
+			// The peer's own PROTOCOL_ERROR is one of those net/http wraps beyond recognition, so this one is ours.
+			f.Kind, f.Detail = godwit.FailureProtocol, "response header is not valid or too large"
+		}
+	case cut(err):
+		f.Kind, f.Detail = godwit.FailureReset, "connection closed before a response"
+	}
+	return f
+}
+
+// failedInBody is for a response whose header had come.
+func (h *hop) failedInBody(ctx context.Context, err error) *godwit.Failure {
+	if ctx.Err() != nil {
+		return contextFailure(ctx, true)
+	}
+	f := &godwit.Failure{Kind: godwit.FailureTruncated, Sent: true, Detail: "connection closed within the response body"}
+	var stream h2StreamError
+	switch {
+	case errors.As(err, &stream):
+		f.Kind, f.Detail = godwit.FailureStreamReset, "stream reset within the response body"
+	case cut(err):
+	case h.wire == nil:
+		f.Kind, f.Detail = godwit.FailureStreamReset, "stream or connection given up within the response body"
+	default:
+		f.Kind, f.Detail = godwit.FailureProtocol, "response body is not validly framed"
+	}
+	return f
+}
+
+// cut says that the connection ended or failed, in contrast to carrying something we cannot read.
+func cut(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &op)
+}
+
+// detail is an error's text, fit to be stored and shown: one line of bounded length, as it may quote the peer.
+func detail(err error) string {
+	const limit = 200
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
