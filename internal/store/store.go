@@ -187,7 +187,7 @@ type Deliveries interface {
 	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
 }
 
-// DeliveryFilter narrows a list; zero members do not.
+// DeliveryFilter narrows a list of one tenant; other members that are zero do not.
 type DeliveryFilter struct {
 	TenantID   godwit.TenantID
 	EventID    godwit.EventID
@@ -213,7 +213,7 @@ type DeadLetters interface {
 	ListDeadLetters(ctx context.Context, f DeadLetterFilter, p Page) ([]godwit.DeadLetter, error)
 }
 
-// DeadLetterFilter narrows a list; zero members do not.
+// DeadLetterFilter narrows a list of one tenant; other members that are zero do not.
 type DeadLetterFilter struct {
 	TenantID   godwit.TenantID
 	EndpointID godwit.EndpointID
@@ -232,7 +232,7 @@ type Events interface {
 	ListEvents(ctx context.Context, f EventFilter, p Page) ([]godwit.Event, error)
 }
 
-// EventFilter narrows a list; zero members do not.
+// EventFilter narrows a list of one tenant; other members that are zero do not.
 type EventFilter struct {
 	TenantID godwit.TenantID
 	Type     string // exact, or a pattern `prefix.*`
@@ -275,7 +275,7 @@ type Endpoints interface {
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
 }
 
-// EndpointFilter narrows a list; zero members do not.
+// EndpointFilter narrows a list of one tenant; other members that are zero do not.
 type EndpointFilter struct {
 	TenantID godwit.TenantID
 	Status   godwit.EndpointStatus

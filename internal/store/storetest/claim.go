@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var claimCases = []testCase{
+	{"takes what is due, earliest first", claimOrder},
+	{"tells what is due next", claimNextDue},
+	{"is bounded by bytes", claimBytes},
+	{"keeps to its endpoint", claimEndpoint},
+	{"is fenced", claimFenced},
+	{"endpoints due", claimEndpointsDue},
+}
+
+// acceptAt stores one event for each offset, created then.
+func (f *fixture) acceptAt(offsets ...time.Duration) []godwit.DeliveryID {
+	f.t.Helper()
+	var ids []godwit.DeliveryID
+	for _, d := range offsets {
+		e := f.makeEvent()
+		e.CreatedAt = f.now.Add(d)
+		n := f.fanOut(e, f.endpoint)
+		f.accept(n)
+		ids = append(ids, n.Deliveries[0].ID)
+	}
+	return ids
+}
+
+func claimed(c *store.Claimed) []godwit.DeliveryID {
+	var ids []godwit.DeliveryID
+	for _, w := range c.Work {
+		ids = append(ids, w.Delivery.ID)
+	}
+	return ids
+}
+
+func claimOrder(t *testing.T, f *fixture) {
+	ids := f.acceptAt(-1*time.Second, -3*time.Second, -2*time.Second, time.Second)
+	same(t, "first claim", claimed(f.claim(f.endpoint, 2)), []godwit.DeliveryID{ids[1], ids[2]})
+	same(t, "second claim", claimed(f.claim(f.endpoint, 2)), []godwit.DeliveryID{ids[0]})
+	same(t, "third claim", len(f.claim(f.endpoint, 2).Work), 0)
+	f.tick(time.Second)
+	c := f.claim(f.endpoint, 2)
+	same(t, "later claim", claimed(c), []godwit.DeliveryID{ids[3]})
+	w := c.Work[0]
+	same(t, "delivery", &w.Delivery, f.delivery(ids[3]))
+	same(t, "event", w.Event, got(f.s.Event(f.ctx, f.tenant, w.Delivery.EventID))(t))
+}
+
+func claimNextDue(t *testing.T, f *fixture) {
+	if c := f.claim(f.endpoint, 2); len(c.Work) != 0 || !c.NextDue.IsZero() {
+		t.Errorf("empty endpoint gave %+v", c)
+	}
+	f.acceptAt(-3*time.Second, -2*time.Second, time.Second, 2*time.Second)
+	if c := f.claim(f.endpoint, 1); !c.NextDue.Equal(f.now.Add(-2 * time.Second)) {
+		t.Errorf("next is due %v: what could not be claimed counts", c.NextDue)
+	}
+	if c := f.claim(f.endpoint, 10); len(c.Work) != 1 || !c.NextDue.Equal(f.now.Add(time.Second)) {
+		t.Errorf("claimed %d, next is due %v", len(c.Work), c.NextDue)
+	}
+	f.tick(time.Minute)
+	if c := f.claim(f.endpoint, 10); len(c.Work) != 2 || !c.NextDue.IsZero() {
+		t.Errorf("claimed %d, next is due %v", len(c.Work), c.NextDue)
+	}
+}
+
+func claimBytes(t *testing.T, f *fixture) {
+	var total int
+	for i, size := range []int{100, 100, 100, 5000, 10, 0} {
+		e := f.makeEvent()
+		e.Body = make([]byte, size)
+		e.CreatedAt = f.now.Add(time.Duration(i) * time.Microsecond)
+		f.accept(f.fanOut(e, f.endpoint))
+		total++
+	}
+	f.tick(time.Second)
+	claim := func(maxBytes int) int {
+		c := got(f.s.ClaimDue(f.ctx, store.Claim{
+			EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint), Now: f.now, Limit: 100, MaxBytes: maxBytes,
+		}))(t)
+		total -= len(c.Work)
+		if (total > 0) == c.NextDue.IsZero() {
+			t.Errorf("%d are left, next is due %v", total, c.NextDue)
+		}
+		return len(c.Work)
+	}
+	for i, step := range []struct{ max, want int }{{250, 2}, {250, 1}, {250, 1}, {0, 2}} {
+		if n := claim(step.max); n != step.want {
+			t.Errorf("claim %d took %d deliveries, want %d", i, n, step.want)
+		}
+	}
+}
+
+func claimEndpoint(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	f.accept(f.fanOut(f.makeEvent(), f.endpoint, other))
+	if w := f.claimOne(f.endpoint); w.Delivery.EndpointID != f.endpoint {
+		t.Error("claimed another endpoint's delivery")
+	}
+	if _, ok := f.waiting(other); !ok {
+		t.Error("the other endpoint's delivery is gone")
+	}
+	if w := f.claimOne(other); w.Delivery.EndpointID != other {
+		t.Error("claimed another endpoint's delivery")
+	}
+}
+
+func claimFenced(t *testing.T, f *fixture) {
+	f.acceptOne()
+	old := store.Claim{EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint), Now: f.now, Limit: 10}
+	f.tick(time.Hour)
+	f.acquire("node-b")
+	for _, epoch := range []int64{old.Epoch, 0, f.epoch(f.endpoint) + 1} {
+		old.Epoch = epoch
+		_, err := f.s.ClaimDue(f.ctx, old)
+		f.is(err, store.ErrFenced)
+	}
+	f.claimOne(f.endpoint)
+}
+
+func claimEndpointsDue(t *testing.T, f *fixture) {
+	if due := got(f.s.EndpointsDue(f.ctx, []int{0, 1, 2, 3}))(t); len(due) != 0 {
+		t.Errorf("empty store gave %v", due)
+	}
+	want := map[godwit.EndpointID]time.Time{}
+	shards := map[int]bool{}
+	for i := range 20 {
+		id := f.newEndpoint()
+		for j := range 3 {
+			e := f.makeEvent()
+			e.CreatedAt = f.now.Add(time.Duration((i*7+j*5)%11) * time.Second)
+			f.accept(f.fanOut(e, id))
+			if old, ok := want[id]; !ok || e.CreatedAt.Before(old) {
+				want[id] = e.CreatedAt
+			}
+		}
+		shards[id.Shard()] = true
+	}
+	check := func(shards []int) {
+		t.Helper()
+		found := map[godwit.EndpointID]time.Time{}
+		for _, d := range got(f.s.EndpointsDue(f.ctx, shards))(t) {
+			if _, twice := found[d.EndpointID]; twice {
+				t.Errorf("%v is listed twice", d.EndpointID)
+			}
+			found[d.EndpointID] = d.NextDue
+		}
+		expected := map[godwit.EndpointID]time.Time{}
+		for id, due := range want {
+			if slices.Contains(shards, id.Shard()) {
+				expected[id] = due
+			}
+		}
+		same(t, "endpoints due", found, expected)
+	}
+	var all []int
+	for s := range godwit.Shards {
+		all = append(all, s)
+	}
+	check(all)
+	for s := range shards {
+		check([]int{s})
+	}
+	check(nil)
+	for id := range want { // claimed and finished ones do not count
+		f.tick(time.Minute)
+		for _, w := range f.claim(id, 2).Work {
+			f.record(f.attempted(w, godwit.DeliveryAccepted))
+		}
+		rest := f.claim(id, 10)
+		if len(rest.Work) != 1 {
+			t.Fatalf("%d are left, want 1", len(rest.Work))
+		}
+		delete(want, id)
+		break
+	}
+	check(all)
+}

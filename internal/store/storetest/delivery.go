@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var deliveryCases = []testCase{
+	{"list, filtered and paged", deliveryList},
+	{"list is stable while new ones come", deliveryStable},
+	{"belongs to its tenant", deliveryTenant},
+	{"cancel", deliveryCancel},
+	{"count pending", deliveryCount},
+}
+
+func deliveryKey(d *godwit.Delivery) [16]byte { return d.ID }
+
+func (f *fixture) list(filter store.DeliveryFilter) []godwit.Delivery {
+	f.t.Helper()
+	filter.TenantID = f.tenant
+	return pages(f.t, deliveryKey, func(p store.Page) ([]godwit.Delivery, error) {
+		return f.s.ListDeliveries(f.ctx, filter, p)
+	})
+}
+
+func deliveryList(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	statuses := []godwit.DeliveryStatus{
+		godwit.DeliveryAccepted, godwit.DeliveryTerminal, godwit.DeliveryExhausted, godwit.DeliveryPending,
+	}
+	var all []godwit.Delivery
+	var events []*godwit.Event
+	for i := range 9 {
+		f.tick(time.Second)
+		e := f.makeEvent()
+		n := f.fanOut(e, f.endpoint, other)
+		f.accept(n)
+		events = append(events, e)
+		f.record(f.attempted(f.claimOne(f.endpoint), statuses[i%4]))
+		for _, d := range n.Deliveries {
+			all = append(all, *f.delivery(d.ID))
+		}
+	}
+	cancelled := got(f.s.Cancel(f.ctx, f.tenant, all[17].ID, f.now))(t)
+	all[17] = *cancelled
+	for name, c := range map[string]struct {
+		filter store.DeliveryFilter
+		keep   func(d *godwit.Delivery) bool
+	}{
+		"all":      {store.DeliveryFilter{}, func(*godwit.Delivery) bool { return true }},
+		"event":    {store.DeliveryFilter{EventID: events[4].ID}, func(d *godwit.Delivery) bool { return d.EventID == events[4].ID }},
+		"endpoint": {store.DeliveryFilter{EndpointID: other}, func(d *godwit.Delivery) bool { return d.EndpointID == other }},
+		"event and endpoint": {store.DeliveryFilter{EventID: events[4].ID, EndpointID: other},
+			func(d *godwit.Delivery) bool { return d.EventID == events[4].ID && d.EndpointID == other }},
+		"accepted":  {store.DeliveryFilter{Status: godwit.DeliveryAccepted}, func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryAccepted }},
+		"pending":   {store.DeliveryFilter{Status: godwit.DeliveryPending}, func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryPending }},
+		"terminal":  {store.DeliveryFilter{Status: godwit.DeliveryTerminal}, func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryTerminal }},
+		"exhausted": {store.DeliveryFilter{Status: godwit.DeliveryExhausted}, func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryExhausted }},
+		"cancelled": {store.DeliveryFilter{Status: godwit.DeliveryCancelled}, func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryCancelled }},
+		"endpoint and status": {store.DeliveryFilter{EndpointID: f.endpoint, Status: godwit.DeliveryTerminal},
+			func(d *godwit.Delivery) bool {
+				return d.EndpointID == f.endpoint && d.Status == godwit.DeliveryTerminal
+			}},
+		"event and status": {store.DeliveryFilter{EventID: events[1].ID, Status: godwit.DeliveryTerminal},
+			func(d *godwit.Delivery) bool { return d.EventID == events[1].ID && d.Status == godwit.DeliveryTerminal }},
+		"since": {store.DeliveryFilter{Since: events[3].CreatedAt}, func(d *godwit.Delivery) bool { return !d.CreatedAt.Before(events[3].CreatedAt) }},
+		"until": {store.DeliveryFilter{Until: events[3].CreatedAt}, func(d *godwit.Delivery) bool { return d.CreatedAt.Before(events[3].CreatedAt) }},
+		"between": {store.DeliveryFilter{Since: events[2].CreatedAt, Until: events[5].CreatedAt, EndpointID: other}, func(d *godwit.Delivery) bool {
+			return d.EndpointID == other && !d.CreatedAt.Before(events[2].CreatedAt) && d.CreatedAt.Before(events[5].CreatedAt)
+		}},
+		"unknown event": {store.DeliveryFilter{EventID: mint[godwit.EventID](f.now)}, func(*godwit.Delivery) bool { return false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := map[godwit.DeliveryID]godwit.Delivery{}
+			for _, d := range all {
+				if c.keep(&d) {
+					want[d.ID] = d
+				}
+			}
+			found := map[godwit.DeliveryID]godwit.Delivery{}
+			for _, d := range f.list(c.filter) {
+				found[d.ID] = d
+			}
+			same(t, "deliveries", found, want)
+		})
+	}
+}
+
+func deliveryStable(t *testing.T, f *fixture) {
+	for range 4 {
+		f.tick(time.Second)
+		f.acceptOne()
+	}
+	first := got(f.s.ListDeliveries(f.ctx, store.DeliveryFilter{TenantID: f.tenant}, store.Page{Limit: 2}))(t)
+	f.tick(time.Second)
+	f.acceptOne()
+	second := got(f.s.ListDeliveries(f.ctx, store.DeliveryFilter{TenantID: f.tenant}, store.Page{After: first[1].ID, Limit: 2}))(t)
+	if len(second) != 2 || !second[0].CreatedAt.Equal(first[1].CreatedAt.Add(-time.Second)) {
+		t.Errorf("second page after a newcomer: %+v", second)
+	}
+}
+
+func deliveryTenant(t *testing.T, f *fixture) {
+	id := f.acceptOne()
+	d := f.finish(godwit.DeliveryTerminal)
+	stranger := f.newTenant()
+	_, err := f.s.Delivery(f.ctx, stranger, id)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Attempts(f.ctx, stranger, id)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Cancel(f.ctx, stranger, id, f.now)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.DeadLetter(f.ctx, stranger, id)
+	f.is(err, store.ErrNotFound)
+	for _, filter := range []store.DeliveryFilter{{}, {EventID: d.EventID}, {EndpointID: f.endpoint}, {Status: d.Status}} {
+		filter.TenantID = stranger
+		if ds := got(f.s.ListDeliveries(f.ctx, filter, store.Page{Limit: 5}))(t); len(ds) != 0 {
+			t.Errorf("a stranger lists %v", ds)
+		}
+	}
+	if ds := got(f.s.Requeue(f.ctx, store.Requeue{TenantID: stranger, Deliveries: []godwit.DeliveryID{id}, Now: f.now}))(t); len(ds) != 0 {
+		t.Errorf("a stranger requeued %v", ds)
+	}
+	same(t, "delivery", f.delivery(id), &d)
+	_, err = f.s.Delivery(f.ctx, f.tenant, mint[godwit.DeliveryID](f.now))
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Attempts(f.ctx, f.tenant, mint[godwit.DeliveryID](f.now))
+	f.is(err, store.ErrNotFound)
+}
+
+func deliveryCancel(t *testing.T, f *fixture) {
+	id := f.acceptOne()
+	before := f.delivery(id)
+	f.tick(time.Second)
+	d := got(f.s.Cancel(f.ctx, f.tenant, id, f.now))(t)
+	want := *before
+	want.Status, want.Reason, want.UpdatedAt = godwit.DeliveryCancelled, godwit.ReasonCancelled, f.now
+	same(t, "cancelled", d, &want)
+	same(t, "stored", f.delivery(id), &want)
+	if c := f.claim(f.endpoint, 5); len(c.Work) != 0 || !c.NextDue.IsZero() {
+		t.Errorf("a cancelled delivery was claimed: %+v", c)
+	}
+	_, err := f.s.DeadLetter(f.ctx, f.tenant, id)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Cancel(f.ctx, f.tenant, id, f.now)
+	f.is(err, store.ErrConflict)
+
+	f.acceptOne()
+	w := f.claimOne(f.endpoint)
+	_, err = f.s.Cancel(f.ctx, f.tenant, w.Delivery.ID, f.now)
+	f.is(err, store.ErrConflict)
+	f.record(f.attempted(w, godwit.DeliveryAccepted))
+	_, err = f.s.Cancel(f.ctx, f.tenant, w.Delivery.ID, f.now)
+	f.is(err, store.ErrConflict)
+	_, err = f.s.Cancel(f.ctx, f.tenant, mint[godwit.DeliveryID](f.now), f.now)
+	f.is(err, store.ErrNotFound)
+}
+
+func deliveryCount(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	for range 5 {
+		f.accept(f.fanOut(f.makeEvent(), f.endpoint, other))
+	}
+	f.acceptAt(time.Hour)
+	for _, w := range f.claim(f.endpoint, 2).Work {
+		f.record(f.attempted(w, godwit.DeliveryAccepted))
+	}
+	f.claim(f.endpoint, 1) // claimed ones are pending, too
+	if n := got(f.s.CountPending(f.ctx, f.endpoint))(t); n != 4 {
+		t.Errorf("%d are pending, want 4", n)
+	}
+	if n := got(f.s.CountPending(f.ctx, other))(t); n != 5 {
+		t.Errorf("%d are pending for the other endpoint, want 5", n)
+	}
+	if n := got(f.s.CountPending(f.ctx, mint[godwit.EndpointID](f.now)))(t); n != 0 {
+		t.Errorf("%d are pending for an unknown endpoint", n)
+	}
+}

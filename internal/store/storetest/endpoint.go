@@ -1,0 +1,206 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var endpointCases = []testCase{
+	{"keeps every member", endpointMembers},
+	{"an update needs the next version", endpointVersion},
+	{"deleted ones are hidden", endpointDeleted},
+	{"list, filtered and paged", endpointList},
+	{"load as the engine needs it", endpointLoad},
+	{"belongs to its tenant", endpointTenant},
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func (f *fixture) fullEndpoint() *godwit.Endpoint {
+	e := f.makeEndpoint()
+	e.URL = "https://receiver.example/hook?x=%20&y='\""
+	e.Method, e.Profile, e.Description = "PUT", "cybercube", "Größe \"quoted\""
+	e.Patterns = []string{"order.*", "invoice.paid"}
+	e.Filter = godwit.Filter{"region": {"eu", "us"}, "size": {""}}
+	e.Policy = godwit.PolicyOverrides{
+		BaseSeconds: ptr(0.5), CapSeconds: ptr(60.0), MaxRetries: ptr(0), MaxElapsedSeconds: ptr(3600.0), TimeoutSeconds: ptr(5.5),
+		Concurrency: ptr(4), RatePerSecond: ptr(10.0), Burst: ptr(20), HoldScope: ptr("event"), DisableAfter: ptr(3), CircuitAfter: ptr(7),
+		DedupWindowSeconds: ptr(86400.0), Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true),
+		Agreement: &godwit.Agreement{Document: "https://example.com/agreement", VisibleToBoth: true},
+	}
+	e.Metadata = map[string]string{"team": "billing", "empty": ""}
+	e.Sealed = []byte{0, 1, 2, 0xff}
+	e.SealedInfo = godwit.SealedInfo{HeaderNames: []string{"X-A", "X-B"}, AuthKind: godwit.AuthBearer}
+	e.Status, e.StatusReason, e.StatusAt = godwit.EndpointPaused, "maintenance", f.now.Add(-time.Minute)
+	e.CreatedAt, e.UpdatedAt = f.now.Add(-time.Hour), f.now.Add(time.Microsecond)
+	return e
+}
+
+func endpointMembers(t *testing.T, f *fixture) {
+	for name, e := range map[string]*godwit.Endpoint{"full": f.fullEndpoint(), "bare": f.makeEndpoint()} {
+		f.must(f.s.CreateEndpoint(f.ctx, e, nil))
+		same(t, name, got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t), e)
+		f.is(f.s.CreateEndpoint(f.ctx, e, nil), store.ErrConflict)
+	}
+	empty := f.makeEndpoint()
+	empty.Patterns, empty.Filter, empty.Metadata, empty.Sealed = []string{}, godwit.Filter{}, map[string]string{}, []byte{}
+	f.must(f.s.CreateEndpoint(f.ctx, empty, nil))
+	e := got(f.s.Endpoint(f.ctx, f.tenant, empty.ID))(t)
+	if len(e.Patterns)+len(e.Filter)+len(e.Metadata)+len(e.Sealed) != 0 {
+		t.Errorf("empty members came back as %+v", e)
+	}
+}
+
+func endpointVersion(t *testing.T, f *fixture) {
+	old := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	e := f.fullEndpoint()
+	e.ID, e.Profile, e.CreatedAt = old.ID, old.Profile, old.CreatedAt
+	for _, version := range []int64{0, 1, 3} {
+		e.Version = version
+		f.is(f.s.UpdateEndpoint(f.ctx, e), store.ErrConflict)
+	}
+	same(t, "endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), old)
+	e.Version = 2
+	f.must(f.s.UpdateEndpoint(f.ctx, e))
+	same(t, "endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), e)
+	f.is(f.s.UpdateEndpoint(f.ctx, e), store.ErrConflict)
+
+	bare := f.makeEndpoint()
+	bare.ID, bare.CreatedAt, bare.Version = e.ID, e.CreatedAt, 3
+	f.must(f.s.UpdateEndpoint(f.ctx, bare))
+	same(t, "endpoint with everything taken away", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), bare)
+
+	fixed := *bare
+	fixed.Profile, fixed.CreatedAt, fixed.Version = "ojs", f.now.Add(time.Hour), 4
+	f.must(f.s.UpdateEndpoint(f.ctx, &fixed))
+	bare.Version = 4
+	same(t, "members that are fixed at creation", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), bare)
+
+	unknown := f.makeEndpoint()
+	unknown.Version = 2
+	f.is(f.s.UpdateEndpoint(f.ctx, unknown), store.ErrNotFound)
+}
+
+// remove deletes an endpoint as the API does.
+func (f *fixture) remove(id godwit.EndpointID) {
+	f.t.Helper()
+	e := got(f.s.Endpoint(f.ctx, f.tenant, id))(f.t)
+	e.Status, e.StatusAt, e.UpdatedAt = godwit.EndpointDeleted, f.now, f.now
+	e.Version++
+	f.must(f.s.UpdateEndpoint(f.ctx, e))
+}
+
+func endpointDeleted(t *testing.T, f *fixture) {
+	e := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	f.remove(f.endpoint)
+	_, err := f.s.Endpoint(f.ctx, f.tenant, f.endpoint)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Secrets(f.ctx, f.tenant, f.endpoint)
+	f.is(err, store.ErrNotFound)
+	e.Version = 3
+	f.is(f.s.UpdateEndpoint(f.ctx, e), store.ErrNotFound)
+	if es := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: f.tenant}, store.Page{Limit: 5}))(t); len(es) != 0 {
+		t.Errorf("deleted endpoints are listed: %+v", es)
+	}
+	if n := got(f.s.CountEndpoints(f.ctx, f.tenant))(t); n != 0 {
+		t.Errorf("%d endpoints are counted", n)
+	}
+	if le := got(f.s.LoadEndpoint(f.ctx, f.endpoint))(t); le.Endpoint.Status != godwit.EndpointDeleted {
+		t.Errorf("loaded %+v", le.Endpoint)
+	}
+	f.must(f.s.LoadEndpoints(f.ctx, func(*store.LoadedEndpoint) error { t.Error("a deleted endpoint was loaded"); return nil }))
+	f.commit(&store.Batch{Changes: []store.EndpointChange{
+		{EndpointID: f.endpoint, Disable: "gone"}, {EndpointID: f.endpoint, MoveFrom: e.URL, MoveTo: "https://new.example"},
+	}})
+	if le := got(f.s.LoadEndpoint(f.ctx, f.endpoint))(t); le.Endpoint.Status != godwit.EndpointDeleted || le.Endpoint.URL != e.URL {
+		t.Errorf("a deleted endpoint was changed: %+v", le.Endpoint)
+	}
+}
+
+func endpointList(t *testing.T, f *fixture) {
+	all := []godwit.Endpoint{*got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)}
+	for i := range 6 {
+		f.tick(time.Second)
+		e := f.fullEndpoint()
+		e.Status = []godwit.EndpointStatus{godwit.EndpointActive, godwit.EndpointPaused, godwit.EndpointDisabled}[i%3]
+		f.must(f.s.CreateEndpoint(f.ctx, e, nil))
+		all = append([]godwit.Endpoint{*e}, all...)
+	}
+	for _, status := range []godwit.EndpointStatus{"", godwit.EndpointActive, godwit.EndpointPaused, godwit.EndpointDisabled} {
+		var want []godwit.Endpoint
+		for _, e := range all {
+			if status == "" || e.Status == status {
+				want = append(want, e)
+			}
+		}
+		found := pages(t, func(e *godwit.Endpoint) [16]byte { return e.ID }, func(p store.Page) ([]godwit.Endpoint, error) {
+			return f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: f.tenant, Status: status}, p)
+		})
+		same(t, "endpoints "+string(status), found, want)
+	}
+	if n := got(f.s.CountEndpoints(f.ctx, f.tenant))(t); n != len(all) {
+		t.Errorf("%d endpoints are counted, want %d", n, len(all))
+	}
+}
+
+func endpointLoad(t *testing.T, f *fixture) {
+	e := f.fullEndpoint()
+	s := f.makeSecret(e.ID)
+	f.must(f.s.CreateEndpoint(f.ctx, e, s))
+	second := f.makeSecret(e.ID)
+	second.ID = mint[godwit.SecretID](f.tick(time.Second))
+	f.must(f.s.AddSecret(f.ctx, second, time.Time{}))
+	h := f.makeHealth()
+	h.EndpointID = e.ID
+	f.commit(&store.Batch{Health: []godwit.Health{h}})
+	want := &store.LoadedEndpoint{Endpoint: *e, Secrets: []godwit.Secret{*second, *s}, Health: h}
+	same(t, "loaded", got(f.s.LoadEndpoint(f.ctx, e.ID))(t), want)
+
+	bare := &store.LoadedEndpoint{
+		Endpoint: *got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), Health: godwit.Health{EndpointID: f.endpoint},
+	}
+	all := map[godwit.EndpointID]*store.LoadedEndpoint{}
+	f.must(f.s.LoadEndpoints(f.ctx, func(le *store.LoadedEndpoint) error { all[le.Endpoint.ID] = le; return nil }))
+	if len(all) != 2 {
+		t.Fatalf("loaded %d endpoints, want 2", len(all))
+	}
+	same(t, "loaded with all", all[e.ID], want)
+	same(t, "bare one", all[f.endpoint].Endpoint, bare.Endpoint)
+	same(t, "bare one's health", all[f.endpoint].Health, bare.Health)
+	if len(all[f.endpoint].Secrets) != 0 {
+		t.Errorf("an endpoint without secrets has %v", all[f.endpoint].Secrets)
+	}
+
+	stop := errors.New("stop")
+	f.is(f.s.LoadEndpoints(f.ctx, func(*store.LoadedEndpoint) error { return stop }), stop)
+	// The store is not held while fn runs.
+	f.must(f.s.LoadEndpoints(f.ctx, func(le *store.LoadedEndpoint) error {
+		_, err := f.s.Health(f.ctx, le.Endpoint.ID)
+		return err
+	}))
+	_, err := f.s.LoadEndpoint(f.ctx, mint[godwit.EndpointID](f.now))
+	f.is(err, store.ErrNotFound)
+}
+
+func endpointTenant(t *testing.T, f *fixture) {
+	stranger := f.newTenant()
+	_, err := f.s.Endpoint(f.ctx, stranger, f.endpoint)
+	f.is(err, store.ErrNotFound)
+	if es := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: stranger}, store.Page{Limit: 5}))(t); len(es) != 0 {
+		t.Errorf("a stranger lists %v", es)
+	}
+	if n := got(f.s.CountEndpoints(f.ctx, stranger))(t); n != 0 {
+		t.Errorf("a stranger counts %d", n)
+	}
+	e := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	e.TenantID, e.Version = stranger, 2
+	f.is(f.s.UpdateEndpoint(f.ctx, e), store.ErrNotFound)
+	got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	if es := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{}, store.Page{Limit: 5}))(t); len(es) != 0 {
+		t.Errorf("a filter without a tenant lists %v", es)
+	}
+}

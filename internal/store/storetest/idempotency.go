@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var idempotencyCases = []testCase{
+	{"reserve, complete, replay", idempotencyLife},
+	{"a lease that ran out frees the key", idempotencyLease},
+	{"forget frees the key", idempotencyForget},
+	{"a reserved key stops an accept and the reverse", idempotencyShared},
+}
+
+func (f *fixture) reservation(key string) *godwit.IdempotencyRecord {
+	r := f.makeRecord(key)
+	r.Response, r.ExpiresAt = nil, f.now.Add(time.Minute)
+	return r
+}
+
+func idempotencyLife(t *testing.T, f *fixture) {
+	r := f.reservation("k")
+	if found := got(f.s.Reserve(f.ctx, r))(t); found != nil {
+		t.Fatalf("a new key was there: %+v", found)
+	}
+	again := f.reservation("k")
+	copy(again.Fingerprint[:], "another payload")
+	found := got(f.s.Reserve(f.ctx, again))(t)
+	same(t, "reserved", found, r)
+	if !found.InProgress() {
+		t.Error("a record without a response is not in progress")
+	}
+	same(t, "recorded", got(f.s.Recorded(f.ctx, r.ID, f.now))(t), r)
+
+	f.tick(time.Second)
+	for _, resp := range []*godwit.StoredResponse{
+		{Status: 204},
+		{Status: 201, ContentType: "application/json", Location: "/v1/endpoints/sub_1", Body: []byte("{\"ok\":true}\n\x00\xff")},
+	} {
+		r.Response, r.ExpiresAt = resp, f.now.Add(24*time.Hour)
+		f.must(f.s.Complete(f.ctx, r.ID, resp, r.ExpiresAt))
+		same(t, "completed", got(f.s.Reserve(f.ctx, again))(t), r)
+	}
+	_, err := f.s.Recorded(f.ctx, r.ID, r.ExpiresAt)
+	f.is(err, store.ErrNotFound)
+	got(f.s.Recorded(f.ctx, r.ID, r.ExpiresAt.Add(-time.Microsecond)))(t)
+	f.is(f.s.Complete(f.ctx, f.makeRecord("unknown").ID, r.Response, f.now), store.ErrNotFound)
+	_, err = f.s.Recorded(f.ctx, f.makeRecord("unknown").ID, f.now)
+	f.is(err, store.ErrNotFound)
+}
+
+func idempotencyLease(t *testing.T, f *fixture) {
+	first := f.reservation("k")
+	got(f.s.Reserve(f.ctx, first))(t)
+	f.now = first.ExpiresAt
+	second := f.reservation("k")
+	copy(second.Fingerprint[:], "another payload")
+	if found := got(f.s.Reserve(f.ctx, second))(t); found != nil {
+		t.Errorf("a holder that never answered still holds the key: %+v", found)
+	}
+	same(t, "recorded", got(f.s.Recorded(f.ctx, first.ID, f.now))(t), second)
+}
+
+func idempotencyForget(t *testing.T, f *fixture) {
+	r := f.reservation("k")
+	got(f.s.Reserve(f.ctx, r))(t)
+	f.must(f.s.Forget(f.ctx, r.ID))
+	f.must(f.s.Forget(f.ctx, r.ID))
+	if found := got(f.s.Reserve(f.ctx, r))(t); found != nil {
+		t.Errorf("a forgotten key was there: %+v", found)
+	}
+}
+
+func idempotencyShared(t *testing.T, f *fixture) {
+	a, _ := f.keyed(f.makeRecord("k"))
+	f.commit(&store.Batch{Accepts: []store.Accept{a}})
+	same(t, "reserve after accept", got(f.s.Reserve(f.ctx, f.reservation("k")))(t), a.Record)
+	f.must(f.s.Forget(f.ctx, a.Record.ID))
+	r := f.reservation("k")
+	got(f.s.Reserve(f.ctx, r))(t)
+	b, id := f.keyed(f.makeRecord("k"))
+	same(t, "accept after reserve", f.commit(&store.Batch{Accepts: []store.Accept{b}}).Existing[0], r)
+	f.stored(id, false)
+}

@@ -1,0 +1,124 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var secretCases = []testCase{
+	{"keeps every member", secretMembers},
+	{"rotation", secretRotation},
+	{"public keys", secretPublicKeys},
+	{"belongs to its tenant", secretTenant},
+}
+
+func (f *fixture) makeSecret(endpoint godwit.EndpointID) *godwit.Secret {
+	return &godwit.Secret{
+		ID: mint[godwit.SecretID](f.now), EndpointID: endpoint, TenantID: f.tenant, Algorithm: godwit.AlgorithmHMAC,
+		Sealed: []byte("sealed \x00\xff"), CreatedAt: f.now, NotBefore: f.now,
+	}
+}
+
+func secretMembers(t *testing.T, f *fixture) {
+	s := f.makeSecret(f.endpoint)
+	s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{1, 2, 0, 255}
+	s.NotBefore, s.ExpiresAt = f.now.Add(time.Minute), f.now.Add(time.Hour)
+	f.must(f.s.AddSecret(f.ctx, s, time.Time{}))
+	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*s})
+	f.is(f.s.AddSecret(f.ctx, s, time.Time{}), store.ErrConflict)
+
+	e := f.makeEndpoint()
+	first := f.makeSecret(e.ID)
+	f.must(f.s.CreateEndpoint(f.ctx, e, first))
+	same(t, "first secret", got(f.s.Secrets(f.ctx, f.tenant, e.ID))(t), []godwit.Secret{*first})
+}
+
+func secretRotation(t *testing.T, f *fixture) {
+	add := func(expires, oldExpire time.Time) godwit.Secret {
+		s := f.makeSecret(f.endpoint)
+		s.ID = mint[godwit.SecretID](f.tick(time.Second))
+		s.ExpiresAt = expires
+		f.must(f.s.AddSecret(f.ctx, s, oldExpire))
+		return *s
+	}
+	early := add(f.now.Add(time.Minute), time.Time{})
+	forever := add(time.Time{}, time.Time{})
+	late := add(f.now.Add(100*time.Hour), time.Time{})
+	same(t, "a zero time leaves the old ones", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{late, forever, early})
+	end := f.now.Add(24 * time.Hour)
+	fresh := add(time.Time{}, end)
+	forever.ExpiresAt, late.ExpiresAt = end, end
+	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{fresh, late, forever, early})
+	if ss := got(f.s.LoadEndpoint(f.ctx, f.endpoint))(t).Secrets; len(ss) != 4 {
+		t.Errorf("loaded %d secrets, want 4", len(ss))
+	}
+
+	other := f.newEndpoint()
+	s := f.makeSecret(other)
+	f.must(f.s.AddSecret(f.ctx, s, f.now))
+	if ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t); !ss[0].ExpiresAt.IsZero() {
+		t.Error("another endpoint's rotation ended this one's secret")
+	}
+}
+
+func secretPublicKeys(t *testing.T, f *fixture) {
+	var live, all []godwit.Secret
+	for i := range 6 {
+		f.tick(time.Second)
+		s := f.makeSecret(f.endpoint)
+		if i%3 != 0 {
+			s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{byte(i)}
+		}
+		if i == 1 {
+			s.ExpiresAt = f.now.Add(time.Minute)
+		}
+		f.must(f.s.AddSecret(f.ctx, s, time.Time{}))
+		shown := *s
+		shown.Sealed = nil
+		if s.PublicKey != nil && i != 1 {
+			live = append(live, shown)
+		}
+		all = append(all, shown)
+	}
+	f.tick(time.Minute)
+	var found []godwit.Secret
+	var after godwit.SecretID
+	for {
+		page := got(f.s.PublicKeys(f.ctx, f.now, after, 2))(t)
+		found = append(found, page...)
+		if len(page) < 2 {
+			break
+		}
+		after = page[1].ID
+	}
+	same(t, "live public keys", found, live)
+	for _, s := range all {
+		key, err := f.s.PublicKey(f.ctx, s.ID)
+		if s.PublicKey == nil {
+			f.is(err, store.ErrNotFound)
+			continue
+		}
+		f.must(err)
+		same(t, "public key, expired or not", key, &s)
+	}
+	_, err := f.s.PublicKey(f.ctx, mint[godwit.SecretID](f.now))
+	f.is(err, store.ErrNotFound)
+}
+
+func secretTenant(t *testing.T, f *fixture) {
+	f.must(f.s.AddSecret(f.ctx, f.makeSecret(f.endpoint), time.Time{}))
+	stranger := f.newTenant()
+	_, err := f.s.Secrets(f.ctx, stranger, f.endpoint)
+	f.is(err, store.ErrNotFound)
+	s := f.makeSecret(f.endpoint)
+	s.TenantID = stranger
+	f.is(f.s.AddSecret(f.ctx, s, f.now), store.ErrNotFound)
+	ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t)
+	if len(ss) != 1 || !ss[0].ExpiresAt.IsZero() {
+		t.Errorf("a stranger changed the secrets: %+v", ss)
+	}
+	f.is(f.s.AddSecret(f.ctx, f.makeSecret(mint[godwit.EndpointID](f.now)), f.now), store.ErrNotFound)
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var tenantCases = []testCase{
+	{"create, update, list", tenantMembers},
+	{"delete takes keys and endpoints along", tenantDelete},
+}
+
+func tenantMembers(t *testing.T, f *fixture) {
+	want := []godwit.Tenant{*got(f.s.Tenant(f.ctx, f.tenant))(t)}
+	for range 4 {
+		f.tick(time.Second)
+		n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Name: "Größe & \"Söhne\"", RequireIdempotencyKey: true, CreatedAt: f.now}
+		f.must(f.s.CreateTenant(f.ctx, &n))
+		same(t, "tenant", got(f.s.Tenant(f.ctx, n.ID))(t), &n)
+		want = append([]godwit.Tenant{n}, want...)
+	}
+	f.is(f.s.CreateTenant(f.ctx, &want[0]), store.ErrConflict)
+	want[1].Name, want[1].RequireIdempotencyKey = "new name", false
+	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
+	same(t, "updated", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
+	same(t, "tenants", pages(t, func(n *godwit.Tenant) [16]byte { return n.ID }, func(p store.Page) ([]godwit.Tenant, error) {
+		return f.s.ListTenants(f.ctx, p)
+	}), want)
+	_, err := f.s.Tenant(f.ctx, mint[godwit.TenantID](f.now))
+	f.is(err, store.ErrNotFound)
+	f.is(f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: mint[godwit.TenantID](f.now)}), store.ErrNotFound)
+}
+
+func tenantDelete(t *testing.T, f *fixture) {
+	second := f.newEndpoint()
+	gone := f.newEndpoint()
+	f.remove(gone)
+	key := f.makeKey()
+	f.must(f.s.CreateKey(f.ctx, key))
+	revoked := f.makeKey()
+	revoked.RevokedAt = f.now.Add(-time.Hour)
+	f.must(f.s.CreateKey(f.ctx, revoked))
+
+	doomed, endpoint := f.tenant, f.endpoint
+	f.tenant = f.newTenant()
+	neighbour := f.newEndpoint()
+	neighbourKey := f.makeKey()
+	f.must(f.s.CreateKey(f.ctx, neighbourKey))
+
+	f.tick(time.Minute)
+	ids := got(f.s.DeleteTenant(f.ctx, doomed, f.now))(t)
+	if len(ids) != 2 || !slices.Contains(ids, endpoint) || !slices.Contains(ids, second) {
+		t.Errorf("deleted endpoints %v, want %v and %v", ids, endpoint, second)
+	}
+	_, err := f.s.Tenant(f.ctx, doomed)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Endpoint(f.ctx, doomed, endpoint)
+	f.is(err, store.ErrNotFound)
+	le := got(f.s.LoadEndpoint(f.ctx, endpoint))(t)
+	if le.Endpoint.Status != godwit.EndpointDeleted || !le.Endpoint.StatusAt.Equal(f.now) || le.Endpoint.Version != 2 {
+		t.Errorf("endpoint is %+v", le.Endpoint)
+	}
+	if k := got(f.s.KeyByHash(f.ctx, key.Hash))(t); !k.RevokedAt.Equal(f.now) {
+		t.Errorf("key was revoked at %v", k.RevokedAt)
+	}
+	if k := got(f.s.KeyByHash(f.ctx, revoked.Hash))(t); !k.RevokedAt.Equal(revoked.RevokedAt) {
+		t.Errorf("time of an earlier revocation became %v", k.RevokedAt)
+	}
+	got(f.s.Tenant(f.ctx, f.tenant))(t)
+	got(f.s.Endpoint(f.ctx, f.tenant, neighbour))(t)
+	if k := got(f.s.KeyByHash(f.ctx, neighbourKey.Hash))(t); !k.RevokedAt.IsZero() {
+		t.Error("another tenant's key was revoked")
+	}
+	if ts := got(f.s.ListTenants(f.ctx, store.Page{Limit: 5}))(t); len(ts) != 1 || ts[0].ID != f.tenant {
+		t.Errorf("tenants are %v", ts)
+	}
+	_, err = f.s.DeleteTenant(f.ctx, doomed, f.now)
+	f.is(err, store.ErrNotFound)
+	f.is(f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: doomed, Name: "again"}), store.ErrNotFound)
+}
