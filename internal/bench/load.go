@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A load is what the generator does: post events over keep-alive connections, each waiting for its answer before the next.
+type load struct {
+	addr        string // host:port
+	path        string
+	header      []string // "Name: value"
+	connections int
+	size        int
+	// seconds or events, whichever ends first, bound the run; zero is no bound.
+	length time.Duration
+	events int
+	// rate, when not zero, is the number of events a second over all connections. An event's time then counts from when it
+	// was due, not from when a connection was free: a server that stalls is charged for what it held up.
+	rate float64
+}
+
+// run posts until the load is done, and leaves what happened in the tally. It returns when the first event was posted.
+func (l *load) run(ctx context.Context, t *tally) (start time.Duration, err error) {
+	if l.length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.length)
+		defer cancel()
+	}
+	conns := make([]*connection, l.connections)
+	for i := range conns {
+		if conns[i], err = l.dial(ctx, t.run); err != nil {
+			return 0, err
+		}
+		defer conns[i].close()
+	}
+	start = t.clock.now()
+	errs := make([]error, len(conns))
+	var wg sync.WaitGroup
+	for i, c := range conns {
+		wg.Go(func() { errs[i] = l.drive(ctx, t, c, i, start) })
+	}
+	wg.Wait()
+	for _, e := range errs {
+		if e != nil {
+			return start, e
+		}
+	}
+	return start, nil
+}
+
+// drive posts over one connection until the load is done.
+func (l *load) drive(ctx context.Context, t *tally, c *connection, i int, start time.Duration) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for k := 0; ctx.Err() == nil; k++ {
+		at := t.clock.now()
+		if l.rate > 0 {
+			at = start + time.Duration(float64(k*l.connections+i)/l.rate*float64(time.Second))
+			if wait := at - t.clock.now(); wait > 0 {
+				timer.Reset(wait)
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-timer.C:
+				}
+			}
+		}
+		seq, ok := t.take()
+		if !ok || (l.events > 0 && seq >= uint64(l.events)) {
+			return nil
+		}
+		status, err := c.post(seq, at)
+		switch {
+		case err != nil:
+			t.failed.Add(1)
+			return fmt.Errorf("post to %s: %w", l.addr, err)
+		case status >= 200 && status < 300:
+			t.ack(seq)
+		default:
+			t.failed.Add(1)
+			if t.failed.Load() > 1000 && t.acked.Load() == 0 {
+				return fmt.Errorf("post to %s: answered with %d", l.addr, status)
+			}
+		}
+	}
+	return nil
+}
+
+// connection is one keep-alive connection with a request ready to be stamped.
+type connection struct {
+	conn    net.Conn
+	br      *bufio.Reader
+	request []byte
+	body    []byte // the end of request
+}
+
+func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", l.addr)
+	if err != nil {
+		return nil, err
+	}
+	body := newBody(run, l.size)
+	head := "POST " + l.path + " HTTP/1.1\r\nHost: " + l.addr + "\r\nContent-Type: application/json\r\n"
+	for _, h := range l.header {
+		head += h + "\r\n"
+	}
+	head += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+	request := append([]byte(head), body...)
+	return &connection{conn: conn, br: bufio.NewReaderSize(conn, 4<<10), request: request, body: request[len(head):]}, nil
+}
+
+func (c *connection) close() { c.conn.Close() }
+
+// answerWithin bounds the wait for one answer, so that a server that has died ends the run.
+const answerWithin = 30 * time.Second
+
+func (c *connection) post(seq uint64, at time.Duration) (status int, err error) {
+	stamp(c.body, seq, at)
+	if err := c.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+		return 0, err
+	}
+	if _, err := c.conn.Write(c.request); err != nil {
+		return 0, err
+	}
+	line, err := c.br.Peek(len("HTTP/1.1 200"))
+	if err != nil {
+		return 0, err
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, fmt.Errorf("read status: %w", err)
+	}
+	n, err := readHead(c.br)
+	if err != nil {
+		return 0, fmt.Errorf("read answer with status %d: %w", status, err)
+	}
+	_, err = io.CopyN(io.Discard, c.br, int64(n))
+	return status, err
+}

@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Relay is the baseline: it takes a POST, keeps it in memory, answers 202 and forwards it with net/http. It checks
+// nothing, stores nothing, signs nothing and retries nothing; a crash loses all it holds. It runs until ctx ends.
+func Relay(ctx context.Context, l net.Listener, target string) error {
+	const workers = 64
+	type item struct {
+		body        []byte
+		contentType string
+	}
+	queue := make(chan item, 1<<18)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConns: 2 * workers, MaxIdleConnsPerHost: 2 * workers}}
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case it := <-queue:
+					forward(ctx, client, target, it.contentType, it.body)
+				}
+			}
+		})
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := make([]byte, max(r.ContentLength, 0))
+			if _, err := io.ReadFull(r.Body, body); err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			queue <- item{body, r.Header.Get("Content-Type")}
+			w.WriteHeader(http.StatusAccepted)
+		}),
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		server.Close()
+	}()
+	err := server.Serve(l)
+	<-stopped
+	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func forward(ctx context.Context, client *http.Client, target, contentType string, body []byte) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := client.Do(req)
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+}
