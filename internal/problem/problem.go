@@ -1,0 +1,128 @@
+package problem
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// ContentType is the media type of problem details.
+const ContentType = "application/problem+json"
+
+// A Problem is the body of a failed response.
+type Problem struct {
+	Type      string  `json:"type" format:"uri-reference" doc:"Documentation of this kind of problem"`
+	Title     string  `json:"title" doc:"Short summary; the same for every problem of this kind"`
+	Status    int     `json:"status" doc:"HTTP status code"`
+	Code      string  `json:"code" doc:"Stable code of the kind of problem; decide by this"`
+	Detail    string  `json:"detail,omitempty" doc:"What happened this time, for people"`
+	Errors    []Field `json:"errors,omitempty" doc:"The fields that are wrong"`
+	RequestID string  `json:"request_id,omitempty" doc:"Name of the request in the server's log"`
+
+	kind   *Kind
+	header http.Header
+}
+
+// A Field says what is wrong with one member of a request.
+type Field struct {
+	Field  string `json:"field" doc:"Path of the member, as in policy.max_retries or events[3].type"`
+	Detail string `json:"detail" doc:"What is wrong with it"`
+}
+
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Code
+	}
+	return p.Code + ": " + p.Detail
+}
+
+// Unwrap gives the kind, so that errors.Is(err, problem.NotFound) holds.
+func (p *Problem) Unwrap() error {
+	if p.kind == nil {
+		return nil
+	}
+	return p.kind
+}
+
+// GetStatus is the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders are the headers that go with it.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType turns the negotiated JSON type into that of problem details.
+func (p *Problem) ContentType(string) string { return ContentType }
+
+// WithHeader adds a response header.
+func (p *Problem) WithHeader(name, value string) *Problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set(name, value)
+	return p
+}
+
+// Kind is what sort of problem it is.
+func (p *Problem) Kind() *Kind { return p.kind }
+
+// From finds out what an error is to a client.
+func From(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var k *Kind
+	if errors.As(err, &k) {
+		return k.With("")
+	}
+	if fields := fieldErrors(err); len(fields) > 0 {
+		return fromFields(fields)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return NotFound.With("")
+	case errors.Is(err, store.ErrConflict):
+		return Conflict.With("")
+	case errors.Is(err, store.ErrUnavailable):
+		return Unavailable.With("the store cannot be reached or written now")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return Unavailable.With("the operation was not finished in time")
+	case errors.Is(err, godwit.ErrBadID):
+		return InvalidRequest.With("%s", godwit.ErrBadID.Error())
+	}
+	return Internal.With("")
+}
+
+func fromFields(fields []*godwit.FieldError) *Problem {
+	p := Invalid.With("")
+	var details []string
+	for _, f := range fields {
+		p.Errors = append(p.Errors, Field{Field: f.Field, Detail: f.Detail})
+		details = append(details, f.Error())
+	}
+	p.Detail = strings.Join(details, "; ")
+	return p
+}
+
+// fieldErrors collects every field error that err is made of.
+func fieldErrors(err error) []*godwit.FieldError {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *godwit.FieldError:
+		return []*godwit.FieldError{e}
+	case interface{ Unwrap() []error }:
+		var all []*godwit.FieldError
+		for _, one := range e.Unwrap() {
+			all = append(all, fieldErrors(one)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return fieldErrors(e.Unwrap())
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// EndpointSpec is what the owner of an endpoint decides about it. Its JSON form is the document that a merge patch is laid
+// over.
+type EndpointSpec struct {
+	URL         string                 `json:"url"`
+	Method      string                 `json:"method,omitempty"`
+	Profile     string                 `json:"profile,omitempty"`
+	Description string                 `json:"description,omitempty"`
+	Patterns    []string               `json:"patterns,omitempty"`
+	Filter      godwit.Filter          `json:"filter,omitempty"`
+	Headers     map[string]string      `json:"headers,omitempty"`
+	Auth        *godwit.Auth           `json:"auth,omitempty"`
+	Policy      godwit.PolicyOverrides `json:"policy,omitzero"`
+	Metadata    map[string]string      `json:"metadata,omitempty"`
+}
+
+// NewEndpoint is an endpoint to be made, with how it is signed to.
+type NewEndpoint struct {
+	EndpointSpec
+	Algorithm string // Defaults to the profile's first.
+	// Material, when not nil, is the signing key that the caller brought along, for dialects that allow it.
+	Material *profile.KeyMaterial
+}
+
+// CreateEndpoint registers a subscriber with its first secret: there is never an endpoint that is not authenticated to
+// (EDS-KEY-7).
+func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
+	n.setDefaults()
+	prof, err := r.validate(&n.EndpointSpec)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := r.now()
+	e := &godwit.Endpoint{
+		ID: godwit.NewEndpointID(now), TenantID: tenant, Profile: n.Profile,
+		Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	if err := r.apply(e, &n.EndpointSpec); err != nil {
+		return nil, nil, err
+	}
+	issued, err := r.issue(e, prof, n.Algorithm, n.Material)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.register(ctx, e, &issued.Secret); err != nil {
+		return nil, nil, err
+	}
+	if err := r.cfg.Engine.Changed(ctx, e.ID); err != nil {
+		// The caller will take it for not created and try again: do not leave a second one behind.
+		r.undoCreate(ctx, e)
+		return nil, nil, fmt.Errorf("tell engine: %w", err)
+	}
+	return e, issued, nil
+}
+
+func (n *NewEndpoint) setDefaults() {
+	defaultTo(&n.Method, "POST")
+	defaultTo(&n.Profile, profile.Default)
+	if n.Patterns == nil {
+		n.Patterns = []string{"*"}
+	}
+}
+
+// register stores the endpoint within the tenant's limits.
+func (r *Registry) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error {
+	if err := r.rate.take(e.TenantID, e.CreatedAt); err != nil {
+		return err
+	}
+	r.creating.Lock() // between counting and storing
+	defer r.creating.Unlock()
+	if limit := r.cfg.Limits.Endpoints; limit >= 0 {
+		n, err := r.store.CountEndpoints(ctx, e.TenantID)
+		if err != nil {
+			return fmt.Errorf("count endpoints: %w", err)
+		}
+		if n >= limit {
+			return problem.LimitReached.With("the tenant has %d endpoints and may have no more than %d", n, limit)
+		}
+	}
+	if err := r.store.CreateEndpoint(ctx, e, s); err != nil {
+		return fmt.Errorf("create endpoint: %w", err)
+	}
+	return nil
+}
+
+func (r *Registry) undoCreate(ctx context.Context, e *godwit.Endpoint) {
+	gone := *e
+	gone.Status, gone.Version = godwit.EndpointDeleted, e.Version+1
+	if err := r.store.UpdateEndpoint(context.WithoutCancel(ctx), &gone); err != nil {
+		r.log.Error("endpoint stays although its creation was refused", "endpoint", e.ID.String(), "error", err)
+	}
+}
+
+// Endpoint returns an endpoint of the tenant.
+func (r *Registry) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	return r.store.Endpoint(ctx, tenant, id)
+}
+
+// ListEndpoints pages through a tenant's endpoints.
+func (r *Registry) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+	return r.store.ListEndpoints(ctx, f, p)
+}
+
+// UpdateEndpoint changes what edit changes. Edit sees the endpoint as its owner wrote it, credentials included, and may be
+// called again when the endpoint changed under way.
+func (r *Registry) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*EndpointSpec) error) (*godwit.Endpoint, error) {
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		spec, err := r.spec(e)
+		if err != nil {
+			return err
+		}
+		if err := edit(spec); err != nil {
+			return err
+		}
+		if spec.Profile != e.Profile {
+			return fieldError("profile", "is fixed when an endpoint is created; create another one")
+		}
+		if _, err := r.validate(spec); err != nil {
+			return err
+		}
+		return r.apply(e, spec)
+	})
+}
+
+// Pause holds an endpoint's deliveries until it is resumed.
+func (r *Registry) Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
+	if err := checkText("reason", reason, MaxDescription); err != nil {
+		return nil, err
+	}
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		r.setStatus(e, godwit.EndpointPaused, reason)
+		return nil
+	})
+}
+
+// Resume sends to a paused or disabled endpoint again, with a clean bill of health: an operator has looked at it.
+func (r *Registry) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	if err := r.store.ResetHealth(ctx, id, r.now()); err != nil {
+		return nil, fmt.Errorf("reset health: %w", err)
+	}
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		r.setStatus(e, godwit.EndpointActive, "")
+		return nil
+	})
+}
+
+// DeleteEndpoint ends an endpoint; what was waiting for it is cancelled.
+func (r *Registry) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) error {
+	_, err := r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		r.setStatus(e, godwit.EndpointDeleted, "")
+		return nil
+	})
+	return err
+}
+
+func (r *Registry) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
+	e.Status, e.StatusReason, e.StatusAt = s, reason, r.now()
+}
+
+// change applies f to the endpoint as it is stored, again when another change came between.
+func (r *Registry) change(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, f func(*godwit.Endpoint) error) (*godwit.Endpoint, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		e, err := r.store.Endpoint(ctx, tenant, id)
+		if err != nil {
+			return nil, fmt.Errorf("find endpoint: %w", err)
+		}
+		if err := f(e); err != nil {
+			return nil, err
+		}
+		e.Version++
+		e.UpdatedAt = r.now()
+		err = r.store.UpdateEndpoint(ctx, e)
+		if errors.Is(err, store.ErrConflict) && try < tries {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("update endpoint: %w", err)
+		}
+		if err := r.cfg.Engine.Changed(ctx, id); err != nil {
+			return nil, fmt.Errorf("tell engine: %w", err)
+		}
+		return e, nil
+	}
+}
+
+// spec is the endpoint as its owner wrote it.
+func (r *Registry) spec(e *godwit.Endpoint) (*EndpointSpec, error) {
+	spec := &EndpointSpec{
+		URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
+		Policy: e.Policy, Metadata: e.Metadata,
+	}
+	if len(e.Sealed) == 0 {
+		return spec, nil
+	}
+	plain, err := r.ring.Open(e.Sealed, endpointBound(e.ID))
+	if err != nil {
+		return nil, fmt.Errorf("open endpoint settings: %w", err)
+	}
+	var secrets godwit.EndpointSecrets
+	if err := json.Unmarshal(plain, &secrets); err != nil {
+		return nil, errors.New("open endpoint settings: not readable")
+	}
+	spec.Headers, spec.Auth = secrets.Headers, secrets.Auth
+	return spec, nil
+}
+
+// apply writes a valid spec into the endpoint, sealing what is secret.
+func (r *Registry) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
+	e.URL, e.Method, e.Description = spec.URL, spec.Method, spec.Description
+	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
+	e.Sealed, e.SealedInfo = nil, godwit.SealedInfo{}
+	if len(spec.Headers) == 0 && spec.Auth == nil {
+		return nil
+	}
+	plain, err := json.Marshal(godwit.EndpointSecrets{Headers: spec.Headers, Auth: spec.Auth})
+	if err != nil {
+		return fmt.Errorf("encode endpoint settings: %w", err)
+	}
+	e.Sealed = r.ring.Seal(plain, endpointBound(e.ID))
+	e.SealedInfo.HeaderNames = slices.Sorted(maps.Keys(spec.Headers))
+	if spec.Auth != nil {
+		e.SealedInfo.AuthKind = spec.Auth.Kind
+	}
+	return nil
+}
+
+// EffectivePolicy is how an endpoint is delivered to: its profile's defaults with its overrides.
+func EffectivePolicy(e *godwit.Endpoint) (godwit.Policy, error) {
+	prof, err := profile.Lookup(e.Profile)
+	if err != nil {
+		return godwit.Policy{}, err
+	}
+	p, fieldErr := e.Policy.Apply(prof.Defaults())
+	if fieldErr != nil {
+		return godwit.Policy{}, fieldErr
+	}
+	return p, nil
+}

@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// Rotation limits.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+	// MaxLiveSecrets bounds the signatures on a request: every live secret signs.
+	MaxLiveSecrets = 5
+)
+
+// An IssuedSecret is a new signing secret, at the only time its value is shown.
+type IssuedSecret struct {
+	Secret godwit.Secret
+	Value  string // empty when the public key is enough
+}
+
+// A Rotation replaces an endpoint's signing secret.
+type Rotation struct {
+	Algorithm string // Defaults to that of the newest secret.
+	// Overlap is how long the old secrets go on signing beside the new one. Nil is DefaultOverlap.
+	Overlap *time.Duration
+	// Material, when not nil, is the signing key that the caller brought along.
+	Material *profile.KeyMaterial
+}
+
+// RotateSecret issues a new secret, which signs at once, and lets the others run out.
+func (r *Registry) RotateSecret(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*IssuedSecret, error) {
+	overlap := DefaultOverlap
+	if rot.Overlap != nil {
+		overlap = *rot.Overlap
+	}
+	if overlap < 0 || overlap > MaxOverlap {
+		return nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
+	}
+	e, err := r.store.Endpoint(ctx, tenant, id)
+	if err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	secrets, err := r.store.Secrets(ctx, tenant, id)
+	if err != nil {
+		return nil, fmt.Errorf("find secrets: %w", err)
+	}
+	if overlap > 0 && r.live(secrets) >= MaxLiveSecrets {
+		return nil, problem.LimitReached.With("the endpoint has %d live secrets; rotate with overlap_seconds 0, or wait for some to expire", MaxLiveSecrets)
+	}
+	if rot.Algorithm == "" && len(secrets) > 0 {
+		rot.Algorithm = secrets[0].Algorithm
+	}
+	prof, err := profile.Lookup(e.Profile)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := r.issue(e, prof, rot.Algorithm, rot.Material)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.store.AddSecret(ctx, &issued.Secret, r.now().Add(r.cfg.TimeScale.Real(overlap))); err != nil {
+		return nil, fmt.Errorf("add secret: %w", err)
+	}
+	if err := r.cfg.Engine.Changed(ctx, id); err != nil {
+		return nil, fmt.Errorf("tell engine: %w", err)
+	}
+	return issued, nil
+}
+
+func (r *Registry) live(secrets []godwit.Secret) int {
+	n := 0
+	for i := range secrets {
+		if secrets[i].LiveAt(r.now()) {
+			n++
+		}
+	}
+	return n
+}
+
+// Secrets lists an endpoint's secrets. Their values stay sealed.
+func (r *Registry) Secrets(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error) {
+	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	return r.store.Secrets(ctx, tenant, id)
+}
+
+// issue makes a secret for the endpoint and seals it.
+func (r *Registry) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, material *profile.KeyMaterial) (*IssuedSecret, error) {
+	if algorithm == "" {
+		algorithm = prof.Algorithms()[0]
+	}
+	if !profile.SupportsAlgorithm(prof, algorithm) {
+		return nil, fieldError("algorithm", "profile %q signs with one of %v", prof.Name(), prof.Algorithms())
+	}
+	if material == nil {
+		made, err := prof.NewKey(algorithm)
+		if err != nil {
+			return nil, fmt.Errorf("make signing key: %w", err)
+		}
+		material = &made
+	}
+	now := r.now()
+	s := godwit.Secret{
+		ID: godwit.NewSecretID(now), EndpointID: e.ID, TenantID: e.TenantID, Algorithm: algorithm,
+		PublicKey: material.Public, CreatedAt: now, NotBefore: now,
+	}
+	s.Sealed = r.ring.Seal(material.Secret, secretBound(s.ID))
+	return &IssuedSecret{Secret: s, Value: material.Display}, nil
+}
+
+// What a sealed value is bound to: it opens for no other endpoint or secret.
+func endpointBound(id godwit.EndpointID) string { return "endpoint:" + id.String() }
+func secretBound(id godwit.SecretID) string     { return "secret:" + id.String() }

@@ -1,0 +1,108 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// MaxName is how long the name of a tenant or key may be, in characters.
+const MaxName = 100
+
+// TenantSpec is what a tenant's owner decides.
+type TenantSpec struct {
+	Name                  string `json:"name"`
+	RequireIdempotencyKey bool   `json:"require_idempotency_key"`
+}
+
+// CreateTenant makes a tenant, without keys.
+func (r *Registry) CreateTenant(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
+	if err := checkName("name", spec.Name); err != nil {
+		return nil, err
+	}
+	now := r.now()
+	t := &godwit.Tenant{
+		ID: godwit.NewTenantID(now), Name: spec.Name, RequireIdempotencyKey: spec.RequireIdempotencyKey, CreatedAt: now,
+	}
+	if err := r.store.CreateTenant(ctx, t); err != nil {
+		return nil, fmt.Errorf("create tenant: %w", err)
+	}
+	return t, nil
+}
+
+// Tenant returns a tenant.
+func (r *Registry) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+	return r.store.Tenant(ctx, id)
+}
+
+// ListTenants pages through all tenants.
+func (r *Registry) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
+	return r.store.ListTenants(ctx, p)
+}
+
+// UpdateTenant changes what edit changes.
+func (r *Registry) UpdateTenant(ctx context.Context, id godwit.TenantID, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
+	t, err := r.store.Tenant(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	spec := TenantSpec{Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey}
+	if err := edit(&spec); err != nil {
+		return nil, err
+	}
+	if err := checkName("name", spec.Name); err != nil {
+		return nil, err
+	}
+	t.Name, t.RequireIdempotencyKey = spec.Name, spec.RequireIdempotencyKey
+	if err := r.store.UpdateTenant(ctx, t); err != nil {
+		return nil, fmt.Errorf("update tenant: %w", err)
+	}
+	r.cache.dropTenant(id)
+	return t, nil
+}
+
+// DeleteTenant revokes a tenant's keys and deletes its endpoints with it.
+func (r *Registry) DeleteTenant(ctx context.Context, id godwit.TenantID) error {
+	endpoints, err := r.store.DeleteTenant(ctx, id, r.now())
+	if err != nil {
+		return fmt.Errorf("delete tenant: %w", err)
+	}
+	r.cache.dropTenant(id)
+	for _, e := range endpoints {
+		if err := r.cfg.Engine.Changed(ctx, e); err != nil {
+			return fmt.Errorf("tell engine: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkName(field, name string) error {
+	if name == "" {
+		return fieldError(field, "must not be empty")
+	}
+	return checkText(field, name, MaxName)
+}
+
+// checkText takes what people may write about a thing: bounded, one line, no control characters.
+func checkText(field, text string, limit int) error {
+	if !utf8.ValidString(text) {
+		return fieldError(field, "must be valid UTF-8")
+	}
+	if utf8.RuneCountInString(text) > limit {
+		return fieldError(field, "must have at most %d characters", limit)
+	}
+	for _, c := range text {
+		if unicode.IsControl(c) {
+			return fieldError(field, "must not hold control characters")
+		}
+	}
+	return nil
+}
+
+func fieldError(field, format string, args ...any) *godwit.FieldError {
+	return &godwit.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)}
+}
