@@ -1,0 +1,68 @@
+package godwit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+var written = &Agreement{Document: "https://partner.example/agreement", VisibleToBoth: true}
+
+func TestPolicyRefusals(t *testing.T) {
+	trace.Covers(t, "EDS-AGR-3", "EDS-STA-200", "EDS-BKO-3", "EDS-SEC-DOS-1")
+	for name, c := range map[string]struct {
+		o     PolicyOverrides
+		field string
+	}{
+		"endless retries":                    {PolicyOverrides{MaxRetries: ptr(-1)}, "policy.max_retries"},
+		"too many retries":                   {PolicyOverrides{MaxRetries: ptr(1 << 30)}, "policy.max_retries"},
+		"no time bound":                      {PolicyOverrides{MaxElapsedSeconds: ptr(0.0)}, "policy.max_elapsed_seconds"},
+		"negative time bound":                {PolicyOverrides{MaxElapsedSeconds: ptr(-1.0)}, "policy.max_elapsed_seconds"},
+		"longer than the dedup window":       {PolicyOverrides{MaxElapsedSeconds: ptr(86400.0)}, "policy.max_elapsed_seconds"},
+		"cap below base":                     {PolicyOverrides{BaseSeconds: ptr(10.0), CapSeconds: ptr(5.0)}, "policy.cap_seconds"},
+		"timeout of zero":                    {PolicyOverrides{TimeoutSeconds: ptr(0.0)}, "policy.timeout_seconds"},
+		"status without agreement":           {PolicyOverrides{Statuses: map[string]string{"404": "transient"}}, "policy.statuses.404"},
+		"agreement not written":              {PolicyOverrides{Statuses: map[string]string{"404": "transient"}, Agreement: &Agreement{VisibleToBoth: true}}, "policy.statuses.404"},
+		"agreement seen by one side":         {PolicyOverrides{Statuses: map[string]string{"404": "transient"}, Agreement: &Agreement{Document: written.Document}}, "policy.statuses.404"},
+		"200 agreed away":                    {PolicyOverrides{Statuses: map[string]string{"200": "transient"}, Agreement: written}, "policy.statuses.200"},
+		"201 agreed away":                    {PolicyOverrides{Statuses: map[string]string{"201": "terminal"}, Agreement: written}, "policy.statuses.201"},
+		"202 agreed away":                    {PolicyOverrides{Statuses: map[string]string{"202": "terminal"}, Agreement: written}, "policy.statuses.202"},
+		"204 agreed away":                    {PolicyOverrides{Statuses: map[string]string{"204": "transient"}, Agreement: written}, "policy.statuses.204"},
+		"401 as accepted":                    {PolicyOverrides{Statuses: map[string]string{"401": "accepted"}, Agreement: written}, "policy.statuses.401"},
+		"403 as accepted":                    {PolicyOverrides{Statuses: map[string]string{"403": "accepted"}, Agreement: written}, "policy.statuses.403"},
+		"207 by status":                      {PolicyOverrides{Statuses: map[string]string{"207": "accepted"}, Agreement: written}, "policy.statuses.207"},
+		"no status code":                     {PolicyOverrides{Statuses: map[string]string{"abc": "accepted"}, Agreement: written}, "policy.statuses.abc"},
+		"no outcome":                         {PolicyOverrides{Statuses: map[string]string{"404": "maybe"}, Agreement: written}, "policy.statuses.404"},
+		"multi-status without agreement":     {PolicyOverrides{MultiStatus: ptr(true)}, "policy.multi_status"},
+		"unknown hold scope":                 {PolicyOverrides{HoldScope: ptr("planet")}, "policy.hold_scope"},
+		"rate of zero, which is not endless": {PolicyOverrides{RatePerSecond: ptr(0.0)}, "policy.rate_per_second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.o.Apply(edsPolicy())
+			if err == nil || err.Field != c.field {
+				t.Fatalf("got %v, want an error about %s", err, c.field)
+			}
+		})
+	}
+}
+
+func TestPolicyOverrides(t *testing.T) {
+	trace.Covers(t, "EDS-RTY-1")
+	o := PolicyOverrides{
+		MaxRetries: ptr(0), TimeoutSeconds: ptr(60.0), HoldScope: ptr(HoldEvent), RatePerSecond: ptr(5.0),
+		Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true), Agreement: written,
+	}
+	p, err := o.Apply(edsPolicy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.MaxRetries != 0 || p.Timeout != time.Minute || p.HoldScope != HoldEvent || p.Rate != 5 || p.Statuses[404] != Transient || !p.MultiStatus {
+		t.Errorf("overrides not applied: %+v", p)
+	}
+	if p.Base != time.Second || p.MaxElapsed != 23*time.Hour {
+		t.Errorf("other members changed: %+v", p)
+	}
+}
