@@ -1,0 +1,8 @@
+// Package telemetry turns what the engine reports into OpenTelemetry metrics and serves them to Prometheus.
+//
+//	engine ─► Recorder (counters, histograms; label sets built once) ─┐
+//	engine.Stats ─► gauges, read when scraped ────────────────────────┼─► OpenTelemetry SDK ─► /metrics
+//	Go runtime, process, build ───────────────────────────────────────┘
+//
+// Labels are few and bounded: outcome, reason, profile. Never an endpoint, a tenant or anything else that grows with use.
+package telemetry

@@ -1,0 +1,129 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/godwit-hq/godwit/internal/engine"
+)
+
+// Metrics is the measuring side of one process.
+type Metrics struct {
+	Recorder
+	registry *prometheus.Registry
+	provider *sdk.MeterProvider
+	meter    metric.Meter
+}
+
+// New sets the metrics up. Nothing is global: a process may hold several.
+func New() (*Metrics, error) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(
+		otelprometheus.WithRegisterer(registry),
+		otelprometheus.WithoutScopeInfo(),
+		otelprometheus.WithoutTargetInfo(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("set up metrics: %w", err)
+	}
+	provider := sdk.NewMeterProvider(sdk.WithReader(exporter))
+	m := &Metrics{registry: registry, provider: provider, meter: provider.Meter("godwit")}
+	err = errors.Join(
+		registry.Register(collectors.NewGoCollector()),
+		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+		m.build(m.meter),
+		m.describeBuild(),
+	)
+	return m, err
+}
+
+// Watch adds gauges that are read from the engine when somebody asks.
+func (m *Metrics) Watch(stats func() engine.Stats) error {
+	gauges := []struct {
+		name, help string
+		value      func(engine.Stats) int64
+	}{
+		{"godwit.requests.in_flight", "Requests to endpoints on the wire.", func(s engine.Stats) int64 { return int64(s.InFlight) }},
+		{"godwit.deliveries.held", "Deliveries in memory over all endpoints' windows.", func(s engine.Stats) int64 { return int64(s.Held) }},
+		{"godwit.deliveries.held.bytes", "Payloads of the deliveries in memory.", func(s engine.Stats) int64 { return s.HeldBytes }},
+		{"godwit.endpoints", "Endpoints known to this process.", func(s engine.Stats) int64 { return int64(s.Endpoints) }},
+		{"godwit.endpoints.circuit_open", "Endpoints that are probed instead of sent to.", func(s engine.Stats) int64 { return int64(s.OpenCircuit) }},
+		{"godwit.shards.owned", "Shards this process delivers for.", func(s engine.Stats) int64 { return int64(s.Shards) }},
+	}
+	instruments := make([]metric.Observable, len(gauges))
+	for i, g := range gauges {
+		o, err := m.meter.Int64ObservableGauge(g.name, metric.WithDescription(g.help))
+		if err != nil {
+			return err
+		}
+		instruments[i] = o
+	}
+	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := stats()
+		for i, g := range gauges {
+			o.ObserveInt64(instruments[i].(metric.Int64Observable), g.value(s))
+		}
+		return nil
+	}, instruments...)
+	return err
+}
+
+// Handler serves the metrics in Prometheus' text form.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// Close lets go of what the SDK holds.
+func (m *Metrics) Close(ctx context.Context) error { return m.provider.Shutdown(ctx) }
+
+func (m *Metrics) describeBuild() error {
+	b := Build()
+	set := attribute.NewSet(attribute.String("version", b.Version), attribute.String("revision", b.Revision), attribute.String("go", b.Go))
+	_, err := m.meter.Int64ObservableGauge("godwit.build", metric.WithDescription("Always 1; the labels tell what runs."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(1, metric.WithAttributeSet(set))
+			return nil
+		}))
+	return err
+}
+
+// BuildInfo is what this binary was made of.
+type BuildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+}
+
+// Build tells what the linker recorded.
+func Build() BuildInfo {
+	b := BuildInfo{Version: "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Version, b.Go = info.Main.Version, info.GoVersion
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
