@@ -143,7 +143,10 @@ func TestHostileSignatureFields(t *testing.T) {
 		crowd = append(crowd, fmt.Sprintf("s%d=%s;%s", i, list, params))
 		crowdSignatures = append(crowdSignatures, fmt.Sprintf("s%d%s", i, strings.TrimPrefix(signature, "sig1")))
 	}
-	wide := `"x-` + strings.Repeat(`a" "x-`, 70) + `b"`
+	wide := ""
+	for i := range 65 {
+		wide += fmt.Sprintf(" \"x-%d\"", i)
+	}
 	for name, c := range map[string]struct {
 		input, signature string
 		want             httpsig.Reason
