@@ -10,6 +10,10 @@
 //	   ├ start the receiver on 127.0.0.1, http or https
 //	   └ Receiver: SetKeys ─► stdin of the process, Next ◄─ a verdict per request
 //
+// The lock files are renewed in receivers/node by
+// `npm install --package-lock-only --omit-lockfile-registry-resolved` and in
+// receivers/python by the command at the top of requirements.txt.
+//
 // Tests only. It verifies nothing itself, and never skips: without Node.js or
 // Python the test fails and says what to install.
 package interop
