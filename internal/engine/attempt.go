@@ -62,7 +62,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	now := e.clock.Now()
 	j := &judgement{profile: t.endpoint.Profile}
 	verdict := classify(t, x, now)
-	e.checkMove(t, &verdict, j)
+	e.checkMove(t, it, &verdict, j)
 
 	d := it.work.Delivery
 	d.Attempts++
@@ -110,12 +110,14 @@ func classify(t *target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 	return v
 }
 
-// checkMove lets an endpoint move only where a redirect may lead; elsewhere the move is refused and the outcome terminal.
-func (e *Engine) checkMove(t *target, v *godwit.Verdict, j *judgement) {
+// checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the
+// outcome terminal.
+func (e *Engine) checkMove(t *target, it *item, v *godwit.Verdict, j *judgement) {
 	if v.MoveTo == "" {
 		return
 	}
-	if err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo); err != nil {
+	it.moves++
+	if err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo); err != nil || it.moves > t.policy.MaxHops {
 		v.MoveTo, v.Outcome, v.Reason = "", godwit.Terminal, godwit.ReasonMoveRefused
 		return
 	}

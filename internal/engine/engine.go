@@ -173,6 +173,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	e.phase.Store(phaseStopping)
+	e.wakeAll() // starts nothing any more: it passes every lane's lock, so whoever saw us running has started by now
 	e.drain()
 	stopLoops()
 	wg.Wait()
@@ -211,7 +212,12 @@ func (e *Engine) Ready() error {
 	if !e.leases.valid(e.clock.Now()) {
 		return errors.New("no lease on any shard: another node with this name may be running, or the store is out of reach")
 	}
-	return e.commits.lastError()
+	if e.commits.lastError() == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return e.store.Ping(ctx) // the last commit failed; has the store come back?
 }
 
 func (e *Engine) running() bool { return e.phase.Load() == phaseRunning }

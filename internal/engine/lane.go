@@ -49,6 +49,7 @@ type item struct {
 	work    godwit.Work
 	epoch   int64
 	trigger godwit.Trigger // of the coming attempt
+	moves   int            // permanent redirects since it was claimed
 }
 
 func (e *Engine) newLane(l *store.LoadedEndpoint) *lane {

@@ -123,6 +123,12 @@ func (e *Engine) learnDue(ctx context.Context, shards []int) {
 		return
 	}
 	for _, d := range due {
+		if e.index.lane(d.EndpointID) == nil {
+			// It was created by another process.
+			if err := e.Changed(ctx, d.EndpointID); err != nil {
+				e.log.Error("load endpoint with due work", "endpoint", d.EndpointID.String(), "error", err)
+			}
+		}
 		if l := e.index.lane(d.EndpointID); l != nil {
 			l.noteDue(d.NextDue)
 		}
