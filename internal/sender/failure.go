@@ -44,7 +44,7 @@ func (h *hop) failedBeforeResponse(ctx context.Context, err error) (*godwit.Fail
 	line, status := lineNone, 0
 	if h.wire.clear {
 		line, status = h.wire.statusLine()
-	} else if !cut(err) {
+	} else if !h.wire.cut() {
 		line = lineForeign
 	}
 	switch {
@@ -57,7 +57,8 @@ func (h *hop) failedBeforeResponse(ctx context.Context, err error) (*godwit.Fail
 		return fail(godwit.FailureReset, "connection closed within the status line"), 0
 	case line == lineForeign:
 		return fail(godwit.FailureProtocol, "response is not valid HTTP"), 0
-	case !cut(err):
+	case !h.wire.cut():
+		// Asked of the connection, not of the error: net/http calls a header cut within a line malformed.
 		return fail(godwit.FailureProtocol, "response header is not valid or too large"), status
 	case status >= 100 && status <= 199:
 		return fail(godwit.FailureReset, "connection closed after an interim response"), 0
@@ -128,7 +129,8 @@ func (h2StreamError) Error() string { return "stream reset" }
 const h2ProtocolError = 1
 
 // failedStream is for HTTP/2 without a response header. What net/http returns besides stream and I/O errors stands for
-// GOAWAY, a connection error, or a reset that it would have answered by sending the request again.
+// GOAWAY, a connection error, or a reset that it would have answered by sending the request again; those it does not let
+// us tell apart.
 func failedStream(err error) *godwit.Failure {
 	f := &godwit.Failure{Kind: godwit.FailureStreamReset, Sent: true, Detail: "stream reset or connection given up by the receiver"}
 	var stream h2StreamError

@@ -78,8 +78,8 @@ func wantStatus(t *testing.T, x godwit.Exchange, status int) {
 // A stub plays a scripted receiver on a real socket and counts what reached it.
 type stub struct {
 	net.Listener
-	conns atomic.Int32 // connections accepted
-	reqs  atomic.Int32 // whole requests read by next
+	conns atomic.Int32  // connections accepted
+	reqs  atomic.Int32  // whole requests read by next
 	stop  chan struct{} // closed when the test is over
 	wg    sync.WaitGroup
 	mu    sync.Mutex
@@ -161,6 +161,8 @@ func (p *peer) reset() {
 	}
 	p.Conn.Close()
 }
+
+func (p *peer) closeQuietly() { p.Conn.Close() }
 
 const ok200 = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -28,6 +28,7 @@ type wire struct {
 	head    [16]byte
 	headLen int
 	lined   bool // a complete first line of the response was seen
+	ended   bool // reading has failed or come to the end
 }
 
 var (
@@ -47,7 +48,7 @@ func (w *wire) begin() uint64 {
 	defer w.mu.Unlock()
 	w.turn++
 	w.begun = w.written
-	w.headLen, w.lined = 0, false
+	w.headLen, w.lined, w.ended = 0, false, false
 	return w.turn
 }
 
@@ -109,7 +110,19 @@ func (w *wire) Read(p []byte) (int, error) {
 	if n > 0 && w.clear && !w.heard(p[:n]) {
 		return 0, errUnasked
 	}
+	if err != nil {
+		w.mu.Lock()
+		w.ended = true
+		w.mu.Unlock()
+	}
 	return n, err
+}
+
+// cut says that the connection ended or failed under the current request.
+func (w *wire) cut() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
 }
 
 // heard notes the start of a response. It says false when no request was sent that these bytes could answer: a peer that
