@@ -1,0 +1,124 @@
+// Command godwit accepts events once and delivers them at least once. Each file here is one subcommand; the work is done
+// in internal/app.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/godwit-hq/godwit/internal/config"
+)
+
+type commands struct {
+	Dev     devCommand     `cmd:"" help:"Try it: server, store, sample endpoint and sample events in one command."`
+	Serve   serveCommand   `cmd:"" help:"Run the server."`
+	Send    sendCommand    `cmd:"" help:"Post an event."`
+	Tail    tailCommand    `cmd:"" help:"Follow the attempts of a tenant as they happen."`
+	Keys    keysCommand    `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
+	Migrate migrateCommand `cmd:"" help:"Show or bring up to date the schema of the store."`
+	Bench   benchCommand   `cmd:"" help:"Measure throughput and latency on this machine."`
+	Doctor  doctorCommand  `cmd:"" help:"Check whether this machine and configuration are fit to run on."`
+	Config  configCommand  `cmd:"" help:"Show the configuration in effect, and where each value came from."`
+	Version versionCommand `cmd:"" help:"Tell what this binary is."`
+
+	BenchRelay benchRelayCommand `cmd:"" hidden:""`
+}
+
+const about = `Godwit accepts an event once and delivers it at least once to every subscriber, signed, retried and recorded.
+
+Start with "godwit dev": it needs nothing and shows everything.`
+
+// environment is what a command gets from the world.
+type environment struct {
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	lookup func(string) (string, bool)
+	source *config.Source
+	parsed *kong.Context
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks for an orderly stop; from then on a signal has its usual effect, so a second one ends us at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(os.Args[1:], &environment{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}))
+}
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// errSilent ends a command with failure when all was said already.
+var errSilent = errors.New("failed")
+
+func run(args []string, env *environment) int {
+	code := -1
+	var c commands
+	env.source = config.NewSource(env.lookup)
+	parser, err := kong.New(&c,
+		kong.Name("godwit"), kong.Description(about), env.source,
+		kong.Writers(env.stdout, env.stderr),
+		kong.Exit(func(n int) { code = n; panic(exited{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(env.stderr, "godwit:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parse(parser, args)
+	if code >= 0 {
+		return code
+	}
+	if err != nil {
+		fmt.Fprintln(env.stderr, "godwit:", err)
+		fmt.Fprintln(env.stderr, hint(err))
+		return exitUsage
+	}
+	env.parsed = parsed
+	if err := parsed.Run(env); err != nil {
+		if !errors.Is(err, errSilent) {
+			fmt.Fprintln(env.stderr, "godwit:", err)
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// exited unwinds kong when it wants to leave (--help): tests run commands within their own process.
+type exited struct{}
+
+func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ours := r.(exited); !ours {
+				panic(r)
+			}
+		}
+	}()
+	return parser.Parse(args)
+}
+
+func hint(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context != nil {
+		if cmd := wrong.Context.Command(); cmd != "" {
+			return fmt.Sprintf("Try \"godwit %s --help\".", cmd)
+		}
+	}
+	return "Try \"godwit --help\"."
+}

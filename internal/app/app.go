@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/telemetry"
+)
+
+// Dependencies are what an app gets from outside besides its configuration. The zero value is right for production.
+type Dependencies struct {
+	// Clock. Defaults to the machine's.
+	Clock clock.Clock
+	// Log. Defaults to one made from the configuration, on standard error.
+	Log *slog.Logger
+	// TimeScale runs delays, windows and retentions faster: for development. Defaults to real time.
+	TimeScale godwit.TimeScale
+	// NoLimits lifts the limits on registrations: for development. Defaults to false.
+	NoLimits bool
+	// Tune changes what the engine is made of, for tests. Defaults to nothing.
+	Tune func(*engine.Config)
+}
+
+// App is the whole server.
+type App struct {
+	cfg      config.Config
+	clock    clock.Clock
+	log      *slog.Logger
+	ring     *keyring.Ring
+	store    store.Store
+	sender   *sender.Sender
+	engine   *engine.Engine
+	registry *registry.Registry
+	metrics  *telemetry.Metrics
+	servers  []*httpServer
+	url      string
+	done     chan struct{} // closed when a stop begins: ends live streams
+}
+
+// New opens the store, wires the services and listens. Nothing is delivered before Run.
+func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if d.Clock == nil {
+		d.Clock = clock.Real{}
+	}
+	if d.Log == nil {
+		d.Log = NewLogger(cfg.Log, os.Stderr)
+	}
+	if cfg.Node == "" {
+		if cfg.Node, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("find a name for this node: %w; set one with --node", err)
+		}
+	}
+	a := &App{cfg: cfg, clock: d.Clock, log: d.Log, done: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			a.release()
+		}
+	}()
+	if err := a.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.wire(ctx, d); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// open gets hold of what is outside the process: listener, key ring, store.
+func (a *App) open(ctx context.Context) error {
+	// The address first: when another server runs here, nothing of its data is touched.
+	l, err := listen(ctx, a.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	a.servers = append(a.servers, &httpServer{listener: l})
+	a.url = a.publicURL(l.Addr())
+	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
+		return err
+	}
+	a.store, err = OpenStore(ctx, &a.cfg.Storage, a.log)
+	return err
+}
+
+// publicURL is where others reach us: as configured, else the address we listen on.
+func (a *App) publicURL(addr net.Addr) string {
+	if a.cfg.PublicURL != "" {
+		return a.cfg.PublicURL
+	}
+	scheme := "http"
+	if a.cfg.Secure() {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return scheme + "://" + addr.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// Run serves and delivers until ctx ends, then stops in order: intake, delivery, server. It closes the app.
+func (a *App) Run(ctx context.Context) error {
+	defer a.release()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	served := make(chan error, len(a.servers))
+	for _, s := range a.servers {
+		go func() {
+			err := s.run()
+			stop(err)
+			served <- err
+		}()
+	}
+	go func() { <-ctx.Done(); close(a.done) }()
+	a.announce(ctx)
+	err := a.engine.Run(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		err = nil // stopped before it had begun
+	}
+	stop(nil)
+	for _, s := range a.servers {
+		s.close()
+	}
+	errs := []error{err}
+	for range a.servers {
+		errs = append(errs, <-served)
+	}
+	if err = errors.Join(errs...); err == nil {
+		a.log.Info("stopped")
+	}
+	return err
+}
+
+// announce says what this server is, once.
+func (a *App) announce(ctx context.Context) {
+	d, err := a.store.Describe(ctx)
+	if err != nil {
+		a.log.Error("describe store", "error", err)
+	}
+	b := telemetry.Build()
+	a.log.Info("serving", "url", a.url, "listen", a.servers[0].listener.Addr().String(), "node", a.cfg.Node,
+		"store", d.Backend, "store_version", d.Version, "schema", d.SchemaVersion, "location", d.Location,
+		"durability", d.Durability, "version", b.Version)
+}
+
+// release closes what New opened.
+func (a *App) release() {
+	for _, s := range a.servers {
+		s.listener.Close()
+	}
+	if a.sender != nil {
+		a.sender.Close()
+	}
+	if a.store != nil {
+		if err := a.store.Close(); err != nil {
+			a.log.Error("close store", "error", err)
+		}
+	}
+	if a.metrics != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = a.metrics.Close(ctx)
+	}
+}
+
+// URL is where the app is reached.
+func (a *App) URL() string { return a.url }
+
+// Started is closed once the app delivers.
+func (a *App) Started() <-chan struct{} { return a.engine.Started() }
+
+// Engine, Registry and Store are for those that run an app within their own process: the dev command and tests.
+func (a *App) Engine() *engine.Engine { return a.engine }
+
+// Registry see Engine.
+func (a *App) Registry() *registry.Registry { return a.registry }
+
+// Store see Engine.
+func (a *App) Store() store.Store { return a.store }
+
+// Handler is what the server serves, for tests that need no socket.
+func (a *App) Handler() http.Handler { return a.servers[0].server.Handler }

@@ -1,0 +1,11 @@
+// Package app wires everything, and is the only package that does.
+//
+//	config ─► key ring ─► store ─► sender ─► engine ─► registry ─► APIs ─► HTTP server
+//	                                          └─► metrics
+//
+//	start   listen, then deliver; /readyz turns 200 once the store takes writes and shards are held
+//	stop    /readyz turns 503 and ingest answers 503 ─► the engine drains ─► the server closes ─► the store closes
+//
+// Each service is a Run(ctx) error; the first that ends stops the process. Below this package no code asks the machine
+// for the time.
+package app

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/api/native"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/telemetry"
+)
+
+// wire makes the services out of each other.
+func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
+	if a.metrics, err = telemetry.New(); err != nil {
+		return err
+	}
+	if a.sender, err = newSender(&a.cfg, d); err != nil {
+		return err
+	}
+	if a.engine, err = engine.New(ctx, a.engineConfig(d)); err != nil {
+		return err
+	}
+	if err := a.metrics.Watch(a.engine.Stats); err != nil {
+		return err
+	}
+	limits := registry.Limits{Endpoints: a.cfg.Limits.Endpoints}
+	if d.NoLimits {
+		limits = registry.NoLimits
+	}
+	a.registry, err = registry.New(registry.Config{
+		Store: a.store, Engine: a.engine, URLs: a.sender, Ring: a.ring, Log: a.log, Now: a.clock.Now,
+		TimeScale: d.TimeScale, Limits: limits,
+	})
+	if err != nil {
+		return err
+	}
+	return a.wireHTTP(d)
+}
+
+func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
+	sc := sender.Config{
+		Clock:              d.Clock.Now,
+		AllowHTTP:          c.AllowHTTP,
+		AllowAddresses:     config.Prefixes(c.AllowAddress),
+		DenyAddresses:      config.Prefixes(c.DenyAddress),
+		AllowRedirectHosts: c.AllowRedirectHost,
+	}
+	if c.Proxy != "" {
+		u, err := url.Parse(c.Proxy)
+		if err != nil {
+			return nil, errors.New("proxy: not a URL") // the error would quote a password
+		}
+		sc.Proxy = u
+	}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca-file: %w", err)
+		}
+		sc.ExtraCAs = pem
+	}
+	return sender.New(sc)
+}
+
+func (a *App) engineConfig(d Dependencies) engine.Config {
+	c := engine.Config{
+		Store: a.store, Sender: a.sender, Ring: a.ring, Clock: a.clock, Log: a.log, Recorder: &a.metrics.Recorder,
+		Node:              a.cfg.Node,
+		Window:            a.cfg.Limits.Window,
+		MaxInFlight:       a.cfg.Limits.InFlight,
+		MaxHeldBytes:      int64(a.cfg.Limits.Held),
+		Drain:             a.cfg.DrainTimeout.Real(),
+		TimeScale:         d.TimeScale,
+		IdempotencyWindow: a.cfg.IdempotencyWindow.Real(),
+		Retention: engine.Retention{
+			Events:      a.cfg.Retention.Events.Real(),
+			Attempts:    a.cfg.Retention.Attempts.Real(),
+			DeadLetters: a.cfg.Retention.DeadLetters.Real(),
+		},
+	}
+	if d.Tune != nil {
+		d.Tune(&c)
+	}
+	return c
+}
+
+// wireHTTP mounts the APIs. One handler each; a dialect that is added is one more line.
+func (a *App) wireHTTP(d Dependencies) error {
+	problems := &problem.Writer{Base: strings.TrimSuffix(a.url, "/"), Log: a.log}
+	guard, err := idempotency.New(idempotency.Config{
+		Store: a.store, Ring: a.ring, Problems: problems, Log: a.log, Now: a.clock.Now,
+		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale,
+	})
+	if err != nil {
+		return err
+	}
+	api, err := native.New(native.Config{
+		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		MaxBody: int64(a.cfg.MaxBody), Version: telemetry.Build().Version, Done: a.done,
+	})
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", api)
+	mux.Handle("/openapi.json", api)
+	mux.HandleFunc("GET /healthz", alive)
+	mux.Handle("GET /readyz", &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problems.Write(w, r, problem.NotFound.With("there is nothing at this path; /openapi.json lists what there is"))
+	})
+	t, err := tlsConfig(&a.cfg, a.clock.Now, a.log)
+	if err != nil {
+		return err
+	}
+	if a.cfg.MetricsListen == "" {
+		mux.Handle("GET /metrics", a.metrics.Handler())
+	} else if err := a.serveMetrics(); err != nil {
+		return err
+	}
+	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, a.log)
+	return nil
+}
+
+func (a *App) serveMetrics() error {
+	l, err := listen(context.Background(), a.cfg.MetricsListen)
+	if err != nil {
+		return fmt.Errorf("metrics-listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	a.servers = append(a.servers, newHTTPServer(l, mux, nil, a.log))
+	return nil
+}

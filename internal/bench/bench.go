@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Options say what to measure.
+type Options struct {
+	// Executable is the godwit binary. Required.
+	Executable string
+	// Store is "sqlite", or the URL of a PostgreSQL database that the bench may fill. Defaults to sqlite.
+	Store string
+	// Scenario is one of Scenarios. Defaults to throughput.
+	Scenario string
+	// Connections is how many clients post at once. Defaults to 64.
+	Connections int
+	// Size of an event's body in bytes. Defaults to 1024.
+	Size int
+	// Events bounds each measurement by number. Defaults to 0: by time alone.
+	Events int
+	// Length is how long the whole run takes, about. Defaults to 30 s.
+	Length time.Duration
+	// Rate of the latency measurement, in events a second. Defaults to half of what was measured.
+	Rate float64
+	// Backlog is how many deliveries wait in the backlog scenario. Defaults to a million.
+	Backlog int
+	// Progress is told what is going on. Defaults to nobody.
+	Progress func(format string, args ...any)
+}
+
+// Scenarios are what can be measured.
+var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "idle"}
+
+func (o *Options) setDefaults() error {
+	if o.Executable == "" {
+		return errors.New("bench: the executable is required")
+	}
+	defaultTo(&o.Store, "sqlite")
+	defaultTo(&o.Scenario, "throughput")
+	defaultTo(&o.Connections, 64)
+	defaultTo(&o.Size, 1024)
+	defaultTo(&o.Length, 30*time.Second)
+	defaultTo(&o.Backlog, 1_000_000)
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
+	}
+	if o.Connections < 1 || o.Size < minSize || o.Length < time.Second {
+		return fmt.Errorf("bench: needs at least 1 connection, %d bytes an event and 1 s", minSize)
+	}
+	return nil
+}
+
+func defaultTo[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Run measures.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	b := &bench{o: o, clock: &stopwatch{time.Now()}}
+	b.report = Report{
+		Store: storeName(o.Store), Scenario: o.Scenario, Connections: o.Connections, Size: o.Size,
+		CPUs: runtime.NumCPU(),
+	}
+	scenario := map[string]func(context.Context) error{
+		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation, "idle": b.idle,
+	}[o.Scenario]
+	if scenario == nil {
+		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)
+	}
+	began := time.Now()
+	if err := scenario(ctx); err != nil {
+		return nil, err
+	}
+	b.report.Seconds = round(time.Since(began).Seconds(), 1)
+	return &b.report, nil
+}
+
+// bench is one run.
+type bench struct {
+	o      Options
+	clock  *stopwatch
+	runs   uint32
+	report Report
+}
+
+// share is a part of the run's whole length.
+func (b *bench) share(percent int) time.Duration { return b.o.Length * time.Duration(percent) / 100 }
+
+// result is what one measurement found.
+type result struct {
+	acked, arrived, failed   int64
+	acksPerS, deliveriesPerS float64
+	p50, p99                 time.Duration
+	missing, duplicates      int64
+}
+
+// quiet is after how long without an arrival the rest is given up as missing.
+const quiet = 15 * time.Second
+
+// measure runs a load into the sink and waits until everything acknowledged has arrived there.
+func (b *bench) measure(ctx context.Context, l load, s *sink) (result, error) {
+	b.runs++
+	t := newTally(b.runs, b.clock)
+	s.tally.Store(t)
+	defer s.tally.Store(nil)
+	start, err := l.run(ctx, t)
+	if err != nil {
+		return result{}, err
+	}
+	t.settle(ctx, quiet)
+	if err := ctx.Err(); err != nil {
+		return result{}, err
+	}
+	r := result{
+		acked: t.acked.Load(), arrived: t.arrived.Load(), failed: t.failed.Load(),
+		p50: t.latency.quantile(0.5), p99: t.latency.quantile(0.99),
+	}
+	r.missing, r.duplicates = t.count()
+	r.acksPerS = perSecond(r.acked, time.Duration(t.lastAck.Load())-start)
+	r.deliveriesPerS = perSecond(r.arrived, time.Duration(t.lastArrival.Load())-start)
+	return r, nil
+}
+
+func perSecond(n int64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// load is the options' load on a target for a while.
+func (b *bench) load(t target, length time.Duration) load {
+	return load{
+		addr: t.addr, path: t.path, header: t.header,
+		connections: b.o.Connections, size: b.o.Size, length: length, events: b.o.Events,
+	}
+}
+
+// warm opens connections and fills caches, so that a measurement does not begin with them.
+func (b *bench) warm(ctx context.Context, t target, s *sink) error {
+	l := b.load(t, 5*time.Second)
+	l.events = 20 * b.o.Connections
+	_, err := b.measure(ctx, l, s)
+	return err
+}
+
+// target is where the generator posts.
+type target struct {
+	addr   string
+	path   string
+	header []string
+}

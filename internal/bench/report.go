@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A Report is what a run found. The names are stable: scripts read them.
+type Report struct {
+	Scenario    string  `json:"scenario"`
+	Store       string  `json:"store"`
+	Events      int64   `json:"events"` // acknowledged by godwit in the throughput measurement
+	Connections int     `json:"connections"`
+	Size        int     `json:"size"`
+	CPUs        int     `json:"cpus"`
+	Seconds     float64 `json:"seconds"` // the whole run
+
+	AcksPerS       float64 `json:"acks_per_s"`
+	DeliveriesPerS float64 `json:"deliveries_per_s"` // until the last arrival
+	RawPerS        float64 `json:"raw_per_s"`
+	RelayPerS      float64 `json:"relay_per_s"`
+	RatioRelay     float64 `json:"ratio_relay"`
+	RatioRaw       float64 `json:"ratio_raw"`
+
+	Rate      float64 `json:"rate"`   // offered in the latency measurement
+	P50       float64 `json:"p50_ms"` // post to arrival at that rate
+	P99       float64 `json:"p99_ms"`
+	P50Full   float64 `json:"p50_full_load_ms"`
+	P99Full   float64 `json:"p99_full_load_ms"`
+	RelayP99  float64 `json:"relay_p99_full_load_ms"`
+	Failed    int64   `json:"failed"` // posts that were not acknowledged
+	Duplicate int64   `json:"duplicates"`
+	Missing   int64   `json:"missing"` // acknowledged, never arrived
+
+	ServerCPU        float64 `json:"server_cpu_s"` // throughput measurement
+	ServerCPUEach    float64 `json:"server_cpu_us_per_delivery"`
+	ServerPeakRSS    float64 `json:"server_peak_rss_mb"`
+	ServerIdleRSS    float64 `json:"server_idle_rss_mb"`
+	RelayCPUEach     float64 `json:"relay_cpu_us_per_delivery"`
+	StoreDescription string  `json:"store_description,omitempty"`
+
+	Backlog   *BacklogReport   `json:"backlog,omitempty"`
+	Isolation *IsolationReport `json:"isolation,omitempty"`
+}
+
+// BacklogReport tells what deliveries waiting for a dead endpoint cost.
+type BacklogReport struct {
+	Waiting     int     `json:"waiting"`
+	LoadPerS    float64 `json:"load_per_s"` // at which the backlog was posted
+	AddedRSS    float64 `json:"added_rss_mb"`
+	AlonePerS   float64 `json:"healthy_alone_per_s"`
+	BesidePerS  float64 `json:"healthy_beside_per_s"`
+	LostPercent float64 `json:"lost_percent"`
+	P99Alone    float64 `json:"p99_alone_ms"`
+	P99Beside   float64 `json:"p99_beside_ms"`
+	DataMB      float64 `json:"data_mb,omitempty"`
+}
+
+// IsolationReport compares a healthy endpoint alone with the same beside one that hangs and one that fails.
+type IsolationReport struct {
+	Rate       float64 `json:"rate"` // offered in both
+	AlonePerS  float64 `json:"healthy_alone_per_s"`
+	BesidePerS float64 `json:"healthy_beside_per_s"`
+	P50Alone   float64 `json:"p50_alone_ms"`
+	P99Alone   float64 `json:"p99_alone_ms"`
+	P50Beside  float64 `json:"p50_beside_ms"`
+	P99Beside  float64 `json:"p99_beside_ms"`
+}
+
+func round(v float64, digits int) float64 {
+	p := math.Pow(10, float64(digits))
+	return math.Round(v*p) / p
+}
+
+func ms(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 2) }
+func mb(bytes int64) float64     { return round(float64(bytes)/(1<<20), 1) }
+
+func storeName(store string) string {
+	name, _, _ := strings.Cut(store, ":")
+	if name == "postgresql" {
+		return "postgres"
+	}
+	return name
+}
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s on %s, %d CPUs, %d connections, %d-byte events, %.0f s in all\n\n", r.Scenario, r.Store, r.CPUs, r.Connections, r.Size, r.Seconds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	switch {
+	case r.Backlog != nil:
+		r.Backlog.print(t)
+	case r.Isolation != nil:
+		r.Isolation.print(t)
+	default:
+		r.printMain(t)
+	}
+	if r.ServerIdleRSS > 0 {
+		fmt.Fprintf(t, "idle memory of the server\t%.1f MB\t\n", r.ServerIdleRSS)
+	}
+	if r.ServerPeakRSS > 0 {
+		fmt.Fprintf(t, "peak memory of the server\t%.1f MB\t\n", r.ServerPeakRSS)
+	}
+	return t.Flush()
+}
+
+func (r *Report) printMain(w io.Writer) {
+	if r.RawPerS > 0 {
+		fmt.Fprintf(w, "raw client→sink\t%.0f/s\t\n", r.RawPerS)
+		fmt.Fprintf(w, "in-memory relay, not durable\t%.0f/s\t\n", r.RelayPerS)
+	}
+	if r.DeliveriesPerS > 0 {
+		fmt.Fprintf(w, "godwit: acknowledged\t%.0f/s\tdurable\n", r.AcksPerS)
+		fmt.Fprintf(w, "godwit: delivered\t%.0f/s\t%.2f of the relay, %.2f of raw\n", r.DeliveriesPerS, r.RatioRelay, r.RatioRaw)
+		fmt.Fprintf(w, "post to arrival at full load\tp50 %.1f ms\tp99 %.1f ms\n", r.P50Full, r.P99Full)
+	}
+	if r.Rate > 0 {
+		fmt.Fprintf(w, "post to arrival at %.0f/s\tp50 %.1f ms\tp99 %.1f ms\n", r.Rate, r.P50, r.P99)
+	}
+	if r.Scenario == "idle" {
+		return
+	}
+	fmt.Fprintf(w, "events\t%d\t%d refused, %d missing, %d twice\n", r.Events, r.Failed, r.Missing, r.Duplicate)
+	fmt.Fprintf(w, "CPU of the server\t%.1f s\t%.0f µs a delivery (relay: %.0f)\n", r.ServerCPU, r.ServerCPUEach, r.RelayCPUEach)
+}
+
+func (r *BacklogReport) print(w io.Writer) {
+	fmt.Fprintf(w, "waiting for a dead endpoint\t%d\tposted at %.0f/s\n", r.Waiting, r.LoadPerS)
+	fmt.Fprintf(w, "memory they add\t%.1f MB\t\n", r.AddedRSS)
+	fmt.Fprintf(w, "healthy endpoint alone\t%.0f/s\tp99 %.1f ms\n", r.AlonePerS, r.P99Alone)
+	fmt.Fprintf(w, "healthy endpoint beside them\t%.0f/s\tp99 %.1f ms, %.1f %% less\n", r.BesidePerS, r.P99Beside, r.LostPercent)
+}
+
+func (r *IsolationReport) print(w io.Writer) {
+	fmt.Fprintf(w, "offered\t%.0f/s\t\n", r.Rate)
+	fmt.Fprintf(w, "healthy endpoint alone\t%.0f/s\tp50 %.1f ms, p99 %.1f ms\n", r.AlonePerS, r.P50Alone, r.P99Alone)
+	fmt.Fprintf(w, "beside one that hangs and one that fails\t%.0f/s\tp50 %.1f ms, p99 %.1f ms\n", r.BesidePerS, r.P50Beside, r.P99Beside)
+}
