@@ -3,6 +3,7 @@ package sender
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -43,6 +44,8 @@ type dialTally struct {
 
 type tallyKey struct{}
 
+var errSomeBlocked = errors.New("no address could be connected to; some are not permitted destinations")
+
 // A dialError says how far a connection got.
 type dialError struct {
 	tls bool // connected; the TLS handshake failed
@@ -58,8 +61,11 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err == nil {
 		return conn, nil
 	}
-	if first := tally.blocked.Load(); first != nil && tally.refused.Load() == tally.tried.Load() {
-		err = *first
+	if first := tally.blocked.Load(); first != nil {
+		err = errSomeBlocked
+		if tally.refused.Load() == tally.tried.Load() {
+			err = *first
+		}
 	}
 	return nil, &dialError{err: err}
 }

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,7 +98,18 @@ type peer struct {
 // newStub serves every connection with play on a goroutine of its own, and closes it after that.
 func newStub(t testing.TB, cfg *tls.Config, play func(*peer)) *stub {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveStub(t, "127.0.0.1", cfg, play)
+}
+
+// newStubOn listens on another of the machine's own addresses.
+func newStubOn(t testing.TB, addr string, play func(*peer)) *stub {
+	t.Helper()
+	return serveStub(t, addr, nil, play)
+}
+
+func serveStub(t testing.TB, addr string, cfg *tls.Config, play func(*peer)) *stub {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,6 +234,10 @@ func (a *authority) issue(change ...func(*x509.Certificate)) tls.Certificate {
 func serverTLS(protos ...string) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{testCA().issue()}, NextProtos: protos}
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func must[T any](v T, err error) T {
 	if err != nil {
