@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -89,6 +90,12 @@ func From(err error) *Problem {
 		return Conflict.With("")
 	case errors.Is(err, store.ErrUnavailable):
 		return Unavailable.With("the store cannot be reached or written now")
+	case errors.Is(err, engine.ErrStopping):
+		return Unavailable.With("the server is stopping")
+	case errors.Is(err, engine.ErrInProgress):
+		return KeyInProgress.With("the first request with this key has not been answered yet")
+	case errors.Is(err, engine.ErrKeyReused):
+		return KeyReused.With("this key came with another payload before")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return Unavailable.With("the operation was not finished in time")
 	case errors.Is(err, godwit.ErrBadID):

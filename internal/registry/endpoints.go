@@ -40,7 +40,7 @@ type NewEndpoint struct {
 // CreateEndpoint registers a subscriber with its first secret: there is never an endpoint that is not authenticated to
 // (EDS-KEY-7).
 func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
-	n.setDefaults()
+	n.SetDefaults()
 	prof, err := r.validate(&n.EndpointSpec)
 	if err != nil {
 		return nil, nil, err
@@ -68,11 +68,12 @@ func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n
 	return e, issued, nil
 }
 
-func (n *NewEndpoint) setDefaults() {
-	defaultTo(&n.Method, "POST")
-	defaultTo(&n.Profile, profile.Default)
-	if n.Patterns == nil {
-		n.Patterns = []string{"*"}
+// SetDefaults fills in what an owner may leave out.
+func (s *EndpointSpec) SetDefaults() {
+	defaultTo(&s.Method, "POST")
+	defaultTo(&s.Profile, profile.Default)
+	if s.Patterns == nil {
+		s.Patterns = []string{"*"}
 	}
 }
 

@@ -1,0 +1,88 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Store is what the API reads without going through the registry or the engine.
+type Store interface {
+	store.Events
+	store.DeadLetters
+	store.Notices
+	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
+	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+}
+
+// Engine is what the API asks of delivery.
+type Engine interface {
+	Submit(ctx context.Context, subs ...engine.Submission) ([]engine.Receipt, error)
+	Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error)
+	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
+	ReplayEvent(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, endpoints []godwit.EndpointID, actor string) ([]godwit.Delivery, error)
+	Watch(tenant godwit.TenantID) (items <-chan engine.FeedItem, stop func())
+	Health(id godwit.EndpointID) (godwit.Health, bool)
+}
+
+// Config is what the API is made of.
+type Config struct {
+	Store       Store
+	Engine      Engine
+	Registry    *registry.Registry
+	Idempotency *idempotency.Guard
+	Problems    *problem.Writer
+	Clock       clock.Clock
+	Log         *slog.Logger
+
+	// MaxBody is the largest event payload, in bytes. Defaults to 1 MiB.
+	MaxBody int64
+	// MaxBatchBody is the largest body of a batch request. Defaults to 16 MiB, or MaxBody if that is more.
+	MaxBatchBody int64
+	// Version is what the OpenAPI document calls this release. Defaults to "dev".
+	Version string
+	// Done, when closed, ends live streams, so that a stop does not wait for watchers. Defaults to never.
+	Done <-chan struct{}
+}
+
+func (c *Config) setDefaults() error {
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, idempotency, problems, clock and log are required")
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = godwit.DefaultMaxBody
+	}
+	if c.MaxBatchBody == 0 {
+		c.MaxBatchBody = max(16<<20, c.MaxBody)
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	return nil
+}
+
+// New makes the handler of everything under /v1 and of /openapi.json. Mount it at both.
+func New(cfg Config) (http.Handler, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	s := &server{cfg: cfg, mux: http.NewServeMux()}
+	s.mux.HandleFunc("/", s.unmatched)
+	if err := s.routes(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

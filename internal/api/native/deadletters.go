@@ -1,0 +1,199 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// DeadLetter is a delivery that ended without being accepted.
+type DeadLetter struct {
+	Delivery   Delivery  `json:"delivery"`
+	Event      Event     `json:"event"`
+	DeadAt     time.Time `json:"dead_at"`
+	LastDetail string    `json:"last_detail,omitempty" doc:"One line about the last attempt"`
+}
+
+func deadLetterView(d *godwit.DeadLetter) DeadLetter {
+	return DeadLetter{Delivery: deliveryView(&d.Delivery), Event: eventView(d.Event), DeadAt: d.DeadAt.UTC(), LastDetail: d.LastDetail}
+}
+
+// deadLetterFilter is how dead letters are chosen, in the query and in the body of a bulk replay alike.
+type deadLetterFilter struct {
+	Endpoint string
+	Type     string
+	Status   string
+	Reason   string
+	Since    time.Time
+	Until    time.Time
+}
+
+func (f deadLetterFilter) parse(tenant godwit.TenantID) (store.DeadLetterFilter, error) {
+	out := store.DeadLetterFilter{
+		TenantID: tenant, EventType: f.Type, Status: godwit.DeliveryStatus(f.Status), Reason: godwit.Reason(f.Reason),
+		Since: f.Since, Until: f.Until,
+	}
+	if why := godwit.ValidEventType(f.Type); f.Type != "" && why != "" {
+		return out, problem.Invalid.In("type", "%s", why)
+	}
+	var err error
+	out.EndpointID, err = endpointParam(f.Endpoint)
+	return out, err
+}
+
+type deadLetterParams struct {
+	rangeParams
+	Endpoint string `query:"endpoint" doc:"Only of this endpoint"`
+	Type     string `query:"type" maxLength:"128" doc:"Only events of this type"`
+	Status   string `query:"status" enum:"terminal,exhausted"`
+	Reason   string `query:"reason" maxLength:"64" doc:"Only with this reason"`
+}
+
+func (p deadLetterParams) filter() deadLetterFilter {
+	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until}
+}
+
+type (
+	listDeadLettersInput struct {
+		pageParams
+		deadLetterParams
+	}
+	deadLetterOutput struct{ Body DeadLetter }
+	bulkReplayInput  struct {
+		Body struct {
+			Endpoint string     `json:"endpoint,omitempty"`
+			Type     string     `json:"type,omitempty" maxLength:"128"`
+			Status   string     `json:"status,omitempty" enum:"terminal,exhausted"`
+			Reason   string     `json:"reason,omitempty" maxLength:"64"`
+			Since    *time.Time `json:"since,omitempty" doc:"Dead at or after"`
+			Until    *time.Time `json:"until,omitempty" doc:"Dead before"`
+			Limit    int        `json:"limit,omitempty" minimum:"1" maximum:"10000" default:"1000" doc:"How many at most in this request"`
+			Cursor   string     `json:"cursor,omitempty" maxLength:"64" doc:"next_cursor of the request before"`
+		} `nameHint:"BulkReplay"`
+	}
+	bulkReplayOutput struct {
+		Body struct {
+			Replayed   int    `json:"replayed" doc:"Deliveries that were started again"`
+			NextCursor string `json:"next_cursor,omitempty" doc:"There may be more: send the same request with this cursor"`
+		} `nameHint:"BulkReplayed"`
+	}
+)
+
+func (s *server) deadLetterRoutes() {
+	tags := []string{"Dead letters"}
+	typed(s, mayRead, huma.Operation{
+		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/v1/dead-letters", Tags: tags, Summary: "List dead letters",
+	}, s.listDeadLetters)
+	s.raw(mayRead, exportOperation(s), s.exportDeadLetters)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get a dead letter",
+	}, func(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deadLetterOutput, error) {
+		id, err := in.parse()
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.cfg.Store.DeadLetter(ctx, c.Tenant.ID, id)
+		if err != nil {
+			return nil, err
+		}
+		return &deadLetterOutput{Body: deadLetterView(d)}, nil
+	})
+	typed(s, mayManage, huma.Operation{
+		OperationID: "replay-dead-letter", Method: http.MethodPost, Path: "/v1/dead-letters/{id}/replay", Tags: tags, Summary: "Replay a dead letter",
+		DefaultStatus: http.StatusAccepted, Description: "Starts a new run under the same idempotency key; the dead letter is gone.",
+	}, s.replayDeadLetter)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "replay-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/replay", Tags: tags, Summary: "Replay the dead letters that match",
+		DefaultStatus: http.StatusAccepted,
+		Description:   "Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all.",
+	}, s.replayDeadLetters)
+}
+
+func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
+	p, err := in.page(listDead)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.filter().parse(c.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.cfg.Store.ListDeadLetters(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(in.pageParams, listDead, items, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView), nil
+}
+
+func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deliveryOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.cfg.Store.DeadLetter(ctx, c.Tenant.ID, id); err != nil {
+		return nil, err
+	}
+	replayed, err := s.cfg.Engine.Replay(ctx, c.Tenant.ID, []godwit.DeliveryID{id}, c.Actor())
+	if err != nil {
+		return nil, err
+	}
+	if len(replayed) == 0 {
+		return nil, problem.Conflict.With("it was replayed by somebody else, or its endpoint is deleted")
+	}
+	return &deliveryOutput{Body: deliveryView(&replayed[0])}, nil
+}
+
+// replayDeadLetters works in pages, so that a million of them neither fill memory nor hold up a transaction.
+func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
+	const pageSize = 200
+	b := &in.Body
+	f := deadLetterFilter{Endpoint: b.Endpoint, Type: b.Type, Status: b.Status, Reason: b.Reason}
+	if b.Since != nil {
+		f.Since = *b.Since
+	}
+	if b.Until != nil {
+		f.Until = *b.Until
+	}
+	filter, err := f.parse(c.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := parseCursor(listDead, b.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out := &bulkReplayOutput{}
+	for seen := 0; seen < b.Limit; {
+		page := store.Page{After: after, Limit: min(pageSize, b.Limit-seen)}
+		letters, err := s.cfg.Store.ListDeadLetters(ctx, filter, page)
+		if err != nil {
+			return nil, err
+		}
+		if len(letters) == 0 {
+			return out, nil
+		}
+		ids := make([]godwit.DeliveryID, len(letters))
+		for i := range letters {
+			ids[i] = letters[i].Delivery.ID
+		}
+		replayed, err := s.cfg.Engine.Replay(ctx, c.Tenant.ID, ids, c.Actor())
+		if err != nil {
+			return nil, err
+		}
+		seen += len(letters)
+		out.Body.Replayed += len(replayed)
+		after = ids[len(ids)-1]
+		if len(letters) < page.Limit {
+			return out, nil
+		}
+	}
+	out.Body.NextCursor = cursor(listDead, after)
+	return out, nil
+}

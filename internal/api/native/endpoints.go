@@ -1,0 +1,248 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+type endpointPath struct {
+	ID string `path:"id" doc:"Id of the endpoint"`
+}
+
+func (p endpointPath) parse() (godwit.EndpointID, error) {
+	id, err := godwit.ParseEndpointID(p.ID)
+	if err != nil {
+		return id, badID("id", "sub_…")
+	}
+	return id, nil
+}
+
+type (
+	endpointOutput       struct{ Body Endpoint }
+	issuedEndpointOutput struct {
+		Location string `header:"Location"`
+		Body     IssuedEndpoint
+	}
+	createEndpointInput struct{ Body NewEndpoint }
+	listEndpointsInput  struct {
+		pageParams
+		Status string `query:"status" enum:"active,paused,disabled" doc:"Only those with this status"`
+	}
+	pauseInput struct {
+		endpointPath
+		Body *struct {
+			Reason string `json:"reason,omitempty" doc:"Shown as status_reason"`
+		} `nameHint:"Pause"`
+	}
+	rotateInput struct {
+		endpointPath
+		Body *struct {
+			Algorithm      string   `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"Defaults to that of the newest secret"`
+			OverlapSeconds *float64 `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old secrets go on signing beside the new one. Defaults to 86400."`
+		} `nameHint:"Rotation"`
+	}
+	issuedSecretOutput struct{ Body IssuedSecret }
+	testOutput         struct {
+		Location string `header:"Location"`
+		Body     Accepted
+	}
+)
+
+func (s *server) endpointRoutes() {
+	tags := []string{"Endpoints"}
+	typed(s, mayManage, huma.Operation{
+		OperationID: "create-endpoint", Method: http.MethodPost, Path: "/v1/endpoints", Tags: tags,
+		Summary: "Register an endpoint", DefaultStatus: http.StatusCreated,
+		Description: "The signing secret is in this answer and in no other, but for a repeat with the same Idempotency-Key. Creating an endpoint resolves no name and sends nothing.",
+	}, s.createEndpoint)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "list-endpoints", Method: http.MethodGet, Path: "/v1/endpoints", Tags: tags, Summary: "List endpoints",
+	}, s.listEndpoints)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "get-endpoint", Method: http.MethodGet, Path: "/v1/endpoints/{id}", Tags: tags, Summary: "Get an endpoint",
+	}, s.getEndpoint)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "update-endpoint", Method: http.MethodPatch, Path: "/v1/endpoints/{id}", Tags: tags, Summary: "Change an endpoint",
+		Description: "A JSON merge patch (RFC 7396): absent members stay, null clears, objects merge member by member. auth is replaced as a whole. The profile cannot change.",
+	}, s.updateEndpoint)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "delete-endpoint", Method: http.MethodDelete, Path: "/v1/endpoints/{id}", Tags: tags,
+		Summary: "Delete an endpoint", DefaultStatus: http.StatusNoContent, Description: "What was waiting for it is cancelled.",
+	}, s.deleteEndpoint)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "pause-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/pause", Tags: tags, Summary: "Pause an endpoint",
+		Description: "Its deliveries are held, none is dropped.",
+	}, s.pauseEndpoint)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "resume-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/resume", Tags: tags, Summary: "Resume an endpoint",
+		Description: "Also enables an endpoint that was disabled, and clears its failure counts, hold and circuit.",
+	}, s.resumeEndpoint)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "rotate-secret", Method: http.MethodPost, Path: "/v1/endpoints/{id}/rotate-secret", Tags: tags, Summary: "Rotate the signing secret",
+		Description: "The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
+	}, s.rotateSecret)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "list-secrets", Method: http.MethodGet, Path: "/v1/endpoints/{id}/secrets", Tags: tags, Summary: "List signing secrets, without their values",
+	}, s.listSecrets)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "test-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/test", Tags: tags, Summary: "Send a test event",
+		DefaultStatus: http.StatusAccepted,
+		Description:   "An event of the type " + testEventType + " goes to this endpoint alone, whatever its patterns.",
+	}, s.testEndpoint)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "get-endpoint-stats", Method: http.MethodGet, Path: "/v1/endpoints/{id}/stats", Tags: tags, Summary: "Health, backlog and policy of an endpoint",
+	}, s.endpointStats)
+}
+
+func (s *server) createEndpoint(ctx context.Context, c *registry.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
+	e, secret, err := s.cfg.Registry.CreateEndpoint(ctx, c.Tenant.ID, in.Body.spec())
+	if err != nil {
+		return nil, err
+	}
+	return &issuedEndpointOutput{
+		Location: "/v1/endpoints/" + e.ID.String(),
+		Body:     IssuedEndpoint{Endpoint: endpointView(e), Secret: issuedView(secret, s.cfg.Clock.Now())},
+	}, nil
+}
+
+func (s *server) listEndpoints(ctx context.Context, c *registry.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
+	p, err := in.page(listSubs)
+	if err != nil {
+		return nil, err
+	}
+	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
+	items, err := s.cfg.Registry.ListEndpoints(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(in.pageParams, listSubs, items, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView), nil
+}
+
+func (s *server) getEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*endpointOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return shown(s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id))
+}
+
+func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &endpointOutput{Body: endpointView(e)}, nil
+}
+
+func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*struct{}, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.cfg.Registry.DeleteEndpoint(ctx, c.Tenant.ID, id)
+}
+
+func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *pauseInput) (*endpointOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	reason := ""
+	if in.Body != nil {
+		reason = in.Body.Reason
+	}
+	return shown(s.cfg.Registry.Pause(ctx, c.Tenant.ID, id, reason))
+}
+
+func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*endpointOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return shown(s.cfg.Registry.Resume(ctx, c.Tenant.ID, id))
+}
+
+func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotateInput) (*issuedSecretOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	var rot registry.Rotation
+	if in.Body != nil {
+		rot.Algorithm = in.Body.Algorithm
+		if in.Body.OverlapSeconds != nil {
+			overlap := time.Duration(*in.Body.OverlapSeconds * float64(time.Second))
+			rot.Overlap = &overlap
+		}
+	}
+	issued, err := s.cfg.Registry.RotateSecret(ctx, c.Tenant.ID, id, rot)
+	if err != nil {
+		return nil, err
+	}
+	return &issuedSecretOutput{Body: issuedView(issued, s.cfg.Clock.Now())}, nil
+}
+
+type secretsOutput struct {
+	Body struct {
+		Items []Secret `json:"items"`
+	} `nameHint:"SecretList"`
+}
+
+func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *endpointPath) (*secretsOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := s.cfg.Registry.Secrets(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &secretsOutput{}
+	out.Body.Items = make([]Secret, 0, len(secrets))
+	now := s.cfg.Clock.Now()
+	for i := range secrets {
+		out.Body.Items = append(out.Body.Items, secretView(&secrets[i], now))
+	}
+	return out, nil
+}
+
+const testEventType = "godwit.test"
+
+func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*testOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	if e.Status != godwit.EndpointActive {
+		return nil, problem.Conflict.With("the endpoint is %s, so a test would wait; resume it first", e.Status)
+	}
+	body := append([]byte(`{"test":true,"endpoint_id":"`), id.String()...)
+	body = append(body, `"}`...)
+	receipts, err := s.cfg.Engine.Submit(ctx, engine.Submission{
+		TenantID: c.Tenant.ID, Principal: c.Key.Principal,
+		Events: []engine.Publication{{
+			Type: testEventType, ContentType: "application/json", Body: body,
+			Endpoints: []godwit.EndpointID{id}, Trigger: godwit.TriggerTest,
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := receipts[0].Err; err != nil {
+		return nil, err
+	}
+	ev := &receipts[0].Events[0]
+	return &testOutput{Location: eventLocation(ev.ID), Body: acceptedView(ev, receipts[0].Fanout[0])}, nil
+}

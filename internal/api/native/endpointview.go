@@ -1,0 +1,132 @@
+package native
+
+import (
+	"encoding/base64"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// Endpoint is a subscriber as the API shows it: without header values, credentials and secrets.
+type Endpoint struct {
+	ID           string                 `json:"id" example:"sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	URL          string                 `json:"url"`
+	Method       string                 `json:"method" enum:"POST,PUT"`
+	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation"`
+	Description  string                 `json:"description"`
+	Patterns     []string               `json:"patterns"`
+	Filter       map[string][]string    `json:"filter,omitempty"`
+	HeaderNames  []string               `json:"header_names" doc:"Names of the custom headers; values are never shown"`
+	AuthKind     string                 `json:"auth_kind,omitempty" doc:"Kind of the credential; its values are never shown"`
+	Policy       godwit.PolicyOverrides `json:"policy" doc:"Deviations from the profile"`
+	Metadata     map[string]string      `json:"metadata,omitempty"`
+	Status       string                 `json:"status" enum:"active,paused,disabled"`
+	StatusReason string                 `json:"status_reason,omitempty"`
+	StatusAt     time.Time              `json:"status_at"`
+	CreatedAt    time.Time              `json:"created_at"`
+	UpdatedAt    time.Time              `json:"updated_at"`
+	Version      int64                  `json:"version" doc:"Grows with every change"`
+}
+
+func endpointView(e *godwit.Endpoint) Endpoint {
+	v := Endpoint{
+		ID: e.ID.String(), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
+		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
+		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
+		CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
+	}
+	if v.Patterns == nil {
+		v.Patterns = []string{}
+	}
+	if v.HeaderNames == nil {
+		v.HeaderNames = []string{}
+	}
+	return v
+}
+
+// IssuedEndpoint is a new endpoint with its first secret.
+type IssuedEndpoint struct {
+	Endpoint
+	Secret IssuedSecret `json:"secret"`
+}
+
+// Secret is a signing secret as the API shows it: never with its value.
+type Secret struct {
+	ID        string     `json:"id" doc:"Also the keyid of signatures made with it" example:"sec_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	Algorithm string     `json:"algorithm" enum:"hmac-sha256,ed25519"`
+	PublicKey string     `json:"public_key,omitempty" doc:"Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"`
+	Live      bool       `json:"live" doc:"Whether it signs now"`
+	CreatedAt time.Time  `json:"created_at"`
+	NotBefore time.Time  `json:"not_before"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// IssuedSecret is a new secret, at the only time its value is shown.
+type IssuedSecret struct {
+	Secret
+	Value string `json:"value,omitempty" doc:"The shared secret in base64. It is shown this once. Absent where the public key is enough."`
+}
+
+func secretView(s *godwit.Secret, now time.Time) Secret {
+	v := Secret{
+		ID: s.ID.String(), Algorithm: s.Algorithm, Live: s.LiveAt(now), CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(),
+		ExpiresAt: timestamp(s.ExpiresAt),
+	}
+	if len(s.PublicKey) > 0 {
+		v.PublicKey = base64.StdEncoding.EncodeToString(s.PublicKey)
+	}
+	return v
+}
+
+func issuedView(s *registry.IssuedSecret, now time.Time) IssuedSecret {
+	return IssuedSecret{Secret: secretView(&s.Secret, now), Value: s.Value}
+}
+
+// Auth is a credential presented to the endpoint besides the signature.
+type Auth struct {
+	Kind           string   `json:"kind" enum:"bearer,basic,oauth2,mtls"`
+	Token          string   `json:"token,omitempty" doc:"bearer: the token"`
+	Username       string   `json:"username,omitempty" doc:"basic"`
+	Password       string   `json:"password,omitempty" doc:"basic"`
+	TokenURL       string   `json:"token_url,omitempty" doc:"oauth2: where tokens are fetched, by client credentials"`
+	ClientID       string   `json:"client_id,omitempty" doc:"oauth2"`
+	ClientSecret   string   `json:"client_secret,omitempty" doc:"oauth2"`
+	Scopes         []string `json:"scopes,omitempty" doc:"oauth2"`
+	Audience       string   `json:"audience,omitempty" doc:"oauth2"`
+	CertificatePEM string   `json:"certificate_pem,omitempty" doc:"mtls: the client's certificate chain"`
+	PrivateKeyPEM  string   `json:"private_key_pem,omitempty" doc:"mtls: its key"`
+}
+
+// NewEndpoint is what is sent to create an endpoint.
+type NewEndpoint struct {
+	URL         string                  `json:"url" doc:"Where to deliver; https unless the operator allows http" example:"https://example.com/webhooks"`
+	Method      string                  `json:"method,omitempty" enum:"POST,PUT" doc:"PUT needs policy.agreement. Defaults to POST."`
+	Profile     string                  `json:"profile,omitempty" doc:"Wire dialect. Defaults to eds."`
+	Description string                  `json:"description,omitempty"`
+	Patterns    []string                `json:"patterns,omitempty" doc:"Event types to deliver: exact, prefix.* or *. Defaults to [\"*\"]." example:"[\"order.*\"]"`
+	Filter      map[string][]string     `json:"filter,omitempty" doc:"For each attribute named, the event's value must be one of those listed"`
+	Headers     map[string]string       `json:"headers,omitempty" doc:"Added to every request; values are kept encrypted and never shown"`
+	Auth        *Auth                   `json:"auth,omitempty"`
+	Policy      *godwit.PolicyOverrides `json:"policy,omitempty"`
+	Metadata    map[string]string       `json:"metadata,omitempty"`
+	Algorithm   string                  `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"How requests are signed. Defaults to the profile's first."`
+}
+
+func (n *NewEndpoint) spec() registry.NewEndpoint {
+	spec := registry.NewEndpoint{
+		EndpointSpec: registry.EndpointSpec{
+			URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
+			Headers: n.Headers, Metadata: n.Metadata,
+		},
+		Algorithm: n.Algorithm,
+	}
+	if n.Auth != nil {
+		a := godwit.Auth(*n.Auth)
+		spec.Auth = &a
+	}
+	if n.Policy != nil {
+		spec.Policy = *n.Policy
+	}
+	return spec
+}

@@ -1,0 +1,160 @@
+package native
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"mime"
+	"net/http"
+
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// An envelope is an event described in JSON. Its data is kept byte for byte as it was sent.
+type envelope struct {
+	Type           string
+	Data           json.RawMessage
+	DataBase64     []byte
+	ContentType    string
+	Attributes     map[string]string
+	IdempotencyKey string
+
+	has map[string]bool
+}
+
+// readEnvelope reads the one event of a request. Base64 and the other members take more room than the payload, whose own
+// size is checked afterwards.
+func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*engine.Publication, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
+		return nil, problem.UnsupportedMediaType.In("Content-Type",
+			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
+	}
+	body, err := readBody(w, r, s.cfg.MaxBody/2*3+64<<10)
+	if err != nil {
+		return nil, err
+	}
+	env, err := parseEnvelope("", body)
+	if err != nil {
+		return nil, err
+	}
+	if env.has["idempotency_key"] {
+		// A key in the body is no Idempotency-Key (IKH-DEF-1).
+		return nil, problem.Invalid.In("idempotency_key", "belongs in the Idempotency-Key header; as a member it is for the events of a batch")
+	}
+	return env.publication("", s.cfg.MaxBody)
+}
+
+// parseEnvelope reads an envelope strictly: unknown and repeated members are refused, names are compared exactly.
+func parseEnvelope(prefix string, raw []byte) (*envelope, error) {
+	env := &envelope{has: map[string]bool{}}
+	err := eachMember(prefix, raw, func(name string, value json.RawMessage) error {
+		if env.has[name] {
+			return problem.InvalidRequest.In(prefix+clip(name), "is given twice")
+		}
+		env.has[name] = true
+		return env.set(prefix, name, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !env.has["type"] {
+		return nil, problem.InvalidRequest.In(prefix+"type", "is required")
+	}
+	if env.has["data"] == env.has["data_base64"] {
+		return nil, problem.InvalidRequest.In(prefix+"data", "exactly one of data and data_base64 is required")
+	}
+	return env, nil
+}
+
+func (env *envelope) set(prefix, name string, value json.RawMessage) error {
+	switch name {
+	case "type":
+		return decodeMember(prefix+name, value, &env.Type, "a string")
+	case "data":
+		env.Data = value
+		return nil
+	case "data_base64":
+		return decodeMember(prefix+name, value, &env.DataBase64, "a string in standard base64")
+	case "content_type":
+		return decodeMember(prefix+name, value, &env.ContentType, "a string")
+	case "attributes":
+		return decodeMember(prefix+name, value, &env.Attributes, "an object of strings")
+	case "idempotency_key":
+		return decodeMember(prefix+name, value, &env.IdempotencyKey, "a string")
+	}
+	return problem.InvalidRequest.In(prefix+clip(name), "is not a member of an event")
+}
+
+// decodeMember refuses null as well: whoever writes it means something that cannot be told.
+func decodeMember(field string, value json.RawMessage, into any, want string) error {
+	if bytes.Equal(value, []byte("null")) || json.Unmarshal(value, into) != nil {
+		return problem.InvalidRequest.In(field, "must be %s", want)
+	}
+	return nil
+}
+
+// publication is the event that the envelope describes.
+func (env *envelope) publication(prefix string, maxBody int64) (*engine.Publication, error) {
+	pub := &engine.Publication{
+		Type: env.Type, ContentType: env.ContentType, Attributes: env.Attributes, Key: env.IdempotencyKey, Body: env.Data,
+	}
+	defaultType, field := jsonType, "data"
+	if env.has["data_base64"] {
+		pub.Body, defaultType, field = env.DataBase64, "application/octet-stream", "data_base64"
+	}
+	if !env.has["content_type"] {
+		pub.ContentType = defaultType
+	} else if !validMediaType(env.ContentType) {
+		return nil, problem.Invalid.In(prefix+"content_type", "must be a media type, as in application/json")
+	}
+	if int64(len(pub.Body)) > maxBody {
+		return nil, problem.TooLarge.In(prefix+field, "is over the limit of %d bytes", maxBody)
+	}
+	return pub, checkPublication(prefix, pub)
+}
+
+// eachMember walks over the members of a JSON object. Values are handed on as they were written.
+func eachMember(prefix string, raw []byte, f func(name string, value json.RawMessage) error) error {
+	where := prefix
+	if where == "" {
+		where = "body"
+	} else {
+		where = where[:len(where)-1] // without the dot
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil {
+		return problem.MalformedJSON.In(where, "is not valid JSON")
+	} else if t != json.Delim('{') {
+		return problem.InvalidRequest.In(where, "must be a JSON object")
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return problem.MalformedJSON.In(where, "is not valid JSON")
+		}
+		name, ok := t.(string)
+		if !ok {
+			return problem.MalformedJSON.In(where, "is not valid JSON")
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return problem.MalformedJSON.In(where, "is not valid JSON")
+		}
+		if err := f(name, value); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return problem.MalformedJSON.In(where, "is not valid JSON")
+	}
+	if dec.More() || !onlySpace(raw[dec.InputOffset():]) {
+		return problem.MalformedJSON.In(where, "has something after its end")
+	}
+	return nil
+}
+
+func onlySpace(b []byte) bool { return len(bytes.TrimLeft(b, " \t\r\n")) == 0 }
+
+// base64Of is how bodies are shown in JSON.
+func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

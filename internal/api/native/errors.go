@@ -1,0 +1,128 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// huma is configured by package variables. This API is its only user in the program.
+func init() {
+	huma.ValidateStrictCasing = true
+	huma.DefaultArrayNullable = false
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return fromHuma(status, msg, errs)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		p := fromHuma(status, msg, errs)
+		x, ok := ctx.Context().Value(exchangeKey{}).(*exchange)
+		if !ok {
+			return p
+		}
+		done := x.complete(p)
+		for name, values := range done.GetHeaders() {
+			for _, v := range values {
+				ctx.SetHeader(name, v)
+			}
+		}
+		return done
+	}
+	validation.MsgExpectedRequiredProperty = requiredPrefix + "%s"
+}
+
+// requiredPrefix marks the message by which huma tells of a missing member, so that the member can be named as the field.
+const requiredPrefix = "missing member: "
+
+// exchange is what completing a problem needs of the request it is about.
+type exchange struct {
+	w http.ResponseWriter
+	r *http.Request
+	s *server
+}
+
+type exchangeKey struct{}
+
+func (s *server) withExchange(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{w: w, r: r, s: s}
+		next(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+	}
+}
+
+func (x *exchange) complete(err error) *problem.Problem {
+	return x.s.cfg.Problems.Complete(x.r, x.w.Header().Get(problem.RequestIDHeader), err)
+}
+
+// complete turns a handler's error into the problem that huma writes.
+func (s *server) complete(ctx context.Context, err error) error {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x.complete(err)
+	}
+	return problem.From(err)
+}
+
+// fromHuma reads what huma found wrong before a handler ran. Values are left out: they may be secrets.
+func fromHuma(status int, msg string, errs []error) *problem.Problem {
+	var fields []problem.Field
+	for _, err := range errs {
+		if d, ok := err.(huma.ErrorDetailer); ok {
+			fields = append(fields, fieldOf(d.ErrorDetail()))
+		}
+	}
+	p := kindOf(status, fields).With("")
+	p.Errors = fields
+	for i, f := range fields {
+		if i > 0 {
+			p.Detail += "; "
+		}
+		p.Detail += f.Field + ": " + f.Detail
+	}
+	if p.Detail == "" {
+		p.Detail = msg
+	}
+	return p
+}
+
+func kindOf(status int, fields []problem.Field) *problem.Kind {
+	switch status {
+	case http.StatusUnprocessableEntity:
+		return problem.InvalidRequest
+	case http.StatusBadRequest:
+		if len(fields) == 1 && fields[0].Field == "body" {
+			return problem.MalformedJSON
+		}
+		return problem.InvalidRequest
+	case http.StatusRequestEntityTooLarge:
+		return problem.TooLarge
+	case http.StatusUnsupportedMediaType:
+		return problem.UnsupportedMediaType
+	case http.StatusRequestTimeout:
+		return problem.RequestTimeout
+	}
+	return problem.Internal
+}
+
+// fieldOf turns body.policy.max_retries into policy.max_retries, and the parent of a missing member into the member.
+func fieldOf(d *huma.ErrorDetail) problem.Field {
+	f := problem.Field{Field: d.Location, Detail: d.Message}
+	if name, missing := strings.CutPrefix(d.Message, requiredPrefix); missing {
+		f.Field += "." + name
+		f.Detail = "is required"
+	}
+	for _, part := range []string{"body.", "query.", "path.", "header."} {
+		if rest, ok := strings.CutPrefix(f.Field, part); ok {
+			f.Field = rest
+			break
+		}
+	}
+	if len(f.Field) > 200 {
+		f.Field = fmt.Sprintf("%.200s…", f.Field)
+	}
+	return f
+}

@@ -1,0 +1,136 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// Key is an API key as the API shows it: never with its token.
+type Key struct {
+	ID        string     `json:"id" example:"key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	Name      string     `json:"name"`
+	Hint      string     `json:"hint" doc:"First characters of the token, to tell keys apart"`
+	Scopes    []string   `json:"scopes"`
+	Principal string     `json:"principal" doc:"Identity that idempotency is scoped by; a key that replaces another keeps it"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+}
+
+// IssuedKey is a new key, with its token.
+type IssuedKey struct {
+	Key
+	Token string `json:"token" doc:"The API key itself. It is shown this once and kept as a hash alone."`
+}
+
+func keyView(k *godwit.APIKey) Key {
+	v := Key{
+		ID: k.ID.String(), Name: k.Name, Hint: k.Hint, Principal: k.Principal.String(), Scopes: []string{},
+		CreatedAt: k.CreatedAt.UTC(), ExpiresAt: timestamp(k.ExpiresAt), RevokedAt: timestamp(k.RevokedAt),
+	}
+	for _, s := range k.Scopes {
+		v.Scopes = append(v.Scopes, string(s))
+	}
+	return v
+}
+
+type keyInput struct {
+	Body struct {
+		Name      string     `json:"name"`
+		Scopes    []string   `json:"scopes" enum:"ingest,read,manage,admin" doc:"What it may do. A key can grant no scope that it lacks."`
+		ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"From then on it is refused; absent: never"`
+		Replaces  string     `json:"replaces,omitempty" doc:"Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated requests stay the same requests; the old key works until it is deleted."`
+	} `nameHint:"NewKey"`
+}
+
+type keyPath struct {
+	ID string `path:"id" doc:"Id of the key"`
+}
+
+func (p keyPath) parse() (godwit.KeyID, error) {
+	id, err := godwit.ParseKeyID(p.ID)
+	if err != nil {
+		return id, badID("id", "key_…")
+	}
+	return id, nil
+}
+
+type issuedKeyOutput struct {
+	Location string `header:"Location"`
+	Body     IssuedKey
+}
+
+type keyOutput struct{ Body Key }
+
+func (s *server) keyRoutes() {
+	typed(s, mayMintKeys, huma.Operation{
+		OperationID: "create-key", Method: http.MethodPost, Path: "/v1/keys", Tags: []string{"Keys"},
+		Summary: "Create an API key", DefaultStatus: http.StatusCreated,
+		Description: "The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
+	}, s.createKey)
+	typed(s, mayReadKeys, huma.Operation{
+		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
+	}, func(ctx context.Context, c *registry.Caller, in *pageParams) (*listOutput[Key], error) {
+		p, err := in.page(listKeys)
+		if err != nil {
+			return nil, err
+		}
+		items, err := s.cfg.Registry.ListKeys(ctx, c.Tenant.ID, p)
+		if err != nil {
+			return nil, err
+		}
+		return listOf(*in, listKeys, items, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView), nil
+	})
+	typed(s, mayReadKeys, huma.Operation{
+		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",
+	}, func(ctx context.Context, c *registry.Caller, in *keyPath) (*keyOutput, error) {
+		id, err := in.parse()
+		if err != nil {
+			return nil, err
+		}
+		k, err := s.cfg.Registry.Key(ctx, c.Tenant.ID, id)
+		if err != nil {
+			return nil, err
+		}
+		return &keyOutput{Body: keyView(k)}, nil
+	})
+	typed(s, mayMintKeys, huma.Operation{
+		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: []string{"Keys"},
+		Summary: "Revoke an API key", DefaultStatus: http.StatusNoContent,
+		Description: "It is refused at once by this node and within seconds by all others. It stays in the list.",
+	}, func(ctx context.Context, c *registry.Caller, in *keyPath) (*struct{}, error) {
+		id, err := in.parse()
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.cfg.Registry.RevokeKey(ctx, c.Tenant.ID, id)
+	})
+}
+
+func (s *server) createKey(ctx context.Context, c *registry.Caller, in *keyInput) (*issuedKeyOutput, error) {
+	spec := registry.KeySpec{Name: in.Body.Name}
+	for _, scope := range in.Body.Scopes {
+		spec.Scopes = append(spec.Scopes, godwit.Scope(scope))
+	}
+	if in.Body.ExpiresAt != nil {
+		spec.ExpiresAt = in.Body.ExpiresAt.UTC()
+	}
+	if in.Body.Replaces != "" {
+		id, err := godwit.ParseKeyID(in.Body.Replaces)
+		if err != nil {
+			return nil, badID("replaces", "key_…")
+		}
+		spec.Replaces = id
+	}
+	k, token, err := s.cfg.Registry.MintKey(ctx, c, c.Tenant.ID, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &issuedKeyOutput{Location: "/v1/keys/" + k.ID.String(), Body: IssuedKey{Key: keyView(k), Token: token}}, nil
+}

@@ -1,0 +1,91 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+const apiDescription = `Godwit accepts an event once, delivers it at least once to every endpoint that asked for it, and keeps a record of every attempt.
+
+Authenticate with ` + "`Authorization: Bearer <API key>`" + `. Failures are problem details (RFC 9457) with a stable ` + "`code`" + `.
+POST and PATCH honour ` + "`Idempotency-Key`" + `; see /docs/idempotency. Lists are newest first and continue with ` + "`cursor`" + `.
+Times are RFC 3339 in UTC. Unknown members and parameters are refused.`
+
+// openAPI configures huma: JSON alone, no pages of its own, no links in responses.
+func (s *server) openAPI() huma.Config {
+	cfg := huma.DefaultConfig("Godwit", s.cfg.Version)
+	cfg.Info.Description = apiDescription
+	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
+	cfg.CreateHooks = nil
+	cfg.Formats = map[string]huma.Format{
+		jsonType:                       huma.DefaultJSONFormat,
+		"application/merge-patch+json": huma.DefaultJSONFormat,
+	}
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, as in gdw_…"},
+	}
+	cfg.Tags = []*huma.Tag{
+		{Name: "Events"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Keys"}, {Name: "Tenants"},
+	}
+	return cfg
+}
+
+// describeCommon adds the parameters that every operation has.
+func (s *server) describeCommon(op *huma.Operation) {
+	text := &huma.Schema{Type: huma.TypeString}
+	op.Parameters = append(op.Parameters, &huma.Param{
+		Name: TenantHeader, In: "header", Schema: text,
+		Description: "Id of the tenant to act for; needs the scope admin. Absent: the API key's own.",
+	})
+	if op.Method == http.MethodPost || op.Method == http.MethodPatch {
+		f := s.cfg.Idempotency.Policy().Format
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: idempotency.Header, In: "header", Schema: text, Example: `"8e03978e-40d5-43e8-bc93-6894a57f9324"`,
+			Description: fmt.Sprintf("A structured-field string of %d to %d characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency.",
+				f.MinLength, f.MaxLength),
+		})
+	}
+}
+
+// refOf is a reference to the schema of a type, for operations that are written by hand.
+func (s *server) refOf(v any) *huma.Schema {
+	t := reflect.TypeOf(v)
+	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+// failures are the error responses of an operation written by hand.
+func (s *server) failures(responses map[string]*huma.Response) map[string]*huma.Response {
+	responses["default"] = &huma.Response{
+		Description: "Error",
+		Content:     map[string]*huma.MediaType{problem.ContentType: {Schema: s.refOf(problem.Problem{})}},
+	}
+	return responses
+}
+
+func jsonResponse(description string, schema *huma.Schema) *huma.Response {
+	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{jsonType: {Schema: schema}}}
+}
+
+// serveDocument renders the document once all routes are in it.
+func (s *server) serveDocument() error {
+	doc, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("render OpenAPI document: %w", err)
+	}
+	s.document = append(doc, '\n')
+	s.patterns["GET /openapi.json"] = anyone
+	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Write(s.document)
+	})
+	return nil
+}

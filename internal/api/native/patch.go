@@ -1,0 +1,146 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// EndpointPatch is a merge patch of an endpoint. It gives the members their types; what is done comes from the document
+// itself, which alone tells null from absent.
+type EndpointPatch struct {
+	URL         string                     `json:"url,omitempty"`
+	Method      *string                    `json:"method,omitempty" nullable:"true" enum:"POST,PUT"`
+	Profile     string                     `json:"profile,omitempty" doc:"Cannot change"`
+	Description *string                    `json:"description,omitempty" nullable:"true"`
+	Patterns    nullableStrings            `json:"patterns,omitempty"`
+	Filter      map[string]nullableStrings `json:"filter,omitempty"`
+	Headers     map[string]*string         `json:"headers,omitempty"`
+	Auth        *Auth                      `json:"auth,omitempty" doc:"Replaced as a whole"`
+	Policy      *PolicyPatch               `json:"policy,omitempty"`
+	Metadata    map[string]*string         `json:"metadata,omitempty"`
+}
+
+// nullableStrings is a list that a patch may clear.
+type nullableStrings []string
+
+// Schema tells huma that null is allowed.
+func (nullableStrings) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Nullable: true, Items: &huma.Schema{Type: huma.TypeString}}
+}
+
+// PolicyPatch is what a patch may say about the policy: any member, or null for the profile's own value.
+type PolicyPatch struct {
+	BaseSeconds        *float64           `json:"base_seconds,omitempty" nullable:"true"`
+	CapSeconds         *float64           `json:"cap_seconds,omitempty" nullable:"true"`
+	MaxRetries         *int               `json:"max_retries,omitempty" nullable:"true"`
+	MaxElapsedSeconds  *float64           `json:"max_elapsed_seconds,omitempty" nullable:"true"`
+	TimeoutSeconds     *float64           `json:"timeout_seconds,omitempty" nullable:"true"`
+	Concurrency        *int               `json:"concurrency,omitempty" nullable:"true"`
+	RatePerSecond      *float64           `json:"rate_per_second,omitempty" nullable:"true"`
+	Burst              *int               `json:"burst,omitempty" nullable:"true"`
+	HoldScope          *string            `json:"hold_scope,omitempty" nullable:"true"`
+	DisableAfter       *int               `json:"disable_after,omitempty" nullable:"true"`
+	CircuitAfter       *int               `json:"circuit_after,omitempty" nullable:"true"`
+	DedupWindowSeconds *float64           `json:"dedup_window_seconds,omitempty" nullable:"true"`
+	Statuses           map[string]*string `json:"statuses,omitempty"`
+	MultiStatus        *bool              `json:"multi_status,omitempty" nullable:"true"`
+	Agreement          *AgreementPatch    `json:"agreement,omitempty"`
+}
+
+// AgreementPatch is what a patch may say about the agreement.
+type AgreementPatch struct {
+	Document      *string `json:"document,omitempty"`
+	VisibleToBoth *bool   `json:"visible_to_both,omitempty"`
+}
+
+type patchInput struct {
+	endpointPath
+	Body    EndpointPatch
+	RawBody []byte `contentType:"application/json"`
+}
+
+func (s *server) updateEndpoint(ctx context.Context, c *registry.Caller, in *patchInput) (*endpointOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return shown(s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant.ID, id, func(spec *registry.EndpointSpec) error {
+		return patchSpec(spec, in.RawBody)
+	}))
+}
+
+// patchSpec lays a merge patch over the endpoint as its owner wrote it.
+func patchSpec(spec *registry.EndpointSpec, patch []byte) error {
+	current, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("encode endpoint: %w", err)
+	}
+	document, err := decodeObject(current)
+	if err != nil {
+		return fmt.Errorf("decode endpoint: %w", err)
+	}
+	changes, err := decodeObject(patch)
+	if err != nil {
+		return problem.MalformedJSON.In("body", "must be a JSON object")
+	}
+	if _, given := changes["auth"]; given {
+		delete(document, "auth") // the old credential's members mean nothing to a new kind
+	}
+	merged, err := json.Marshal(mergePatch(document, changes))
+	if err != nil {
+		return fmt.Errorf("encode endpoint: %w", err)
+	}
+	var next registry.EndpointSpec
+	dec := json.NewDecoder(bytes.NewReader(merged))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&next); err != nil {
+		var typeErr *json.UnmarshalTypeError
+		if errors.As(err, &typeErr) {
+			return problem.InvalidRequest.In(typeErr.Field, "has the wrong type")
+		}
+		return problem.InvalidRequest.In("body", "does not describe an endpoint")
+	}
+	next.SetDefaults()
+	*spec = next
+	return nil
+}
+
+func decodeObject(b []byte) (map[string]any, error) {
+	var m map[string]any
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&m); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, errors.New("not an object")
+	}
+	return m, nil
+}
+
+// mergePatch is RFC 7396.
+func mergePatch(target, patch map[string]any) map[string]any {
+	if target == nil {
+		target = map[string]any{}
+	}
+	for name, value := range patch {
+		switch v := value.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, _ := target[name].(map[string]any)
+			target[name] = mergePatch(inner, v)
+		default:
+			target[name] = v
+		}
+	}
+	return target
+}

@@ -1,0 +1,117 @@
+package native
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// EventEnvelope is an event described in JSON.
+type EventEnvelope struct {
+	Type           string            `json:"type" maxLength:"128" example:"order.created"`
+	Data           any               `json:"data,omitempty" doc:"The payload: any JSON, delivered byte for byte as it stands here. Exactly one of data and data_base64 is required."`
+	DataBase64     string            `json:"data_base64,omitempty" contentEncoding:"base64" doc:"A payload that is not JSON"`
+	ContentType    string            `json:"content_type,omitempty" doc:"Media type of the payload. Defaults to application/json for data and to application/octet-stream for data_base64."`
+	Attributes     map[string]string `json:"attributes,omitempty" doc:"What endpoint filters look at"`
+	IdempotencyKey string            `json:"idempotency_key,omitempty" doc:"In a batch: the key of this event. A single event has its key in the header."`
+}
+
+// EventBatch is up to 1000 events.
+type EventBatch struct {
+	Events []EventEnvelope `json:"events" minItems:"1" maxItems:"1000"`
+}
+
+// BatchResult tells what became of each event, in their order.
+type BatchResult struct {
+	Items []BatchItem `json:"items"`
+}
+
+// BatchItem is what became of one event.
+type BatchItem struct {
+	Index          int    `json:"index"`
+	Status         string `json:"status" enum:"accepted,replayed,refused"`
+	ID             string `json:"id,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	Deliveries     *int   `json:"deliveries,omitempty"`
+	CreatedAt      string `json:"created_at,omitempty" format:"date-time"`
+	Problem        any    `json:"problem,omitempty" doc:"Problem details of a refused event"`
+}
+
+func postEventOperation(s *server) huma.Operation {
+	text := &huma.Schema{Type: huma.TypeString}
+	accepted := jsonResponse("Stored durably; it will be delivered", s.refOf(Accepted{}))
+	accepted.Headers = map[string]*huma.Param{
+		"Location":             {Schema: text, Description: "Where the event is"},
+		"Idempotency-Replayed": {Schema: text, Description: "true when this is the answer to an earlier request with the same key"},
+	}
+	return huma.Operation{
+		OperationID: "post-event", Method: http.MethodPost, Path: "/v1/events", Tags: []string{"Events"}, Summary: "Post an event",
+		Description: fmt.Sprintf("Two forms. With type in the query (or in the header %s) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON.\n\nThe answer leaves after the event is on disk. The payload may have up to %d bytes.",
+			EventTypeHeader, s.cfg.MaxBody),
+		Parameters: []*huma.Param{
+			{Name: "type", In: "query", Schema: text, Description: "Type of the event; the body is then its payload"},
+			{Name: "attr.NAME", In: "query", Schema: text, Description: "Value of the attribute NAME; repeat with other names. Only with type."},
+			{Name: EventTypeHeader, In: "header", Schema: text, Description: "Type of the event, in place of the query"},
+		},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			jsonType: {Schema: s.refOf(EventEnvelope{})},
+			"*/*":    {Schema: &huma.Schema{Description: "The payload, when type is given outside the body"}},
+		}},
+		Responses: s.failures(map[string]*huma.Response{"202": accepted}),
+	}
+}
+
+func postBatchOperation(s *server) huma.Operation {
+	return huma.Operation{
+		OperationID: "post-event-batch", Method: http.MethodPost, Path: "/v1/events/batch", Tags: []string{"Events"}, Summary: "Post a batch of events",
+		Description: fmt.Sprintf("Up to %d events in one transaction. All are checked first: if one is wrong, none is stored. An Idempotency-Key in the header stands for the whole batch, and each event then gets a key of its own; without it every event may bring its key, and repeats are told apart one by one. The body may have up to %d bytes.",
+			godwit.MaxEventsPerBatch, s.cfg.MaxBatchBody),
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{jsonType: {Schema: s.refOf(EventBatch{})}}},
+		Responses: s.failures(map[string]*huma.Response{
+			"202": jsonResponse("All are stored, now or before", s.refOf(BatchResult{})),
+			"207": jsonResponse("Some were refused because of their keys; the others are stored", s.refOf(BatchResult{})),
+		}),
+	}
+}
+
+func eventBodyOperation(s *server) huma.Operation {
+	return huma.Operation{
+		OperationID: "get-event-body", Method: http.MethodGet, Path: "/v1/events/{id}/body", Tags: []string{"Events"}, Summary: "Get the payload of an event",
+		Description: "Byte for byte as posted, with its Content-Type.",
+		Parameters:  []*huma.Param{{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Description: "Id of the event"}},
+		Responses: s.failures(map[string]*huma.Response{
+			"200": {Description: "The payload", Content: map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{}}}},
+		}),
+	}
+}
+
+func exportOperation(s *server) huma.Operation {
+	text := &huma.Schema{Type: huma.TypeString}
+	when := &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+	return huma.Operation{
+		OperationID: "export-dead-letters", Method: http.MethodGet, Path: "/v1/dead-letters/export", Tags: []string{"Dead letters"},
+		Summary:     "Export dead letters with their payloads",
+		Description: "One JSON document a line, newest first. The connection is cut if the export cannot be completed.",
+		Parameters: []*huma.Param{
+			{Name: "endpoint", In: "query", Schema: text}, {Name: "type", In: "query", Schema: text},
+			{Name: "status", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"terminal", "exhausted"}}},
+			{Name: "reason", In: "query", Schema: text}, {Name: "since", In: "query", Schema: when}, {Name: "until", In: "query", Schema: when},
+		},
+		Responses: s.failures(map[string]*huma.Response{
+			"200": {Description: "Lines of dead letters", Content: map[string]*huma.MediaType{"application/x-ndjson": {Schema: s.refOf(ExportedDeadLetter{})}}},
+		}),
+	}
+}
+
+func streamOperation(s *server) huma.Operation {
+	return huma.Operation{
+		OperationID: "stream-attempts", Method: http.MethodGet, Path: "/v1/attempts/stream", Tags: []string{"Deliveries"}, Summary: "Watch attempts as they happen",
+		Description: "Server-sent events named attempt, whose data is one attempt in JSON. A client that reads too slowly misses some.",
+		Responses: s.failures(map[string]*huma.Response{
+			"200": {Description: "A stream of attempts", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: s.refOf(StreamedAttempt{})}}},
+		}),
+	}
+}

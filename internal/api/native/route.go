@@ -1,0 +1,75 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// routes registers everything and renders the OpenAPI document.
+func (s *server) routes() error {
+	s.patterns = map[string]access{}
+	s.api = humago.New(s, s.openAPI())
+	s.tenantRoutes()
+	s.keyRoutes()
+	s.endpointRoutes()
+	s.eventRoutes()
+	s.deliveryRoutes()
+	s.deadLetterRoutes()
+	s.noticeRoutes()
+	s.streamRoutes()
+	return s.serveDocument()
+}
+
+// typed registers a management operation: what it takes and gives is in the types I and O, and so in the document.
+func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx context.Context, c *registry.Caller, in *I) (*O, error)) {
+	s.describe(&op, need)
+	s.patterns[op.Method+" "+op.Path] = need
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := h(ctx, callerOf(ctx), in)
+		if err != nil {
+			return nil, s.complete(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// HandleFunc is called by huma for each operation that typed registers.
+func (s *server) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	s.mux.HandleFunc(pattern, s.managed(s.patterns[pattern], s.withExchange(handler)))
+}
+
+// raw registers a handler that reads and writes by itself. Its operation goes into the document as it is given.
+func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter, *http.Request, *registry.Caller)) {
+	s.describe(&op, need)
+	pattern := op.Method + " " + op.Path
+	s.patterns[pattern] = need
+	s.api.OpenAPI().AddOperation(&op)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		caller, err := s.authorize(r, need)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		h(w, r, caller)
+	})
+}
+
+// describe writes into the operation what follows from the route.
+func (s *server) describe(op *huma.Operation, need access) {
+	names := make([]string, len(need))
+	for i, scope := range need {
+		names[i] = string(scope)
+	}
+	op.Security = []map[string][]string{{"apiKey": {}}}
+	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds an API key with the scope " + strings.Join(names, " or ") + ".")
+	op.MaxBodyBytes = maxManagementBody + 1 // the limit itself was enforced before
+	op.BodyReadTimeout = -1                 // the body has been read
+	op.RejectUnknownQueryParameters = true
+	s.describeCommon(op)
+}

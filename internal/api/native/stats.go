@@ -1,0 +1,183 @@
+package native
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// EndpointStats is how an endpoint is doing and how it is delivered to.
+type EndpointStats struct {
+	EndpointID        string      `json:"endpoint_id"`
+	Status            string      `json:"status" enum:"active,paused,disabled"`
+	StatusReason      string      `json:"status_reason,omitempty"`
+	Pending           int64       `json:"pending" doc:"Deliveries that wait or are under way"`
+	DeadLetters       int         `json:"dead_letters" doc:"Deliveries that ended without being accepted; counted up to 1000"`
+	DeadLettersCapped bool        `json:"dead_letters_capped" doc:"There are more than were counted"`
+	Health            Health      `json:"health"`
+	Policy            Policy      `json:"policy" doc:"In force: the profile's defaults with the endpoint's overrides"`
+	Overrides         []string    `json:"overrides" doc:"Members of the policy that the endpoint overrides"`
+	Agreements        []Agreement `json:"agreements" doc:"What deviates from the status table or method by agreement with the receiver"`
+}
+
+// Health is what was learnt about an endpoint from its outcomes.
+type Health struct {
+	Accepted            int64      `json:"accepted"`
+	Transient           int64      `json:"transient"`
+	Terminal            int64      `json:"terminal"`
+	ConsecutiveFailures int        `json:"consecutive_failures"`
+	ConsecutiveTerminal int        `json:"consecutive_terminal"`
+	AvgDurationMS       float64    `json:"avg_duration_ms"`
+	LastReason          string     `json:"last_reason,omitempty"`
+	LastAcceptedAt      *time.Time `json:"last_accepted_at,omitempty"`
+	LastFailureAt       *time.Time `json:"last_failure_at,omitempty"`
+	HoldUntil           *time.Time `json:"hold_until,omitempty" doc:"Nothing is sent before this: the endpoint asked for it"`
+	SunsetAt            *time.Time `json:"sunset_at,omitempty" doc:"When the endpoint said it would end"`
+	CircuitOpenAt       *time.Time `json:"circuit_open_at,omitempty" doc:"Since when it is only probed"`
+	ProbeAt             *time.Time `json:"probe_at,omitempty"`
+}
+
+// Policy is how an endpoint is delivered to.
+type Policy struct {
+	BaseSeconds        float64           `json:"base_seconds"`
+	CapSeconds         float64           `json:"cap_seconds"`
+	ScheduleSeconds    []float64         `json:"schedule_seconds,omitempty"`
+	MaxRetries         int               `json:"max_retries"`
+	MaxElapsedSeconds  float64           `json:"max_elapsed_seconds"`
+	TimeoutSeconds     float64           `json:"timeout_seconds"`
+	Concurrency        int               `json:"concurrency"`
+	RatePerSecond      float64           `json:"rate_per_second" doc:"0 is no limit"`
+	Burst              int               `json:"burst"`
+	HoldScope          string            `json:"hold_scope"`
+	DisableAfter       int               `json:"disable_after"`
+	CircuitAfter       int               `json:"circuit_after"`
+	DedupWindowSeconds float64           `json:"dedup_window_seconds"`
+	Statuses           map[string]string `json:"statuses,omitempty"`
+	MultiStatus        bool              `json:"multi_status"`
+}
+
+// Agreement is a written agreement with the receiver and what rests on it.
+type Agreement struct {
+	Document      string   `json:"document"`
+	VisibleToBoth bool     `json:"visible_to_both"`
+	Covers        []string `json:"covers" doc:"What rests on it, as in statuses.404, multi_status, method"`
+}
+
+type statsOutput struct{ Body EndpointStats }
+
+// deadLetterCount bounds how many dead letters are counted: a list of them is a page away.
+const deadLetterCount = 1000
+
+func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *endpointPath) (*statsOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := registry.EffectivePolicy(e)
+	if err != nil {
+		return nil, err
+	}
+	health, err := s.health(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	pending, err := s.cfg.Store.CountPending(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := s.cfg.Store.ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: c.Tenant.ID, EndpointID: id}, store.Page{Limit: deadLetterCount + 1})
+	if err != nil {
+		return nil, err
+	}
+	return &statsOutput{Body: EndpointStats{
+		EndpointID: id.String(), Status: string(e.Status), StatusReason: e.StatusReason,
+		Pending: pending, DeadLetters: min(len(dead), deadLetterCount), DeadLettersCapped: len(dead) > deadLetterCount,
+		Health: healthView(health), Policy: policyView(&policy), Overrides: overridden(&e.Policy), Agreements: agreements(e),
+	}}, nil
+}
+
+// health is the live state where this node delivers to the endpoint, else the stored one.
+func (s *server) health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
+	if live, ok := s.cfg.Engine.Health(id); ok {
+		return &live, nil
+	}
+	return s.cfg.Store.Health(ctx, id)
+}
+
+func healthView(h *godwit.Health) Health {
+	return Health{
+		Accepted: h.Accepted, Transient: h.Transient, Terminal: h.Terminal,
+		ConsecutiveFailures: h.ConsecutiveFailures, ConsecutiveTerminal: h.ConsecutiveTerminal,
+		AvgDurationMS: h.AvgDurationMS, LastReason: string(h.LastReason),
+		LastAcceptedAt: timestamp(h.LastAcceptedAt), LastFailureAt: timestamp(h.LastFailureAt),
+		HoldUntil: timestamp(h.HoldUntil), SunsetAt: timestamp(h.SunsetAt),
+		CircuitOpenAt: timestamp(h.CircuitOpenAt), ProbeAt: timestamp(h.ProbeAt),
+	}
+}
+
+func policyView(p *godwit.Policy) Policy {
+	v := Policy{
+		BaseSeconds: p.Base.Seconds(), CapSeconds: p.Cap.Seconds(), MaxRetries: p.MaxRetries, MaxElapsedSeconds: p.MaxElapsed.Seconds(),
+		TimeoutSeconds: p.Timeout.Seconds(), Concurrency: p.Concurrency, RatePerSecond: p.Rate, Burst: p.Burst, HoldScope: p.HoldScope,
+		DisableAfter: p.DisableAfter, CircuitAfter: p.CircuitAfter, DedupWindowSeconds: p.DedupWindow.Seconds(), MultiStatus: p.MultiStatus,
+	}
+	for _, d := range p.Schedule {
+		v.ScheduleSeconds = append(v.ScheduleSeconds, d.Seconds())
+	}
+	for code, outcome := range p.Statuses {
+		if v.Statuses == nil {
+			v.Statuses = map[string]string{}
+		}
+		v.Statuses[strconv.Itoa(code)] = string(outcome)
+	}
+	return v
+}
+
+// overridden names the members that deviate from the profile.
+func overridden(o *godwit.PolicyOverrides) []string {
+	set := map[string]bool{
+		"base_seconds": o.BaseSeconds != nil, "cap_seconds": o.CapSeconds != nil, "max_retries": o.MaxRetries != nil,
+		"max_elapsed_seconds": o.MaxElapsedSeconds != nil, "timeout_seconds": o.TimeoutSeconds != nil, "concurrency": o.Concurrency != nil,
+		"rate_per_second": o.RatePerSecond != nil, "burst": o.Burst != nil, "hold_scope": o.HoldScope != nil,
+		"disable_after": o.DisableAfter != nil, "circuit_after": o.CircuitAfter != nil, "dedup_window_seconds": o.DedupWindowSeconds != nil,
+		"multi_status": o.MultiStatus != nil,
+	}
+	names := []string{}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if set[name] {
+			names = append(names, name)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(o.Statuses)) {
+		names = append(names, "statuses."+code)
+	}
+	return names
+}
+
+func agreements(e *godwit.Endpoint) []Agreement {
+	a := e.Policy.Agreement
+	if a == nil {
+		return []Agreement{}
+	}
+	covers := []string{}
+	if e.Method == "PUT" {
+		covers = append(covers, "method")
+	}
+	if m := e.Policy.MultiStatus; m != nil && *m {
+		covers = append(covers, "multi_status")
+	}
+	for _, code := range slices.Sorted(maps.Keys(e.Policy.Statuses)) {
+		covers = append(covers, "statuses."+code)
+	}
+	return []Agreement{{Document: a.Document, VisibleToBoth: a.VisibleToBoth, Covers: covers}}
+}
