@@ -92,6 +92,8 @@ func From(err error) *Problem {
 		return Unavailable.With("the store cannot be reached or written now")
 	case errors.Is(err, engine.ErrStopping):
 		return Unavailable.With("the server is stopping")
+	case errors.Is(err, engine.ErrInFlight):
+		return Conflict.With("a request for it is on the wire at this moment")
 	case errors.Is(err, engine.ErrInProgress):
 		return KeyInProgress.With("the first request with this key has not been answered yet")
 	case errors.Is(err, engine.ErrKeyReused):

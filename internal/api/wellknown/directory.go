@@ -1,0 +1,117 @@
+package wellknown
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// DirectoryPath is where receivers find the public keys.
+const DirectoryPath = "/.well-known/http-message-signatures-directory"
+
+const (
+	directoryType = "application/http-message-signatures-directory+json"
+	directoryPage = 1000
+)
+
+// jwk is an Ed25519 public key (RFC 8037). Its kid is the keyid of the signatures that it verifies.
+type jwk struct {
+	KeyType   string `json:"kty"`
+	Curve     string `json:"crv"`
+	ID        string `json:"kid"`
+	X         string `json:"x"`
+	Use       string `json:"use"`
+	Algorithm string `json:"alg"`
+	NotBefore int64  `json:"nbf,omitempty"`
+	Expires   int64  `json:"exp,omitempty"`
+}
+
+type directory struct{ cfg Config }
+
+// ServeHTTP gives all live keys in pages, or one by ?kid=. A receiver that knows the keyid asks for that one.
+func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		d.cfg.Problems.Write(w, r, problem.InvalidRequest.In("query", "is not a valid query string"))
+		return
+	}
+	var secrets []godwit.Secret
+	if query.Has("kid") {
+		secrets, err = d.one(r, query.Get("kid"))
+	} else {
+		secrets, err = d.some(w, r, query.Get("after"))
+	}
+	if err != nil {
+		d.cfg.Problems.Write(w, r, err)
+		return
+	}
+	body, err := json.Marshal(map[string][]jwk{"keys": jwks(secrets)})
+	if err != nil {
+		d.cfg.Problems.Write(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", directoryType)
+	// Old keys sign on for the overlap of a rotation, and a new keyid is a reason to ask again: minutes are fine.
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Write(append(body, '\n'))
+}
+
+func (d *directory) one(r *http.Request, kid string) ([]godwit.Secret, error) {
+	id, err := godwit.ParseSecretID(kid)
+	if err != nil {
+		return nil, problem.NotFound.With("there is no such key")
+	}
+	s, err := d.cfg.Keys.PublicKey(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	if !s.ExpiresAt.IsZero() && !d.cfg.Now().Before(s.ExpiresAt) {
+		return nil, store.ErrNotFound
+	}
+	return []godwit.Secret{*s}, nil
+}
+
+func (d *directory) some(w http.ResponseWriter, r *http.Request, after string) ([]godwit.Secret, error) {
+	var from godwit.SecretID
+	if after != "" {
+		var err error
+		if from, err = godwit.ParseSecretID(after); err != nil {
+			return nil, problem.InvalidRequest.In("after", "must be a key's id")
+		}
+	}
+	secrets, err := d.cfg.Keys.PublicKeys(r.Context(), d.cfg.Now(), from, directoryPage+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(secrets) > directoryPage {
+		secrets = secrets[:directoryPage]
+		last := secrets[directoryPage-1].ID.String()
+		w.Header().Set("Link", "<"+d.cfg.Problems.DocumentationURL(DirectoryPath)+"?after="+last+`>; rel="next"`)
+	}
+	return secrets, nil
+}
+
+func jwks(secrets []godwit.Secret) []jwk {
+	keys := make([]jwk, 0, len(secrets))
+	for i := range secrets {
+		s := &secrets[i]
+		k := jwk{
+			KeyType: "OKP", Curve: "Ed25519", ID: s.ID.String(), X: base64.RawURLEncoding.EncodeToString(s.PublicKey),
+			Use: "sig", Algorithm: "EdDSA",
+		}
+		if !s.NotBefore.IsZero() {
+			k.NotBefore = s.NotBefore.Unix()
+		}
+		if !s.ExpiresAt.IsZero() {
+			k.Expires = s.ExpiresAt.Unix()
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}

@@ -1,0 +1,55 @@
+package wellknown
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Keys is where public keys are found.
+type Keys interface {
+	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
+	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
+}
+
+// Config is what the pages are made of.
+type Config struct {
+	Keys        Keys
+	Idempotency *idempotency.Guard
+	Problems    *problem.Writer
+	Now         func() time.Time
+}
+
+// New makes the handler. Mount it at /docs/ and at DirectoryPath.
+func New(cfg Config) (http.Handler, error) {
+	if cfg.Keys == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
+		return nil, errors.New("well-known pages: keys, idempotency, problems and now are required")
+	}
+	idempotencyPage, err := render(idempotencyTemplate, newSpecification(cfg.Idempotency.Policy()))
+	if err != nil {
+		return nil, err
+	}
+	problemsPage, err := render(problemsTemplate, problem.Kinds())
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+problem.PageIdempotency, page(idempotencyPage))
+	mux.HandleFunc("GET "+problem.PageProblems, page(problemsPage))
+	mux.Handle("GET "+DirectoryPath, &directory{cfg})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		probe := *r
+		probe.Method = http.MethodGet
+		if _, pattern := mux.Handler(&probe); pattern != "/" {
+			cfg.Problems.Write(w, r, problem.MethodNotAllowed.With("this page can be read").WithHeader("Allow", "GET, HEAD"))
+			return
+		}
+		cfg.Problems.Write(w, r, problem.NotFound.With("there is no such page"))
+	})
+	return mux, nil
+}
