@@ -94,7 +94,7 @@ func (a *App) open(ctx context.Context) error {
 	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
 		return err
 	}
-	a.store, err = OpenStore(ctx, &a.cfg.Storage, a.log)
+	a.store, err = openStore(ctx, &a.cfg.Storage, a.log)
 	return err
 }
 

@@ -67,6 +67,15 @@ func newRingID() string {
 // GenerateRing makes the text of a new ring with one key.
 func GenerateRing() string { return keyring.Generate(newRingID()) }
 
+// EnsureRing makes a ring file unless there is one: for development.
+func EnsureRing(path string) error {
+	err := writeOnce(path, GenerateRing()+"\n")
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // writeOnce writes a file that must not exist and sees that it survives a power failure.
 func writeOnce(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

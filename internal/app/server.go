@@ -35,7 +35,7 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, log *slog.Logg
 		listener: l,
 		cancel:   cancel,
 		server: &http.Server{
-			Handler:           h,
+			Handler:           unhurried(h),
 			TLSConfig:         t,
 			ReadHeaderTimeout: readHeaderTimeout,
 			ReadTimeout:       readTimeout,
@@ -46,6 +46,17 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, log *slog.Logg
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
 	}
+}
+
+// unhurried frees requests without a body from the read timeout, which has done its work once the header is there: left
+// alone it would end a live stream after a minute.
+func unhurried(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // unknown to test recorders, which have no timeout
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // run serves until close.

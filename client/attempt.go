@@ -1,0 +1,96 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// An Attempt is the record of one effort to deliver an event to an endpoint.
+type Attempt struct {
+	ID             string     `json:"id"`
+	DeliveryID     string     `json:"delivery_id"`
+	EventID        string     `json:"event_id"`
+	EventType      string     `json:"event_type"` // on the live stream
+	EndpointID     string     `json:"endpoint_id"`
+	N              int        `json:"n"` // 1 for the first
+	Trigger        string     `json:"trigger"`
+	StartedAt      time.Time  `json:"started_at"`
+	DurationMS     float64    `json:"duration_ms"`
+	URL            string     `json:"url"`
+	Status         int        `json:"status"`  // 0 when no answer arrived
+	Outcome        string     `json:"outcome"` // accepted, transient or terminal
+	Reason         string     `json:"reason"`
+	FailureClass   string     `json:"failure_class"`
+	NextAt         *time.Time `json:"next_at"`         // when the next one is due
+	DeliveryStatus string     `json:"delivery_status"` // on the live stream: of the delivery, after the attempt
+
+	// Raw is the whole record as the server sent it.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Attempts follows the attempts of the tenant from now on, each once it is recorded. A reader that falls far behind misses
+// some. Close the stream when done.
+func (c *Client) Attempts(ctx context.Context) (*AttemptStream, error) {
+	resp, err := c.send(ctx, http.MethodGet, "/v1/attempts/stream", http.Header{"Accept": {"text/event-stream"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &AttemptStream{body: resp.Body, lines: bufio.NewReader(resp.Body)}, nil
+}
+
+// An AttemptStream is a live feed.
+type AttemptStream struct {
+	body  io.ReadCloser
+	lines *bufio.Reader
+}
+
+// Close ends the stream; a Next that waits returns.
+func (s *AttemptStream) Close() error { return s.body.Close() }
+
+// Next waits for the next attempt. It returns io.EOF when the server has ended the stream.
+func (s *AttemptStream) Next() (*Attempt, error) {
+	for {
+		data, err := s.event()
+		if err != nil {
+			return nil, err
+		}
+		if data == nil {
+			continue
+		}
+		a := &Attempt{Raw: data}
+		if err := json.Unmarshal(data, a); err != nil {
+			return nil, fmt.Errorf("read attempt: %w", err)
+		}
+		return a, nil
+	}
+}
+
+// event reads one server-sent event and returns its data; nil when it had none.
+func (s *AttemptStream) event() (data []byte, err error) {
+	for {
+		line, err := s.lines.ReadBytes('\n')
+		if err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = io.EOF // the connection was closed instead of the stream
+			}
+			return nil, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			return data, nil
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
+		}
+	}
+}

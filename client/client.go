@@ -1,0 +1,138 @@
+// Package client talks to a Godwit server's native API.
+//
+//	c, err := client.New("https://hooks.example.com", os.Getenv("GODWIT_KEY"))
+//	receipt, err := c.Publish(ctx, client.Event{Type: "order.paid", Body: body})
+//
+// Every failure that the server explains is an *Error with its stable code. The client repeats nothing by itself: to
+// repeat a Publish safely, give the event an IdempotencyKey and send the same event again.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A Client is one API key on one server. It is safe for concurrent use.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// An Option changes how a client connects.
+type Option func(*Client)
+
+// WithHTTPClient uses another HTTP client, for proxies, certificates or timeouts.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// New makes a client of the server at the URL.
+func New(baseURL, apiKey string, options ...Option) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("client: %q is not the URL of a server, such as https://hooks.example.com", baseURL)
+	}
+	if apiKey == "" || strings.ContainsAny(apiKey, " \r\n\t") {
+		return nil, errors.New("client: the API key is missing or not one")
+	}
+	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient}
+	for _, o := range options {
+		o(c)
+	}
+	return c, nil
+}
+
+// An Error is the server's explanation of a failure (problem details).
+type Error struct {
+	Status     int    `json:"status"`
+	Code       string `json:"code"` // stable
+	Title      string `json:"title"`
+	Detail     string `json:"detail"`
+	RequestID  string `json:"request_id"`
+	RetryAfter string `json:"-"` // of the header, as sent
+	Fields     []struct {
+		Field  string `json:"field"`
+		Detail string `json:"detail"`
+	} `json:"errors"`
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", e.Status)
+	if e.Code != "" {
+		b.WriteString(" " + e.Code)
+	}
+	switch {
+	case e.Detail != "":
+		b.WriteString(": " + e.Detail)
+	case e.Title != "":
+		b.WriteString(": " + e.Title)
+	}
+	for _, f := range e.Fields {
+		fmt.Fprintf(&b, "; %s %s", f.Field, f.Detail)
+	}
+	return b.String()
+}
+
+// maxAnswer bounds what is read of an answer that is not a stream.
+const maxAnswer = 32 << 20
+
+// do makes a request and decodes the JSON answer into out, when out is not nil.
+func (c *Client) do(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
+	resp, err := c.send(ctx, method, path, header, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return nil
+}
+
+// send makes a request. The answer is a successful one; others become an *Error.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("User-Agent", "godwit-client-go")
+	req.GetBody = nil // whether a request is repeated is the caller's decision
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, readError(resp)
+}
+
+func readError(resp *http.Response) error {
+	e := &Error{RetryAfter: resp.Header.Get("Retry-After")}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || media != "application/problem+json" || json.Unmarshal(text, e) != nil {
+		e.Title = http.StatusText(resp.StatusCode)
+	}
+	e.Status = resp.StatusCode
+	return e
+}

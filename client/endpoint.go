@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// NewEndpoint is what is decided about an endpoint. Members left out follow the server's defaults.
+type NewEndpoint struct {
+	URL         string              `json:"url"`
+	Profile     string              `json:"profile,omitempty"`
+	Description string              `json:"description,omitempty"`
+	Patterns    []string            `json:"patterns,omitempty"`
+	Filter      map[string][]string `json:"filter,omitempty"`
+	Headers     map[string]string   `json:"headers,omitempty"`
+	Policy      map[string]any      `json:"policy,omitempty"`
+	Metadata    map[string]string   `json:"metadata,omitempty"`
+	Algorithm   string              `json:"algorithm,omitempty"`
+}
+
+// An Endpoint is a subscriber.
+type Endpoint struct {
+	ID          string   `json:"id"`
+	URL         string   `json:"url"`
+	Profile     string   `json:"profile"`
+	Description string   `json:"description"`
+	Patterns    []string `json:"patterns"`
+	Status      string   `json:"status"`
+	// Secret is there once, in the answer to CreateEndpoint.
+	Secret *struct {
+		ID        string `json:"id"`
+		Algorithm string `json:"algorithm"`
+		PublicKey string `json:"public_key"`
+		Value     string `json:"value"`
+	} `json:"secret"`
+}
+
+// CreateEndpoint registers a subscriber.
+func (c *Client) CreateEndpoint(ctx context.Context, e NewEndpoint) (*Endpoint, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	var out Endpoint
+	if err := c.do(ctx, http.MethodPost, "/v1/endpoints", nil, body, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}

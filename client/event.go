@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// An Event is what is published.
+type Event struct {
+	Type string // such as order.paid
+	// ContentType of the body; receivers get it word for word. Defaults to application/json.
+	ContentType string
+	Body        []byte
+	// Attributes are what endpoints' filters look at.
+	Attributes map[string]string
+	// IdempotencyKey, of 16 to 255 printable characters, makes a repeated Publish harmless and travels with every
+	// delivery. Defaults to one that the server makes.
+	IdempotencyKey string
+}
+
+// A Receipt says that an event is durably stored.
+type Receipt struct {
+	ID             string    `json:"id"`
+	IdempotencyKey string    `json:"idempotency_key"`
+	Deliveries     int       `json:"deliveries"` // how many endpoints it goes to
+	CreatedAt      time.Time `json:"created_at"`
+}
+
+// Publish posts an event. When it returns nil, the event will be delivered.
+func (c *Client) Publish(ctx context.Context, e Event) (*Receipt, error) {
+	query := url.Values{"type": {e.Type}}
+	for name, value := range e.Attributes {
+		query.Set("attr."+name, value)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if e.ContentType != "" {
+		header.Set("Content-Type", e.ContentType)
+	}
+	if e.IdempotencyKey != "" {
+		key, err := quote(e.IdempotencyKey)
+		if err != nil {
+			return nil, err
+		}
+		header.Set("Idempotency-Key", key)
+	}
+	var r Receipt
+	if err := c.do(ctx, http.MethodPost, "/v1/events?"+query.Encode(), header, e.Body, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// PublishBatch posts up to 1000 JSON events in one request. All are stored, or none.
+func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, error) {
+	type item struct {
+		Type           string            `json:"type"`
+		Data           json.RawMessage   `json:"data,omitempty"`
+		DataBase64     []byte            `json:"data_base64,omitempty"`
+		ContentType    string            `json:"content_type,omitempty"`
+		Attributes     map[string]string `json:"attributes,omitempty"`
+		IdempotencyKey string            `json:"idempotency_key,omitempty"`
+	}
+	var batch struct {
+		Events []item `json:"events"`
+	}
+	for _, e := range events {
+		it := item{Type: e.Type, ContentType: e.ContentType, Attributes: e.Attributes, IdempotencyKey: e.IdempotencyKey}
+		if e.ContentType == "" || e.ContentType == "application/json" {
+			it.Data = e.Body
+		} else {
+			it.DataBase64 = e.Body
+		}
+		batch.Events = append(batch.Events, it)
+	}
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Items []struct {
+			Receipt
+			Problem *Error `json:"problem"`
+		} `json:"items"`
+	}
+	if err := c.do(ctx, http.MethodPost, "/v1/events/batch", nil, body, &answer); err != nil {
+		return nil, err
+	}
+	receipts := make([]Receipt, 0, len(answer.Items))
+	var errs []error
+	for _, it := range answer.Items {
+		if it.Problem != nil {
+			errs = append(errs, it.Problem)
+		}
+		receipts = append(receipts, it.Receipt)
+	}
+	return receipts, errors.Join(errs...)
+}
+
+// quote writes a key as a structured-field String.
+func quote(key string) (string, error) {
+	for i := range len(key) {
+		if key[i] < 0x20 || key[i] > 0x7e {
+			return "", errors.New("client: an idempotency key is made of printable ASCII characters")
+		}
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`, nil
+}

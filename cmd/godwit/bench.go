@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/bench"
+	"github.com/godwit-hq/godwit/internal/config"
+)
+
+type benchCommand struct {
+	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
+	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,idle" default:"throughput" placeholder:"NAME"`
+	Connections int     `name:"connections" help:"Clients that post at once." default:"64" placeholder:"N"`
+	Size        int     `name:"size" help:"Bytes of an event." default:"1024" placeholder:"N"`
+	Events      int     `name:"events" help:"Events of each measurement at most. Defaults to as many as fit in the time." placeholder:"N"`
+	Seconds     float64 `name:"seconds" help:"How long the whole run takes, about." default:"30" placeholder:"N"`
+	Rate        float64 `name:"rate" help:"Events a second of the latency measurement. Defaults to half of what was measured." placeholder:"N"`
+	Backlog     int     `name:"backlog" help:"Deliveries that wait for a dead endpoint in the backlog scenario." default:"1000000" placeholder:"N"`
+	JSON        bool    `name:"json" help:"Print the report as one JSON object, on the last line."`
+}
+
+// Help teaches.
+func (benchCommand) Help() string {
+	return `Starts "godwit serve" as a process of its own on a temporary store, and beside it a load generator and a sink. In the
+same run and with the same tool it measures two baselines: the generator posting straight to the sink (raw), and through
+a relay that keeps events in memory only (not durable). The ratios tell what durability, signing and recording cost here.
+
+    throughput  baselines, full load, then latency at half of it
+    latency     post to arrival at a fixed rate (--rate)
+    backlog     memory and speed with --backlog deliveries waiting for a dead endpoint
+    isolation   a healthy endpoint beside one that hangs and one that answers 500
+    idle        memory of a server with nothing to do
+
+Examples:
+
+    godwit bench
+    godwit bench --store postgres://postgres@127.0.0.1/bench --seconds 60
+    godwit bench --scenario latency --rate 2000 --json | tail -n 1
+    godwit bench --scenario backlog --backlog 100000`
+}
+
+func (c *benchCommand) Run(env *environment) error {
+	executable, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this binary: %w", err)
+	}
+	store, drop, err := c.store(env)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	progress := env.stdout
+	if c.JSON {
+		progress = env.stderr
+	}
+	report, err := bench.Run(env.ctx, bench.Options{
+		Executable: executable, Store: store, Scenario: c.Scenario, Connections: c.Connections, Size: c.Size, Events: c.Events,
+		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog,
+		Progress: func(format string, args ...any) {
+			fmt.Fprintf(progress, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(env.stdout).Encode(report)
+	}
+	return report.Print(env.stdout)
+}
+
+// store finds where the server under test keeps its events.
+func (c *benchCommand) store(env *environment) (store string, drop func(), err error) {
+	nothing := func() {}
+	s := config.Storage{Data: "-", Store: c.Store}
+	switch {
+	case c.Store == "postgres":
+		return temporaryDatabase(env)
+	case s.Check() != nil:
+		return "", nothing, errors.New("--store must be \"sqlite\", \"postgres\" or a URL such as postgres://user@host/name")
+	}
+	return c.Store, nothing, nil
+}
+
+const testServer = "GODWIT_TEST_POSTGRES"
+
+// temporaryDatabase makes a database on the test server, and returns how to drop it.
+func temporaryDatabase(env *environment) (string, func(), error) {
+	server, _ := env.lookup(testServer)
+	if server == "" {
+		return "", nil, errors.New("--store postgres needs a server: set " + testServer + " to a superuser's URL, such as " +
+			"postgres://postgres@127.0.0.1:5432/postgres, or give --store the URL of a database that the bench may fill")
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", nil, errors.New(testServer + " is not a URL")
+	}
+	name := "godwit_bench_" + strings.ToLower(rand.Text())
+	if err := onServer(env.ctx, server, "CREATE DATABASE "+name); err != nil {
+		return "", nil, fmt.Errorf("create a database for the bench: %w", err)
+	}
+	u.Path = "/" + name
+	return u.String(), func() {
+		// The bench's own context may have ended by a signal; the database has to go all the same.
+		if err := onServer(context.WithoutCancel(env.ctx), server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			fmt.Fprintln(env.stderr, "godwit: drop the bench's database:", err)
+		}
+	}, nil
+}
+
+func onServer(ctx context.Context, server, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return errors.New("the server cannot be reached") // the driver's error may quote a password
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// benchRelayCommand is the baseline as a process of its own.
+type benchRelayCommand struct {
+	Target string `name:"target" required:"" help:"Where to forward to."`
+}
+
+func (c *benchRelayCommand) Run(env *environment) error {
+	l, err := (&net.ListenConfig{}).Listen(env.ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(env.stdout).Encode(map[string]string{"url": "http://" + l.Addr().String()}); err != nil {
+		return err
+	}
+	return bench.Relay(env.ctx, l, c.Target)
+}

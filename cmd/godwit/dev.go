@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// devCommand has flags of its own: a developer's trial must not follow settings that are meant for a production server.
+type devCommand struct {
+	Listen    string  `name:"listen" local:"" help:"Address to serve on. Defaults to 127.0.0.1:8080, or a free port when that is taken." placeholder:"HOST:PORT"`
+	Data      string  `name:"data" local:"" help:"Directory to keep data in. Defaults to a temporary one, removed at exit." placeholder:"DIR"`
+	Store     string  `name:"store" local:"" help:"\"sqlite\", or the URL of a PostgreSQL database." default:"sqlite" placeholder:"sqlite|URL"`
+	NoSamples bool    `name:"no-samples" help:"Start no sample endpoint and post no sample events."`
+	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant and api_key, then one for each attempt."`
+	TimeScale float64 `name:"time-scale" help:"Run retry delays, windows and retentions this many times faster." default:"1" placeholder:"N"`
+	Limits    bool    `name:"limits" help:"Keep the limits on registrations that a production server has."`
+	Verbose   bool    `name:"verbose" short:"v" help:"Log more, on standard error."`
+}
+
+// Help teaches.
+func (devCommand) Help() string {
+	return `Runs the real server on an embedded database, makes a tenant and an API key with all rights, starts a sample endpoint
+that fails about one time in three and posts a sample event every second. Each attempt is a line: watch failures being
+retried until they succeed. http:// and loopback addresses are allowed as endpoints, unlike in production.
+
+Examples:
+
+    godwit dev
+    godwit dev --no-samples --data ./trial
+    godwit dev --time-scale 1000            a schedule of a day in a minute and a half
+    godwit dev --json | jq .
+    godwit dev --store postgres://postgres@127.0.0.1/postgres`
+}
+
+// devRing seals what a trial on PostgreSQL without a data directory keeps. It is no secret: a trial that is started again
+// on the same database has to read what it wrote.
+const devRing = "dev:Z29kd2l0IGRldjogdGhpcyBrZXkgaXMgbm8gc2VjcmU="
+
+func (c *devCommand) Run(env *environment) error {
+	if c.TimeScale < 0.001 || c.TimeScale > 1e6 {
+		return errors.New("--time-scale: must be between 0.001 and 1000000")
+	}
+	cfg, remove, err := c.config()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	log := app.NewLogger(cfg.Log, env.stderr)
+	a, err := c.open(env.ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(env.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx); stop() }()
+	err = c.attend(ctx, env, a)
+	stop()
+	return errors.Join(<-ended, err)
+}
+
+func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
+	cfg, remove = config.Default(), func() {}
+	cfg.Listen, cfg.Data, cfg.Store = c.Listen, c.Data, c.Store
+	cfg.AllowHTTP = true
+	for _, n := range []string{"127.0.0.0/8", "::1/128"} {
+		var network config.Network
+		if err := network.UnmarshalText([]byte(n)); err != nil {
+			return cfg, remove, err
+		}
+		cfg.AllowAddress = append(cfg.AllowAddress, network)
+	}
+	cfg.Log.Level = slog.LevelWarn
+	if c.Verbose {
+		cfg.Log.Level = slog.LevelDebug
+	}
+	if cfg.Postgres() && c.Data == "" {
+		cfg.Keyring = devRing
+	}
+	if c.Data == "" {
+		if cfg.Data, err = os.MkdirTemp("", "godwit-dev-"); err != nil {
+			return cfg, remove, err
+		}
+		remove = func() { os.RemoveAll(cfg.Data) }
+		if cfg.Keyring == "" {
+			cfg.Keyring = app.GenerateRing()
+		}
+	} else if cfg.Postgres() {
+		cfg.KeyringFile = filepath.Join(c.Data, "keyring")
+		if err := app.EnsureRing(cfg.KeyringFile); err != nil {
+			return cfg, remove, err
+		}
+	}
+	return cfg, remove, nil
+}
+
+// open starts the app on the wanted address. Without a wish it is the usual one, or any when that is taken: a trial
+// should not fail because something else runs here.
+func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logger) (*app.App, error) {
+	d := app.Dependencies{Log: log, TimeScale: godwit.TimeScale(c.TimeScale), NoLimits: !c.Limits}
+	if c.Listen == "" {
+		cfg.Listen = config.Default().Listen
+		if l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {
+			cfg.Listen = "127.0.0.1:0"
+		} else {
+			l.Close()
+		}
+	}
+	return app.New(ctx, cfg, d)
+}
+
+// attend makes the tenant and the key, tells about them and follows the attempts until ctx ends.
+func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) error {
+	select {
+	case <-a.Started():
+	case <-ctx.Done():
+		return nil
+	}
+	tenant, err := app.TenantByName(ctx, a.Registry(), "dev")
+	if err != nil {
+		return err
+	}
+	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, registry.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
+	if err != nil {
+		return err
+	}
+	cl, err := client.New(a.URL(), token)
+	if err != nil {
+		return err
+	}
+	attempts, err := cl.Attempts(ctx)
+	if err != nil {
+		return fmt.Errorf("follow attempts: %w", err)
+	}
+	defer attempts.Close()
+	if err := c.welcome(env, a, tenant.ID.String(), token); err != nil {
+		return err
+	}
+	var samples sync.WaitGroup
+	defer samples.Wait()
+	if !c.NoSamples {
+		s, err := startSamples(ctx, cl)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		samples.Go(func() { s.post(ctx) })
+	}
+	return follow(env, attempts, c.JSON)
+}
+
+func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string) error {
+	if c.JSON {
+		return json.NewEncoder(env.stdout).Encode(struct {
+			URL    string `json:"url"`
+			Tenant string `json:"tenant"`
+			APIKey string `json:"api_key"`
+		}{a.URL(), tenant, token})
+	}
+	d, err := a.Store().Describe(env.ctx)
+	if err != nil {
+		return err
+	}
+	kept := "removed at exit"
+	if c.Data != "" || d.Backend != config.SQLite {
+		kept = "kept"
+	}
+	p := newPalette(env.stdout)
+	fmt.Fprintf(env.stdout, `%s
+
+  url      %s
+  API      %s/openapi.json
+  metrics  %s/metrics
+  tenant   %s
+  API key  %s
+  store    %s %s, %s (%s)
+
+Post an event of your own:
+
+  curl -d '{"hello":"world"}' -H 'Content-Type: application/json' \
+    -H 'Authorization: Bearer %s' '%s/v1/events?type=hello.world'
+
+Have it delivered to you:
+
+  curl -d '{"url":"http://127.0.0.1:3000/","patterns":["hello.*"]}' -H 'Content-Type: application/json' \
+    -H 'Authorization: Bearer %s' '%s/v1/endpoints'
+
+`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
+		token, a.URL(), token, a.URL())
+	if !c.NoSamples {
+		fmt.Fprintf(env.stdout, "A sample event is posted every second to a sample endpoint that fails about one time in three.\n\n")
+	}
+	return nil
+}

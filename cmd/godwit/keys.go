@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+type keysCommand struct {
+	Create    keysCreateCommand    `cmd:"" help:"Make an API key, and its tenant if need be."`
+	List      keysListCommand      `cmd:"" help:"List API keys; never their tokens."`
+	Revoke    keysRevokeCommand    `cmd:"" help:"End an API key."`
+	Ring      keysRingCommand      `cmd:"" help:"Make a key for the key ring."`
+	Reencrypt keysReencryptCommand `cmd:"" help:"Seal everything anew with the first key of the ring."`
+}
+
+// Help teaches.
+func (keysCommand) Help() string {
+	return `API keys let producers and operators in; the key ring encrypts signing keys and credentials in the store. These
+commands work on the store itself, so whoever can read its files or database can use them: that is how the first key is
+made. They may run beside a server.`
+}
+
+// onStore is what the commands share that work on the store directly.
+type onStore struct {
+	config.FileFlag `embed:""`
+	config.Storage  `embed:""`
+}
+
+// open opens key ring and store as a server with the same settings would.
+func (o *onStore) open(env *environment) (*registry.Registry, store.Store, error) {
+	if _, err := env.source.Origins(env.parsed); err != nil {
+		return nil, nil, err
+	}
+	if err := o.Storage.Check(); err != nil {
+		return nil, nil, err
+	}
+	log := app.NewLogger(config.Log{Format: "text"}, env.stderr)
+	return app.OpenRegistry(env.ctx, &o.Storage, log)
+}
+
+type keysCreateCommand struct {
+	Tenant     string          `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" xor:"tenant" required:""`
+	TenantName string          `name:"tenant-name" help:"The same by name; made when there is none of this name." placeholder:"NAME" xor:"tenant" required:""`
+	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
+	Scopes     []string        `name:"scopes" help:"What it may do: ingest, read, manage, admin, or all." placeholder:"SCOPE" required:""`
+	Expires    config.Duration `name:"expires" help:"How long it lives, such as 90d. Defaults to for ever." placeholder:"DURATION"`
+	Replaces   string          `name:"replaces" help:"Key whose place it takes; repeated requests stay the same requests." placeholder:"KEY_ID"`
+	JSON       bool            `name:"json" help:"Print one JSON object."`
+	onStore    `embed:""`
+}
+
+// Help teaches.
+func (keysCreateCommand) Help() string {
+	return `The token is printed once and kept nowhere but as a hash.
+
+Examples:
+
+    godwit keys create --tenant-name acme --scopes ingest --name "shop backend"
+    godwit keys create --tenant-name ops --scopes all --expires 90d
+    export GODWIT_KEY=$(godwit keys create --tenant-name acme --scopes all --json | jq -r .api_key)`
+}
+
+func (c *keysCreateCommand) Run(env *environment) error {
+	scopes, err := parseScopes(c.Scopes)
+	if err != nil {
+		return err
+	}
+	spec := registry.KeySpec{Name: c.Name, Scopes: scopes}
+	if c.Expires > 0 {
+		spec.ExpiresAt = time.Now().Add(c.Expires.Real())
+	}
+	if c.Replaces != "" {
+		if spec.Replaces, err = godwit.ParseKeyID(c.Replaces); err != nil {
+			return fmt.Errorf("--replaces: %w", err)
+		}
+	}
+	reg, st, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	tenant, err := c.tenant(env.ctx, reg)
+	if err != nil {
+		return err
+	}
+	key, token, err := reg.MintKey(env.ctx, nil, tenant.ID, spec)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(env.stdout).Encode(map[string]string{
+			"tenant": tenant.ID.String(), "tenant_name": tenant.Name, "key": key.ID.String(), "api_key": token,
+		})
+	}
+	fmt.Fprintf(env.stderr, "tenant  %s (%s)\nkey     %s (%s)\nThe API key, shown this once:\n", tenant.ID, tenant.Name, key.ID, strings.Join(c.Scopes, ", "))
+	fmt.Fprintln(env.stdout, token)
+	return nil
+}
+
+func parseScopes(names []string) ([]godwit.Scope, error) {
+	if slices.Equal(names, []string{"all"}) {
+		return godwit.AllScopes, nil
+	}
+	var scopes []godwit.Scope
+	for _, n := range names {
+		if !slices.Contains(godwit.AllScopes, godwit.Scope(n)) {
+			return nil, fmt.Errorf("--scopes: there is no scope %q; choose among %v or all", n, godwit.AllScopes)
+		}
+		scopes = append(scopes, godwit.Scope(n))
+	}
+	return scopes, nil
+}
+
+func (c *keysCreateCommand) tenant(ctx context.Context, reg *registry.Registry) (*godwit.Tenant, error) {
+	if c.Tenant != "" {
+		return tenantByID(ctx, reg, c.Tenant)
+	}
+	return app.TenantByName(ctx, reg, c.TenantName)
+}
+
+func tenantByID(ctx context.Context, reg *registry.Registry, text string) (*godwit.Tenant, error) {
+	id, err := godwit.ParseTenantID(text)
+	if err != nil {
+		return nil, fmt.Errorf("--tenant: %w", err)
+	}
+	t, err := reg.Tenant(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("--tenant: there is no tenant %s", text)
+	}
+	return t, err
+}
+
+type keysListCommand struct {
+	Tenant  string `name:"tenant" help:"Only this tenant's. Defaults to all." placeholder:"TEN_ID"`
+	JSON    bool   `name:"json" help:"Print one JSON object a line."`
+	onStore `embed:""`
+}
+
+func (c *keysListCommand) Run(env *environment) error {
+	reg, st, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var tenants []godwit.Tenant
+	if c.Tenant != "" {
+		t, err := tenantByID(env.ctx, reg, c.Tenant)
+		if err != nil {
+			return err
+		}
+		tenants = append(tenants, *t)
+	} else if tenants, err = app.AllTenants(env.ctx, reg); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	if !c.JSON {
+		fmt.Fprintln(w, "KEY\tTENANT\tNAME\tBEGINS\tSCOPES\tSTATE")
+	}
+	for _, t := range tenants {
+		page := store.Page{Limit: 200}
+		for {
+			keys, err := reg.ListKeys(env.ctx, t.ID, page)
+			if err != nil {
+				return err
+			}
+			for _, k := range keys {
+				if err := printKey(env, w, &t, &k, c.JSON); err != nil {
+					return err
+				}
+			}
+			if len(keys) < page.Limit {
+				break
+			}
+			page.After = keys[len(keys)-1].ID
+		}
+	}
+	return w.Flush()
+}
+
+func printKey(env *environment, w *tabwriter.Writer, t *godwit.Tenant, k *godwit.APIKey, asJSON bool) error {
+	state := "live"
+	switch {
+	case !k.RevokedAt.IsZero():
+		state = "revoked " + k.RevokedAt.Format(time.DateTime)
+	case !k.LiveAt(time.Now()):
+		state = "expired " + k.ExpiresAt.Format(time.DateTime)
+	case !k.ExpiresAt.IsZero():
+		state = "until " + k.ExpiresAt.Format(time.DateTime)
+	}
+	var scopes []string
+	for _, s := range k.Scopes {
+		scopes = append(scopes, string(s))
+	}
+	if asJSON {
+		return json.NewEncoder(env.stdout).Encode(map[string]any{
+			"key": k.ID.String(), "tenant": t.ID.String(), "tenant_name": t.Name, "name": k.Name, "hint": k.Hint, "scopes": scopes, "state": state,
+		})
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s…\t%s\t%s\n", k.ID, t.Name, k.Name, k.Hint, strings.Join(scopes, ","), state)
+	return err
+}
+
+type keysRevokeCommand struct {
+	Key     string `arg:"" help:"Id of the key, as \"godwit keys list\" shows it." placeholder:"KEY_ID"`
+	Tenant  string `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" required:""`
+	onStore `embed:""`
+}
+
+// Help teaches.
+func (keysRevokeCommand) Help() string {
+	return `A running server may believe a revoked key for a few seconds more.
+
+Example:
+
+    godwit keys revoke key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --tenant ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e00`
+}
+
+func (c *keysRevokeCommand) Run(env *environment) error {
+	id, err := godwit.ParseKeyID(c.Key)
+	if err != nil {
+		return err
+	}
+	reg, st, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	t, err := tenantByID(env.ctx, reg, c.Tenant)
+	if err != nil {
+		return err
+	}
+	if err := reg.RevokeKey(env.ctx, t.ID, id); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("tenant %s has no key %s", t.ID, id)
+		}
+		return err
+	}
+	fmt.Fprintln(env.stderr, "revoked", id)
+	return nil
+}
+
+type keysRingCommand struct{}
+
+// Help teaches.
+func (keysRingCommand) Help() string {
+	return `Prints a line for a key ring. The first line of a ring seals, all of them open. To change the key: put a new line in
+front, restart the servers, run "godwit keys reencrypt", then remove the old lines.
+
+Examples:
+
+    godwit keys ring > keyring && chmod 600 keyring
+    (godwit keys ring; cat keyring) > keyring.new && mv keyring.new keyring`
+}
+
+func (keysRingCommand) Run(env *environment) error {
+	_, err := fmt.Fprintln(env.stdout, app.GenerateRing())
+	return err
+}
+
+type keysReencryptCommand struct {
+	onStore `embed:""`
+}
+
+// Help teaches.
+func (keysReencryptCommand) Help() string {
+	return `Run it after a new key was put in front of the key ring and the servers were restarted with it. It may run beside them
+and may be run again. When it ends well, the other keys can be removed from the ring.`
+}
+
+func (c *keysReencryptCommand) Run(env *environment) error {
+	_, st, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	ring, err := app.OpenRing(&c.Storage, app.NewLogger(config.Log{Format: "text"}, env.stderr))
+	if err != nil {
+		return err
+	}
+	done, err := registry.Reencrypt(env.ctx, st, ring, func(r registry.Reencryption) {
+		fmt.Fprintf(env.stderr, "%d looked at, %d sealed anew\n", r.Seen, r.Resealed)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.stdout, "all %d values are sealed with key %s; %d were changed now\n", done.Seen, ring.Active(), done.Resealed)
+	return nil
+}

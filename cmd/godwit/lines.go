@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/godwit-hq/godwit/client"
+)
+
+// palette colours what goes to a terminal and leaves alone what goes elsewhere.
+type palette struct{ on bool }
+
+func newPalette(w io.Writer) palette {
+	f, ok := w.(*os.File)
+	return palette{on: ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(f.Fd())}
+}
+
+func (p palette) paint(code, s string) string {
+	if !p.on {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p palette) bold(s string) string { return p.paint("1", s) }
+
+func (p palette) outcome(outcome, s string) string {
+	switch outcome {
+	case "accepted":
+		return p.paint("32", s)
+	case "transient":
+		return p.paint("33", s)
+	case "terminal":
+		return p.paint("31", s)
+	}
+	return s
+}
+
+// follow prints attempts until the stream ends.
+func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error {
+	p := newPalette(env.stdout)
+	for {
+		a, err := attempts.Next()
+		if errors.Is(err, io.EOF) || env.ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("follow attempts: %w", err)
+		}
+		if asJSON {
+			_, err = fmt.Fprintf(env.stdout, "%s\n", a.Raw)
+		} else {
+			_, err = fmt.Fprintln(env.stdout, attemptLine(p, a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// attemptLine is what happened, in one line that lines up with the others.
+func attemptLine(p palette, a *client.Attempt) string {
+	answer := a.Reason
+	if a.Status != 0 {
+		answer = fmt.Sprint(a.Status)
+		if a.Outcome != "accepted" && a.Reason != "" && a.Reason != "status" {
+			answer += " " + a.Reason
+		}
+	}
+	next := ""
+	switch {
+	case a.NextAt != nil:
+		next = "again in " + max(a.NextAt.Sub(a.StartedAt).Round(10*time.Millisecond), 0).String()
+	case a.DeliveryStatus != "" && a.DeliveryStatus != "accepted":
+		next = a.DeliveryStatus
+	}
+	line := fmt.Sprintf("%s  %-22s #%-3d %-9s %-26s %6s  %-18s %s",
+		a.StartedAt.Local().Format("15:04:05.000"), clip(a.EventType, 22), a.N, a.Outcome, clip(answer, 26),
+		fmt.Sprintf("%dms", int(a.DurationMS)), next, shortID(a.EventID))
+	return p.outcome(a.Outcome, strings.TrimRight(line, " "))
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n-1] + "…"
+}
+
+// shortID keeps the part of an id that tells events of a few minutes apart.
+func shortID(id string) string {
+	if len(id) < 12 {
+		return id
+	}
+	return id[:4] + "…" + id[len(id)-8:]
+}
+
+// printJSON writes a value on a line of its own.
+func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/godwit-hq/godwit/client"
+)
+
+// connection is what commands need that talk to a running server.
+type connection struct {
+	URL string `name:"url" env:"GODWIT_URL" help:"Where the server is." default:"http://127.0.0.1:8080" placeholder:"URL"`
+	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Better in the environment, where other users do not see it." placeholder:"TOKEN"`
+}
+
+func (c *connection) client() (*client.Client, error) {
+	if c.Key == "" {
+		return nil, errors.New("no API key: set GODWIT_KEY, or make one with \"godwit keys create\"")
+	}
+	return client.New(c.URL, c.Key)
+}
+
+type sendCommand struct {
+	Type           string            `arg:"" help:"Type of the event, such as order.paid."`
+	Body           string            `arg:"" optional:"" help:"Its body. Defaults to what comes on standard input."`
+	File           string            `name:"file" short:"f" help:"Read the body from a file." placeholder:"FILE"`
+	ContentType    string            `name:"content-type" help:"Media type of the body." default:"application/json" placeholder:"TYPE"`
+	Attribute      map[string]string `name:"attribute" short:"a" help:"Attribute for endpoints' filters." placeholder:"NAME=VALUE"`
+	IdempotencyKey string            `name:"idempotency-key" help:"Makes it safe to run the command again. 16 to 255 characters." placeholder:"KEY"`
+	JSON           bool              `name:"json" help:"Print the server's answer as JSON."`
+	connection     `embed:""`
+}
+
+// Help teaches.
+func (sendCommand) Help() string {
+	return `The body is sent byte for byte. The command ends well when the event is durably stored; it prints the event's id.
+
+Examples:
+
+    export GODWIT_KEY=gdw_…
+    godwit send order.paid '{"order":42}'
+    godwit send report.ready --file report.pdf --content-type application/pdf
+    date | godwit send clock.tick --content-type text/plain
+    godwit send order.paid '{"order":42}' --attribute region=eu --idempotency-key order-42-paid-000001`
+}
+
+func (c *sendCommand) Run(env *environment) error {
+	body, err := c.body(env)
+	if err != nil {
+		return err
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	r, err := cl.Publish(env.ctx, client.Event{
+		Type: c.Type, ContentType: c.ContentType, Body: body, Attributes: c.Attribute, IdempotencyKey: c.IdempotencyKey,
+	})
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if c.JSON {
+		return printJSON(env.stdout, r)
+	}
+	fmt.Fprintln(env.stdout, r.ID)
+	if r.Deliveries == 0 {
+		fmt.Fprintln(env.stderr, "stored, but no endpoint of this tenant wants events of this type")
+	}
+	return nil
+}
+
+func (c *sendCommand) body(env *environment) ([]byte, error) {
+	switch {
+	case c.Body != "" && c.File != "":
+		return nil, errors.New("give the body as an argument or by --file, not both")
+	case c.Body != "":
+		return []byte(c.Body), nil
+	case c.File != "":
+		return os.ReadFile(c.File)
+	}
+	return io.ReadAll(env.stdin)
+}

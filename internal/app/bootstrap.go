@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// OpenRegistry opens key ring and store for commands that change tenants and keys beside a server, or before there is one.
+func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*registry.Registry, store.Store, error) {
+	ring, err := OpenRing(s, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := OpenStore(ctx, s, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := registry.New(registry.Config{
+		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: clock.Real{}.Now,
+	})
+	if err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	return r, st, nil
+}
+
+// elsewhere stands for the engine of another process. Tenants and keys are not its business, so nothing is lost.
+type elsewhere struct{}
+
+func (elsewhere) Changed(context.Context, godwit.EndpointID) error { return nil }
+func (elsewhere) CheckURL(string) error                            { return nil }
+
+// AllTenants lists every tenant.
+func AllTenants(ctx context.Context, r *registry.Registry) ([]godwit.Tenant, error) {
+	var all []godwit.Tenant
+	page := store.Page{Limit: 200}
+	for {
+		part, err := r.ListTenants(ctx, page)
+		if err != nil {
+			return nil, fmt.Errorf("list tenants: %w", err)
+		}
+		all = append(all, part...)
+		if len(part) < page.Limit {
+			return all, nil
+		}
+		page.After = part[len(part)-1].ID
+	}
+}
+
+// TenantByName finds a tenant, or makes it.
+func TenantByName(ctx context.Context, r *registry.Registry, name string) (*godwit.Tenant, error) {
+	tenants, err := AllTenants(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var found *godwit.Tenant
+	for i := range tenants {
+		if tenants[i].Name != name {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("several tenants are called %q: name one by its id", name)
+		}
+		found = &tenants[i]
+	}
+	if found != nil {
+		return found, nil
+	}
+	return r.CreateTenant(ctx, registry.TenantSpec{Name: name})
+}

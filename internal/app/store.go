@@ -1,0 +1,27 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/postgres"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
+)
+
+// openStore opens the store to serve from. Only one process may serve from an embedded database.
+func openStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
+	if s.Postgres() {
+		return postgres.Open(ctx, s.Store, postgres.Options{Log: log})
+	}
+	return sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Exclusive: true, Log: log})
+}
+
+// OpenStore opens the store for a command, beside a server that may be running.
+func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
+	if s.Postgres() {
+		return postgres.Open(ctx, s.Store, postgres.Options{HotConnections: 1, Connections: 2, Log: log})
+	}
+	return sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Log: log})
+}

@@ -1,0 +1,245 @@
+package apptest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BinaryVariable names an environment variable with the path of a built binary, so that a suite need not build its own.
+const BinaryVariable = "GODWIT_TEST_BINARY"
+
+var built struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// Binary builds the godwit command, once for the test process, and returns its path. TestMain calls RemoveBinary.
+func Binary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.path = os.Getenv(BinaryVariable); built.path != "" {
+			return
+		}
+		if built.dir, built.err = os.MkdirTemp("", "godwit-binary-"); built.err != nil {
+			return
+		}
+		built.path = filepath.Join(built.dir, "godwit")
+		out, err := exec.Command("go", "build", "-o", built.path, "github.com/godwit-hq/godwit/cmd/godwit").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("build godwit: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// RemoveBinary removes what Binary built: os.Exit(apptest.RemoveBinary(m.Run())).
+func RemoveBinary(code int) int {
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	return code
+}
+
+// ProcessOptions say how the binary is run.
+type ProcessOptions struct {
+	// Store is "sqlite" or a PostgreSQL URL. Defaults to sqlite.
+	Store string
+	// Data is the data directory. Defaults to a temporary one that outlives restarts.
+	Data string
+	// Args are more flags of `godwit dev`.
+	Args []string
+	// Env are more variables, as name=value.
+	Env []string
+}
+
+// A Process is `godwit dev --json --no-samples` as a child of the test: the whole product with nothing of the test in its
+// memory, so that it can be killed.
+type Process struct {
+	t      testing.TB
+	o      ProcessOptions
+	listen string
+
+	URL    string
+	Tenant string
+	Key    string // works after a restart too
+
+	cmd    *exec.Cmd
+	stderr *Log
+	exited chan struct{}
+	err    error
+
+	mu       sync.Mutex
+	attempts []json.RawMessage
+}
+
+// StartProcess starts the binary and waits until it serves. It ends with the test.
+func StartProcess(t testing.TB, o ProcessOptions) *Process {
+	t.Helper()
+	if o.Data == "" {
+		o.Data = t.TempDir()
+	}
+	if o.Store == "" {
+		o.Store = "sqlite"
+	}
+	p := &Process{t: t, o: o, listen: "127.0.0.1:0", stderr: &Log{}}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("log of the process:\n%s", p.stderr)
+		}
+	})
+	p.start()
+	return p
+}
+
+func (p *Process) start() {
+	p.t.Helper()
+	args := append([]string{"dev", "--json", "--no-samples", "--listen", p.listen, "--data", p.o.Data, "--store", p.o.Store}, p.o.Args...)
+	p.cmd = exec.Command(Binary(p.t), args...)
+	p.cmd.Env = append(os.Environ(), p.o.Env...)
+	p.cmd.Stderr = p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatalf("start process: %v", err)
+	}
+	p.exited = make(chan struct{})
+	first := make(chan []byte, 1)
+	go p.follow(stdout, first)
+	var hello struct {
+		URL    string `json:"url"`
+		Tenant string `json:"tenant"`
+		APIKey string `json:"api_key"`
+	}
+	select {
+	case line := <-first:
+		if err := json.Unmarshal(line, &hello); err != nil {
+			p.t.Fatalf("first line %q: %v", line, err)
+		}
+	case <-p.exited:
+		p.t.Fatalf("process ended at once: %v\n%s", p.err, p.stderr)
+	case <-time.After(patience):
+		p.t.Fatalf("process said nothing within %s\n%s", patience, p.stderr)
+	}
+	p.URL, p.Tenant = hello.URL, hello.Tenant
+	if p.Key == "" {
+		p.Key = hello.APIKey
+	}
+	u, err := url.Parse(hello.URL)
+	if err != nil {
+		p.t.Fatalf("url %q: %v", hello.URL, err)
+	}
+	p.listen = u.Host // a restart comes back where it was
+}
+
+// follow reads standard output to its end, then waits for the process.
+func (p *Process) follow(stdout io.Reader, first chan<- []byte) {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 1<<20)
+	for n := 0; lines.Scan(); n++ {
+		line := bytes.Clone(lines.Bytes())
+		if n == 0 {
+			first <- line
+			continue
+		}
+		p.mu.Lock()
+		p.attempts = append(p.attempts, line)
+		p.mu.Unlock()
+	}
+	p.err = p.cmd.Wait()
+	close(p.exited)
+}
+
+// Attempts lists the attempts that the process has printed so far, over restarts.
+func (p *Process) Attempts() []json.RawMessage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]json.RawMessage(nil), p.attempts...)
+}
+
+// Kill ends the process as a power failure would, from its own point of view: kill -9.
+func (p *Process) Kill() {
+	if p.cmd == nil || p.cmd.Process == nil || p.exited == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+// Signal sends a signal and does not wait.
+func (p *Process) Signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("send %s: %v", s, err)
+	}
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Terminate asks the process to stop (SIGTERM), waits for it and returns its exit code.
+func (p *Process) Terminate() int {
+	p.t.Helper()
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		p.t.Fatalf("process did not stop within %s\n%s", patience, p.stderr)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Restart starts it again, on the same data, store and address. End it first.
+func (p *Process) Restart() {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	default:
+		p.t.Fatal("Restart of a process that runs")
+	}
+	p.start()
+}
+
+// Host is where the process listens.
+func (p *Process) Host() string { return p.listen }
+
+// Log is what it wrote on standard error, over restarts.
+func (p *Process) Log() *Log { return p.stderr }
+
+// NewClient makes an HTTP client that adds the process's key to each request and keeps no connection of a dead process.
+func (p *Process) NewClient() *http.Client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext}
+	p.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Timeout: patience, Transport: withKey{transport, p.Key}}
+}
+
+type withKey struct {
+	next http.RoundTripper
+	key  string
+}
+
+func (w withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+w.key)
+	return w.next.RoundTrip(r)
+}

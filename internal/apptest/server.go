@@ -1,0 +1,293 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// Options say what kind of server a test needs. The zero value is SQLite in a temporary directory, real time, http and
+// loopback allowed, no limits on registrations.
+type Options struct {
+	// Postgres keeps events in a database of the test's own.
+	Postgres bool
+	// Store, when set, is used as it is: a PostgreSQL URL, for a second server on the same database.
+	Store string
+	// Data, when set, is the data directory: for a server that comes back.
+	Data string
+	// Clock, when set, is moved by hand.
+	Clock *clock.Manual
+	// TimeScale runs delays, windows and retentions faster.
+	TimeScale godwit.TimeScale
+	// KeepLimits keeps the limits on registrations.
+	KeepLimits bool
+	// Configure changes settings.
+	Configure func(*config.Config)
+	// Tune changes what the engine is made of.
+	Tune func(*engine.Config)
+}
+
+// Backends runs a test on each store.
+func Backends(t *testing.T, test func(t *testing.T, o Options)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, Options{}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Options{Postgres: true}) })
+}
+
+// A Server is the whole app, with a tenant and a key of all scopes.
+type Server struct {
+	t      testing.TB
+	App    *app.App
+	URL    string
+	Tenant godwit.TenantID
+	Key    string
+	Clock  *clock.Manual // nil when time is real
+	Config config.Config
+	Log    *Log
+
+	client  *http.Client
+	stop    context.CancelFunc
+	stopped chan struct{}
+	runErr  error
+}
+
+// testRing seals what tests keep; every server of a test process has the same, so that one can take over from another.
+var testRing = sync.OnceValue(app.GenerateRing)
+
+// Start boots a server and waits until it delivers. It ends with the test; the test fails if it ends badly.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen = "127.0.0.1:0"
+	cfg.Data = o.Data
+	if cfg.Data == "" {
+		cfg.Data = t.TempDir()
+	}
+	cfg.Node = "test"
+	cfg.Keyring = testRing()
+	cfg.AllowHTTP = true
+	for _, n := range []string{"127.0.0.0/8", "::1"} {
+		var network config.Network
+		if err := network.UnmarshalText([]byte(n)); err != nil {
+			t.Fatal(err)
+		}
+		cfg.AllowAddress = append(cfg.AllowAddress, network)
+	}
+	switch {
+	case o.Store != "":
+		cfg.Store = o.Store
+	case o.Postgres:
+		cfg.Store = postgrestest.URL(t)
+	}
+	if o.Configure != nil {
+		o.Configure(&cfg)
+	}
+	s := &Server{t: t, Clock: o.Clock, Config: cfg, Log: &Log{}, stopped: make(chan struct{}), client: &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 64},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	d := app.Dependencies{
+		Log:       slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune,
+	}
+	if o.Clock != nil {
+		d.Clock = o.Clock
+	}
+	s.boot(d)
+	return s
+}
+
+func (s *Server) boot(d app.Dependencies) {
+	s.t.Helper()
+	a, err := app.New(context.Background(), s.Config, d)
+	if err != nil {
+		s.t.Fatalf("start server: %v", err)
+	}
+	s.App, s.URL = a, a.URL()
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() {
+		defer close(s.stopped)
+		s.runErr = a.Run(ctx)
+	}()
+	s.t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			s.t.Errorf("server ended: %v", err)
+		}
+		if s.t.Failed() {
+			s.t.Logf("log of the server:\n%s", s.Log)
+		}
+	})
+	select {
+	case <-a.Started():
+	case <-s.stopped:
+		s.t.Fatalf("server ended at once: %v", s.runErr)
+	}
+	s.Tenant, s.Key = s.NewTenant("test", godwit.AllScopes...)
+}
+
+// Stop stops the server as SIGTERM does, and returns what Run returned. It may be called again.
+func (s *Server) Stop() error {
+	s.stop()
+	<-s.stopped
+	s.client.CloseIdleConnections()
+	return s.runErr
+}
+
+// NewTenant makes a tenant, or finds the one of this name, and makes a key with the scopes.
+func (s *Server) NewTenant(name string, scopes ...godwit.Scope) (godwit.TenantID, string) {
+	s.t.Helper()
+	ctx := context.Background()
+	tenant, err := app.TenantByName(ctx, s.App.Registry(), name)
+	if err != nil {
+		s.t.Fatalf("make tenant: %v", err)
+	}
+	return tenant.ID, s.NewKey(tenant.ID, scopes...)
+}
+
+// NewKey makes a key of a tenant.
+func (s *Server) NewKey(tenant godwit.TenantID, scopes ...godwit.Scope) string {
+	s.t.Helper()
+	_, token, err := s.App.Registry().MintKey(context.Background(), nil, tenant, registry.KeySpec{Name: "test", Scopes: scopes})
+	if err != nil {
+		s.t.Fatalf("make key: %v", err)
+	}
+	return token
+}
+
+// A Response is an answer of the API, read whole.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON decodes the body.
+func (r *Response) JSON(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal(r.Body, into); err != nil {
+		t.Fatalf("answer %d is not the JSON that was expected: %v\n%s", r.Status, err, r.Body)
+	}
+}
+
+// A Call is a request to the API.
+type Call struct {
+	Method string // Defaults to GET, or POST with a body.
+	Path   string
+	Key    string // Defaults to the server's.
+	Header map[string]string
+	// Body is sent as it is when it is a string or bytes, else as JSON.
+	Body any
+}
+
+// Call makes a request to the API and returns whatever it answers.
+func (s *Server) Call(c Call) *Response {
+	s.t.Helper()
+	var body io.Reader
+	kind := ""
+	switch b := c.Body.(type) {
+	case nil:
+	case string:
+		body, kind = strings.NewReader(b), "application/json"
+	case []byte:
+		body, kind = bytes.NewReader(b), "application/json"
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			s.t.Fatalf("encode body: %v", err)
+		}
+		body, kind = bytes.NewReader(text), "application/json"
+	}
+	if c.Method == "" {
+		c.Method = http.MethodGet
+		if body != nil {
+			c.Method = http.MethodPost
+		}
+	}
+	req, err := http.NewRequestWithContext(context.Background(), c.Method, s.URL+c.Path, body)
+	if err != nil {
+		s.t.Fatalf("make request: %v", err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if c.Key == "" {
+		c.Key = s.Key
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Key)
+	for name, value := range c.Header {
+		req.Header.Set(name, value)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", c.Method, c.Path, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatalf("%s %s: read answer: %v", c.Method, c.Path, err)
+	}
+	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: text}
+}
+
+// Must makes a request that has to succeed and decodes the answer, when into is not nil.
+func (s *Server) Must(c Call, into any) *Response {
+	s.t.Helper()
+	r := s.Call(c)
+	if r.Status < 200 || r.Status > 299 {
+		s.t.Fatalf("%s %s: %d\n%s", c.Method, c.Path, r.Status, r.Body)
+	}
+	if into != nil {
+		r.JSON(s.t, into)
+	}
+	return r
+}
+
+// Log collects what a server logs.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds a line.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Has reports whether a line holds all of these.
+func (l *Log) Has(parts ...string) bool {
+	for line := range strings.Lines(l.String()) {
+		found := true
+		for _, p := range parts {
+			found = found && strings.Contains(line, p)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+var _ fmt.Stringer = (*Log)(nil)

@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/keyring"
+)
+
+// server is `godwit serve` as a child, with a tenant and a key of the bench's own.
+type server struct {
+	*process
+	key    string
+	client *client.Client
+}
+
+// withServer runs f beside a fresh server and stops it afterwards.
+func (b *bench) withServer(ctx context.Context, f func(*server) error) error {
+	data, err := os.MkdirTemp("", "godwit-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(data)
+	b.o.Progress("starting godwit serve")
+	srv, err := b.boot(ctx, data)
+	if err != nil {
+		return err
+	}
+	u, err := srv.usage()
+	if err != nil {
+		srv.kill()
+		return err
+	}
+	b.report.ServerIdleRSS = mb(u.rss)
+	if err := f(srv); err != nil {
+		srv.kill()
+		return err
+	}
+	return srv.stop()
+}
+
+func (b *bench) boot(ctx context.Context, data string) (*server, error) {
+	environment := append(cleanEnvironment(),
+		"GODWIT_DATA="+data,
+		"GODWIT_STORE="+b.o.Store,
+		"GODWIT_KEYRING="+keyring.Generate("bench"),
+		"GODWIT_LISTEN=127.0.0.1:0",
+		"GODWIT_NODE=bench",
+		"GODWIT_ALLOW_HTTP=true",
+		"GODWIT_ALLOW_ADDRESS=127.0.0.0/8",
+		"GODWIT_LOG_FORMAT=json",
+	)
+	cmd := exec.CommandContext(ctx, b.o.Executable, "keys", "create", "--json", "--scopes", "all",
+		"--tenant-name", "bench "+time.Now().UTC().Format(time.RFC3339Nano))
+	cmd.Env = environment
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("make an API key: %w\n%s", err, complaint.String())
+	}
+	var made struct {
+		APIKey string `json:"api_key"`
+	}
+	if err := json.Unmarshal(out, &made); err != nil {
+		return nil, fmt.Errorf("make an API key: %w", err)
+	}
+	p, err := start(ctx, b.o.Executable, environment, "serve")
+	if err != nil {
+		return nil, err
+	}
+	srv := &server{process: p, key: made.APIKey}
+	if srv.client, err = client.New(p.url, made.APIKey); err == nil {
+		err = srv.awaitReady(ctx)
+	}
+	if err != nil {
+		p.kill()
+		return nil, err
+	}
+	return srv, nil
+}
+
+// cleanEnvironment is ours without settings of godwit, which are not meant for the bench's children.
+func cleanEnvironment() []string {
+	var kept []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "GODWIT_") {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func (s *server) awaitReady(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if resp, err := http.Get(s.url + "/readyz"); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.exited:
+			return fmt.Errorf("the server ended: %w\n%s", s.err, s.lastLines())
+		case <-tick.C:
+		}
+	}
+	return errors.New("the server did not become ready within a minute\n" + s.lastLines())
+}
+
+func (s *server) subscribe(ctx context.Context, url, pattern string) error {
+	_, err := s.client.CreateEndpoint(ctx, client.NewEndpoint{URL: url, Patterns: []string{pattern}})
+	if err != nil {
+		return fmt.Errorf("create endpoint: %w", err)
+	}
+	return nil
+}
+
+func (s *server) target(eventType string) target {
+	return target{addr: hostOf(s.url), path: "/v1/events?type=" + url.QueryEscape(eventType), header: []string{"Authorization: Bearer " + s.key}}
+}
+
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Host
+}
+
+// pile posts the backlog in batches of a thousand, over a few connections.
+func (s *server) pile(ctx context.Context, b *bench, eventType string) (time.Duration, error) {
+	const each, workers = 1000, 4
+	began := time.Now()
+	body := newBody(0, b.o.Size)
+	var posted atomic.Int64
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				n := posted.Add(each)
+				size := min(each, b.o.Backlog-int(n-each))
+				if size <= 0 {
+					return
+				}
+				events := make([]client.Event, size)
+				for k := range events {
+					events[k] = client.Event{Type: eventType, Body: body}
+				}
+				if _, err := s.client.PublishBatch(ctx, events); err != nil {
+					errs[i] = err
+					return
+				}
+				if n%100_000 == 0 {
+					b.o.Progress("backlog: %d posted", n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began), errors.Join(append(errs, ctx.Err())...)
+}
+
+// settledUsage waits until the memory no longer changes much: the runtime gives it back with some delay.
+func (s *server) settledUsage(ctx context.Context) (usage, error) {
+	last := usage{rss: -1}
+	for range 20 {
+		u, err := s.usage()
+		if err != nil {
+			return u, err
+		}
+		if change := u.rss - last.rss; last.rss >= 0 && change <= 0 && change > -(1<<20) {
+			return u, nil
+		}
+		last = u
+		select {
+		case <-ctx.Done():
+			return u, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return last, nil
+}
