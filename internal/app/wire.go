@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hq/godwit/internal/api/native"
+	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -75,6 +76,7 @@ func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
 func (a *App) engineConfig(d Dependencies) engine.Config {
 	c := engine.Config{
 		Store: a.store, Sender: a.sender, Ring: a.ring, Clock: a.clock, Log: a.log, Recorder: &a.metrics.Recorder,
+		Credentials: credentials{a.sender, a.clock.Now},
 		Node:              a.cfg.Node,
 		Window:            a.cfg.Limits.Window,
 		MaxInFlight:       a.cfg.Limits.InFlight,
@@ -111,9 +113,15 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Idempotency: guard, Problems: problems, Now: a.clock.Now})
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", api)
 	mux.Handle("/openapi.json", api)
+	mux.Handle("/docs/", pages)
+	mux.Handle(wellknown.DirectoryPath, pages)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/config"
+)
+
+type migrateCommand struct {
+	Status migrateStatusCommand `cmd:"" default:"withargs" help:"Tell which version the schema has and what is missing."`
+	Up     migrateUpCommand     `cmd:"" help:"Bring the schema up to date."`
+}
+
+// Help teaches.
+func (migrateCommand) Help() string {
+	return `A server brings the schema up to date by itself when it starts. This command is for those who want to look first, or to do it
+at a time of their own. Migrations only go up; a database that is newer than this binary is refused.
+
+Examples:
+
+    godwit migrate
+    godwit migrate up --store postgres://godwit@db/godwit`
+}
+
+type migrateStatusCommand struct {
+	JSON            bool `name:"json" help:"Print one JSON object."`
+	config.FileFlag `embed:""`
+	config.Storage  `embed:""`
+}
+
+func (c *migrateStatusCommand) Run(env *environment) error {
+	if err := c.Storage.Check(); err != nil {
+		return err
+	}
+	s, err := app.ReadSchema(env.ctx, &c.Storage)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(env.stdout, s)
+	}
+	fmt.Fprintf(env.stdout, "the database has schema version %d, this binary knows %d\n", s.Version, s.Current)
+	switch {
+	case s.Version > s.Current:
+		return errors.New("the database is newer than this binary: use the release that wrote it, or a later one")
+	case s.Version == s.Current:
+		fmt.Fprintln(env.stdout, "nothing to do")
+	default:
+		fmt.Fprintf(env.stdout, "missing: %d; run \"godwit migrate up\", or start the server\n", s.Current-s.Version)
+	}
+	return nil
+}
+
+type migrateUpCommand struct {
+	config.FileFlag `embed:""`
+	config.Storage  `embed:""`
+}
+
+func (c *migrateUpCommand) Run(env *environment) error {
+	if err := c.Storage.Check(); err != nil {
+		return err
+	}
+	st, err := app.OpenStore(env.ctx, &c.Storage, app.NewLogger(config.Log{Format: "text"}, env.stderr))
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	d, err := st.Describe(env.ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.stdout, "%s %s: schema version %d, up to date\n", d.Backend, d.Location, d.SchemaVersion)
+	return nil
+}
