@@ -14,7 +14,10 @@ import (
 func (e *Engine) attempt(l *lane, it *item) {
 	defer e.attempts.Done()
 	t := l.current(e.clock.Now())
-	x := e.exchange(t, it)
+	x, token := e.exchange(t, it)
+	if x.Status == http.StatusUnauthorized && token != "" {
+		t.token.Invalidate(token)
+	}
 	if x.Failure != nil && x.Failure.Kind == godwit.FailureInterrupted {
 		l.finished(it.work.Delivery.ID)
 		e.commits.release(l, it, nil) // our own stop: it costs the delivery nothing
@@ -26,27 +29,30 @@ func (e *Engine) attempt(l *lane, it *item) {
 	e.slots.give()
 }
 
-func (e *Engine) exchange(t *target, it *item) godwit.Exchange {
+// exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
+func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string) {
 	now := e.clock.Now()
 	if t.broken != nil {
 		return godwit.Exchange{URL: t.endpoint.URL, Started: now,
-			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}
+			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}, ""
 	}
 	d := &it.work.Delivery
 	header, body := t.profile.Render(profile.Message{Event: it.work.Event, Delivery: d, Attempt: d.Attempts + 1})
-	return e.cfg.Sender.Send(e.base, &sender.Request{
+	x = e.cfg.Sender.Send(e.base, &sender.Request{
 		Method:  t.endpoint.Method,
 		URL:     t.endpoint.URL,
 		Header:  header,
 		Body:    body,
 		Timeout: t.policy.Timeout,
-		Prepare: func(r *http.Request, otherOrigin bool) error {
-			return t.prepare(r, body, otherOrigin, e.clock.Now())
+		Prepare: func(r *http.Request, otherOrigin bool) (err error) {
+			token, err = t.prepare(r, body, otherOrigin, e.clock.Now())
+			return err
 		},
 		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
 		ClientCertificate: t.cert,
 		Follow:            sender.Redirects{Statuses: t.profile.FollowStatuses(), MaxHops: t.policy.MaxHops},
 	})
+	return x, token
 }
 
 // A judgement is an exchange turned into what is to be recorded.
@@ -103,11 +109,7 @@ func classify(t *target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 	if t.profile == nil { // broken beyond its profile: nothing was sent
 		return godwit.Verdict{Outcome: godwit.Transient, Class: godwit.ClassTransport, Reason: godwit.Reason(x.Failure.Kind)}
 	}
-	v := t.profile.Classify(x, &t.policy, now)
-	if v.RefreshAndRetry && t.token != nil {
-		t.token.Invalidate()
-	}
-	return v
+	return t.profile.Classify(x, &t.policy, now)
 }
 
 // checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the

@@ -34,18 +34,18 @@ type Store interface {
 // Sender makes the requests.
 type Sender interface {
 	Send(ctx context.Context, r *sender.Request) godwit.Exchange
+	CheckURL(raw string) error
 	CheckRedirect(from, to string) error
 }
 
 // Config is what an engine is made of.
 type Config struct {
-	Store       Store
-	Sender      Sender
-	Credentials CredentialSource // opens endpoints' OAuth2 credentials
-	Ring        *keyring.Ring
-	Clock       clock.Clock
-	Log         *slog.Logger
-	Recorder    Recorder // Defaults to Silent.
+	Store    Store
+	Sender   Sender
+	Ring     *keyring.Ring
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Recorder Recorder // Defaults to Silent.
 
 	// Node names this process among those that share a store. Required.
 	Node string

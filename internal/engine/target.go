@@ -10,20 +10,9 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/sender/oauth2cc"
 	"github.com/godwit-hq/godwit/internal/store"
 )
-
-// A Credential authorises requests with a token that can be renewed.
-type Credential interface {
-	Authorize(r *http.Request) error
-	// Invalidate drops the cached token, so that the next request gets a new one.
-	Invalidate()
-}
-
-// CredentialSource makes credentials for endpoints that use OAuth2.
-type CredentialSource interface {
-	OAuth2(auth *godwit.Auth) Credential
-}
 
 // A target is what an endpoint is at a moment: settings resolved, secrets opened, ready to be sent to. It never changes;
 // a change of the endpoint makes a new one.
@@ -36,7 +25,7 @@ type target struct {
 	signerAt time.Time // until when the signer's keys are those that are live
 	headers  map[string]string
 	auth     *godwit.Auth
-	token    Credential
+	token    *oauth2cc.Source
 	cert     *tls.Certificate
 	broken   error // why it cannot be sent to; the endpoint's deliveries fail with it
 }
@@ -71,24 +60,25 @@ func (e *Engine) fill(t *target) error {
 		if err := json.Unmarshal(plain, &secrets); err != nil {
 			return errCannotOpen
 		}
-		if err := t.useSecrets(&secrets, e.cfg.Credentials); err != nil {
+		if err := e.useSecrets(t, &secrets); err != nil {
 			return err
 		}
 	}
 	return e.sign(t, e.clock.Now())
 }
 
-func (t *target) useSecrets(s *godwit.EndpointSecrets, source CredentialSource) error {
+func (e *Engine) useSecrets(t *target, s *godwit.EndpointSecrets) error {
 	t.headers, t.auth = s.Headers, s.Auth
 	if s.Auth == nil {
 		return nil
 	}
+	var err error
 	switch s.Auth.Kind {
 	case godwit.AuthOAuth2:
-		if source == nil {
-			return errors.New("no source for OAuth2 credentials")
-		}
-		t.token = source.OAuth2(s.Auth)
+		t.token, err = oauth2cc.New(e.cfg.Sender, oauth2cc.Config{
+			TokenURL: s.Auth.TokenURL, ClientID: s.Auth.ClientID, ClientSecret: s.Auth.ClientSecret,
+			Scopes: s.Auth.Scopes, Audience: s.Auth.Audience, Clock: e.clock.Now,
+		})
 	case godwit.AuthMTLS:
 		cert, err := tls.X509KeyPair([]byte(s.Auth.CertificatePEM), []byte(s.Auth.PrivateKeyPEM))
 		if err != nil {
@@ -96,7 +86,7 @@ func (t *target) useSecrets(s *godwit.EndpointSecrets, source CredentialSource) 
 		}
 		t.cert = &cert
 	}
-	return nil
+	return err
 }
 
 // sign makes the signer from the secrets that are live, and notes when that set changes next.
@@ -145,28 +135,31 @@ func (l *lane) current(now time.Time) *target {
 }
 
 // prepare puts on a request what proves who we are: credential and signature, made for this very hop. A credential is
-// meant for the endpoint's own origin and does not go elsewhere.
-func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now time.Time) error {
+// meant for the endpoint's own origin and does not go elsewhere. It returns the token used, if there is one.
+func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now time.Time) (token string, err error) {
 	if !otherOrigin {
 		for name, value := range t.headers {
 			r.Header[http.CanonicalHeaderKey(name)] = []string{value}
 		}
-		if err := t.authorize(r); err != nil {
-			return err
+		if token, err = t.authorize(r); err != nil {
+			return "", err
 		}
 	}
-	return t.signer.Sign(r, body, now)
+	return token, t.signer.Sign(r, body, now)
 }
 
-func (t *target) authorize(r *http.Request) error {
+func (t *target) authorize(r *http.Request) (token string, err error) {
 	switch {
 	case t.auth == nil:
 	case t.token != nil:
-		return t.token.Authorize(r)
+		if token, err = t.token.Token(r.Context()); err != nil {
+			return "", err
+		}
+		r.Header["Authorization"] = []string{"Bearer " + token}
 	case t.auth.Kind == godwit.AuthBearer:
 		r.Header["Authorization"] = []string{"Bearer " + t.auth.Token}
 	case t.auth.Kind == godwit.AuthBasic:
 		r.SetBasicAuth(t.auth.Username, t.auth.Password)
 	}
-	return nil
+	return token, nil
 }
