@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -58,6 +59,9 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 			_, err = fmt.Fprintf(env.stdout, "%s\n", a.Raw)
 		} else {
 			_, err = fmt.Fprintln(env.stdout, attemptLine(p, a))
+		}
+		if errors.Is(err, syscall.EPIPE) {
+			return nil // whoever read has seen enough
 		}
 		if err != nil {
 			return err

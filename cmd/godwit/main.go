@@ -47,6 +47,7 @@ type environment struct {
 }
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a failed write, so that `godwit dev | head` still tidies up
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly stop; from then on a signal has its usual effect, so a second one ends us at once.
 	context.AfterFunc(ctx, stop)

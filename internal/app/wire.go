@@ -76,7 +76,6 @@ func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
 func (a *App) engineConfig(d Dependencies) engine.Config {
 	c := engine.Config{
 		Store: a.store, Sender: a.sender, Ring: a.ring, Clock: a.clock, Log: a.log, Recorder: &a.metrics.Recorder,
-		Credentials: credentials{a.sender, a.clock.Now},
 		Node:              a.cfg.Node,
 		Window:            a.cfg.Limits.Window,
 		MaxInFlight:       a.cfg.Limits.InFlight,

@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// ReadSchema tells which version the schema of a database file has, 0 when there is none, and which this program knows.
+// It changes nothing.
+func ReadSchema(ctx context.Context, path string) (version, current int, err error) {
+	all, err := migrations()
+	if err != nil {
+		return 0, 0, err
+	}
+	current = len(all)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0, current, nil
+	}
+	c, err := connect(ctx, path, "query_only(ON)")
+	if err != nil {
+		return 0, current, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	version, err = schemaVersion(ctx, c)
+	return version, current, err
+}
