@@ -51,8 +51,13 @@ func (g *Guard) CheckKey(key string) error { return g.cfg.Format.Check(key) }
 // Fingerprint sums up a payload by the policy in force.
 func (g *Guard) Fingerprint(p Payload) [32]byte { return g.cfg.Fingerprint.Sum(p) }
 
-// Serve answers a request that carries a key. The body was read before; next gets it again.
+// Serve answers a request that has to carry a key. The body was read before; next gets it again. A method that changes
+// nothing, or nothing more when repeated, needs no key and leaves no record (IKH-DEF-2).
 func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []byte, next http.Handler) {
+	if !guarded(r.Method) {
+		next.ServeHTTP(w, r)
+		return
+	}
 	key, err := g.Key(r.Header)
 	if err != nil {
 		g.cfg.Problems.Write(w, r, err)
@@ -84,6 +89,11 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 	r = r.WithContext(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	g.first(w, r, rec, next)
+}
+
+// guarded reports whether a key counts with the method. PUT is among them since a delivery may be one (IKH K-14).
+func guarded(method string) bool {
+	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
 }
 
 // repeat answers a request whose key is taken. Another payload is misuse even while the first is in progress: a 409

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -54,11 +55,12 @@ func reseal(ctx context.Context, s SealedStore, ring *keyring.Ring, row store.Se
 	if !ring.Stale(row.Sealed) {
 		return nil
 	}
-	plain, err := ring.Open(row.Sealed, row.Bound)
+	bound := boundTo(row.Bound)
+	plain, err := ring.Open(row.Sealed, bound)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", row.Ref, err)
 	}
-	switch err := s.ReplaceSealed(ctx, row, ring.Seal(plain, row.Bound)); {
+	switch err := s.ReplaceSealed(ctx, row, ring.Seal(plain, bound)); {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		done.Changed++
 	case err != nil:
@@ -67,4 +69,15 @@ func reseal(ctx context.Context, s SealedStore, ring *keyring.Ring, row store.Se
 		done.Resealed++
 	}
 	return nil
+}
+
+// boundTo is what a value was sealed for; the store knows the id of the row.
+func boundTo(id string) string {
+	if endpoint, err := godwit.ParseEndpointID(id); err == nil {
+		return endpointBound(endpoint)
+	}
+	if secret, err := godwit.ParseSecretID(id); err == nil {
+		return secretBound(secret)
+	}
+	return id
 }
