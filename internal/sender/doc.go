@@ -22,5 +22,7 @@
 // resolves names and connects, so the guard cannot see the address: it then refuses literal addresses alone, and the proxy
 // has to refuse private ones. The proxy's own address is the operator's choice and is not guarded.
 //
-// The package does not classify outcomes, retry, or know tenants and stores. It logs nothing.
+// The package does not classify outcomes, retry, or know tenants and stores. It logs nothing; but net/http's client does, to
+// the standard logger, and quotes the receiver, when more bytes come than a response has. A receiver can put our own payload
+// there. So the program must not let the standard logger's output reach its logs.
 package sender

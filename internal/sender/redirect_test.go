@@ -57,7 +57,7 @@ func following(r *Request, statuses ...int) *Request {
 }
 
 func TestRedirectKeepsTheRequest(t *testing.T) {
-	trace.Covers(t, "EDS-RED-4", "OJS-DLV-4")
+	trace.Covers(t, "EDS-RED-4")
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		t.Run(itoa(status), func(t *testing.T) {
 			var tr trail
@@ -137,7 +137,7 @@ func TestRedirectNotAskedFor(t *testing.T) {
 }
 
 func TestRedirectLoopIsCut(t *testing.T) {
-	trace.Covers(t, "EDS-RED-6", "OJS-DLV-3")
+	trace.Covers(t, "EDS-RED-6")
 	var tr trail
 	st := newStub(t, nil, tr.play(func(path string) string {
 		if path == "/a" {
@@ -161,7 +161,6 @@ func TestRedirectLoopIsCut(t *testing.T) {
 
 // As many redirects as allowed are followed.
 func TestRedirectUpToTheLimit(t *testing.T) {
-	trace.Covers(t, "OJS-DLV-3")
 	var tr trail
 	st := newStub(t, nil, tr.play(func(path string) string {
 		if len(path) < len("/hookxxx") {

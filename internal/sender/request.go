@@ -36,7 +36,9 @@ type Request struct {
 	// the attempt as godwit.FailureCredential, with the error's text as detail. Defaults to nothing.
 	Prepare func(req *http.Request, otherOrigin bool) error
 
-	// FreshConnection asks for a new DNS lookup and a new connection (EDS-STA-421). Defaults to false.
+	// FreshConnection asks for a new DNS lookup and a new connection, which is closed after the attempt (EDS-STA-421). The
+	// HTTP/1 connection that answered 421 is not used again anyhow; one of HTTP/2 lives on for the streams it carries.
+	// Defaults to false.
 	FreshConnection bool
 
 	// ClientCertificate is shown when the server asks for one. Connections are never shared between certificates.

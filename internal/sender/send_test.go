@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/trace"
 )
 
 func TestSendReportsWhatItSaw(t *testing.T) {
@@ -187,9 +188,17 @@ func TestHeaderInjection(t *testing.T) {
 	}
 }
 
+// Configuration may have become stricter since a URL was registered: no attempt goes out without TLS, or inside, then.
 func TestURLCheckedAgainWhenSending(t *testing.T) {
-	s := newSender(t, func(c *Config) { c.AllowHTTP = false; c.AllowAddresses = nil })
-	wantFailure(t, send(s, post("http://receiver.test/")), godwit.FailureInvalidRequest, false)
+	trace.Covers(t, "EDS-SEC-TLS-1")
+	st := newStub(t, nil, serve(ok200))
+	s := newSender(t, func(c *Config) { c.AllowHTTP = false })
+	wantFailure(t, send(s, post(st.url())), godwit.FailureInvalidRequest, false)
+	wantProblem(t, s, st.url(), ProblemScheme)
+	if n := st.conns.Load(); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+	s = newSender(t, func(c *Config) { c.AllowHTTP = false; c.AllowAddresses = nil })
 	wantFailure(t, send(s, post("https://127.0.0.1/")), godwit.FailureBlockedAddress, false)
 	wantFailure(t, send(s, post("")), godwit.FailureInvalidRequest, false)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestCheckURL(t *testing.T) {
-	trace.Covers(t, "EDS-SEC-AZN-2", "EDS-SEC-TLS-1")
+	trace.Covers(t, "EDS-SEC-AZN-2")
 	strict := must(New(Config{Clock: time.Now}))
 	t.Cleanup(strict.Close)
 
