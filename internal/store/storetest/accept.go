@@ -25,6 +25,7 @@ var acceptCases = []testCase{
 	{"a key in progress is not overwritten", acceptInProgress},
 	{"a key belongs to its principal", acceptComposite},
 	{"committing again is safe", acceptAgain},
+	{"an event gains deliveries", acceptMoreDeliveries},
 }
 
 func acceptStores(t *testing.T, f *fixture) {
@@ -65,6 +66,7 @@ func acceptBodies(t *testing.T, f *fixture) {
 		"one megabyte": bytes.Repeat(every, 4096),
 	} {
 		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
 			e := f.makeEvent()
 			e.Body = body
 			f.accept(f.fanOut(e, f.endpoint))
@@ -317,4 +319,22 @@ func acceptAgain(t *testing.T, f *fixture) {
 	if as := got(f.s.Attempts(f.ctx, f.tenant, d.ID))(t); len(as) != 1 {
 		t.Errorf("%d attempts recorded, one was made", len(as))
 	}
+}
+
+func acceptMoreDeliveries(t *testing.T, f *fixture) {
+	e := f.makeEvent()
+	first := f.fanOut(e, f.endpoint)
+	f.accept(first)
+	other := f.newEndpoint()
+	changed := *e
+	changed.Body = []byte("something else")
+	second := f.fanOut(&changed, other)
+	second.Deliveries = append(second.Deliveries, first.Deliveries[0])
+	f.accept(second)
+	same(t, "event", got(f.s.Event(f.ctx, f.tenant, e.ID))(t), e)
+	if ds := f.list(store.DeliveryFilter{EventID: e.ID}); len(ds) != 2 {
+		t.Errorf("event has %d deliveries, want 2", len(ds))
+	}
+	same(t, "claimed event", f.claimOne(other).Event, e)
+	f.claimOne(f.endpoint)
 }

@@ -15,6 +15,7 @@ var claimCases = []testCase{
 	{"is bounded by bytes", claimBytes},
 	{"keeps to its endpoint", claimEndpoint},
 	{"is fenced", claimFenced},
+	{"what memory does not know is reclaimed", claimReclaim},
 	{"endpoints due", claimEndpointsDue},
 }
 
@@ -122,6 +123,40 @@ func claimFenced(t *testing.T, f *fixture) {
 		f.is(err, store.ErrFenced)
 	}
 	f.claimOne(f.endpoint)
+}
+
+func claimReclaim(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	ids := f.acceptAt(-2*time.Second, -1*time.Second, 0, time.Hour)
+	f.accept(f.fanOut(f.makeEvent(), other))
+	f.claim(f.endpoint, 10)
+	f.claimOne(other)
+	f.tick(time.Second)
+	reclaim := func(epoch int64, held ...godwit.DeliveryID) int {
+		return got(f.s.Reclaim(f.ctx, f.endpoint, epoch, held, f.now))(t)
+	}
+	for _, epoch := range []int64{0, f.epoch(f.endpoint) + 1} {
+		if n := reclaim(epoch); n != 0 {
+			t.Errorf("reclaimed %d under epoch %d", n, epoch)
+		}
+	}
+	if n := reclaim(f.epoch(f.endpoint), ids[0], ids[3], mint[godwit.DeliveryID](f.now)); n != 2 {
+		t.Errorf("reclaimed %d, want 2", n)
+	}
+	for _, id := range ids[1:3] {
+		if d := f.delivery(id); !d.DueAt.Equal(f.now) {
+			t.Errorf("reclaimed delivery is due %v", d.DueAt)
+		}
+	}
+	if c := f.claim(f.endpoint, 10); len(c.Work) != 2 {
+		t.Errorf("claimed %d, want the 2 that were reclaimed", len(c.Work))
+	}
+	if n := reclaim(f.epoch(f.endpoint), ids[:3]...); n != 0 {
+		t.Errorf("reclaimed %d that are held", n)
+	}
+	if _, ok := f.waiting(other); ok {
+		t.Error("another endpoint's claim was taken back")
+	}
 }
 
 func claimEndpointsDue(t *testing.T, f *fixture) {

@@ -74,6 +74,7 @@ func deliveryList(t *testing.T, f *fixture) {
 		"unknown event": {store.DeliveryFilter{EventID: mint[godwit.EventID](f.now)}, func(*godwit.Delivery) bool { return false }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
 			want := map[godwit.DeliveryID]godwit.Delivery{}
 			for _, d := range all {
 				if c.keep(&d) {

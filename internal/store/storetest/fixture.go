@@ -46,6 +46,13 @@ func mint[I ~[16]byte](now time.Time) I {
 	return I(mintEvent(now))
 }
 
+// in is the fixture for a subtest.
+func (f *fixture) in(t testing.TB) *fixture {
+	sub := *f
+	sub.t = t
+	return &sub
+}
+
 // tick moves the clock.
 func (f *fixture) tick(d time.Duration) time.Time {
 	f.now = f.now.Add(d)

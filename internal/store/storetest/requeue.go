@@ -52,6 +52,7 @@ func requeueFinished(t *testing.T, f *fixture) {
 		godwit.DeliveryAccepted, godwit.DeliveryCancelled, godwit.DeliveryTerminal, godwit.DeliveryExhausted,
 	} {
 		t.Run(string(status), func(t *testing.T) {
+			f := f.in(t)
 			id := f.acceptOne()
 			ended := f.finish(status)
 			f.tick(time.Hour)

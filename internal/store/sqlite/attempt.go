@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// verdictDocument is what is rarely said in a verdict.
+type verdictDocument struct {
+	ReceiverUnknown bool            `json:"receiver_unknown,omitempty"`
+	RetryAfter      time.Duration   `json:"retry_after_ns,omitempty"`
+	SunsetAt        int64           `json:"sunset_at,omitempty"`
+	DisableEndpoint bool            `json:"disable_endpoint,omitempty"`
+	MoveTo          string          `json:"move_to,omitempty"`
+	RefreshAndRetry bool            `json:"refresh_and_retry,omitempty"`
+	Review          bool            `json:"review,omitempty"`
+	Problem         *godwit.Problem `json:"problem,omitempty"`
+}
+
+func insertAttempt(c *conn, a *godwit.Attempt) error {
+	v := &a.Verdict
+	rare, err := document(verdictDocument{
+		v.ReceiverUnknown, v.RetryAfter, micros(v.SunsetAt), v.DisableEndpoint, v.MoveTo, v.RefreshAndRetry, v.Review, v.Problem,
+	})
+	if err != nil {
+		return err
+	}
+	trace, err := document(a.Trace)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`INSERT INTO attempts (delivery_id, n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason,
+		class, next_at, verdict, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		a.DeliveryID[:], int64(a.N), a.ID[:], string(a.Trigger), micros(a.StartedAt), int64(a.Duration), a.URL, int64(a.Status),
+		string(v.Outcome), string(v.Reason), string(v.Class), micros(a.NextAt), rare, trace)
+	return err
+}
+
+// Attempts lists a delivery's attempts, first to last.
+func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
+	var as []godwit.Attempt
+	err := s.read(ctx, "list attempts", func(c *conn) error {
+		d, err := readDelivery(ctx, c, tenant, id)
+		if err != nil {
+			return err
+		}
+		return c.each(ctx, `SELECT n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason, class, next_at, verdict, trace
+			FROM attempts WHERE delivery_id = ? ORDER BY n`, ids(id[:]), func(r *rows) error {
+			a, err := scanAttempt(r, d)
+			as = append(as, a)
+			return err
+		})
+	})
+	return as, err
+}
+
+func scanAttempt(r *rows, d *godwit.Delivery) (godwit.Attempt, error) {
+	a := godwit.Attempt{
+		ID: r.id(1), DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID, EndpointID: d.EndpointID, N: int(r.int(0)),
+		Trigger: godwit.Trigger(r.text(2)), StartedAt: r.time(3), Duration: time.Duration(r.int(4)), URL: r.text(5),
+		Status: int(r.int(6)), NextAt: r.time(10),
+	}
+	var rare verdictDocument
+	if err := r.parse(11, &rare); err != nil {
+		return a, err
+	}
+	a.Verdict = godwit.Verdict{
+		Outcome: godwit.Outcome(r.text(7)), Reason: godwit.Reason(r.text(8)), Class: godwit.FailureClass(r.text(9)),
+		ReceiverUnknown: rare.ReceiverUnknown, RetryAfter: rare.RetryAfter, SunsetAt: fromMicros(rare.SunsetAt),
+		DisableEndpoint: rare.DisableEndpoint, MoveTo: rare.MoveTo, RefreshAndRetry: rare.RefreshAndRetry, Review: rare.Review,
+		Problem: rare.Problem,
+	}
+	return a, r.parse(12, &a.Trace)
+}

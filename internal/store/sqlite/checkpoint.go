@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// walFrames is how long the WAL grows before it is copied into the database file: 16000 pages are 64 MiB. Copying
+	// less often costs less, because a page that was written many times is copied once.
+	walFrames = 16000
+	// lookEvery is how many commits pass between two looks at its length.
+	lookEvery = 64
+	// quiet is how long nobody has written before what is left is copied.
+	quiet = 5 * time.Second
+)
+
+// A checkpointer copies the WAL into the database file beside the writer, so that no commit waits for it.
+type checkpointer struct {
+	commits atomic.Int64
+	resting atomic.Bool // set while nothing is left to copy
+	wake    chan struct{}
+	quit    chan struct{}
+	done    sync.WaitGroup
+}
+
+func (k *checkpointer) start(s *Store) {
+	k.wake, k.quit = make(chan struct{}, 1), make(chan struct{})
+	k.resting.Store(true)
+	k.done.Go(func() { k.run(s) })
+}
+
+func (k *checkpointer) stop() {
+	if k.quit != nil {
+		close(k.quit)
+		k.done.Wait()
+	}
+}
+
+// wrote is told of every commit.
+func (k *checkpointer) wrote() {
+	if n := k.commits.Add(1); n%lookEvery == 0 || k.resting.CompareAndSwap(true, false) {
+		select {
+		case k.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (k *checkpointer) run(s *Store) {
+	var c *conn
+	defer func() {
+		if c != nil {
+			c.close()
+		}
+	}()
+	timer := time.NewTimer(quiet)
+	timer.Stop()
+	var seen int64
+	for armed := false; ; {
+		idle := false
+		select {
+		case <-k.quit:
+			return
+		case <-k.wake:
+			if !armed {
+				armed = true
+				seen = k.commits.Load()
+				timer.Reset(quiet)
+			}
+		case <-timer.C:
+			n := k.commits.Load()
+			if idle = n == seen; !idle {
+				seen = n
+				timer.Reset(quiet)
+				continue
+			}
+			armed = false
+			k.resting.Store(true)
+		}
+		if err := s.checkpoint(&c, idle); err != nil {
+			s.log.Warn("checkpoint failed; the WAL keeps growing until one succeeds", "error", err)
+		}
+	}
+}
+
+// checkpoint copies the WAL if it is long, or all the same when idle.
+func (s *Store) checkpoint(c **conn, idle bool) (err error) {
+	if *c == nil {
+		if *c, err = connect(context.Background(), s.path, "cache_size(-1024)"); err != nil {
+			return err
+		}
+	}
+	frames, err := walStep(*c, "NOOP")
+	if err != nil || frames < walFrames && !idle {
+		return fault(err)
+	}
+	// The bulk goes beside the writer. While it writes on, the copy never reaches the end, and the WAL could not start
+	// over: what was added meanwhile is copied in the writer's turn.
+	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < walFrames {
+		return fault(err)
+	}
+	if err := s.take(context.Background()); err != nil {
+		return nil // closing does it
+	}
+	defer func() { <-s.turn }()
+	_, err = walStep(*c, "PASSIVE")
+	return fault(err)
+}
+
+// walStep runs a checkpoint of the given mode and returns how many frames the WAL has.
+func walStep(c *conn, mode string) (frames int64, err error) {
+	_, err = c.one(context.Background(), "PRAGMA wal_checkpoint("+mode+")", nil, func(r *rows) { frames = r.int(1) })
+	return frames, err
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// The event's columns stand in the order of eventColumns.
+const deadLetterColumns = deliveryColumns + `, d.dead_at, d.last_detail,
+	d.tenant_id, d.event_id, d.type, d.key, d.content_type, d.attributes, d.principal, d.event_created_at`
+
+const deadLetterWidth = deliveryWidth + 2 + eventWidth
+
+func scanDeadLetter(r *rows) (l godwit.DeadLetter, err error) {
+	l.Delivery = scanDelivery(r, 0)
+	l.DeadAt, l.LastDetail = r.time(deliveryWidth), r.text(deliveryWidth+1)
+	l.Event, err = scanEvent(r, deliveryWidth+2)
+	return l, err
+}
+
+// bury keeps a delivery that ended dead together with its event.
+func bury(c *conn, d *godwit.Delivery, e *godwit.Event, now int64, detail string) error {
+	if e == nil {
+		var err error
+		if e, err = readEvent(context.Background(), c, d.TenantID, d.EventID); err != nil {
+			return err
+		}
+	}
+	attributes, err := document(e.Attributes)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(`INSERT OR REPLACE INTO dead_letters (tenant_id, id, event_id, endpoint_id, status, due_at, reason, attempts,
+		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, dead_at, last_detail,
+		type, key, content_type, attributes, principal, event_created_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), micros(d.DueAt), string(d.Reason), int64(d.Attempts),
+		int64(d.LastStatus), micros(d.CreatedAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts),
+		micros(d.Run.FirstAt), flag(d.Run.Refreshed), now, detail,
+		e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), e.Body)
+	return err
+}
+
+// DeadLetter returns one dead letter with the event's body.
+func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
+	var l *godwit.DeadLetter
+	err := s.read(ctx, "read dead letter", func(c *conn) (err error) {
+		l, err = readDeadLetter(ctx, c, tenant, id)
+		return err
+	})
+	return l, err
+}
+
+func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
+	var l godwit.DeadLetter
+	err := c.first(ctx, "SELECT "+deadLetterColumns+", d.body FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ?",
+		ids(tenant[:], id[:]), func(r *rows) (err error) {
+			if l, err = scanDeadLetter(r); err == nil {
+				l.Event.Body = r.blob(deadLetterWidth)
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+// ListDeadLetters lists a tenant's dead letters, newest delivery first.
+func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
+	columns, index := deadLetterColumns, "dead_letters_id"
+	if f.WithBody {
+		columns += ", d.body"
+	}
+	if !f.EndpointID.IsZero() {
+		index = "dead_letters_endpoint"
+	}
+	q := newest("SELECT "+columns+" FROM dead_letters d INDEXED BY "+index, "d.id", p)
+	q.where("d.tenant_id = ?", f.TenantID[:])
+	if !f.EndpointID.IsZero() {
+		q.where("d.endpoint_id = ?", f.EndpointID[:])
+	}
+	if f.EventType != "" {
+		q.where("d.type = ?", f.EventType)
+	}
+	if f.Status != "" {
+		q.where("d.status = ?", string(f.Status))
+	}
+	if f.Reason != "" {
+		q.where("d.reason = ?", string(f.Reason))
+	}
+	if !f.Since.IsZero() {
+		q.where("d.dead_at >= ?", micros(f.Since))
+	}
+	if !f.Until.IsZero() {
+		q.where("d.dead_at < ?", micros(f.Until))
+	}
+	var letters []godwit.DeadLetter
+	err := s.read(ctx, "list dead letters", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error {
+			l, err := scanDeadLetter(r)
+			if err == nil && f.WithBody {
+				l.Event.Body = r.blob(deadLetterWidth)
+			}
+			letters = append(letters, l)
+			return err
+		})
+	})
+	return letters, err
+}

@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const deliveryColumns = `d.tenant_id, d.id, d.event_id, d.endpoint_id, d.status, d.reason, d.attempts, d.last_status, d.due_at,
+	d.created_at, d.updated_at, d.run_trigger, d.run_actor, d.run_attempts, d.run_first_at, d.run_refreshed`
+
+const deliveryWidth = 16
+
+// scanDelivery reads deliveryColumns, of a delivery or a dead letter, from position at.
+func scanDelivery(r *rows, at int) godwit.Delivery {
+	return godwit.Delivery{
+		TenantID: r.id(at), ID: r.id(at + 1), EventID: r.id(at + 2), EndpointID: r.id(at + 3),
+		Status: godwit.DeliveryStatus(r.text(at + 4)), Reason: godwit.Reason(r.text(at + 5)),
+		Attempts: int(r.int(at + 6)), LastStatus: int(r.int(at + 7)),
+		DueAt: r.time(at + 8), CreatedAt: r.time(at + 9), UpdatedAt: r.time(at + 10),
+		Run: godwit.Run{
+			Trigger: godwit.Trigger(r.text(at + 11)), Actor: r.text(at + 12), Attempts: int(r.int(at + 13)),
+			FirstAt: r.time(at + 14), Refreshed: r.bool(at + 15),
+		},
+	}
+}
+
+// Delivery returns a delivery, from its dead letter when it was swept.
+func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	var d *godwit.Delivery
+	err := s.read(ctx, "read delivery", func(c *conn) (err error) {
+		d, err = readDelivery(ctx, c, tenant, id)
+		return err
+	})
+	return d, err
+}
+
+func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	var d godwit.Delivery
+	for _, table := range []string{"deliveries", "dead_letters"} {
+		ok, err := c.one(ctx, "SELECT "+deliveryColumns+" FROM "+table+" d WHERE d.tenant_id = ? AND d.id = ?", ids(tenant[:], id[:]),
+			func(r *rows) { d = scanDelivery(r, 0) })
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return &d, nil
+		}
+	}
+	return nil, store.ErrNotFound
+}
+
+// ListDeliveries lists a tenant's deliveries, newest first. The index is named, because without statistics SQLite would
+// guess.
+func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
+	index := "deliveries_id"
+	switch {
+	case !f.EventID.IsZero():
+		index = "deliveries_event"
+	case !f.EndpointID.IsZero():
+		index = "deliveries_endpoint"
+	case f.Status.Dead() || f.Status == godwit.DeliveryCancelled:
+		index = "deliveries_ended"
+	}
+	q := newest("SELECT "+deliveryColumns+" FROM deliveries d INDEXED BY "+index, "d.id", p)
+	q.where("d.tenant_id = ?", f.TenantID[:])
+	if !f.EventID.IsZero() {
+		q.where("d.event_id = ?", f.EventID[:])
+	}
+	if !f.EndpointID.IsZero() {
+		q.where("d.endpoint_id = ?", f.EndpointID[:])
+	}
+	if f.Status != "" {
+		q.where("d.status = ?", string(f.Status))
+	}
+	if index == "deliveries_ended" {
+		q.where("d.status IN ('terminal', 'exhausted', 'cancelled')") // says nothing new, but a partial index is used only with its own words
+	}
+	q.created("d", f.Since, f.Until)
+	var ds []godwit.Delivery
+	err := s.read(ctx, "list deliveries", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error { ds = append(ds, scanDelivery(r, 0)); return nil })
+	})
+	return ds, err
+}
+
+// Cancel ends a pending delivery that nobody holds.
+func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
+	var d *godwit.Delivery
+	err := s.write(ctx, "cancel delivery", func(c *conn) error {
+		n, err := c.exec(`UPDATE deliveries SET status = 'cancelled', reason = ?, updated_at = ?
+			WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = 0`,
+			string(godwit.ReasonCancelled), micros(now), tenant[:], id[:])
+		if err != nil {
+			return err
+		}
+		if d, err = readDelivery(ctx, c, tenant, id); err != nil {
+			return err
+		}
+		if n == 0 {
+			return store.ErrConflict
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// CountPending counts what waits and what is held. Claims are under the epoch of the endpoint's shard alone.
+func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
+	var total int64
+	err := s.read(ctx, "count pending deliveries", func(c *conn) error {
+		for _, query := range []string{
+			`SELECT count(*) FROM deliveries INDEXED BY deliveries_due WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0`,
+			`SELECT count(*) FROM deliveries INDEXED BY deliveries_claimed WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch > 0`,
+		} {
+			if _, err := c.one(ctx, query, ids(id[:]), func(r *rows) { total += r.int(0) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return total, err
+}
+
+// Requeue makes deliveries due.
+func (s *Store) Requeue(ctx context.Context, q store.Requeue) ([]godwit.Delivery, error) {
+	var due []godwit.Delivery
+	err := s.write(ctx, "requeue deliveries", func(c *conn) error {
+		due = nil
+		seen := make(map[godwit.DeliveryID]bool, len(q.Deliveries))
+		for _, id := range q.Deliveries {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			d, err := requeueOne(ctx, c, &q, id)
+			if err != nil {
+				return err
+			}
+			if d != nil {
+				due = append(due, *d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return due, nil
+}
+
+// requeueOne returns nil for a delivery that is held or does not exist.
+func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	var d godwit.Delivery
+	var n, epoch int64
+	there, err := c.one(ctx, "SELECT d.n, d.claim_epoch, "+deliveryColumns+" FROM deliveries d WHERE d.tenant_id = ? AND d.id = ?",
+		ids(q.TenantID[:], id[:]), func(r *rows) { n, epoch, d = r.int(0), r.int(1), scanDelivery(r, 2) })
+	if err != nil || epoch != 0 {
+		return nil, err
+	}
+	if !there {
+		if n, err = restore(ctx, c, q, id, &d); err != nil {
+			if errors.Is(err, store.ErrNotFound) {
+				return nil, nil
+			}
+			return nil, err
+		}
+	}
+	now := fromMicros(micros(q.Now))
+	d.UpdatedAt = now
+	if d.Status != godwit.DeliveryPending {
+		if d.Status.Dead() {
+			if _, err := c.exec("DELETE FROM dead_letters WHERE tenant_id = ? AND id = ?", d.TenantID[:], d.ID[:]); err != nil {
+				return nil, err
+			}
+		}
+		d.Status, d.Reason, d.DueAt = godwit.DeliveryPending, "", now
+		d.Run = godwit.Run{Trigger: q.Trigger, Actor: q.Actor}
+	} else if d.DueAt.After(now) {
+		d.DueAt = now
+	}
+	_, err = c.exec(`UPDATE deliveries SET status = ?, reason = ?, due_at = ?, updated_at = ?, run_trigger = ?, run_actor = ?,
+		run_attempts = ?, run_first_at = ?, run_refreshed = ? WHERE n = ?`,
+		string(d.Status), string(d.Reason), micros(d.DueAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor,
+		int64(d.Run.Attempts), micros(d.Run.FirstAt), flag(d.Run.Refreshed), n)
+	return &d, err
+}
+
+// restore brings a delivery and its event back from the dead letter. Retention counts from now: the sweep would end the
+// new run at once otherwise.
+func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID, d *godwit.Delivery) (n int64, err error) {
+	letter, err := readDeadLetter(ctx, c, q.TenantID, id)
+	if err != nil {
+		return 0, err
+	}
+	*d = letter.Delivery
+	if _, err := insertEvent(c, letter.Event, micros(q.Now)); err != nil {
+		return 0, err
+	}
+	_, err = c.exec(`INSERT INTO deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
+		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed)
+		SELECT tenant_id, id, event_id, endpoint_id, status, 0, due_at, reason, attempts,
+		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed
+		FROM dead_letters WHERE tenant_id = ? AND id = ?`, q.TenantID[:], id[:])
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.one(ctx, "SELECT last_insert_rowid()", []driver.Value{}, func(r *rows) { n = r.int(0) })
+	return n, err
+}

@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const endpointColumns = `e.id, e.tenant_id, e.url, e.method, e.profile, e.description, e.patterns, e.filter, e.policy, e.metadata,
+	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version`
+
+func scanEndpoint(r *rows) (godwit.Endpoint, error) {
+	e := godwit.Endpoint{
+		ID: r.id(0), TenantID: r.id(1), URL: r.text(2), Method: r.text(3), Profile: r.text(4), Description: r.text(5),
+		Sealed: r.blob(10), Status: godwit.EndpointStatus(r.text(12)), StatusReason: r.text(13), StatusAt: r.time(14),
+		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17),
+	}
+	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo} {
+		if err := r.parse(i, doc); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// documents encodes the members that are stored as such.
+func documents(vs ...any) ([]driver.Value, error) {
+	out := make([]driver.Value, len(vs))
+	for i, v := range vs {
+		var err error
+		if out[i], err = document(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// CreateEndpoint stores an endpoint with its first secret.
+func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.Metadata, e.SealedInfo)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "create endpoint", func(c *conn) error {
+		_, err := c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
+			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2], doc[3],
+			e.Sealed, doc[4], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version)
+		if taken(err) {
+			return store.ErrConflict
+		}
+		if err != nil || secret == nil {
+			return err
+		}
+		return insertSecret(c, secret)
+	})
+}
+
+// UpdateEndpoint stores the next version of an endpoint.
+func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
+	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.Metadata, e.SealedInfo)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "update endpoint", func(c *conn) error {
+		n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
+			sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, updated_at = ?, version = ?
+			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
+			e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], doc[3], e.Sealed, doc[4], string(e.Status), e.StatusReason,
+			micros(e.StatusAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
+		if err != nil || n == 1 {
+			return err
+		}
+		if err := owned(ctx, c, e.TenantID, e.ID); err != nil {
+			return err
+		}
+		return store.ErrConflict
+	})
+}
+
+// owned reports store.ErrNotFound unless the tenant has the endpoint.
+func owned(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.EndpointID) error {
+	return c.first(ctx, "SELECT 1 FROM endpoints WHERE id = ? AND tenant_id = ? AND status <> 'deleted'", ids(id[:], tenant[:]),
+		func(*rows) error { return nil })
+}
+
+// changeEndpoint applies what the engine has learnt.
+func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
+	if ch.Disable != "" {
+		_, err := c.exec(`UPDATE endpoints SET status = 'disabled', status_reason = ?1, status_at = ?2, updated_at = ?2,
+			version = version + 1 WHERE id = ?3 AND status = 'active'`, ch.Disable, now, ch.EndpointID[:])
+		if err != nil {
+			return err
+		}
+	}
+	if ch.MoveTo != "" {
+		_, err := c.exec(`UPDATE endpoints SET url = ?, updated_at = ?, version = version + 1
+			WHERE id = ? AND url = ? AND status <> 'deleted'`, ch.MoveTo, now, ch.EndpointID[:], ch.MoveFrom)
+		return err
+	}
+	return nil
+}
+
+// Endpoint returns an endpoint that is not deleted.
+func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	var e godwit.Endpoint
+	err := s.read(ctx, "read endpoint", func(c *conn) error {
+		return c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id = ? AND e.tenant_id = ? AND e.status <> 'deleted'",
+			ids(id[:], tenant[:]), func(r *rows) (err error) { e, err = scanEndpoint(r); return err })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// ListEndpoints lists a tenant's endpoints, newest first.
+func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+	q := newest("SELECT "+endpointColumns+" FROM endpoints e INDEXED BY endpoints_tenant", "e.id", p)
+	q.where("e.tenant_id = ? AND e.status <> 'deleted'", f.TenantID[:])
+	if f.Status != "" {
+		q.where("e.status = ?", string(f.Status))
+	}
+	var es []godwit.Endpoint
+	err := s.read(ctx, "list endpoints", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error {
+			e, err := scanEndpoint(r)
+			es = append(es, e)
+			return err
+		})
+	})
+	return es, err
+}
+
+// CountEndpoints counts a tenant's endpoints.
+func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
+	var n int64
+	err := s.read(ctx, "count endpoints", func(c *conn) error {
+		_, err := c.one(ctx, "SELECT count(*) FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
+			func(r *rows) { n = r.int(0) })
+		return err
+	})
+	return int(n), err
+}
+
+// LoadEndpoint returns all the engine needs of one endpoint.
+func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
+	var le store.LoadedEndpoint
+	err := s.read(ctx, "load endpoint", func(c *conn) error {
+		err := c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id = ?", ids(id[:]),
+			func(r *rows) (err error) { le.Endpoint, err = scanEndpoint(r); return err })
+		if err != nil {
+			return err
+		}
+		return loadMore(ctx, c, &le)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &le, nil
+}
+
+func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error) {
+	if le.Secrets, err = listSecrets(ctx, c, le.Endpoint.ID); err != nil {
+		return err
+	}
+	le.Health, _, err = readHealth(ctx, c, le.Endpoint.ID)
+	return err
+}
+
+// loadPage is how many endpoints are read before fn sees them: no reader is held while it runs.
+const loadPage = 200
+
+// LoadEndpoints passes every endpoint that is not deleted to fn.
+func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
+	var after godwit.EndpointID
+	for {
+		page, err := s.loadAfter(ctx, after)
+		if err != nil {
+			return err
+		}
+		for _, le := range page {
+			if err := fn(le); err != nil {
+				return err
+			}
+		}
+		if len(page) < loadPage {
+			return nil
+		}
+		after = page[len(page)-1].Endpoint.ID
+	}
+}
+
+func (s *Store) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
+	var page []*store.LoadedEndpoint
+	err := s.read(ctx, "load endpoints", func(c *conn) error {
+		err := c.each(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
+			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
+				e, err := scanEndpoint(r)
+				page = append(page, &store.LoadedEndpoint{Endpoint: e})
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		for _, le := range page {
+			if err := loadMore(ctx, c, le); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+// Health returns what is known of an endpoint's outcomes.
+func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
+	var h godwit.Health
+	err := s.read(ctx, "read health", func(c *conn) (err error) {
+		var there bool
+		if h, there, err = readHealth(ctx, c, id); err != nil || there {
+			return err
+		}
+		return c.first(ctx, "SELECT 1 FROM endpoints WHERE id = ?", ids(id[:]), func(*rows) error { return nil })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &h, nil
+}
+
+func readHealth(ctx context.Context, c *conn, id godwit.EndpointID) (godwit.Health, bool, error) {
+	h := godwit.Health{EndpointID: id}
+	there, err := c.one(ctx, `SELECT consecutive_failures, consecutive_terminal, accepted, transient, terminal, last_accepted_at,
+		last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at, updated_at
+		FROM health WHERE endpoint_id = ?`, ids(id[:]), func(r *rows) {
+		h.ConsecutiveFailures, h.ConsecutiveTerminal = int(r.int(0)), int(r.int(1))
+		h.Accepted, h.Transient, h.Terminal = r.int(2), r.int(3), r.int(4)
+		h.LastAcceptedAt, h.LastFailureAt, h.LastReason = r.time(5), r.time(6), godwit.Reason(r.text(7))
+		h.AvgDurationMS, h.HoldUntil, h.SunsetAt = r.float(8), r.time(9), r.time(10)
+		h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = r.time(11), r.time(12), r.time(13)
+	})
+	return h, there, err
+}
+
+func putHealth(c *conn, h *godwit.Health) error {
+	_, err := c.exec(`INSERT OR REPLACE INTO health (endpoint_id, consecutive_failures, consecutive_terminal, accepted, transient,
+		terminal, last_accepted_at, last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at,
+		updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		h.EndpointID[:], int64(h.ConsecutiveFailures), int64(h.ConsecutiveTerminal), h.Accepted, h.Transient, h.Terminal,
+		micros(h.LastAcceptedAt), micros(h.LastFailureAt), string(h.LastReason), h.AvgDurationMS, micros(h.HoldUntil),
+		micros(h.SunsetAt), micros(h.CircuitOpenAt), micros(h.ProbeAt), micros(h.UpdatedAt))
+	return err
+}
+
+// ResetHealth forgives an endpoint.
+func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
+	return s.write(ctx, "reset health", func(c *conn) error {
+		_, err := c.exec(`UPDATE health SET consecutive_failures = 0, consecutive_terminal = 0, hold_until = 0, circuit_open_at = 0,
+			probe_at = 0, updated_at = ? WHERE endpoint_id = ?`, micros(now), id[:])
+		return err
+	})
+}

@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+func (s *Store) loadEpochs(c *conn) error {
+	there, err := c.one(context.Background(), "SELECT 1 FROM sqlite_schema WHERE name = 'leases'", nil, nil)
+	if err != nil || !there {
+		return err // before the first migration
+	}
+	return c.each(context.Background(), "SELECT shard, epoch FROM leases", nil, func(r *rows) error {
+		if shard := r.int(0); shard >= 0 && shard < godwit.Shards {
+			s.epochs.shard[shard] = r.int(1)
+		}
+		return nil
+	})
+}
+
+// Acquire takes shards for the owner; its own first.
+func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+	var leases []godwit.Lease
+	err := s.write(ctx, "acquire leases", func(c *conn) error {
+		leases = nil
+		const open = `SELECT shard, epoch FROM leases WHERE owner IN ('', ?1) OR expires_at <= ?2
+			ORDER BY owner <> ?1, shard LIMIT ?3`
+		err := c.each(ctx, open, []driver.Value{owner, micros(now), int64(max(limit, 0))}, func(r *rows) error {
+			leases = append(leases, godwit.Lease{
+				Shard: int(r.int(0)), Owner: owner, Epoch: r.int(1) + 1, ExpiresAt: fromMicros(micros(now.Add(ttl))),
+			})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, l := range leases {
+			if err := s.setLease(c, l); err != nil {
+				return err
+			}
+		}
+		return s.releaseOrphans(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leases, nil
+}
+
+func (s *Store) setLease(c *conn, l godwit.Lease) error {
+	_, err := c.exec("UPDATE leases SET owner = ?, epoch = ?, expires_at = ? WHERE shard = ?",
+		l.Owner, l.Epoch, micros(l.ExpiresAt), int64(l.Shard))
+	s.epochs.shard[l.Shard] = l.Epoch
+	return err
+}
+
+// releaseOrphans frees every claim that is not under the epoch of its shard. It looks at what is claimed, which is as
+// much as nodes hold in memory, not at what waits.
+func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
+	var orphans []int64
+	const claimed = `SELECT n, endpoint_id, claim_epoch FROM deliveries INDEXED BY deliveries_claimed
+		WHERE status = 'pending' AND claim_epoch > 0`
+	err := c.each(ctx, claimed, nil, func(r *rows) error {
+		if endpoint := godwit.EndpointID(r.id(1)); s.epochs.shard[endpoint.Shard()] != r.int(2) {
+			orphans = append(orphans, r.int(0))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range orphans {
+		if _, err := c.exec("UPDATE deliveries SET claim_epoch = 0 WHERE n = ?", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Renew prolongs leases that are still held.
+func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
+	var renewed []godwit.Lease
+	err := s.write(ctx, "renew leases", func(c *conn) error {
+		renewed = nil
+		for _, l := range held {
+			l.ExpiresAt = fromMicros(micros(now.Add(ttl)))
+			n, err := c.exec("UPDATE leases SET expires_at = ? WHERE shard = ? AND owner = ? AND epoch = ?",
+				micros(l.ExpiresAt), int64(l.Shard), l.Owner, l.Epoch)
+			if err != nil {
+				return err
+			}
+			if n == 1 {
+				renewed = append(renewed, l)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return renewed, nil
+}
+
+// Release gives leases up. The epoch moves on, so that nothing under it is taken any more.
+func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
+	return s.write(ctx, "release leases", func(c *conn) error {
+		for _, l := range held {
+			if l.Shard < 0 || l.Shard >= godwit.Shards || s.epochs.shard[l.Shard] != l.Epoch {
+				continue
+			}
+			if err := s.setLease(c, godwit.Lease{Shard: l.Shard, Epoch: l.Epoch + 1}); err != nil {
+				return err
+			}
+		}
+		return s.releaseOrphans(ctx, c)
+	})
+}

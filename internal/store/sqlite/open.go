@@ -1,0 +1,205 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Options say how a store is opened.
+type Options struct {
+	// Exclusive makes this process the only one that serves the data directory: for the server. Administration commands
+	// leave it out and may work beside a server for a short while. Defaults to false.
+	Exclusive bool
+	// NoMigrate leaves the schema as it is; opening fails if it is not the current one. Defaults to false.
+	NoMigrate bool
+	// Readers bounds how many reads run at once. Defaults to 4.
+	Readers int
+	// Log hears of trouble in the background that no caller can be told of. Defaults to none.
+	Log *slog.Logger
+}
+
+const (
+	fileName       = "godwit.db"
+	lockName       = "godwit.lock"
+	defaultReaders = 4
+)
+
+// Store is a SQLite database file.
+type Store struct {
+	path string
+	log  *slog.Logger
+	lock *lockFile // nil unless exclusive
+
+	turn   chan struct{} // holds a token while somebody writes
+	writer *conn         // nil: opened by the next who writes
+	epochs epochs        // belongs to who has the turn
+	sweeps sweepCursors  // same
+
+	readers chan *conn // nil ones are opened by who takes them
+
+	checkpointer checkpointer
+	beat         beat
+
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database in a data directory, or the database file itself when the path ends in ".db", and makes both
+// if need be.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	file, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		path: file, log: o.Log, turn: make(chan struct{}, 1), closing: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Readers <= 0 {
+		o.Readers = defaultReaders
+	}
+	s.readers = make(chan *conn, o.Readers)
+	for range o.Readers {
+		s.readers <- nil
+	}
+	if o.Exclusive {
+		if s.lock, err = acquireLock(s.lockPath()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) start(ctx context.Context, o Options) error {
+	var err error
+	if s.writer, err = s.openWriter(ctx); err != nil {
+		return err
+	}
+	if err := checkVersion(ctx, s.writer); err != nil {
+		return err
+	}
+	if err := s.prepareSchema(ctx, o.NoMigrate); err != nil {
+		return err
+	}
+	s.checkpointer.start(s)
+	return nil
+}
+
+// locate finds the database file and makes its directory. Payloads and sealed secrets lie in it, so that others on the
+// machine must not read it; SQLite gives the files beside it the same mode.
+func locate(path string) (string, error) {
+	if filepath.Ext(path) != ".db" {
+		path = filepath.Join(path, fileName)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find data directory: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("make data directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return "", fmt.Errorf("open database: %w: give this user the right to write there, or use another --data", err)
+		}
+		return "", fmt.Errorf("open database: %w", err)
+	}
+	return path, f.Close()
+}
+
+func (s *Store) lockPath() string { return filepath.Join(filepath.Dir(s.path), lockName) }
+
+func (s *Store) openWriter(ctx context.Context) (*conn, error) {
+	// 4 KiB pages: a burst to many endpoints touches many pages of the indexes, and each goes to the WAL whole.
+	return connect(ctx, s.path, "page_size(4096)", "journal_mode(WAL)", "cache_size(-65536)", "journal_size_limit(268435456)")
+}
+
+func (s *Store) openReader(ctx context.Context) (*conn, error) {
+	return connect(ctx, s.path, "query_only(ON)", "cache_size(-16384)")
+}
+
+// leastVersion is the first release of SQLite without the fault that could damage a database when the WAL starts over
+// while a checkpoint runs.
+var leastVersion = [3]int{3, 51, 3}
+
+func checkVersion(ctx context.Context, c *conn) error {
+	text, err := libraryVersion(ctx, c)
+	if err != nil {
+		return err
+	}
+	var v [3]int
+	if _, err := fmt.Sscanf(text, "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
+		return fmt.Errorf("check SQLite version %q: %w", text, err)
+	}
+	for i := range v {
+		if v[i] != leastVersion[i] {
+			if v[i] < leastVersion[i] {
+				return fmt.Errorf("this program was built with SQLite %s; it needs %d.%d.%d or later, which does not damage a database when the WAL starts over",
+					text, leastVersion[0], leastVersion[1], leastVersion[2])
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func libraryVersion(ctx context.Context, c *conn) (string, error) {
+	var text string
+	if _, err := c.one(ctx, "SELECT sqlite_version()", nil, func(r *rows) { text = r.text(0) }); err != nil {
+		return "", fmt.Errorf("check SQLite version: %w", fault(err))
+	}
+	return text, nil
+}
+
+// Close waits for the write that is under way, copies the WAL into the database file and closes it.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Store) close() error {
+	close(s.closing)
+	s.checkpointer.stop()
+	var errs []error
+	for range cap(s.readers) {
+		if c := <-s.readers; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	s.turn <- struct{}{} // never given back: nobody writes after this
+	if s.writer != nil {
+		// Closing the last connection does this as well, but says nothing when it fails.
+		if _, err := s.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			errs = append(errs, fmt.Errorf("checkpoint: %w", fault(err)))
+		}
+		errs = append(errs, s.writer.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// epochs is what the writer knows of the leases. It is read anew when another connection has written.
+type epochs struct {
+	version int64 // of the data, as SQLite counts changes by others; 0: unknown
+	shard   [godwit.Shards]int64
+}

@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A reference is the text form of the id: its prefix tells the table, and sub_ sorts after sec_.
+var sealedTables = []struct{ table, prefix string }{{"secrets", "sec_"}, {"endpoints", "sub_"}}
+
+// SealedRows pages through what is encrypted.
+func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
+	var out []store.SealedRow
+	err := s.read(ctx, "list sealed values", func(c *conn) error {
+		for _, t := range sealedTables {
+			var from [16]byte
+			if strings.HasPrefix(after, t.prefix) {
+				if _, id, ok := sealedAt(after); ok {
+					from = id
+				}
+			} else if after > t.prefix {
+				continue
+			}
+			query := "SELECT id, sealed FROM " + t.table + " WHERE id > ? AND length(sealed) > 0 ORDER BY id LIMIT ?"
+			err := c.each(ctx, query, []driver.Value{from[:], int64(max(limit-len(out), 0))}, func(r *rows) error {
+				ref := godwit.SecretID(r.id(0)).String()
+				if t.table == "endpoints" {
+					ref = godwit.EndpointID(r.id(0)).String()
+				}
+				out = append(out, store.SealedRow{Ref: ref, Sealed: r.blob(1), Bound: ref})
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// sealedAt finds the row of a reference.
+func sealedAt(ref string) (table string, id [16]byte, ok bool) {
+	var parseSecret func(string) (godwit.SecretID, error) = godwit.ParseID
+	var parseEndpoint func(string) (godwit.EndpointID, error) = godwit.ParseID
+	if id, err := parseSecret(ref); err == nil {
+		return "secrets", id, true
+	}
+	if id, err := parseEndpoint(ref); err == nil {
+		return "endpoints", id, true
+	}
+	return "", id, false
+}
+
+// ReplaceSealed puts a value in the place of the one that was read.
+func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
+	return s.write(ctx, "replace sealed value", func(c *conn) error {
+		table, id, ok := sealedAt(row.Ref)
+		if !ok {
+			return store.ErrNotFound
+		}
+		query := "UPDATE secrets SET sealed = ? WHERE id = ? AND sealed = ?"
+		if table == "endpoints" {
+			query = "UPDATE endpoints SET sealed = ?, version = version + 1 WHERE id = ? AND sealed = ?"
+		}
+		n, err := c.exec(query, sealed, id[:], row.Sealed)
+		if err != nil || n == 1 {
+			return err
+		}
+		err = c.first(ctx, "SELECT 1 FROM "+table+" WHERE id = ?", ids(id[:]), func(*rows) error { return nil })
+		if err == nil {
+			return store.ErrConflict
+		}
+		return err
+	})
+}

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Public lists leave the sealed column out by putting NULL in its place.
+const (
+	secretColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, sealed"
+	publicColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, NULL"
+)
+
+func scanSecret(r *rows) godwit.Secret {
+	return godwit.Secret{
+		ID: r.id(0), EndpointID: r.id(1), TenantID: r.id(2), Algorithm: r.text(3), PublicKey: r.blob(4),
+		CreatedAt: r.time(5), NotBefore: r.time(6), ExpiresAt: r.time(7), Sealed: r.blob(8),
+	}
+}
+
+func insertSecret(c *conn, s *godwit.Secret) error {
+	_, err := c.exec("INSERT INTO secrets ("+secretColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		s.ID[:], s.EndpointID[:], s.TenantID[:], s.Algorithm, s.PublicKey, micros(s.CreatedAt), micros(s.NotBefore),
+		micros(s.ExpiresAt), s.Sealed)
+	if taken(err) {
+		return store.ErrConflict
+	}
+	return err
+}
+
+func listSecrets(ctx context.Context, c *conn, endpoint godwit.EndpointID) (ss []godwit.Secret, err error) {
+	err = c.each(ctx, "SELECT "+secretColumns+" FROM secrets WHERE endpoint_id = ? ORDER BY id DESC", ids(endpoint[:]),
+		func(r *rows) error { ss = append(ss, scanSecret(r)); return nil })
+	return ss, err
+}
+
+// Secrets lists an endpoint's secrets, newest first.
+func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
+	var ss []godwit.Secret
+	err := s.read(ctx, "list secrets", func(c *conn) (err error) {
+		if err := owned(ctx, c, tenant, endpoint); err != nil {
+			return err
+		}
+		ss, err = listSecrets(ctx, c, endpoint)
+		return err
+	})
+	return ss, err
+}
+
+// AddSecret stores a new secret and gives the others an end.
+func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, oldExpire time.Time) error {
+	return s.write(ctx, "add secret", func(c *conn) error {
+		if err := owned(ctx, c, secret.TenantID, secret.EndpointID); err != nil {
+			return err
+		}
+		if !oldExpire.IsZero() {
+			_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1)`,
+				micros(oldExpire), secret.EndpointID[:])
+			if err != nil {
+				return err
+			}
+		}
+		return insertSecret(c, secret)
+	})
+}
+
+// PublicKeys lists the public keys that have not expired.
+func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
+	var ss []godwit.Secret
+	err := s.read(ctx, "list public keys", func(c *conn) error {
+		return c.each(ctx, "SELECT "+publicColumns+` FROM secrets INDEXED BY secrets_public
+			WHERE public_key IS NOT NULL AND id > ? AND (expires_at = 0 OR expires_at > ?) ORDER BY id LIMIT ?`,
+			[]driver.Value{after[:], micros(now), int64(max(limit, 0))},
+			func(r *rows) error { ss = append(ss, scanSecret(r)); return nil })
+	})
+	return ss, err
+}
+
+// PublicKey returns one public key, expired or not.
+func (s *Store) PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error) {
+	var secret godwit.Secret
+	err := s.read(ctx, "read public key", func(c *conn) error {
+		return c.first(ctx, "SELECT "+publicColumns+" FROM secrets WHERE id = ? AND public_key IS NOT NULL", ids(id[:]),
+			func(r *rows) error { secret = scanSecret(r); return nil })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &secret, nil
+}

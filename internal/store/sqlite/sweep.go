@@ -1,0 +1,226 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// sweepCursors remember how far a pass has come. Rows that cannot go yet, because a delivery is held, do not hold up
+// those behind them; the next pass meets them again.
+type sweepCursors struct {
+	events      int64
+	deadLetters int64
+	records     int64
+	attempt     [16]byte
+	attemptN    int64
+}
+
+// Sweep does one bounded step of every kind, each in a short transaction of its own.
+func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error) {
+	limit := max(sw.Limit, 1)
+	out := &store.Swept{}
+	steps := []struct {
+		what string
+		skip bool
+		step func(*conn) (more bool, err error)
+	}{
+		{"cancel what waits for deleted endpoints", false, func(c *conn) (bool, error) { return cancelDeleted(ctx, c, sw.Now, limit, out) }},
+		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
+		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
+		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {
+			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.sweeps.deadLetters, &out.DeadLetters)
+		}},
+		{"sweep idempotency records", false, func(c *conn) (bool, error) {
+			return sweepOrdered(ctx, c, "idempotency_records", "expires_at <= ?", micros(sw.Now), limit, &s.sweeps.records, &out.Records)
+		}},
+		{"sweep notices", sw.NoticesBefore.IsZero(), func(c *conn) (more bool, err error) {
+			out.Notices, err = c.exec(`DELETE FROM notices WHERE id IN (SELECT id FROM notices WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+				micros(sw.NoticesBefore), int64(limit))
+			return out.Notices == int64(limit), err
+		}},
+	}
+	for _, step := range steps {
+		if step.skip {
+			continue
+		}
+		err := s.write(ctx, step.what, func(c *conn) error {
+			more, err := step.step(c)
+			out.More = out.More || more
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// cancelDeleted ends what waits for endpoints that are deleted.
+func cancelDeleted(ctx context.Context, c *conn, now time.Time, limit int, out *store.Swept) (bool, error) {
+	var gone [][16]byte
+	err := c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
+		func(r *rows) error { gone = append(gone, r.id(0)); return nil })
+	if err != nil {
+		return false, err
+	}
+	for _, id := range gone {
+		n, err := c.exec(`UPDATE deliveries SET status = 'cancelled', reason = ?, updated_at = ? WHERE n IN (
+			SELECT n FROM deliveries INDEXED BY deliveries_due WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 LIMIT ?)`,
+			string(godwit.ReasonEndpointDeleted), micros(now), id[:], int64(limit))
+		if err != nil {
+			return false, err
+		}
+		out.Cancelled += n
+		if limit -= int(n); limit <= 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+type oldEvent struct {
+	n      int64
+	tenant godwit.TenantID
+	id     godwit.EventID
+	old    bool
+}
+
+// sweepEvents goes through events in the order they were stored, which is the order they grow old in. It ends a pass
+// where a whole step finds none that is old.
+func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
+	var found []oldEvent
+	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since FROM events WHERE n > ? ORDER BY n LIMIT ?",
+		[]driver.Value{s.sweeps.events, int64(limit)}, func(r *rows) error {
+			found = append(found, oldEvent{r.int(0), r.id(1), r.id(2), r.int(3) < micros(sw.EventsBefore)})
+			return nil
+		})
+	if err != nil {
+		return false, err
+	}
+	cursor, rowsLeft, anyOld := s.sweeps.events, limit, false
+	for _, e := range found {
+		if rowsLeft <= 0 {
+			s.sweeps.events = cursor
+			return true, nil
+		}
+		cursor = e.n
+		if !e.old {
+			continue
+		}
+		anyOld = true
+		n, err := sweepEvent(ctx, c, &e, sw.Now, out)
+		if err != nil {
+			return false, err
+		}
+		rowsLeft -= n
+	}
+	if more = anyOld && len(found) == limit; !more {
+		cursor = 0
+	}
+	s.sweeps.events = cursor
+	return more, nil
+}
+
+// sweepEvent removes an event with its deliveries, unless one of them is held, and says how many rows that touched.
+func sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
+	var ds []godwit.Delivery
+	held := false
+	err := c.each(ctx, "SELECT d.claim_epoch, "+deliveryColumns+" FROM deliveries d INDEXED BY deliveries_event WHERE d.event_id = ? AND d.tenant_id = ?",
+		ids(e.id[:], e.tenant[:]), func(r *rows) error {
+			held = held || r.int(0) != 0
+			ds = append(ds, scanDelivery(r, 1))
+			return nil
+		})
+	if err != nil || held {
+		return 1, err
+	}
+	for i := range ds {
+		d := &ds[i]
+		switch {
+		case d.Status == godwit.DeliveryPending:
+			d.Status, d.Reason, d.UpdatedAt = godwit.DeliveryExhausted, godwit.ReasonRetention, now
+			if err := bury(c, d, nil, micros(now), ""); err != nil {
+				return 0, err
+			}
+			out.Expired++
+		case !d.Status.Dead(): // a dead letter keeps its attempts
+			n, err := c.exec("DELETE FROM attempts WHERE delivery_id = ?", d.ID[:])
+			if err != nil {
+				return 0, err
+			}
+			out.Attempts += n
+		}
+		if _, err := c.exec("DELETE FROM deliveries WHERE tenant_id = ? AND id = ?", d.TenantID[:], d.ID[:]); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := c.exec("DELETE FROM events WHERE n = ?", e.n); err != nil {
+		return 0, err
+	}
+	out.Events++
+	out.Deliveries += int64(len(ds))
+	return 1 + len(ds), nil
+}
+
+// sweepAttempts goes through the attempts of deliveries that are old enough to have any.
+func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
+	type key struct {
+		delivery [16]byte
+		n        int64
+		old      bool
+	}
+	var firstAt func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
+	end := firstAt(sw.AttemptsBefore.Add(slack))
+	var found []key
+	err := c.each(ctx, `SELECT delivery_id, n, started_at FROM attempts WHERE (delivery_id, n) > (?, ?) AND delivery_id < ?
+		ORDER BY delivery_id, n LIMIT ?`, []driver.Value{s.sweeps.attempt[:], s.sweeps.attemptN, end[:], int64(limit)},
+		func(r *rows) error {
+			found = append(found, key{r.id(0), r.int(1), r.int(2) < micros(sw.AttemptsBefore)})
+			return nil
+		})
+	if err != nil {
+		return false, err
+	}
+	s.sweeps.attempt, s.sweeps.attemptN = [16]byte{}, 0
+	for _, k := range found {
+		if k.old {
+			n, err := c.exec("DELETE FROM attempts WHERE delivery_id = ? AND n = ?", k.delivery[:], k.n)
+			if err != nil {
+				return false, err
+			}
+			out.Attempts += n
+		}
+		if len(found) == limit {
+			s.sweeps.attempt, s.sweeps.attemptN = k.delivery, k.n
+		}
+	}
+	return len(found) == limit, nil
+}
+
+// sweepOrdered removes old rows of a table whose rows stand in the order they grow old in.
+func sweepOrdered(ctx context.Context, c *conn, table, old string, bound int64, limit int, cursor, removed *int64) (bool, error) {
+	var first, last, count, anyOld int64
+	_, err := c.one(ctx, "SELECT min(n), max(n), count(*), max(old) FROM (SELECT n, "+old+" AS old FROM "+table+" WHERE n > ? ORDER BY n LIMIT ?)",
+		[]driver.Value{bound, *cursor, int64(limit)}, func(r *rows) { first, last, count, anyOld = r.int(0), r.int(1), r.int(2), r.int(3) })
+	if err != nil {
+		return false, err
+	}
+	if anyOld == 0 {
+		*cursor = 0
+		return false, nil
+	}
+	n, err := c.exec("DELETE FROM "+table+" WHERE n BETWEEN ? AND ? AND "+old, first, last, bound)
+	if err != nil {
+		return false, err
+	}
+	*removed += n
+	if *cursor = last; count < int64(limit) {
+		*cursor = 0
+		return false, nil
+	}
+	return true, nil
+}

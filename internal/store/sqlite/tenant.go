@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const tenantColumns = "id, name, require_idempotency_key, created_at, deleted_at"
+
+func scanTenant(r *rows) godwit.Tenant {
+	return godwit.Tenant{ID: r.id(0), Name: r.text(1), RequireIdempotencyKey: r.bool(2), CreatedAt: r.time(3), DeletedAt: r.time(4)}
+}
+
+// CreateTenant stores a tenant.
+func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
+	return s.write(ctx, "create tenant", func(c *conn) error {
+		_, err := c.exec("INSERT INTO tenants ("+tenantColumns+") VALUES (?, ?, ?, ?, ?)",
+			t.ID[:], t.Name, flag(t.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt))
+		if taken(err) {
+			return store.ErrConflict
+		}
+		return err
+	})
+}
+
+// UpdateTenant changes name and settings.
+func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
+	return s.write(ctx, "update tenant", func(c *conn) error {
+		n, err := c.exec("UPDATE tenants SET name = ?, require_idempotency_key = ? WHERE id = ? AND deleted_at = 0",
+			t.Name, flag(t.RequireIdempotencyKey), t.ID[:])
+		if err == nil && n == 0 {
+			return store.ErrNotFound
+		}
+		return err
+	})
+}
+
+// Tenant returns a tenant that is not deleted.
+func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+	var t godwit.Tenant
+	err := s.read(ctx, "read tenant", func(c *conn) error {
+		return c.first(ctx, "SELECT "+tenantColumns+" FROM tenants WHERE id = ? AND deleted_at = 0", ids(id[:]),
+			func(r *rows) error { t = scanTenant(r); return nil })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// ListTenants lists tenants, newest first.
+func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
+	q := newest("SELECT "+tenantColumns+" FROM tenants", "id", p)
+	q.where("deleted_at = 0")
+	var ts []godwit.Tenant
+	err := s.read(ctx, "list tenants", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error { ts = append(ts, scanTenant(r)); return nil })
+	})
+	return ts, err
+}
+
+// DeleteTenant marks a tenant, its keys and its endpoints. What waits for the endpoints is cancelled by the sweep.
+func (s *Store) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
+	var endpoints []godwit.EndpointID
+	at := micros(now)
+	err := s.write(ctx, "delete tenant", func(c *conn) error {
+		endpoints = nil
+		n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return store.ErrNotFound
+		}
+		if _, err := c.exec("UPDATE api_keys SET revoked_at = ? WHERE tenant_id = ? AND revoked_at = 0", at, id[:]); err != nil {
+			return err
+		}
+		err = c.each(ctx, "SELECT id FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(id[:]),
+			func(r *rows) error { endpoints = append(endpoints, r.id(0)); return nil })
+		if err != nil {
+			return err
+		}
+		_, err = c.exec(`UPDATE endpoints SET status = 'deleted', status_reason = 'tenant-deleted', status_at = ?1, updated_at = ?1,
+			version = version + 1 WHERE tenant_id = ?2 AND status <> 'deleted'`, at, id[:])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return endpoints, nil
+}

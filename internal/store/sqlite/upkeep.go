@@ -1,0 +1,43 @@
+package sqlite
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A beat remembers whether a durable write has succeeded since somebody asked last.
+type beat struct{ fresh atomic.Bool }
+
+func (b *beat) wrote()  { b.fresh.Store(true) }
+func (b *beat) failed() { b.fresh.Store(false) }
+
+// Ping reports whether a write is possible. While others write it needs no write of its own.
+func (s *Store) Ping(ctx context.Context) error {
+	if s.beat.fresh.Swap(false) {
+		return ctx.Err()
+	}
+	err := s.write(ctx, "ping", func(c *conn) error {
+		_, err := c.exec("UPDATE heartbeat SET beats = beats + 1")
+		return err
+	})
+	s.beat.fresh.Store(false) // its own does not count for the next
+	return err
+}
+
+// Describe tells what this store is.
+func (s *Store) Describe(ctx context.Context) (store.Description, error) {
+	d := store.Description{
+		Backend: "sqlite", Location: s.path,
+		Durability: "written and synced to this machine's disk before it is acknowledged (WAL, synchronous=FULL)",
+	}
+	err := s.read(ctx, "describe store", func(c *conn) (err error) {
+		if d.Version, err = libraryVersion(ctx, c); err != nil {
+			return err
+		}
+		d.SchemaVersion, err = schemaVersion(ctx, c)
+		return err
+	})
+	return d, err
+}

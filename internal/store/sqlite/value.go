@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// micros is how a time is stored; the zero time is 0.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// document is how a rarely used member is stored: JSON, or NULL when it is empty.
+func document(v any) (driver.Value, error) {
+	if r := reflect.ValueOf(v); r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode document: %w", err)
+	}
+	return string(b), nil
+}
+
+// parse reads a document back; NULL leaves v as it is.
+func (r *rows) parse(i int, v any) error {
+	s, ok := r.v[i].(string)
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(s), v); err != nil {
+		return fmt.Errorf("decode document: %w", err)
+	}
+	return nil
+}
