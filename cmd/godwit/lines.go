@@ -85,9 +85,9 @@ func attemptLine(p palette, a *client.Attempt) string {
 	case a.DeliveryStatus != "" && a.DeliveryStatus != "accepted":
 		next = a.DeliveryStatus
 	}
-	line := fmt.Sprintf("%s  %-22s #%-3d %-9s %-26s %6s  %-18s %s",
+	line := fmt.Sprintf("%s  %-22s #%-3d %-9s %-26s %8s  %-17s %s",
 		a.StartedAt.Local().Format("15:04:05.000"), clip(a.EventType, 22), a.N, a.Outcome, clip(answer, 26),
-		fmt.Sprintf("%dms", int(a.DurationMS)), next, shortID(a.EventID))
+		fmt.Sprintf("%.1fms", a.DurationMS), next, shortID(a.EventID))
 	return p.outcome(a.Outcome, strings.TrimRight(line, " "))
 }
 

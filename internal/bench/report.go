@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -90,7 +89,7 @@ func storeName(store string) string {
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s on %s, %d CPUs, %d connections, %d-byte events, %.0f s in all\n\n", r.Scenario, r.Store, r.CPUs, r.Connections, r.Size, r.Seconds)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := &table{w: w}
 	switch {
 	case r.Backlog != nil:
 		r.Backlog.print(t)
@@ -100,43 +99,56 @@ func (r *Report) Print(w io.Writer) error {
 		r.printMain(t)
 	}
 	if r.ServerIdleRSS > 0 {
-		fmt.Fprintf(t, "idle memory of the server\t%.1f MB\t\n", r.ServerIdleRSS)
+		t.row("idle memory of the server", "%.1f MB", r.ServerIdleRSS)
 	}
 	if r.ServerPeakRSS > 0 {
-		fmt.Fprintf(t, "peak memory of the server\t%.1f MB\t\n", r.ServerPeakRSS)
+		t.row("peak memory of the server", "%.1f MB", r.ServerPeakRSS)
 	}
-	return t.Flush()
+	return t.err
 }
 
-func (r *Report) printMain(w io.Writer) {
+func (r *Report) printMain(t *table) {
 	if r.RawPerS > 0 {
-		fmt.Fprintf(w, "raw client→sink\t%.0f/s\t\n", r.RawPerS)
-		fmt.Fprintf(w, "in-memory relay, not durable\t%.0f/s\t\n", r.RelayPerS)
+		t.row("raw client→sink", "%.0f/s", r.RawPerS)
+		t.row("in-memory relay, not durable", "%.0f/s", r.RelayPerS)
 	}
 	if r.DeliveriesPerS > 0 {
-		fmt.Fprintf(w, "godwit: acknowledged\t%.0f/s\tdurable\n", r.AcksPerS)
-		fmt.Fprintf(w, "godwit: delivered\t%.0f/s\t%.2f of the relay, %.2f of raw\n", r.DeliveriesPerS, r.RatioRelay, r.RatioRaw)
-		fmt.Fprintf(w, "post to arrival at full load\tp50 %.1f ms\tp99 %.1f ms\n", r.P50Full, r.P99Full)
+		t.row("godwit: acknowledged", "%.0f/s\tdurable", r.AcksPerS)
+		t.row("godwit: delivered", "%.0f/s\t%.2f of the relay, %.2f of raw", r.DeliveriesPerS, r.RatioRelay, r.RatioRaw)
+		t.row("post to arrival at full load", "p50 %.1f ms\tp99 %.1f ms", r.P50Full, r.P99Full)
 	}
 	if r.Rate > 0 {
-		fmt.Fprintf(w, "post to arrival at %.0f/s\tp50 %.1f ms\tp99 %.1f ms\n", r.Rate, r.P50, r.P99)
+		t.row(fmt.Sprintf("post to arrival at %.0f/s", r.Rate), "p50 %.1f ms\tp99 %.1f ms", r.P50, r.P99)
 	}
 	if r.Scenario == "idle" {
 		return
 	}
-	fmt.Fprintf(w, "events\t%d\t%d refused, %d missing, %d twice\n", r.Events, r.Failed, r.Missing, r.Duplicate)
-	fmt.Fprintf(w, "CPU of the server\t%.1f s\t%.0f µs a delivery (relay: %.0f)\n", r.ServerCPU, r.ServerCPUEach, r.RelayCPUEach)
+	t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
+	t.row("CPU of the server", "%.1f s\t%.0f µs a delivery (relay: %.0f)", r.ServerCPU, r.ServerCPUEach, r.RelayCPUEach)
 }
 
-func (r *BacklogReport) print(w io.Writer) {
-	fmt.Fprintf(w, "waiting for a dead endpoint\t%d\tposted at %.0f/s\n", r.Waiting, r.LoadPerS)
-	fmt.Fprintf(w, "memory they add\t%.1f MB\t\n", r.AddedRSS)
-	fmt.Fprintf(w, "healthy endpoint alone\t%.0f/s\tp99 %.1f ms\n", r.AlonePerS, r.P99Alone)
-	fmt.Fprintf(w, "healthy endpoint beside them\t%.0f/s\tp99 %.1f ms, %.1f %% less\n", r.BesidePerS, r.P99Beside, r.LostPercent)
+func (r *BacklogReport) print(t *table) {
+	t.row("waiting for a dead endpoint", "%d\tposted at %.0f/s", r.Waiting, r.LoadPerS)
+	t.row("memory they add", "%.1f MB", r.AddedRSS)
+	t.row("healthy endpoint alone", "%.0f/s\tp99 %.1f ms", r.AlonePerS, r.P99Alone)
+	t.row("healthy endpoint beside them", "%.0f/s\tp99 %.1f ms, %.1f %% less", r.BesidePerS, r.P99Beside, r.LostPercent)
 }
 
-func (r *IsolationReport) print(w io.Writer) {
-	fmt.Fprintf(w, "offered\t%.0f/s\t\n", r.Rate)
-	fmt.Fprintf(w, "healthy endpoint alone\t%.0f/s\tp50 %.1f ms, p99 %.1f ms\n", r.AlonePerS, r.P50Alone, r.P99Alone)
-	fmt.Fprintf(w, "beside one that hangs and one that fails\t%.0f/s\tp50 %.1f ms, p99 %.1f ms\n", r.BesidePerS, r.P50Beside, r.P99Beside)
+func (r *IsolationReport) print(t *table) {
+	t.row("offered", "%.0f/s", r.Rate)
+	t.row("healthy endpoint alone", "%.0f/s\tp50 %.1f ms, p99 %.1f ms", r.AlonePerS, r.P50Alone, r.P99Alone)
+	t.row("beside one that hangs and one that fails", "%.0f/s\tp50 %.1f ms, p99 %.1f ms", r.BesidePerS, r.P50Beside, r.P99Beside)
+}
+
+// table lines a report up: what, how much, more about it.
+type table struct {
+	w   io.Writer
+	err error
+}
+
+func (t *table) row(what, format string, args ...any) {
+	value, more, _ := strings.Cut(fmt.Sprintf(format, args...), "\t")
+	if _, err := fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf("  %-42s%14s   %s", what, value, more), " ")); err != nil {
+		t.err = err
+	}
 }
