@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/store"
@@ -23,3 +24,14 @@ func open(t testing.TB) store.Store {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestConcurrency(t *testing.T) { storetest.RunConcurrency(t, open) }
+
+func TestCrash(t *testing.T) {
+	storetest.RunCrash(t, storetest.Crash{
+		Location: func(t testing.TB) string { return t.TempDir() },
+		Open: func(ctx context.Context, location string) (store.Store, error) {
+			return sqlite.Open(ctx, location, sqlite.Options{Exclusive: true})
+		},
+	})
+}
