@@ -1,0 +1,332 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// newEvent is an event that is to be stored, or that is there and gains deliveries.
+type newEvent struct {
+	event      *godwit.Event
+	deliveries []store.NewDelivery
+	record     *godwit.IdempotencyRecord // of its accept; nil without one
+	first      godwit.EventID            // first event of its accept
+	stored     bool                      // it is there and only gains the deliveries
+}
+
+// keyedAccept is an accept with a record.
+type keyedAccept struct {
+	accept int
+	record *godwit.IdempotencyRecord
+	first  godwit.EventID
+}
+
+// newDelivery is a delivery with its event.
+type newDelivery struct {
+	*store.NewDelivery
+	of *newEvent
+}
+
+// longAgo is the age at which an event is taken to be in the store: it is not new, it gains deliveries.
+const longAgo = time.Minute
+
+func (c *commit) arrangeAccepts() {
+	accepts := c.batch.Accepts
+	if len(accepts) == 0 {
+		return
+	}
+	c.plain = make([]newEvent, 0, len(accepts))
+	places := map[[32]byte]int{}
+	for i := range accepts {
+		a := &accepts[i]
+		list := &c.plain
+		var first godwit.EventID
+		if len(a.Events) > 0 {
+			first = a.Events[0].Event.ID
+		}
+		if a.Record != nil {
+			if place, double := places[a.Record.ID]; double {
+				if c.doubles == nil {
+					c.doubles = map[int]int{}
+				}
+				c.doubles[i] = place
+				continue
+			}
+			places[a.Record.ID] = len(c.records)
+			c.records = append(c.records, keyedAccept{i, a.Record, first})
+			list = &c.keyed
+		}
+		for j := range a.Events {
+			e := &a.Events[j]
+			*list = append(*list, newEvent{event: e.Event, deliveries: e.Deliveries, record: a.Record, first: first})
+			if c.batch.Now.Sub(e.Event.CreatedAt) > longAgo {
+				c.seenBefore = true
+			}
+		}
+	}
+}
+
+func (c *commit) addAccepts(p *pipeline) {
+	if len(c.plain)+len(c.records) == 0 {
+		return
+	}
+	plain, keyed := deliveriesOf(c.plain), deliveriesOf(c.keyed)
+	addLeases(p, plain, keyed)
+	c.addRecords(p)
+	addEvents(p, c.plain, false)
+	addEvents(p, c.keyed, true)
+	addPending(p, plain, false)
+	addPending(p, keyed, true)
+}
+
+func deliveriesOf(events []newEvent) []newDelivery {
+	list := make([]newDelivery, 0, len(events))
+	for i := range events {
+		e := &events[i]
+		for j := range e.deliveries {
+			list = append(list, newDelivery{&e.deliveries[j], e})
+		}
+	}
+	return list
+}
+
+var holdLeases = prepared("hold", `SELECT hold_leases($1, $2)`)
+
+// addLeases makes sure that no claim is stored under a lease that is lost, now and until the commit.
+func addLeases(p *pipeline, lists ...[]newDelivery) {
+	epochs := map[int]int64{}
+	for _, list := range lists {
+		for _, d := range list {
+			if d.ClaimEpoch == 0 {
+				continue
+			}
+			shard := d.EndpointID.Shard()
+			if other, ok := epochs[shard]; ok && other != d.ClaimEpoch {
+				epochs[shard] = -1 // one of two is wrong
+				continue
+			}
+			epochs[shard] = d.ClaimEpoch
+		}
+	}
+	if len(epochs) > 0 {
+		addHold(p, epochs)
+	}
+}
+
+func addHold(p *pipeline, epochs map[int]int64) {
+	shards := make([]int, 0, len(epochs))
+	for shard := range epochs {
+		shards = append(shards, shard)
+	}
+	a := p.begin()
+	column(a, typeInt2, shards, func(s int) { a.int2(s) })
+	column(a, typeInt8, shards, func(s int) { a.int8(epochs[s]) })
+	p.add(holdLeases, nil)
+}
+
+var recordColumns = []string{
+	"id bytea", "tenant_id uuid", "event_id uuid", "fingerprint bytea", "response_status int4", "response_type text",
+	"response_location text", "response_body bytea", "created_at timestamptz", "expires_at timestamptz",
+}
+
+var (
+	insertRecords = prepared("records", `INSERT INTO idempotency_records AS r (`+names(recordColumns)+`)
+		SELECT `+names(recordColumns)+` FROM `+rows(1, recordColumns...)+` AS n
+		ON CONFLICT (id) `+replace(recordColumns)+`
+		WHERE r.expires_at <= $11`)
+	// A record with another first event was there before.
+	otherRecords = prepared("others", `SELECT r.id, r.tenant_id, r.fingerprint, r.response_status, r.response_type,
+			r.response_location, r.response_body, r.created_at, r.expires_at
+		FROM `+rows(1, "id bytea", "event_id uuid")+` AS n
+		JOIN idempotency_records AS r ON r.id = n.id WHERE r.event_id IS DISTINCT FROM n.event_id`)
+)
+
+// addRecords stores the records whose keys are free, and reads those that were there. Two commits with the same keys
+// wait for each other in one order.
+func (c *commit) addRecords(p *pipeline) {
+	if len(c.records) == 0 {
+		return
+	}
+	list := slices.Clone(c.records)
+	slices.SortFunc(list, func(a, b keyedAccept) int { return bytes.Compare(a.record.ID[:], b.record.ID[:]) })
+	a := p.begin()
+	column(a, typeBytes, list, func(k keyedAccept) { a.bytes(k.record.ID[:]) })
+	column(a, typeID, list, func(k keyedAccept) { a.id(k.record.TenantID) })
+	column(a, typeID, list, func(k keyedAccept) { a.optionalID(k.first) })
+	column(a, typeBytes, list, func(k keyedAccept) { a.bytes(k.record.Fingerprint[:]) })
+	writeResponses(a, list)
+	column(a, typeTime, list, func(k keyedAccept) { a.time(k.record.CreatedAt) })
+	column(a, typeTime, list, func(k keyedAccept) { a.time(k.record.ExpiresAt) })
+	a.scalarTime(c.batch.Now)
+	p.add(insertRecords, nil)
+
+	a = p.begin()
+	column(a, typeBytes, list, func(k keyedAccept) { a.bytes(k.record.ID[:]) })
+	column(a, typeID, list, func(k keyedAccept) { a.optionalID(k.first) })
+	c.existing = map[[32]byte]*godwit.IdempotencyRecord{}
+	p.add(otherRecords, func(r *row) {
+		record := readRecord(r)
+		c.existing[record.ID] = record
+	})
+}
+
+func writeResponses(a *parameters, list []keyedAccept) {
+	response := func(write func(*godwit.StoredResponse)) func(keyedAccept) {
+		return func(k keyedAccept) {
+			if k.record.Response == nil {
+				a.null()
+				return
+			}
+			write(k.record.Response)
+		}
+	}
+	column(a, typeInt4, list, response(func(r *godwit.StoredResponse) { a.int4(r.Status) }))
+	column(a, typeText, list, response(func(r *godwit.StoredResponse) { a.text(r.ContentType) }))
+	column(a, typeText, list, response(func(r *godwit.StoredResponse) { a.text(r.Location) }))
+	column(a, typeBytes, list, response(func(r *godwit.StoredResponse) { a.optionalBytes(r.Body) }))
+}
+
+func readRecord(r *row) *godwit.IdempotencyRecord {
+	record := &godwit.IdempotencyRecord{}
+	copy(record.ID[:], r.raw())
+	r.id((*[16]byte)(&record.TenantID))
+	copy(record.Fingerprint[:], r.raw())
+	if r.values[r.next] == nil {
+		r.next += 4
+	} else {
+		record.Response = &godwit.StoredResponse{Status: r.int4(), ContentType: r.text(), Location: r.text(), Body: r.bytes()}
+	}
+	record.CreatedAt = r.time()
+	record.ExpiresAt = r.time()
+	return record
+}
+
+var eventColumns = []string{
+	"tenant_id uuid", "id uuid", "principal uuid", "created_at timestamptz", "type text", "key text", "content_type text",
+	"deliveries bytea", "attributes json", "body bytea",
+}
+
+// ours restricts rows to those whose record is the one of their own accept.
+const ours = ` WHERE EXISTS (SELECT FROM idempotency_records AS r WHERE r.id = n.record_id AND r.event_id = n.first_id)`
+
+var (
+	insertEvents      = prepared("events", insert("events", eventColumns...))
+	insertKeyedEvents = prepared("keyed_events", `INSERT INTO events (`+names(eventColumns)+`)
+		SELECT `+names(eventColumns)+` FROM `+
+		rows(1, append(slices.Clone(eventColumns), "record_id bytea", "first_id uuid")...)+` AS n`+ours)
+	gainDeliveries = prepared("gain", `UPDATE events SET deliveries = deliveries || $3::bytea
+		WHERE tenant_id = $1 AND id = $2 AND ($4::bytea = ''
+			OR EXISTS (SELECT FROM idempotency_records AS r WHERE r.id = $4 AND r.event_id = $5))`)
+)
+
+func addEvents(p *pipeline, events []newEvent, keyed bool) {
+	list := make([]*newEvent, 0, len(events))
+	for i := range events {
+		if events[i].stored {
+			addGain(p, &events[i])
+		} else {
+			list = append(list, &events[i])
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeID, list, func(e *newEvent) { a.id(e.event.TenantID) })
+	column(a, typeID, list, func(e *newEvent) { a.id(e.event.ID) })
+	column(a, typeID, list, func(e *newEvent) { a.optionalID(e.event.Principal) })
+	column(a, typeTime, list, func(e *newEvent) { a.time(e.event.CreatedAt) })
+	column(a, typeText, list, func(e *newEvent) { a.text(e.event.Type) })
+	column(a, typeText, list, func(e *newEvent) { a.text(e.event.Key) })
+	column(a, typeText, list, func(e *newEvent) { a.text(e.event.ContentType) })
+	column(a, typeBytes, list, func(e *newEvent) { a.deliveryIDs(e.deliveries) })
+	column(a, typeJSON, list, func(e *newEvent) { a.optionalBytes(encodeMap(e.event.Attributes)) })
+	column(a, typeBytes, list, func(e *newEvent) { a.bytes(e.event.Body) })
+	if !keyed {
+		p.add(insertEvents, nil)
+		return
+	}
+	column(a, typeBytes, list, func(e *newEvent) { a.bytes(e.record.ID[:]) })
+	column(a, typeID, list, func(e *newEvent) { a.id(e.first) })
+	p.add(insertKeyedEvents, nil)
+}
+
+// addGain notes new deliveries with an event that is there.
+func addGain(p *pipeline, e *newEvent) {
+	if len(e.deliveries) == 0 {
+		return
+	}
+	a := p.begin()
+	a.scalarID(e.event.TenantID)
+	a.scalarID(e.event.ID)
+	a.scalarBytes(joinIDs(e.deliveries))
+	if e.record != nil {
+		a.scalarBytes(e.record.ID[:])
+	} else {
+		a.scalarBytes(nil)
+	}
+	a.scalarID(e.first)
+	p.add(gainDeliveries, nil)
+}
+
+func joinIDs(deliveries []store.NewDelivery) []byte {
+	ids := make([]byte, 0, 16*len(deliveries))
+	for i := range deliveries {
+		ids = append(ids, deliveries[i].ID[:]...)
+	}
+	return ids
+}
+
+// encodeMap gives nil for an empty map.
+func encodeMap[V any](m map[string]V) []byte {
+	if len(m) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil // strings and lists of strings always encode
+	}
+	return text
+}
+
+var newPendingColumns = []string{
+	"tenant_id uuid", "id uuid", "event_id uuid", "endpoint_id uuid", "claim_epoch int8", "created_at timestamptz",
+	"shard int2", "run_trigger text",
+}
+
+const insertNewPending = `INSERT INTO pending_deliveries (tenant_id, id, event_id, endpoint_id, claim_epoch, created_at,
+	updated_at, due_at, shard, run_trigger)
+	SELECT tenant_id, id, event_id, endpoint_id, claim_epoch, created_at, created_at, created_at, shard, run_trigger FROM `
+
+var (
+	insertPending      = prepared("pending", insertNewPending+rows(1, newPendingColumns...)+` AS n`)
+	insertKeyedPending = prepared("keyed_pending", insertNewPending+
+		rows(1, append(slices.Clone(newPendingColumns), "record_id bytea", "first_id uuid")...)+` AS n`+ours)
+)
+
+func addPending(p *pipeline, list []newDelivery, keyed bool) {
+	if len(list) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeID, list, func(d newDelivery) { a.id(d.of.event.TenantID) })
+	column(a, typeID, list, func(d newDelivery) { a.id(d.ID) })
+	column(a, typeID, list, func(d newDelivery) { a.id(d.of.event.ID) })
+	column(a, typeID, list, func(d newDelivery) { a.id(d.EndpointID) })
+	column(a, typeInt8, list, func(d newDelivery) { a.int8(d.ClaimEpoch) })
+	column(a, typeTime, list, func(d newDelivery) { a.time(d.of.event.CreatedAt) })
+	column(a, typeInt2, list, func(d newDelivery) { a.int2(d.EndpointID.Shard()) })
+	column(a, typeText, list, func(d newDelivery) { a.text(string(d.Trigger)) })
+	if !keyed {
+		p.add(insertPending, nil)
+		return
+	}
+	column(a, typeBytes, list, func(d newDelivery) { a.bytes(d.of.record.ID[:]) })
+	column(a, typeID, list, func(d newDelivery) { a.id(d.of.first) })
+	p.add(insertKeyedPending, nil)
+}

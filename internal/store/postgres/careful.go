@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// carefulTries bounds how often a commit is done again because somebody else changed the rows in between.
+const carefulTries = 5
+
+// sendWithCare commits a batch of which something may be stored already, or some claims may be lost. It looks first,
+// holding what it has looked at, and then sends the rest down the same pipeline.
+func (c *commit) sendWithCare(ctx context.Context, conn *pgx.Conn) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared($1)`, int64(leaseLock)); err != nil {
+			return err
+		}
+		epochs, err := leaseEpochs(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, list := range [][]newEvent{c.plain, c.keyed} {
+			if err := leaveStored(ctx, tx, list); err != nil {
+				return err
+			}
+			dropStaleClaims(list, epochs)
+		}
+		if err := c.leaveFenced(ctx, tx); err != nil {
+			return err
+		}
+		c.leaveLost(epochs)
+		return c.send(ctx, conn.PgConn())
+	})
+}
+
+func leaseEpochs(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
+	r, err := tx.Query(ctx, `SELECT shard, epoch FROM leases WHERE owner <> ''`)
+	if err != nil {
+		return nil, err
+	}
+	epochs := map[int]int64{}
+	var shard int
+	var epoch int64
+	_, err = pgx.ForEachRow(r, []any{&shard, &epoch}, func() error {
+		epochs[shard] = epoch
+		return nil
+	})
+	return epochs, err
+}
+
+// leaveStored marks events that are there, and leaves out deliveries of theirs that are there.
+func leaveStored(ctx context.Context, tx pgx.Tx, list []newEvent) error {
+	tenants, ids := make([][16]byte, len(list)), make([][16]byte, len(list))
+	for i := range list {
+		tenants[i], ids[i] = list[i].event.TenantID, list[i].event.ID
+	}
+	events, err := found(ctx, tx, `SELECT e.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
+		JOIN events AS e ON e.tenant_id = n.tenant_id AND e.id = n.id FOR KEY SHARE OF e`, tenants, ids)
+	if err != nil {
+		return err
+	}
+	tenants, ids = tenants[:0], ids[:0]
+	for i := range list {
+		e := &list[i]
+		e.stored = events[e.event.ID]
+		for j := range e.deliveries {
+			if e.stored {
+				tenants, ids = append(tenants, e.event.TenantID), append(ids, e.deliveries[j].ID)
+			}
+		}
+	}
+	deliveries, err := found(ctx, tx, `SELECT n.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
+		WHERE EXISTS (SELECT FROM pending_deliveries AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)
+			OR EXISTS (SELECT FROM deliveries AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)
+			OR EXISTS (SELECT FROM dead_letters AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)`, tenants, ids)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].deliveries = slices.DeleteFunc(slices.Clone(list[i].deliveries), func(d store.NewDelivery) bool {
+			return deliveries[d.ID]
+		})
+	}
+	return nil
+}
+
+// found asks which of some ids exist.
+func found(ctx context.Context, tx pgx.Tx, sql string, tenants, ids [][16]byte) (map[[16]byte]bool, error) {
+	there := map[[16]byte]bool{}
+	if len(ids) == 0 {
+		return there, nil
+	}
+	r, err := tx.Query(ctx, sql, tenants, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id [16]byte
+	_, err = pgx.ForEachRow(r, []any{&id}, func() error {
+		there[id] = true
+		return nil
+	})
+	return there, err
+}
+
+// dropStaleClaims stores deliveries unclaimed whose lease is lost: the new owner will claim them.
+func dropStaleClaims(list []newEvent, epochs map[int]int64) {
+	for i := range list {
+		for j := range list[i].deliveries { // leaveStored made them ours to change
+			if d := &list[i].deliveries[j]; d.ClaimEpoch != epochs[d.EndpointID.Shard()] {
+				d.ClaimEpoch = 0
+			}
+		}
+	}
+}
+
+// leaveFenced leaves out results whose delivery is not claimed any more, and attempts that are stored.
+func (c *commit) leaveFenced(ctx context.Context, tx pgx.Tx) error {
+	results := c.batch.Results
+	if len(results) == 0 {
+		return nil
+	}
+	tenants, ids := make([][16]byte, len(results)), make([][16]byte, len(results))
+	for i := range results {
+		tenants[i], ids[i] = results[i].Delivery.TenantID, results[i].Delivery.ID
+	}
+	r, err := tx.Query(ctx, `SELECT p.id, p.claim_epoch FROM pending_deliveries AS p
+		JOIN (SELECT DISTINCT * FROM unnest($1::uuid[], $2::uuid[])) AS n (tenant_id, id)
+			ON p.tenant_id = n.tenant_id AND p.id = n.id ORDER BY p.tenant_id, p.id FOR UPDATE OF p`, tenants, ids)
+	if err != nil {
+		return err
+	}
+	claims := map[godwit.DeliveryID]int64{}
+	var id [16]byte
+	var epoch int64
+	_, err = pgx.ForEachRow(r, []any{&id, &epoch}, func() error {
+		claims[id] = epoch
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.finished, c.waiting, c.attempts, c.dead, c.fenced = nil, nil, nil, nil, nil
+	c.arrangeResults(claims)
+
+	deliveries, ids := make([][16]byte, len(c.attempts)), make([][16]byte, len(c.attempts))
+	for i, a := range c.attempts {
+		deliveries[i], ids[i] = a.DeliveryID, a.ID
+	}
+	stored, err := found(ctx, tx, `SELECT a.id FROM unnest($1::uuid[], $2::uuid[]) AS n (delivery_id, id)
+		JOIN attempts AS a ON a.delivery_id = n.delivery_id AND a.id = n.id`, deliveries, ids)
+	c.attempts = slices.DeleteFunc(c.attempts, func(a *godwit.Attempt) bool { return stored[a.ID] })
+	return err
+}
+
+// leaveLost leaves out what the batch says of endpoints whose lease was lost: their new owner knows better.
+func (c *commit) leaveLost(epochs map[int]int64) {
+	lost := map[godwit.EndpointID]bool{}
+	for i := range c.batch.Results {
+		id := c.batch.Results[i].Delivery.EndpointID
+		current := c.batch.Results[i].Epoch == epochs[id.Shard()]
+		if before, ok := lost[id]; !ok || before {
+			lost[id] = !current
+		}
+	}
+	c.health = slices.DeleteFunc(slices.Clone(c.health), func(h godwit.Health) bool { return lost[h.EndpointID] })
+	c.changes = slices.DeleteFunc(slices.Clone(c.changes), func(e store.EndpointChange) bool { return lost[e.EndpointID] })
+}

@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var (
+	// The inner select walks the index of what is due and stops at the limit; only then are sizes looked at.
+	claimDue = prepared("claim", `WITH due AS MATERIALIZED (
+			SELECT tenant_id, id, event_id, due_at FROM pending_deliveries
+			WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 AND due_at <= $3
+			ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
+		fitting AS MATERIALIZED (
+			SELECT due.tenant_id, due.id, e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body,
+				row_number() OVER first AS place, sum(octet_length(e.body)) OVER first AS bytes
+			FROM due JOIN events AS e ON e.tenant_id = due.tenant_id AND e.id = due.event_id
+			WINDOW first AS (ORDER BY due.due_at, due.id))
+		UPDATE pending_deliveries AS p SET claim_epoch = $5 FROM fitting AS e
+		WHERE p.tenant_id = e.tenant_id AND p.id = e.id AND (e.place = 1 OR e.bytes <= $6)
+		RETURNING p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, p.updated_at, p.due_at, p.run_first_at,
+			p.attempts, p.last_status, p.run_attempts, p.run_refreshed, 'pending', p.reason, p.run_trigger, p.run_actor,
+			e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body`)
+	nextDue = prepared("next_due", `SELECT due_at FROM pending_deliveries
+		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1`)
+)
+
+// ClaimDue claims in one round trip. Its cost follows the limit, not how many are waiting.
+func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
+	conn, err := s.hot.Acquire(ctx)
+	if err != nil {
+		return nil, failed("claim due", err)
+	}
+	defer conn.Release()
+	limit := int64(c.MaxBytes)
+	if limit <= 0 {
+		limit = math.MaxInt64
+	}
+	shard := c.EndpointID.Shard()
+	out := &store.Claimed{}
+	var unreadable error
+	p := newPipeline(conn.Conn().PgConn())
+	addHold(p, map[int]int64{shard: c.Epoch})
+	a := p.begin()
+	a.scalarInt2(shard)
+	a.scalarID(c.EndpointID)
+	a.scalarTime(c.Now)
+	a.scalarInt8(int64(max(c.Limit, 0)))
+	a.scalarInt8(c.Epoch)
+	a.scalarInt8(limit)
+	p.add(claimDue, func(r *row) {
+		w, err := readWork(r)
+		if err != nil {
+			unreadable = err
+			return
+		}
+		out.Work = append(out.Work, w)
+	})
+	a = p.begin()
+	a.scalarInt2(shard)
+	a.scalarID(c.EndpointID)
+	p.add(nextDue, func(r *row) { out.NextDue = r.time() })
+	if err := cmp.Or(p.run(ctx, conn.Conn().PgConn()), unreadable); err != nil {
+		return nil, failed("claim due", err)
+	}
+	slices.SortFunc(out.Work, func(a, b godwit.Work) int {
+		return cmp.Or(a.Delivery.DueAt.Compare(b.Delivery.DueAt), bytes.Compare(a.Delivery.ID[:], b.Delivery.ID[:]))
+	})
+	return out, nil
+}
+
+func readWork(r *row) (godwit.Work, error) {
+	var w godwit.Work
+	d := &w.Delivery
+	r.id((*[16]byte)(&d.TenantID))
+	r.id((*[16]byte)(&d.ID))
+	r.id((*[16]byte)(&d.EventID))
+	r.id((*[16]byte)(&d.EndpointID))
+	d.CreatedAt = r.time()
+	d.UpdatedAt = r.time()
+	d.DueAt = r.time()
+	d.Run.FirstAt = r.time()
+	d.Attempts = r.int4()
+	d.LastStatus = r.int4()
+	d.Run.Attempts = r.int4()
+	d.Run.Refreshed = r.bool()
+	d.Status = godwit.DeliveryStatus(r.text())
+	d.Reason = godwit.Reason(r.text())
+	d.Run.Trigger = godwit.Trigger(r.text())
+	d.Run.Actor = r.text()
+	e := &godwit.Event{ID: d.EventID, TenantID: d.TenantID}
+	w.Event = e
+	r.id((*[16]byte)(&e.Principal))
+	e.CreatedAt = r.time()
+	e.Type = r.text()
+	e.Key = r.text()
+	e.ContentType = r.text()
+	if err := decodeMap(r.raw(), &e.Attributes); err != nil {
+		return w, err
+	}
+	e.Body = r.bytes()
+	return w, nil
+}
+
+// Reclaim first waits for claims that are still under way on connections we have lost. Then it looks at all that is
+// pending in the endpoint's tenant: claimed rows have no index, since nearly every delivery would pass through it, and
+// this is asked only after an answer was lost.
+func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
+	if err := s.changeLeases(ctx, func(pgx.Tx) error { return nil }); err != nil {
+		return 0, failed("reclaim", err)
+	}
+	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries SET claim_epoch = 0, due_at = $4
+		WHERE tenant_id = (SELECT tenant_id FROM endpoints WHERE id = $1) AND endpoint_id = $1
+			AND claim_epoch = $2 AND claim_epoch <> 0 AND NOT id = ANY ($3)`,
+		[16]byte(endpoint), epoch, rawIDs(held), now)
+	return int(tag.RowsAffected()), failed("reclaim", err)
+}
+
+// endpointsDue hops from endpoint to endpoint through the index, reading one entry of each.
+var endpointsDue = prepared("endpoints_due", `WITH RECURSIVE hop AS (
+		SELECT s.shard, p.endpoint_id, p.due_at FROM unnest($1::int2[]) AS s (shard) CROSS JOIN LATERAL (
+			SELECT endpoint_id, due_at FROM pending_deliveries
+			WHERE shard = s.shard AND claim_epoch = 0 ORDER BY endpoint_id, due_at LIMIT 1) AS p
+		UNION ALL
+		SELECT hop.shard, p.endpoint_id, p.due_at FROM hop CROSS JOIN LATERAL (
+			SELECT endpoint_id, due_at FROM pending_deliveries
+			WHERE shard = hop.shard AND claim_epoch = 0 AND endpoint_id > hop.endpoint_id
+			ORDER BY endpoint_id, due_at LIMIT 1) AS p)
+	SELECT endpoint_id, due_at FROM hop`)
+
+// EndpointsDue lists endpoints with unclaimed pending deliveries.
+func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
+	conn, err := s.hot.Acquire(ctx)
+	if err != nil {
+		return nil, failed("list endpoints due", err)
+	}
+	defer conn.Release()
+	p := newPipeline(conn.Conn().PgConn())
+	a := p.begin()
+	column(a, typeInt2, shards, func(s int) { a.int2(s) })
+	var list []store.EndpointDue
+	p.add(endpointsDue, func(r *row) {
+		var d store.EndpointDue
+		r.id((*[16]byte)(&d.EndpointID))
+		d.NextDue = r.time()
+		list = append(list, d)
+	})
+	if err := p.run(ctx, conn.Conn().PgConn()); err != nil {
+		return nil, failed("list endpoints due", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Commit stores a batch in one transaction and one round trip. The ordinary case is assumed: nothing of the batch is
+// stored yet, the leases are held, every result's delivery is still claimed. The server checks the assumption and rolls
+// back when it does not hold; then the batch is done again with care.
+func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
+	c := arrange(b)
+	conn, err := s.hot.Acquire(ctx)
+	if err != nil {
+		return nil, failed("commit", err)
+	}
+	defer conn.Release()
+	careful := c.seenBefore
+	if !careful {
+		err = c.send(ctx, conn.Conn().PgConn())
+		careful = surprising(err)
+	}
+	for try := 0; careful && try < carefulTries; try++ {
+		c = arrange(b)
+		err = c.sendWithCare(ctx, conn.Conn())
+		careful = surprising(err)
+	}
+	if err != nil {
+		return nil, failed("commit", err)
+	}
+	return c.committed(), nil
+}
+
+// surprising reports whether the transaction was rolled back because an assumption of the fast path does not hold.
+func surprising(err error) bool {
+	switch sqlState(err) {
+	case stateUniqueViolation, stateLeaseLost, stateClaimLost:
+		return true
+	}
+	return false
+}
+
+// A commit is a batch, sorted by what has to be written where.
+type commit struct {
+	batch *store.Batch
+
+	plain      []newEvent // events of accepts without a record
+	keyed      []newEvent // events of accepts with one
+	records    []keyedAccept
+	doubles    map[int]int // accepts whose key occurs before in the batch, with that accept's place in records
+	seenBefore bool        // it holds an event that must have been stored long ago
+	existing   map[[32]byte]*godwit.IdempotencyRecord
+
+	finished []*store.Result
+	waiting  []*store.Result // still pending
+	attempts []*godwit.Attempt
+	dead     []*store.Result
+	fenced   []int
+
+	health  []godwit.Health
+	changes []store.EndpointChange
+}
+
+func arrange(b *store.Batch) *commit {
+	c := &commit{batch: b, health: b.Health, changes: b.Changes}
+	c.arrangeAccepts()
+	c.arrangeResults(nil)
+	return c
+}
+
+// send runs the whole batch as one pipeline.
+func (c *commit) send(ctx context.Context, conn *pgconn.PgConn) error {
+	p := newPipeline(conn)
+	c.addAccepts(p)
+	c.addResults(p)
+	c.addHealth(p)
+	c.addChanges(p)
+	c.addNotices(p)
+	return p.run(ctx, conn)
+}
+
+func (c *commit) committed() *store.Committed {
+	out := &store.Committed{Existing: make([]*godwit.IdempotencyRecord, len(c.batch.Accepts)), Fenced: c.fenced}
+	for _, k := range c.records {
+		out.Existing[k.accept] = c.existing[k.record.ID]
+	}
+	for accept, first := range c.doubles {
+		out.Existing[accept] = c.existing[c.records[first].record.ID]
+		if out.Existing[accept] == nil {
+			out.Existing[accept] = c.records[first].record
+		}
+	}
+	slices.Sort(out.Fenced)
+	return out
+}
+
+var healthColumns = []string{
+	"endpoint_id uuid", "consecutive_failures int4", "consecutive_terminal int4", "accepted int8", "transient int8",
+	"terminal int8", "avg_duration_ms float8", "last_reason text", "last_accepted_at timestamptz",
+	"last_failure_at timestamptz", "hold_until timestamptz", "sunset_at timestamptz", "circuit_open_at timestamptz",
+	"probe_at timestamptz", "updated_at timestamptz",
+}
+
+var upsertHealth = prepared("health", insert("endpoint_health", healthColumns...)+
+	` ON CONFLICT (endpoint_id) `+replace(healthColumns))
+
+// addHealth writes whole rows, in one order for all nodes, so that two commits never wait for each other in a circle.
+func (c *commit) addHealth(p *pipeline) {
+	if len(c.health) == 0 {
+		return
+	}
+	rows := make([]*godwit.Health, len(c.health))
+	for i := range c.health {
+		rows[i] = &c.health[i]
+	}
+	slices.SortStableFunc(rows, func(a, b *godwit.Health) int { return bytes.Compare(a.EndpointID[:], b.EndpointID[:]) })
+	slices.Reverse(rows) // the last one given for an endpoint counts
+	rows = slices.CompactFunc(rows, func(a, b *godwit.Health) bool { return a.EndpointID == b.EndpointID })
+	a := p.begin()
+	column(a, typeID, rows, func(h *godwit.Health) { a.id(h.EndpointID) })
+	column(a, typeInt4, rows, func(h *godwit.Health) { a.int4(h.ConsecutiveFailures) })
+	column(a, typeInt4, rows, func(h *godwit.Health) { a.int4(h.ConsecutiveTerminal) })
+	column(a, typeInt8, rows, func(h *godwit.Health) { a.int8(h.Accepted) })
+	column(a, typeInt8, rows, func(h *godwit.Health) { a.int8(h.Transient) })
+	column(a, typeInt8, rows, func(h *godwit.Health) { a.int8(h.Terminal) })
+	column(a, typeFloat, rows, func(h *godwit.Health) { a.float8(h.AvgDurationMS) })
+	column(a, typeText, rows, func(h *godwit.Health) { a.text(string(h.LastReason)) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.LastAcceptedAt) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.LastFailureAt) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.HoldUntil) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.SunsetAt) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.CircuitOpenAt) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.ProbeAt) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.UpdatedAt) })
+	p.add(upsertHealth, nil)
+}
+
+// column writes one array parameter with an element for each row.
+func column[T any](p *parameters, element uint32, rows []T, write func(T)) {
+	p.array(element, len(rows))
+	for i := range rows {
+		write(rows[i])
+	}
+}
+
+var (
+	disableEndpoint = prepared("disable", `UPDATE endpoints
+		SET status = 'disabled', status_reason = $2, status_at = $3, updated_at = $3, version = version + 1
+		WHERE id = $1 AND status = 'active'`)
+	moveEndpoint = prepared("move", `UPDATE endpoints SET url = $3, updated_at = $4, version = version + 1
+		WHERE id = $1 AND url = $2 AND status <> 'deleted'`)
+)
+
+func (c *commit) addChanges(p *pipeline) {
+	for _, change := range c.changes {
+		if change.Disable != "" {
+			a := p.begin()
+			a.scalarID(change.EndpointID)
+			a.scalarText(change.Disable)
+			a.scalarTime(c.batch.Now)
+			p.add(disableEndpoint, nil)
+		}
+		if change.MoveTo != "" {
+			a := p.begin()
+			a.scalarID(change.EndpointID)
+			a.scalarText(change.MoveFrom)
+			a.scalarText(change.MoveTo)
+			a.scalarTime(c.batch.Now)
+			p.add(moveEndpoint, nil)
+		}
+	}
+}
+
+var insertNotices = prepared("notices", insert("notices",
+	"id uuid", "tenant_id uuid", "endpoint_id uuid", "delivery_id uuid", "event_id uuid", "kind text", "detail text",
+	"link text", "created_at timestamptz", "acknowledged_at timestamptz", "acknowledged_by text")+` ON CONFLICT DO NOTHING`)
+
+func (c *commit) addNotices(p *pipeline) {
+	rows := c.batch.Notices
+	if len(rows) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeID, rows, func(n godwit.Notice) { a.id(n.ID) })
+	column(a, typeID, rows, func(n godwit.Notice) { a.id(n.TenantID) })
+	column(a, typeID, rows, func(n godwit.Notice) { a.optionalID(n.EndpointID) })
+	column(a, typeID, rows, func(n godwit.Notice) { a.optionalID(n.DeliveryID) })
+	column(a, typeID, rows, func(n godwit.Notice) { a.optionalID(n.EventID) })
+	column(a, typeText, rows, func(n godwit.Notice) { a.text(string(n.Kind)) })
+	column(a, typeText, rows, func(n godwit.Notice) { a.text(n.Detail) })
+	column(a, typeText, rows, func(n godwit.Notice) { a.text(n.Link) })
+	column(a, typeTime, rows, func(n godwit.Notice) { a.time(n.CreatedAt) })
+	column(a, typeTime, rows, func(n godwit.Notice) { a.time(n.AcknowledgedAt) })
+	column(a, typeText, rows, func(n godwit.Notice) { a.text(n.AcknowledgedBy) })
+	p.add(insertNotices, nil)
+}

@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var (
+	deathColumns     = []string{"dead_at timestamptz", "last_detail text"}
+	deadEventColumns = []string{
+		"event_principal uuid", "event_created_at timestamptz", "event_type text", "event_key text",
+		"event_content_type text", "event_attributes json", "event_body bytea",
+	}
+	deadColumns = join(deliveryColumns, deathColumns, deadEventColumns)
+)
+
+// storedEvent is what a dead letter takes from the stored event, in the order of deadEventColumns.
+const storedEvent = `e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body`
+
+var (
+	insertDead = prepared("dead", insert("dead_letters", deadColumns...)+
+		` ON CONFLICT (tenant_id, id) `+replace(deadColumns))
+	insertDeadStored = prepared("dead_stored", `INSERT INTO dead_letters (`+names(deadColumns)+`)
+		SELECT n.*, `+storedEvent+` FROM `+rows(1, join(deliveryColumns, deathColumns)...)+` AS n
+		JOIN events AS e ON e.tenant_id = n.tenant_id AND e.id = n.event_id
+		ON CONFLICT (tenant_id, id) `+replace(deadColumns))
+)
+
+// addDead stores dead letters: with the event that the result brings, or else with the stored one.
+func addDead(p *pipeline, dead []*store.Result, now time.Time) {
+	var brought, stored []*store.Result
+	for _, r := range dead {
+		if r.Event != nil {
+			brought = append(brought, r)
+		} else {
+			stored = append(stored, r)
+		}
+	}
+	if len(stored) > 0 {
+		a := p.begin()
+		writeDeaths(a, stored, now)
+		p.add(insertDeadStored, nil)
+	}
+	if len(brought) == 0 {
+		return
+	}
+	a := p.begin()
+	writeDeaths(a, brought, now)
+	column(a, typeID, brought, func(r *store.Result) { a.optionalID(r.Event.Principal) })
+	column(a, typeTime, brought, func(r *store.Result) { a.time(r.Event.CreatedAt) })
+	column(a, typeText, brought, func(r *store.Result) { a.text(r.Event.Type) })
+	column(a, typeText, brought, func(r *store.Result) { a.text(r.Event.Key) })
+	column(a, typeText, brought, func(r *store.Result) { a.text(r.Event.ContentType) })
+	column(a, typeJSON, brought, func(r *store.Result) { a.optionalBytes(encodeMap(r.Event.Attributes)) })
+	column(a, typeBytes, brought, func(r *store.Result) { a.bytes(r.Event.Body) })
+	p.add(insertDead, nil)
+}
+
+func writeDeaths(a *parameters, list []*store.Result, now time.Time) {
+	writeDeliveries(a, list)
+	column(a, typeTime, list, func(*store.Result) { a.time(now) })
+	column(a, typeText, list, func(r *store.Result) { a.text(r.LastDetail) })
+}
+
+const (
+	selectDead = `SELECT ` + deliveryFields + `, dead_at, last_detail, event_principal, event_created_at, event_type, event_key,
+		event_content_type, event_attributes`
+	deadBody = `, event_body FROM dead_letters`
+)
+
+// DeadLetter returns one with its whole event.
+func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
+	r, err := s.pool.Query(ctx, selectDead+deadBody+` WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
+	if err != nil {
+		return nil, failed("read dead letter", err)
+	}
+	d, err := pgx.CollectExactlyOneRow(r, scanDead)
+	return d, failed("read dead letter", err)
+}
+
+// ListDeadLetters pages by delivery id, newest first.
+func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
+	var w where
+	w.add("tenant_id = ?", [16]byte(f.TenantID))
+	w.page(p)
+	if !f.EndpointID.IsZero() {
+		w.add("endpoint_id = ?", [16]byte(f.EndpointID))
+	}
+	if f.EventType != "" {
+		w.add("event_type = ?", clean(f.EventType))
+	}
+	if f.Status != "" {
+		w.add("status = ?", string(f.Status))
+	}
+	if f.Reason != "" {
+		w.add("reason = ?", clean(string(f.Reason)))
+	}
+	w.between("dead_at", f.Since, f.Until)
+	body := `, NULL::bytea FROM dead_letters`
+	if f.WithBody {
+		body = deadBody
+	}
+	r, err := s.pool.Query(ctx, selectDead+body+w.sql()+w.newestFirst(p.Limit), w.args...)
+	if err != nil {
+		return nil, failed("list dead letters", err)
+	}
+	list, err := pgx.CollectRows(r, scanDead)
+	return values(list), failed("list dead letters", err)
+}
+
+func scanDead(r pgx.CollectableRow) (*godwit.DeadLetter, error) {
+	d := &godwit.DeadLetter{Event: &godwit.Event{}}
+	e := d.Event
+	var attributes []byte
+	fields := append(deliveryTargets(&d.Delivery), scanTime(&d.DeadAt), &d.LastDetail, scanID(&e.Principal), scanTime(&e.CreatedAt),
+		&e.Type, &e.Key, &e.ContentType, &attributes, &e.Body)
+	if err := r.Scan(fields...); err != nil {
+		return nil, err
+	}
+	e.ID, e.TenantID = d.Delivery.EventID, d.Delivery.TenantID
+	return d, decodeMap(attributes, &e.Attributes)
+}

@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// deliveryFields are the columns that pending, finished and dead deliveries share.
+const (
+	deliveryFields = `tenant_id, id, event_id, endpoint_id, created_at, updated_at, due_at, run_first_at, attempts,
+		last_status, run_attempts, run_refreshed, status, reason, run_trigger, run_actor`
+	pendingFields = `tenant_id, id, event_id, endpoint_id, created_at, updated_at, due_at, run_first_at, attempts,
+		last_status, run_attempts, run_refreshed, 'pending' AS status, reason, run_trigger, run_actor`
+)
+
+func deliveryTargets(d *godwit.Delivery) []any {
+	return []any{
+		scanID(&d.TenantID), scanID(&d.ID), scanID(&d.EventID), scanID(&d.EndpointID), scanTime(&d.CreatedAt),
+		scanTime(&d.UpdatedAt), scanTime(&d.DueAt), scanTime(&d.Run.FirstAt), &d.Attempts, &d.LastStatus, &d.Run.Attempts,
+		&d.Run.Refreshed, &d.Status, &d.Reason, &d.Run.Trigger, &d.Run.Actor,
+	}
+}
+
+func scanDelivery(r pgx.CollectableRow) (*godwit.Delivery, error) {
+	d := &godwit.Delivery{}
+	return d, r.Scan(deliveryTargets(d)...)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func readDelivery(ctx context.Context, q querier, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	r, err := q.Query(ctx, `SELECT `+pendingFields+` FROM pending_deliveries WHERE tenant_id = $1 AND id = $2
+		UNION ALL SELECT `+deliveryFields+` FROM deliveries WHERE tenant_id = $1 AND id = $2
+		UNION ALL SELECT `+deliveryFields+` FROM dead_letters WHERE tenant_id = $1 AND id = $2 LIMIT 1`,
+		[16]byte(tenant), [16]byte(id))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectExactlyOneRow(r, scanDelivery)
+}
+
+// Delivery returns a delivery, or what its dead letter keeps of it.
+func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	d, err := readDelivery(ctx, s.pool, tenant, id)
+	return d, failed("read delivery", err)
+}
+
+// skew is how far a delivery's id may be from its creation; only those that an event gained later are further off.
+const skew = time.Hour
+
+// ListDeliveries reads a page of the pending and a page of the finished ones and gives the newest of both.
+func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
+	var w where
+	w.add("tenant_id = ?", [16]byte(f.TenantID))
+	w.page(p)
+	if !f.EventID.IsZero() {
+		ids, err := s.deliveriesOf(ctx, f.TenantID, f.EventID)
+		if err != nil || len(ids) == 0 {
+			return nil, failed("list deliveries", err)
+		}
+		w.add("id = ANY (?)", ids)
+	}
+	if !f.EndpointID.IsZero() {
+		w.add("endpoint_id = ?", [16]byte(f.EndpointID))
+	}
+	w.between("created_at", f.Since, f.Until)
+	if !f.Since.IsZero() {
+		w.add("id >= ?", firstID(f.Since.Add(-skew)))
+	}
+	end := w.newestFirst(p.Limit)
+	sql := `(SELECT ` + pendingFields + ` FROM pending_deliveries` + w.sql() + end + `)`
+	switch f.Status {
+	case godwit.DeliveryPending:
+	case "":
+		sql += ` UNION ALL ` + listFinished(&w, f, end)
+	default:
+		sql = listFinished(&w, f, end)
+	}
+	r, err := s.pool.Query(ctx, `SELECT * FROM (`+sql+`) AS part`+end, w.args...)
+	if err != nil {
+		return nil, failed("list deliveries", err)
+	}
+	list, err := pgx.CollectRows(r, scanDelivery)
+	return values(list), failed("list deliveries", err)
+}
+
+// listFinished narrows a list that ends in the past by ids, so that it does not walk over all that is newer. Deliveries
+// that an event gained later carry its time and a newer id: they are few, and have an index of their own.
+func listFinished(w *where, f store.DeliveryFilter, end string) string {
+	const from = `(SELECT ` + deliveryFields + ` FROM deliveries`
+	if f.Status != "" {
+		w.add("status = ?", string(f.Status))
+	}
+	if f.Until.IsZero() {
+		return from + w.sql() + end + `)`
+	}
+	late := len(w.terms)
+	w.add("id < ?", firstID(f.Until.Add(skew)))
+	bound := fmt.Sprintf("$%d", len(w.args))
+	sql := from + w.sql() + end + `) UNION ALL `
+	w.terms[late] = "id >= " + bound + " AND run_trigger <> 'accept'"
+	return sql + from + w.sql() + end + `)`
+}
+
+// firstID is the smallest id of any kind that is minted at or after t.
+func firstID(t time.Time) [16]byte {
+	var first func(time.Time) godwit.EventID = godwit.FirstIDAt
+	return first(t)
+}
+
+// deliveriesOf reads the ids that an event keeps of its deliveries.
+func (s *Store) deliveriesOf(ctx context.Context, tenant godwit.TenantID, event godwit.EventID) ([][16]byte, error) {
+	var joined []byte
+	err := s.pool.QueryRow(ctx, `SELECT deliveries FROM events WHERE tenant_id = $1 AND id = $2`,
+		[16]byte(tenant), [16]byte(event)).Scan(&joined)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, err
+	}
+	return splitIDs(joined), nil
+}
+
+func splitIDs(joined []byte) [][16]byte {
+	ids := make([][16]byte, 0, len(joined)/16)
+	for ; len(joined) >= 16; joined = joined[16:] {
+		ids = append(ids, [16]byte(joined))
+	}
+	return ids
+}
+
+// Attempts lists a delivery's attempts, first to last.
+func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
+	d, err := readDelivery(ctx, s.pool, tenant, id)
+	if err != nil {
+		return nil, failed("list attempts", err)
+	}
+	r, err := s.pool.Query(ctx, `SELECT id, started_at, next_at, duration, n, status, trigger, outcome, reason, url, verdict, trace
+		FROM attempts WHERE delivery_id = $1 ORDER BY n, id`, [16]byte(id))
+	if err != nil {
+		return nil, failed("list attempts", err)
+	}
+	list, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (godwit.Attempt, error) {
+		a := godwit.Attempt{DeliveryID: id, TenantID: tenant, EventID: d.EventID, EndpointID: d.EndpointID}
+		var micros int64
+		var verdict, trace []byte
+		err := r.Scan(scanID(&a.ID), scanTime(&a.StartedAt), scanTime(&a.NextAt), &micros, &a.N, &a.Status, &a.Trigger,
+			&a.Verdict.Outcome, &a.Verdict.Reason, &a.URL, &verdict, &trace)
+		if err != nil {
+			return a, err
+		}
+		a.Duration = time.Duration(micros) * time.Microsecond
+		if trace != nil {
+			if err := json.Unmarshal(trace, &a.Trace); err != nil {
+				return a, err
+			}
+		}
+		return a, decodeVerdict(verdict, &a.Verdict)
+	})
+	return list, failed("list attempts", err)
+}
+
+// endPending moves pending deliveries to the finished ones; %s selects them. $1 is the status, $2 the reason, $3 the time.
+const endPending = `WITH gone AS (DELETE FROM pending_deliveries AS p USING (%s) AS n
+		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = 0 RETURNING p.*)
+	INSERT INTO deliveries (` + deliveryFields + `)
+	SELECT tenant_id, id, event_id, endpoint_id, created_at, $3, due_at, run_first_at, attempts, last_status, run_attempts,
+		run_refreshed, $1, $2, run_trigger, run_actor FROM gone
+	RETURNING ` + deliveryFields
+
+// Cancel ends a pending delivery that is not claimed.
+func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
+	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT $4::uuid AS tenant_id, $5::uuid AS id`),
+		string(godwit.DeliveryCancelled), string(godwit.ReasonCancelled), now, [16]byte(tenant), [16]byte(id))
+	if err != nil {
+		return nil, failed("cancel delivery", err)
+	}
+	d, err := pgx.CollectExactlyOneRow(r, scanDelivery)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if _, err := s.Delivery(ctx, tenant, id); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("cancel delivery: %w: it is finished or being attempted", store.ErrConflict)
+	}
+	return d, failed("cancel delivery", err)
+}
+
+// CountPending counts an endpoint's pending deliveries, claimed or not.
+func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM pending_deliveries
+		WHERE tenant_id = (SELECT tenant_id FROM endpoints WHERE id = $1) AND endpoint_id = $1`, [16]byte(id)).Scan(&n)
+	return n, failed("count pending deliveries", err)
+}

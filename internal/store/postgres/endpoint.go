@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const endpointFields = `id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata, sealed,
+	sealed_info, status, status_reason, status_at, created_at, updated_at, version`
+
+// CreateEndpoint stores an endpoint with its first secret, which may be nil.
+func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
+			optionalJSON(e.Filter), optionalJSON(e.Policy), optionalJSON(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
+			string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version)
+		if err != nil || secret == nil {
+			return err
+		}
+		return insertSecret(ctx, tx, secret)
+	})
+	return failed("create endpoint", err)
+}
+
+// UpdateEndpoint stores e if the stored version is e.Version-1.
+func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
+	tag, err := s.pool.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
+			policy = $9, metadata = $10, sealed = $11, sealed_info = $12, status = $13, status_reason = $14, status_at = $15,
+			updated_at = $16, version = $3
+		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
+		[16]byte(e.TenantID), [16]byte(e.ID), e.Version, clean(e.URL), e.Method, clean(e.Description), cleanAll(e.Patterns),
+		optionalJSON(e.Filter), optionalJSON(e.Policy), optionalJSON(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
+		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt))
+	if err != nil || tag.RowsAffected() == 1 {
+		return failed("update endpoint", err)
+	}
+	if _, err := s.Endpoint(ctx, e.TenantID, e.ID); err != nil {
+		return fmt.Errorf("update endpoint: %w", err)
+	}
+	return fmt.Errorf("update endpoint: %w: its version is not %d", store.ErrConflict, e.Version-1)
+}
+
+// Endpoint returns an endpoint that is not deleted.
+func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
+		WHERE tenant_id = $1 AND id = $2 AND status <> 'deleted'`, [16]byte(tenant), [16]byte(id))
+	if err != nil {
+		return nil, failed("read endpoint", err)
+	}
+	e, err := pgx.CollectExactlyOneRow(r, scanEndpoint)
+	return e, failed("read endpoint", err)
+}
+
+// ListEndpoints leaves deleted ones out.
+func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+	var w where
+	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(f.TenantID))
+	w.page(p)
+	if f.Status != "" {
+		w.add("status = ?", string(f.Status))
+	}
+	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints`+w.sql()+w.newestFirst(p.Limit), w.args...)
+	if err != nil {
+		return nil, failed("list endpoints", err)
+	}
+	list, err := pgx.CollectRows(r, scanEndpoint)
+	return values(list), failed("list endpoints", err)
+}
+
+// CountEndpoints leaves deleted ones out.
+func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
+	var n int
+	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant)).Scan(&n)
+	return n, failed("count endpoints", err)
+}
+
+func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
+	e := &godwit.Endpoint{}
+	var filter, policy, metadata, info []byte
+	err := r.Scan(scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
+		&policy, &metadata, &e.Sealed, &info, &e.Status, &e.StatusReason, scanTime(&e.StatusAt), scanTime(&e.CreatedAt),
+		scanTime(&e.UpdatedAt), &e.Version)
+	if err != nil {
+		return nil, err
+	}
+	return e, errors.Join(decodeMap(filter, &e.Filter), decodeMap(policy, &e.Policy), decodeMap(metadata, &e.Metadata),
+		decodeMap(info, &e.SealedInfo))
+}
+
+// loadPage is how many endpoints LoadEndpoints reads at a time.
+const loadPage = 500
+
+// LoadEndpoint returns one endpoint as the engine needs it, whatever its tenant or status.
+func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
+	list, err := s.loadEndpoints(ctx, ` WHERE id = $1`, [16]byte(id))
+	if err != nil {
+		return nil, failed("load endpoint", err)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("load endpoint: %w", store.ErrNotFound)
+	}
+	return list[0], nil
+}
+
+// LoadEndpoints passes every endpoint that is not deleted to fn, holding no connection meanwhile.
+func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
+	var after [16]byte
+	for {
+		list, err := s.loadEndpoints(ctx, ` WHERE id > $1 AND status <> 'deleted' ORDER BY id LIMIT $2`, after, loadPage)
+		if err != nil {
+			return failed("load endpoints", err)
+		}
+		for _, e := range list {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		if len(list) < loadPage {
+			return nil
+		}
+		after = list[len(list)-1].Endpoint.ID
+	}
+}
+
+func (s *Store) loadEndpoints(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
+	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints`+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := pgx.CollectRows(r, scanEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*store.LoadedEndpoint, len(endpoints))
+	ids := make([][16]byte, len(endpoints))
+	byID := map[godwit.EndpointID]*store.LoadedEndpoint{}
+	for i, e := range endpoints {
+		list[i] = &store.LoadedEndpoint{Endpoint: *e, Health: godwit.Health{EndpointID: e.ID}}
+		ids[i], byID[e.ID] = e.ID, list[i]
+	}
+	if r, err = s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id = ANY ($1) ORDER BY id DESC`, ids); err != nil {
+		return nil, err
+	}
+	secrets, err := pgx.CollectRows(r, scanSecret)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range secrets {
+		byID[secret.EndpointID].Secrets = append(byID[secret.EndpointID].Secrets, *secret)
+	}
+	if r, err = s.pool.Query(ctx, selectHealth+` WHERE endpoint_id = ANY ($1)`, ids); err != nil {
+		return nil, err
+	}
+	health, err := pgx.CollectRows(r, scanHealth)
+	for _, h := range health {
+		byID[h.EndpointID].Health = *h
+	}
+	return list, err
+}
+
+func cleanAll(list []string) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = clean(s)
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// SQLSTATEs by which this package decides.
+const (
+	stateUniqueViolation = "23505"
+	stateCheckViolation  = "23514" // a partition whose rows lie in the default one
+	stateLockTimeout     = "55P03"
+	stateUndefinedTable  = "42P01"
+	stateLeaseLost       = "GW001" // raised by hold_leases
+	stateClaimLost       = "GW002" // raised by expect_claims
+)
+
+// passing holds the classes of SQLSTATE that may be gone when the call is repeated.
+var passing = map[string]bool{
+	"08": true, // connection exception
+	"40": true, // transaction rollback: serialization, deadlock
+	"53": true, // insufficient resources: disk full, out of memory, too many connections
+	"55": true, // not in prerequisite state: lock not available, object in use
+	"57": true, // operator intervention: shutdown, cannot connect now, cancelled
+	"58": true, // system error: I/O
+	"25": true, // invalid transaction state: read-only after a failover
+}
+
+// sqlState is the SQLSTATE of an error, or "".
+func sqlState(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
+
+// unavailable reports whether err is a failure of the backend that may pass. An error without a SQLSTATE did not come
+// from the server: the way to it is broken, or the caller's context has ended with the effect unknown.
+func unavailable(err error) bool {
+	if state := sqlState(err); state != "" {
+		return passing[state[:2]]
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	for _, cause := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, pgx.ErrTxClosed,
+		context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return pgconn.SafeToRetry(err) || pgconn.Timeout(err)
+}
+
+// failed wraps an error with what was being done, and with what package store calls it.
+func failed(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
+	case sqlState(err) == stateUniqueViolation:
+		return fmt.Errorf("%s: %w: %w", doing, store.ErrConflict, err)
+	case sqlState(err) == stateLeaseLost:
+		return fmt.Errorf("%s: %w", doing, store.ErrFenced)
+	case unavailable(err):
+		return fmt.Errorf("%s: %w: %w", doing, store.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

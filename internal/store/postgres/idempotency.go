@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// Reserve inserts the record or takes an expired one over, in one atomic step; else it returns the one that is there.
+func (s *Store) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
+	for {
+		tag, err := s.pool.Exec(ctx, `INSERT INTO idempotency_records AS r (id, tenant_id, fingerprint, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id, event_id = NULL, fingerprint = excluded.fingerprint,
+				response_status = NULL, response_type = NULL, response_location = NULL, response_body = NULL,
+				created_at = excluded.created_at, expires_at = excluded.expires_at
+			WHERE r.expires_at <= excluded.created_at`,
+			r.ID[:], [16]byte(r.TenantID), r.Fingerprint[:], r.CreatedAt, optionalTime(r.ExpiresAt))
+		if err != nil || tag.RowsAffected() == 1 {
+			return nil, failed("reserve key", err)
+		}
+		there, err := s.readRecord(ctx, r.ID, r.CreatedAt)
+		if !errors.Is(err, pgx.ErrNoRows) { // else it was forgotten meanwhile
+			return there, failed("reserve key", err)
+		}
+	}
+}
+
+// Recorded returns the record that has not expired.
+func (s *Store) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+	r, err := s.readRecord(ctx, id, now)
+	return r, failed("read idempotency record", err)
+}
+
+func (s *Store) readRecord(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+	r := &godwit.IdempotencyRecord{ID: id}
+	var fingerprint, body []byte
+	var status *int
+	var contentType, location *string
+	err := s.pool.QueryRow(ctx, `SELECT tenant_id, fingerprint, response_status, response_type, response_location,
+		response_body, created_at, expires_at FROM idempotency_records WHERE id = $1 AND expires_at > $2`, id[:], now).
+		Scan(scanID(&r.TenantID), &fingerprint, &status, &contentType, &location, &body, scanTime(&r.CreatedAt), scanTime(&r.ExpiresAt))
+	if err != nil {
+		return nil, err
+	}
+	copy(r.Fingerprint[:], fingerprint)
+	if status != nil {
+		r.Response = &godwit.StoredResponse{Status: *status, ContentType: *contentType, Location: *location, Body: body}
+	}
+	return r, nil
+}
+
+// Complete stores the response and the end of the window.
+func (s *Store) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
+	tag, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET response_status = $2, response_type = $3,
+		response_location = $4, response_body = $5, expires_at = $6 WHERE id = $1`,
+		id[:], resp.Status, clean(resp.ContentType), clean(resp.Location), resp.Body, optionalTime(expires))
+	return changed("complete key", tag, err)
+}
+
+// Forget frees the key.
+func (s *Store) Forget(ctx context.Context, id [32]byte) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM idempotency_records WHERE id = $1`, id[:])
+	return failed("forget key", err)
+}

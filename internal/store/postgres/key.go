@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// CreateKey stores a key; only the hash of its token.
+func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
+	scopes := make([]string, len(k.Scopes))
+	for i, scope := range k.Scopes {
+		scopes[i] = string(scope)
+	}
+	_, err := s.pool.Exec(ctx, `INSERT INTO api_keys (id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		[16]byte(k.ID), [16]byte(k.TenantID), optionalID(k.Principal), clean(k.Name), clean(k.Hint), k.Hash[:], scopes,
+		optionalTime(k.CreatedAt), optionalTime(k.ExpiresAt), optionalTime(k.RevokedAt))
+	return failed("create key", err)
+}
+
+const selectKeys = `SELECT id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at FROM api_keys`
+
+// Key returns a tenant's key.
+func (s *Store) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+	return s.readKey(ctx, ` WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
+}
+
+// KeyByHash returns the key whether it is live or not.
+func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
+	return s.readKey(ctx, ` WHERE hash = $1`, hash[:])
+}
+
+func (s *Store) readKey(ctx context.Context, where string, args ...any) (*godwit.APIKey, error) {
+	r, err := s.pool.Query(ctx, selectKeys+where, args...)
+	if err != nil {
+		return nil, failed("read key", err)
+	}
+	k, err := pgx.CollectExactlyOneRow(r, scanKey)
+	return k, failed("read key", err)
+}
+
+// ListKeys lists revoked and expired ones, too.
+func (s *Store) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
+	var w where
+	w.add("tenant_id = ?", [16]byte(tenant))
+	w.page(p)
+	r, err := s.pool.Query(ctx, selectKeys+w.sql()+w.newestFirst(p.Limit), w.args...)
+	if err != nil {
+		return nil, failed("list keys", err)
+	}
+	list, err := pgx.CollectRows(r, scanKey)
+	return values(list), failed("list keys", err)
+}
+
+func scanKey(r pgx.CollectableRow) (*godwit.APIKey, error) {
+	k := &godwit.APIKey{}
+	var hash []byte
+	var scopes []string
+	err := r.Scan(scanID(&k.ID), scanID(&k.TenantID), scanID(&k.Principal), &k.Name, &k.Hint, &hash, &scopes,
+		scanTime(&k.CreatedAt), scanTime(&k.ExpiresAt), scanTime(&k.RevokedAt))
+	if err != nil {
+		return nil, err
+	}
+	copy(k.Hash[:], hash)
+	for _, scope := range scopes {
+		k.Scopes = append(k.Scopes, godwit.Scope(scope))
+	}
+	return k, nil
+}
+
+// RevokeKey keeps the first time when it is repeated.
+func (s *Store) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
+	tag, err := s.pool.Exec(ctx, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE tenant_id = $1 AND id = $2`,
+		[16]byte(tenant), [16]byte(id), now)
+	return changed("revoke key", tag, err)
+}

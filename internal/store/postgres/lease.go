@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+const takable = `(owner = $1 OR owner = '' OR expires_at <= $2)`
+
+// Acquire takes leases in two steps. First, with every claim shut out for a moment, the epochs grow: from then on nobody
+// can claim under an old one. Then the claims of older epochs are released. A node that fails in between acquires again.
+func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+	var any bool
+	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM leases WHERE `+takable+`)`, owner, now).Scan(&any)
+	if err != nil || !any || limit <= 0 {
+		return nil, failed("acquire leases", err)
+	}
+	var taken []godwit.Lease
+	err = s.changeLeases(ctx, func(tx pgx.Tx) error {
+		r, err := tx.Query(ctx, `UPDATE leases SET owner = $1, epoch = epoch + 1, expires_at = $3 FROM (
+				SELECT shard FROM leases WHERE `+takable+` ORDER BY owner <> $1, shard LIMIT $4) AS n
+			WHERE leases.shard = n.shard RETURNING leases.shard, owner, epoch, expires_at`, owner, now, now.Add(ttl), limit)
+		if err != nil {
+			return err
+		}
+		taken, err = pgx.CollectRows(r, scanLease)
+		return err
+	})
+	if err == nil {
+		err = s.releaseClaims(ctx, taken)
+	}
+	if err != nil {
+		return nil, failed("acquire leases", err)
+	}
+	return taken, nil
+}
+
+// changeLeases runs fn while no transaction that claims is open.
+func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(leaseLock)); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// releaseClaims makes claimed deliveries of the leases' shards claimable. It reads all that is pending: leases seldom
+// change hands.
+func (s *Store) releaseClaims(ctx context.Context, leases []godwit.Lease) error {
+	shards, epochs := shardsAndEpochs(leases)
+	_, err := s.pool.Exec(ctx, `UPDATE pending_deliveries AS p SET claim_epoch = 0
+		FROM unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
+		WHERE p.claim_epoch <> 0 AND p.shard = n.shard AND p.claim_epoch < n.epoch`, shards, epochs)
+	return err
+}
+
+func shardsAndEpochs(leases []godwit.Lease) ([]int16, []int64) {
+	shards, epochs := make([]int16, len(leases)), make([]int64, len(leases))
+	for i, l := range leases {
+		shards[i], epochs[i] = int16(l.Shard), l.Epoch
+	}
+	return shards, epochs
+}
+
+func scanLease(r pgx.CollectableRow) (godwit.Lease, error) {
+	var l godwit.Lease
+	err := r.Scan(&l.Shard, &l.Owner, &l.Epoch, scanTime(&l.ExpiresAt))
+	return l, err
+}
+
+// Renew prolongs leases that still have their owner and epoch.
+func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
+	shards, epochs := shardsAndEpochs(held)
+	owners := make([]string, len(held))
+	for i, l := range held {
+		owners[i] = clean(l.Owner)
+	}
+	r, err := s.pool.Query(ctx, `UPDATE leases SET expires_at = $4 FROM (
+			SELECT l.shard FROM leases AS l JOIN unnest($1::int2[], $2::int8[], $3::text[]) AS n (shard, epoch, owner)
+			ON l.shard = n.shard AND l.epoch = n.epoch AND l.owner = n.owner AND l.owner <> '' ORDER BY l.shard FOR UPDATE OF l) AS n
+		WHERE leases.shard = n.shard RETURNING leases.shard, owner, epoch, expires_at`, shards, epochs, owners, now.Add(ttl))
+	if err != nil {
+		return nil, failed("renew leases", err)
+	}
+	list, err := pgx.CollectRows(r, scanLease)
+	return list, failed("renew leases", err)
+}
+
+// Release gives leases up, with the claims under them. The epoch grows, so that what is still under way is fenced.
+func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
+	shards, epochs := shardsAndEpochs(held)
+	var released []godwit.Lease
+	err := s.changeLeases(ctx, func(tx pgx.Tx) error {
+		r, err := tx.Query(ctx, `UPDATE leases SET owner = '', epoch = leases.epoch + 1, expires_at = $3
+			FROM unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
+			WHERE leases.shard = n.shard AND leases.epoch = n.epoch AND owner <> ''
+			RETURNING leases.shard, owner, leases.epoch, expires_at`, shards, epochs, now)
+		if err != nil {
+			return err
+		}
+		released, err = pgx.CollectRows(r, scanLease)
+		return err
+	})
+	if err == nil {
+		err = s.releaseClaims(ctx, released)
+	}
+	return failed("release leases", err)
+}

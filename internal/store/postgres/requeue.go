@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Requeue makes deliveries due: waiting ones as they are, finished and dead ones in a new run.
+func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error) {
+	if len(r.Deliveries) == 0 {
+		return nil, nil
+	}
+	var made []*godwit.Delivery
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries)}
+		due, err := q.makeDue(ctx)
+		if err != nil {
+			return err
+		}
+		if err := q.restoreEvents(ctx); err != nil {
+			return err
+		}
+		again, err := q.runAgain(ctx)
+		made = append(due, again...)
+		return err
+	})
+	if err != nil {
+		return nil, failed("requeue deliveries", err)
+	}
+	return values(made), nil
+}
+
+type requeue struct {
+	tx pgx.Tx
+	store.Requeue
+	ids [][16]byte
+}
+
+// makeDue moves up those that wait. Claimed ones are with a node, and stay.
+func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
+	r, err := q.tx.Query(ctx, `UPDATE pending_deliveries SET due_at = $3, updated_at = $3
+		WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 RETURNING `+pendingFields, [16]byte(q.TenantID), q.ids, q.Now)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(r, scanDelivery)
+}
+
+// restoreEvents brings swept events back from the dead letters that kept them; they count as new from now on. Those that
+// are there are kept from being swept until the end of the transaction.
+func (q *requeue) restoreEvents(ctx context.Context) error {
+	_, err := q.tx.Exec(ctx, `SELECT FROM events AS e JOIN deliveries AS d ON e.tenant_id = d.tenant_id AND e.id = d.event_id
+		WHERE d.tenant_id = $1 AND d.id = ANY ($2) FOR KEY SHARE OF e`, [16]byte(q.TenantID), q.ids)
+	if err != nil {
+		return err
+	}
+	_, err = q.tx.Exec(ctx, `WITH swept AS (
+			SELECT d.tenant_id, d.event_id, min(d.id::text)::uuid AS id, string_agg(uuid_send(d.id), ''::bytea) AS deliveries
+			FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
+				AND NOT EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)
+			GROUP BY d.tenant_id, d.event_id),
+		restored AS (
+			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, deliveries, attributes, body)
+			SELECT d.tenant_id, d.event_id, d.event_principal, d.event_created_at, d.event_type, d.event_key,
+				d.event_content_type, s.deliveries, d.event_attributes, d.event_body
+			FROM swept AS s JOIN dead_letters AS d ON d.tenant_id = s.tenant_id AND d.id = s.id
+			ON CONFLICT DO NOTHING RETURNING tenant_id, id)
+		INSERT INTO kept_events (tenant_id, id, kept_at) SELECT tenant_id, id, $3 FROM restored
+		ON CONFLICT (tenant_id, id) DO UPDATE SET kept_at = excluded.kept_at`, [16]byte(q.TenantID), q.ids, q.Now)
+	if err != nil {
+		return err
+	}
+	// An event that came back before, with another of its deliveries, gains this one.
+	_, err = q.tx.Exec(ctx, `UPDATE events AS e SET deliveries = e.deliveries || n.deliveries FROM (
+			SELECT d.tenant_id, d.event_id, string_agg(uuid_send(d.id), ''::bytea) AS deliveries
+			FROM dead_letters AS d JOIN events AS e ON e.tenant_id = d.tenant_id AND e.id = d.event_id
+			WHERE d.tenant_id = $1 AND d.id = ANY ($2) AND position(uuid_send(d.id) IN e.deliveries) = 0
+			GROUP BY d.tenant_id, d.event_id) AS n
+		WHERE e.tenant_id = n.tenant_id AND e.id = n.event_id`, [16]byte(q.TenantID), q.ids)
+	return err
+}
+
+// runAgain moves finished deliveries whose event is there back to the pending ones, in a new run. A dead letter stands in
+// for a delivery that was swept.
+func (q *requeue) runAgain(ctx context.Context) ([]*godwit.Delivery, error) {
+	rows, err := q.tx.Query(ctx, `WITH finished AS (
+			DELETE FROM deliveries AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
+				AND EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)
+			RETURNING `+deliveryFields+`),
+		dead AS (DELETE FROM dead_letters WHERE tenant_id = $1 AND id = ANY ($2) RETURNING `+deliveryFields+`),
+		again AS (SELECT * FROM finished
+			UNION ALL SELECT * FROM dead WHERE NOT EXISTS (SELECT FROM finished WHERE finished.id = dead.id))
+		SELECT `+deliveryFields+` FROM again`, [16]byte(q.TenantID), q.ids)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, scanDelivery)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	for _, d := range list {
+		d.Status, d.Reason, d.DueAt, d.UpdatedAt = godwit.DeliveryPending, "", q.Now, q.Now
+		d.Run = godwit.Run{Trigger: q.Trigger, Actor: q.Actor}
+		batch.Queue(`INSERT INTO pending_deliveries (tenant_id, id, event_id, endpoint_id, claim_epoch, created_at, updated_at,
+				due_at, attempts, last_status, shard, run_trigger, run_actor)
+			VALUES ($1, $2, $3, $4, 0, $5, $6, $6, $7, $8, $9, $10, $11)`,
+			[16]byte(d.TenantID), [16]byte(d.ID), [16]byte(d.EventID), [16]byte(d.EndpointID), optionalTime(d.CreatedAt), q.Now,
+			d.Attempts, d.LastStatus, d.EndpointID.Shard(), string(q.Trigger), clean(q.Actor))
+	}
+	return list, q.tx.SendBatch(ctx, batch).Close()
+}
