@@ -27,9 +27,10 @@ type Policy struct {
 	ProbeInterval time.Duration // least time between probes of an open circuit; doubles up to ten times it
 	MaxHops       int           // redirects followed inside one attempt
 
-	Statuses    map[int]Outcome // agreed readings of status codes (EDS-AGR-2)
-	MultiStatus bool            // 207 bodies are read by agreement (EDS-STA-207b)
-	DedupWindow time.Duration   // the receiver's; retries end before it does
+	Statuses     map[int]Outcome // agreed readings of status codes (EDS-AGR-2)
+	MultiStatus  bool            // 207 bodies are read by agreement (EDS-STA-207b)
+	RefreshOn401 bool            // a 401 gets one more attempt at once, newly signed and with a renewed token (EDS-STA-401b, T-26)
+	DedupWindow  time.Duration   // the receiver's; retries end before it does
 }
 
 // The values of HoldScope.
@@ -54,6 +55,7 @@ type PolicyOverrides struct {
 	DedupWindowSeconds *float64          `json:"dedup_window_seconds,omitempty"`
 	Statuses           map[string]string `json:"statuses,omitempty"` // "404": "transient"
 	MultiStatus        *bool             `json:"multi_status,omitempty"`
+	RefreshOn401       *bool             `json:"refresh_on_401,omitempty"` // false where a credential cannot be renewed: 401 is terminal at once
 	Agreement          *Agreement        `json:"agreement,omitempty"`
 }
 
@@ -129,6 +131,9 @@ func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 			return p, errNoAgreement("policy.multi_status")
 		}
 		p.MultiStatus = *o.MultiStatus
+	}
+	if o.RefreshOn401 != nil {
+		p.RefreshOn401 = *o.RefreshOn401
 	}
 	return o.applyStatuses(p)
 }

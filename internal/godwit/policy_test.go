@@ -53,13 +53,15 @@ func TestPolicyOverrides(t *testing.T) {
 	trace.Covers(t, "EDS-RTY-1")
 	o := PolicyOverrides{
 		MaxRetries: ptr(0), TimeoutSeconds: ptr(60.0), HoldScope: ptr(HoldEvent), RatePerSecond: ptr(5.0),
-		Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true), Agreement: written,
+		Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true), Agreement: written, RefreshOn401: ptr(false),
 	}
-	p, err := o.Apply(edsPolicy())
+	defaults := edsPolicy()
+	defaults.RefreshOn401 = true
+	p, err := o.Apply(defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.MaxRetries != 0 || p.Timeout != time.Minute || p.HoldScope != HoldEvent || p.Rate != 5 || p.Statuses[404] != Transient || !p.MultiStatus {
+	if p.MaxRetries != 0 || p.Timeout != time.Minute || p.HoldScope != HoldEvent || p.Rate != 5 || p.Statuses[404] != Transient || !p.MultiStatus || p.RefreshOn401 {
 		t.Errorf("overrides not applied: %+v", p)
 	}
 	if p.Base != time.Second || p.MaxElapsed != 23*time.Hour {

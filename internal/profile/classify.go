@@ -69,7 +69,7 @@ func classifyStatus(v *godwit.Verdict, x *godwit.Exchange, p *godwit.Policy) {
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		v.ReceiverUnknown = true
 	case http.StatusUnauthorized:
-		v.RefreshAndRetry = true
+		v.RefreshAndRetry = p.RefreshOn401
 	case http.StatusGone:
 		v.DisableEndpoint = true
 	case http.StatusUnavailableForLegalReasons:

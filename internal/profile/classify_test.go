@@ -137,6 +137,19 @@ func TestAgreedStatuses(t *testing.T) {
 	}
 }
 
+func TestUnauthorizedIsTerminalAndMayRenewOnce(t *testing.T) {
+	renewing, fixed := policy(), policy()
+	fixed.RefreshOn401 = false
+	for p, want := range map[*godwit.Policy]bool{renewing: true, fixed: false} {
+		if v := classifyEDS(answer(401), p, now); v.Outcome != godwit.Terminal || v.Reason != godwit.ReasonUnauthorized || v.RefreshAndRetry != want {
+			t.Errorf("renewing %v: %+v", want, v)
+		}
+		if v := classifyEDS(answer(403), p, now); v.Outcome != godwit.Terminal || v.RefreshAndRetry {
+			t.Errorf("403: %+v", v)
+		}
+	}
+}
+
 func TestMultiStatusUnderAgreement(t *testing.T) {
 	trace.Covers(t, "EDS-STA-207a", "EDS-STA-207b")
 	p := policy()

@@ -37,6 +37,7 @@ func (eds) Defaults() godwit.Policy {
 		CircuitAfter:  10,
 		ProbeInterval: 5 * time.Second,
 		MaxHops:       3,
+		RefreshOn401:  true, // every attempt is signed, and a signature is renewed by making it again (EDS T-26)
 		DedupWindow:   24 * time.Hour,
 	}
 }
