@@ -1,0 +1,210 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
+
+// start is when the clock of a rig stands at first.
+var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+// A rig is a server whose time is moved by hand, and a receiver.
+type rig struct {
+	*apptest.Server
+	t     testing.TB
+	sink  *apptest.Sink
+	fence apptest.Endpoint
+}
+
+// newRig boots a server. Leases are made to outlast every jump of the clock: who owns what is another suite's matter.
+func newRig(t testing.TB, o apptest.Options) *rig {
+	t.Helper()
+	if o.Clock == nil {
+		o.Clock = clock.NewManual(start)
+	}
+	tune := o.Tune
+	o.Tune = func(c *engine.Config) {
+		c.LeaseTTL = 10000 * time.Hour
+		if tune != nil {
+			tune(c)
+		}
+	}
+	r := &rig{t: t, sink: newSink(t)}
+	r.Server = apptest.Start(t, o)
+	r.fence = r.Endpoint(r.sink.URL("/fence"), apptest.Fields{"patterns": []string{"fence"}})
+	return r
+}
+
+// wireKey is what an Idempotency-Key looks like on the wire: one structured-field String.
+var wireKey = regexp.MustCompile(`^"(?:[\x20-\x21\x23-\x5B\x5D-\x7E]|\\["\\])+"$`)
+
+// newSink starts a receiver which is watched to its end: whatever reaches it has exactly one well-formed Idempotency-Key
+// (EDS-KEY-1). Requests for tokens are no attempts.
+func newSink(t testing.TB, options ...apptest.SinkOption) *apptest.Sink {
+	t.Helper()
+	sink := apptest.NewSink(t, options...)
+	t.Cleanup(func() {
+		for _, r := range sink.Requests("") {
+			if keys := r.Header["Idempotency-Key"]; r.Path != tokenPath && (len(keys) != 1 || !wireKey.MatchString(keys[0])) {
+				t.Errorf("%s %s came with Idempotency-Key %q", r.Method, r.Path, keys)
+			}
+		}
+	})
+	return sink
+}
+
+// tokenPath is where sinks play an OAuth2 token endpoint.
+const tokenPath = "/token"
+
+// pass lets time go by and waits for what falls due.
+func (r *rig) pass(d time.Duration) {
+	r.t.Helper()
+	r.Advance(d)
+	r.settle()
+}
+
+// settle waits until everything that is due has been tried and recorded.
+func (r *rig) settle() {
+	r.t.Helper()
+	var waiting []godwit.Delivery
+	r.WaitRecorded("rest", func() bool { waiting = r.due(); return len(waiting) == 0 },
+		func() string { return fmt.Sprintf("%d due deliveries, the first: %+v", len(waiting), waiting[0]) })
+}
+
+// due lists the deliveries that may be sent at this moment: due, and their endpoint neither at rest nor held back.
+func (r *rig) due() []godwit.Delivery {
+	now := r.Clock.Now()
+	var due []godwit.Delivery
+	for _, d := range r.pending() {
+		if !d.DueAt.After(now) && !r.heldUntil(d.EndpointID).After(now) {
+			due = append(due, d)
+		}
+	}
+	return due
+}
+
+func (r *rig) pending() []godwit.Delivery {
+	r.t.Helper()
+	var all []godwit.Delivery
+	page := store.Page{Limit: 200}
+	for {
+		part, err := r.App.Store().ListDeliveries(context.Background(), store.DeliveryFilter{Status: godwit.DeliveryPending, TenantID: r.Tenant}, page)
+		if err != nil {
+			r.t.Fatalf("list pending deliveries: %v", err)
+		}
+		all = append(all, part...)
+		if len(part) < page.Limit {
+			return all
+		}
+		page.After = part[len(part)-1].ID
+	}
+}
+
+// heldUntil is before when nothing is sent to an endpoint.
+func (r *rig) heldUntil(id godwit.EndpointID) time.Time {
+	r.t.Helper()
+	e, err := r.App.Store().Endpoint(context.Background(), r.Tenant, id)
+	if err != nil {
+		r.t.Fatalf("read endpoint: %v", err)
+	}
+	if e.Status != godwit.EndpointActive {
+		return r.Clock.Now().Add(time.Hour)
+	}
+	h, _ := r.App.Engine().Health(id)
+	if h.HoldUntil.After(h.ProbeAt) {
+		return h.HoldUntil
+	}
+	return h.ProbeAt
+}
+
+// passUntil lets time go by from one due moment to the next until the condition holds.
+func (r *rig) passUntil(what string, holds func() bool) {
+	r.t.Helper()
+	r.settle()
+	for range 2000 {
+		if holds() {
+			return
+		}
+		var next time.Time
+		for _, d := range r.pending() {
+			at := d.DueAt
+			if held := r.heldUntil(d.EndpointID); held.After(at) {
+				at = held
+			}
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+		if next.IsZero() {
+			break
+		}
+		r.pass(next.Sub(r.Clock.Now()))
+	}
+	r.t.Fatalf("never: %s", what)
+}
+
+// passWindow lets more time go by than any retry policy has: first in small steps, so that an early retry has its chance
+// to happen early, then in wide ones.
+func (r *rig) passWindow() {
+	r.t.Helper()
+	for range 20 {
+		r.pass(500 * time.Millisecond)
+	}
+	for d := 5 * time.Second; d < 24*time.Hour; d *= 2 {
+		r.pass(d)
+	}
+	r.cross()
+}
+
+// cross sends an event through and waits for it: the server lives and has nothing in front of it that it could still do.
+func (r *rig) cross() {
+	r.t.Helper()
+	ev := r.Publish("fence", `{}`)
+	r.WaitDelivery(ev, r.fence, godwit.DeliveryAccepted)
+	r.settle()
+}
+
+// end stops the server in order; after it nothing more can be sent.
+func (r *rig) end() {
+	r.t.Helper()
+	if err := r.Stop(); err != nil {
+		r.t.Errorf("server ended: %v", err)
+	}
+}
+
+// again starts another server on what this one left behind, at the time it ended.
+func (r *rig) again() *rig {
+	r.t.Helper()
+	r.end()
+	next := newRig(r.t, apptest.Options{Data: r.Config.Data, Store: r.Config.Store, Clock: r.Clock})
+	next.sink = r.sink
+	return next
+}
+
+// A receipt is the answer to an event.
+type receipt struct {
+	ID  godwit.EventID `json:"id"`
+	Key string         `json:"idempotency_key"`
+}
+
+// post posts an event and returns its receipt.
+func (r *rig) post(c apptest.Call) receipt {
+	r.t.Helper()
+	c.Method = http.MethodPost
+	var got receipt
+	r.Must(c, &got)
+	return got
+}
