@@ -48,22 +48,23 @@ func (f deadLetterFilter) parse(tenant godwit.TenantID) (store.DeadLetterFilter,
 	return out, err
 }
 
-type deadLetterParams struct {
-	rangeParams
+// DeadLetterParams are the query parameters that choose dead letters.
+type DeadLetterParams struct {
+	RangeParams
 	Endpoint string `query:"endpoint" doc:"Only of this endpoint"`
 	Type     string `query:"type" maxLength:"128" doc:"Only events of this type"`
 	Status   string `query:"status" enum:"terminal,exhausted"`
 	Reason   string `query:"reason" maxLength:"64" doc:"Only with this reason"`
 }
 
-func (p deadLetterParams) filter() deadLetterFilter {
+func (p DeadLetterParams) filter() deadLetterFilter {
 	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until}
 }
 
 type (
 	listDeadLettersInput struct {
-		pageParams
-		deadLetterParams
+		PageParams
+		DeadLetterParams
 	}
 	deadLetterOutput struct{ Body DeadLetter }
 	bulkReplayInput  struct {
@@ -94,7 +95,7 @@ func (s *server) deadLetterRoutes() {
 	s.raw(mayRead, exportOperation(s), s.exportDeadLetters)
 	typed(s, mayRead, huma.Operation{
 		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get a dead letter",
-	}, func(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deadLetterOutput, error) {
+	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -129,10 +130,10 @@ func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *li
 	if err != nil {
 		return nil, err
 	}
-	return listOf(in.pageParams, listDead, items, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView), nil
+	return listOf(in.PageParams, listDead, items, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView), nil
 }
 
-func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deliveryOutput, error) {
+func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

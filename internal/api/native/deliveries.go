@@ -64,11 +64,12 @@ func deliveryViews(list []godwit.Delivery) []Delivery {
 	return views
 }
 
-type deliveryPath struct {
+// DeliveryPath names a delivery.
+type DeliveryPath struct {
 	ID string `path:"id" doc:"Id of the delivery"`
 }
 
-func (p deliveryPath) parse() (godwit.DeliveryID, error) {
+func (p DeliveryPath) parse() (godwit.DeliveryID, error) {
 	id, err := godwit.ParseDeliveryID(p.ID)
 	if err != nil {
 		return id, badID("id", "del_…")
@@ -78,8 +79,8 @@ func (p deliveryPath) parse() (godwit.DeliveryID, error) {
 
 type (
 	listDeliveriesInput struct {
-		pageParams
-		rangeParams
+		PageParams
+		RangeParams
 		Endpoint string `query:"endpoint" doc:"Only to this endpoint"`
 		Event    string `query:"event" doc:"Only of this event"`
 		Status   string `query:"status" enum:"pending,accepted,terminal,exhausted,cancelled"`
@@ -100,7 +101,7 @@ func (s *server) deliveryRoutes() {
 		OperationID: "retry-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/retry", Tags: tags, Summary: "Try a delivery now",
 		DefaultStatus: http.StatusAccepted,
 		Description:   "A waiting one is made due at once; a finished one starts a new run under the same idempotency key.",
-	}, func(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deliveryOutput, error) {
+	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -110,7 +111,7 @@ func (s *server) deliveryRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "cancel-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/cancel", Tags: tags, Summary: "Cancel a delivery",
 		Description: "Ends one that waits. Conflict when it is finished, or under way at this moment.",
-	}, func(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deliveryOutput, error) {
+	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -144,7 +145,7 @@ func (s *server) listDeliveries(ctx context.Context, c *registry.Caller, in *lis
 	if err != nil {
 		return nil, err
 	}
-	return listOf(in.pageParams, listDels, items, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView), nil
+	return listOf(in.PageParams, listDels, items, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView), nil
 }
 
 func endpointParam(text string) (id godwit.EndpointID, err error) {
@@ -165,7 +166,7 @@ func missing(field, noun string, err error) error {
 	return err
 }
 
-func (s *server) getDelivery(ctx context.Context, c *registry.Caller, in *deliveryPath) (*deliveryDetailOutput, error) {
+func (s *server) getDelivery(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

@@ -14,11 +14,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-type endpointPath struct {
+// EndpointPath names an endpoint. Huma fills embedded structs only where their type is exported.
+type EndpointPath struct {
 	ID string `path:"id" doc:"Id of the endpoint"`
 }
 
-func (p endpointPath) parse() (godwit.EndpointID, error) {
+func (p EndpointPath) parse() (godwit.EndpointID, error) {
 	id, err := godwit.ParseEndpointID(p.ID)
 	if err != nil {
 		return id, badID("id", "sub_…")
@@ -34,17 +35,17 @@ type (
 	}
 	createEndpointInput struct{ Body NewEndpoint }
 	listEndpointsInput  struct {
-		pageParams
+		PageParams
 		Status string `query:"status" enum:"active,paused,disabled" doc:"Only those with this status"`
 	}
 	pauseInput struct {
-		endpointPath
+		EndpointPath
 		Body *struct {
 			Reason string `json:"reason,omitempty" doc:"Shown as status_reason"`
 		} `nameHint:"Pause"`
 	}
 	rotateInput struct {
-		endpointPath
+		EndpointPath
 		Body *struct {
 			Algorithm      string   `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"Defaults to that of the newest secret"`
 			OverlapSeconds *float64 `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old secrets go on signing beside the new one. Defaults to 86400."`
@@ -124,10 +125,10 @@ func (s *server) listEndpoints(ctx context.Context, c *registry.Caller, in *list
 	if err != nil {
 		return nil, err
 	}
-	return listOf(in.pageParams, listSubs, items, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView), nil
+	return listOf(in.PageParams, listSubs, items, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView), nil
 }
 
-func (s *server) getEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*endpointOutput, error) {
+func (s *server) getEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
 	return &endpointOutput{Body: endpointView(e)}, nil
 }
 
-func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*struct{}, error) {
+func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*struct{}, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *paus
 	return shown(s.cfg.Registry.Pause(ctx, c.Tenant.ID, id, reason))
 }
 
-func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*endpointOutput, error) {
+func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ type secretsOutput struct {
 	} `nameHint:"SecretList"`
 }
 
-func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *endpointPath) (*secretsOutput, error) {
+func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *EndpointPath) (*secretsOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *endpoi
 
 const testEventType = "godwit.test"
 
-func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *endpointPath) (*testOutput, error) {
+func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*testOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

@@ -39,11 +39,12 @@ func eventView(e *godwit.Event) Event {
 	}
 }
 
-type eventPath struct {
+// EventPath names an event.
+type EventPath struct {
 	ID string `path:"id" doc:"Id of the event"`
 }
 
-func (p eventPath) parse() (godwit.EventID, error) {
+func (p EventPath) parse() (godwit.EventID, error) {
 	id, err := godwit.ParseEventID(p.ID)
 	if err != nil {
 		return id, badID("id", "evt_…")
@@ -53,14 +54,14 @@ func (p eventPath) parse() (godwit.EventID, error) {
 
 type (
 	listEventsInput struct {
-		pageParams
-		rangeParams
+		PageParams
+		RangeParams
 		Type string `query:"type" maxLength:"130" doc:"Only this type, or those under prefix.*"`
 		Key  string `query:"key" maxLength:"1024" doc:"Only the event with this idempotency key"`
 	}
 	eventOutput      struct{ Body EventDetail }
 	replayEventInput struct {
-		eventPath
+		EventPath
 		Body *struct {
 			Endpoints []string `json:"endpoints,omitempty" maxItems:"1000" doc:"Only to these; absent: to all that it went to"`
 		} `nameHint:"EventReplay"`
@@ -104,10 +105,10 @@ func (s *server) listEvents(ctx context.Context, c *registry.Caller, in *listEve
 	if err != nil {
 		return nil, err
 	}
-	return listOf(in.pageParams, listEvents, items, func(e *godwit.Event) [16]byte { return e.ID }, eventView), nil
+	return listOf(in.PageParams, listEvents, items, func(e *godwit.Event) [16]byte { return e.ID }, eventView), nil
 }
 
-func (s *server) getEvent(ctx context.Context, c *registry.Caller, in *eventPath) (*eventOutput, error) {
+func (s *server) getEvent(ctx context.Context, c *registry.Caller, in *EventPath) (*eventOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (s *server) replayEvent(ctx context.Context, c *registry.Caller, in *replay
 // eventBody gives a payload back byte for byte. It is somebody else's content: a browser must neither guess its type nor
 // run it.
 func (s *server) eventBody(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
-	id, err := eventPath{ID: r.PathValue("id")}.parse()
+	id, err := EventPath{ID: r.PathValue("id")}.parse()
 	if err != nil {
 		s.fail(w, r, err)
 		return

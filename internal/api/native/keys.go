@@ -49,11 +49,12 @@ type keyInput struct {
 	} `nameHint:"NewKey"`
 }
 
-type keyPath struct {
+// KeyPath names an API key.
+type KeyPath struct {
 	ID string `path:"id" doc:"Id of the key"`
 }
 
-func (p keyPath) parse() (godwit.KeyID, error) {
+func (p KeyPath) parse() (godwit.KeyID, error) {
 	id, err := godwit.ParseKeyID(p.ID)
 	if err != nil {
 		return id, badID("id", "key_…")
@@ -76,7 +77,7 @@ func (s *server) keyRoutes() {
 	}, s.createKey)
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
-	}, func(ctx context.Context, c *registry.Caller, in *pageParams) (*listOutput[Key], error) {
+	}, func(ctx context.Context, c *registry.Caller, in *PageParams) (*listOutput[Key], error) {
 		p, err := in.page(listKeys)
 		if err != nil {
 			return nil, err
@@ -89,7 +90,7 @@ func (s *server) keyRoutes() {
 	})
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",
-	}, func(ctx context.Context, c *registry.Caller, in *keyPath) (*keyOutput, error) {
+	}, func(ctx context.Context, c *registry.Caller, in *KeyPath) (*keyOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -104,7 +105,7 @@ func (s *server) keyRoutes() {
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: []string{"Keys"},
 		Summary: "Revoke an API key", DefaultStatus: http.StatusNoContent,
 		Description: "It is refused at once by this node and within seconds by all others. It stays in the list.",
-	}, func(ctx context.Context, c *registry.Caller, in *keyPath) (*struct{}, error) {
+	}, func(ctx context.Context, c *registry.Caller, in *KeyPath) (*struct{}, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err

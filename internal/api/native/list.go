@@ -8,14 +8,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// pageParams are the query parameters of every list.
-type pageParams struct {
+// PageParams are the query parameters of every list.
+type PageParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many items at most"`
 	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`
 }
 
-// rangeParams narrow a list to a time.
-type rangeParams struct {
+// RangeParams narrow a list to a time.
+type RangeParams struct {
 	Since time.Time `query:"since" doc:"At or after this time (RFC 3339)"`
 	Until time.Time `query:"until" doc:"Before this time (RFC 3339)"`
 }
@@ -63,13 +63,13 @@ func parseCursor(kind listKind, text string) (id [16]byte, err error) {
 }
 
 // page asks the store for one item more than is shown: that is how it is known whether there is a next page.
-func (p pageParams) page(kind listKind) (store.Page, error) {
+func (p PageParams) page(kind listKind) (store.Page, error) {
 	after, err := parseCursor(kind, p.Cursor)
 	return store.Page{After: after, Limit: p.Limit + 1}, err
 }
 
 // listOf renders a page.
-func listOf[T, V any](p pageParams, kind listKind, items []T, id func(*T) [16]byte, view func(*T) V) *listOutput[V] {
+func listOf[T, V any](p PageParams, kind listKind, items []T, id func(*T) [16]byte, view func(*T) V) *listOutput[V] {
 	out := &listOutput[V]{Body: list[V]{Items: make([]V, 0, min(len(items), p.Limit))}}
 	for i := range items {
 		if i == p.Limit {

@@ -46,7 +46,7 @@ type noticeOutput struct{ Body Notice }
 
 func (s *server) noticeRoutes() {
 	type listInput struct {
-		pageParams
+		PageParams
 		Open bool `query:"open" doc:"Only those that nobody has acknowledged"`
 	}
 	typed(s, mayRead, huma.Operation{
@@ -61,7 +61,7 @@ func (s *server) noticeRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		return listOf(in.pageParams, listNotices, items, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView), nil
+		return listOf(in.PageParams, listNotices, items, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView), nil
 	})
 	type path struct {
 		ID string `path:"id" doc:"Id of the notice"`

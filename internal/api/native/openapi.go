@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
@@ -25,9 +26,10 @@ func (s *server) openAPI() huma.Config {
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil
+	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Formats = map[string]huma.Format{
-		jsonType:                       huma.DefaultJSONFormat,
-		"application/merge-patch+json": huma.DefaultJSONFormat,
+		jsonType: huma.DefaultJSONFormat,
+		"json":   huma.DefaultJSONFormat, // application/merge-patch+json
 	}
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, as in gdw_…"},
@@ -36,6 +38,14 @@ func (s *server) openAPI() huma.Config {
 		{Name: "Events"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Keys"}, {Name: "Tenants"},
 	}
 	return cfg
+}
+
+// schemaName tells apart what two packages call by one name: our own problems and those that receivers answer with.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[godwit.Problem]() || t == reflect.TypeFor[*godwit.Problem]() {
+		return "ReceiverProblem"
+	}
+	return huma.DefaultSchemaNamer(t, hint)
 }
 
 // describeCommon adds the parameters that every operation has.

@@ -26,6 +26,14 @@ type EndpointPatch struct {
 	Auth        *Auth                      `json:"auth,omitempty" doc:"Replaced as a whole"`
 	Policy      *PolicyPatch               `json:"policy,omitempty"`
 	Metadata    map[string]*string         `json:"metadata,omitempty"`
+
+	document []byte
+}
+
+// UnmarshalJSON keeps the document; huma has checked it against the members above.
+func (p *EndpointPatch) UnmarshalJSON(b []byte) error {
+	p.document = bytes.Clone(b)
+	return nil
 }
 
 // nullableStrings is a list that a patch may clear.
@@ -52,6 +60,7 @@ type PolicyPatch struct {
 	DedupWindowSeconds *float64           `json:"dedup_window_seconds,omitempty" nullable:"true"`
 	Statuses           map[string]*string `json:"statuses,omitempty"`
 	MultiStatus        *bool              `json:"multi_status,omitempty" nullable:"true"`
+	RefreshOn401       *bool              `json:"refresh_on_401,omitempty" nullable:"true"`
 	Agreement          *AgreementPatch    `json:"agreement,omitempty"`
 }
 
@@ -62,9 +71,8 @@ type AgreementPatch struct {
 }
 
 type patchInput struct {
-	endpointPath
-	Body    EndpointPatch
-	RawBody []byte `contentType:"application/json"`
+	EndpointPath
+	Body EndpointPatch
 }
 
 func (s *server) updateEndpoint(ctx context.Context, c *registry.Caller, in *patchInput) (*endpointOutput, error) {
@@ -73,7 +81,7 @@ func (s *server) updateEndpoint(ctx context.Context, c *registry.Caller, in *pat
 		return nil, err
 	}
 	return shown(s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant.ID, id, func(spec *registry.EndpointSpec) error {
-		return patchSpec(spec, in.RawBody)
+		return patchSpec(spec, in.Body.document)
 	}))
 }
 

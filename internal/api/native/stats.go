@@ -14,16 +14,16 @@ import (
 
 // EndpointStats is how an endpoint is doing and how it is delivered to.
 type EndpointStats struct {
-	EndpointID        string      `json:"endpoint_id"`
-	Status            string      `json:"status" enum:"active,paused,disabled"`
-	StatusReason      string      `json:"status_reason,omitempty"`
-	Pending           int64       `json:"pending" doc:"Deliveries that wait or are under way"`
-	DeadLetters       int         `json:"dead_letters" doc:"Deliveries that ended without being accepted; counted up to 1000"`
-	DeadLettersCapped bool        `json:"dead_letters_capped" doc:"There are more than were counted"`
-	Health            Health      `json:"health"`
-	Policy            Policy      `json:"policy" doc:"In force: the profile's defaults with the endpoint's overrides"`
-	Overrides         []string    `json:"overrides" doc:"Members of the policy that the endpoint overrides"`
-	Agreements        []Agreement `json:"agreements" doc:"What deviates from the status table or method by agreement with the receiver"`
+	EndpointID        string            `json:"endpoint_id"`
+	Status            string            `json:"status" enum:"active,paused,disabled"`
+	StatusReason      string            `json:"status_reason,omitempty"`
+	Pending           int64             `json:"pending" doc:"Deliveries that wait or are under way"`
+	DeadLetters       int               `json:"dead_letters" doc:"Deliveries that ended without being accepted; counted up to 1000"`
+	DeadLettersCapped bool              `json:"dead_letters_capped" doc:"There are more than were counted"`
+	Health            Health            `json:"health"`
+	Policy            Policy            `json:"policy" doc:"In force: the profile's defaults with the endpoint's overrides"`
+	Overrides         []string          `json:"overrides" doc:"Members of the policy that the endpoint overrides"`
+	Agreements        []ActiveAgreement `json:"agreements" doc:"What deviates from the status table or method by agreement with the receiver"`
 }
 
 // Health is what was learnt about an endpoint from its outcomes.
@@ -60,10 +60,11 @@ type Policy struct {
 	DedupWindowSeconds float64           `json:"dedup_window_seconds"`
 	Statuses           map[string]string `json:"statuses,omitempty"`
 	MultiStatus        bool              `json:"multi_status"`
+	RefreshOn401       bool              `json:"refresh_on_401" doc:"A 401 gets one more attempt at once, newly signed and with a renewed token"`
 }
 
-// Agreement is a written agreement with the receiver and what rests on it.
-type Agreement struct {
+// ActiveAgreement is a written agreement with the receiver and what rests on it.
+type ActiveAgreement struct {
 	Document      string   `json:"document"`
 	VisibleToBoth bool     `json:"visible_to_both"`
 	Covers        []string `json:"covers" doc:"What rests on it, as in statuses.404, multi_status, method"`
@@ -74,7 +75,7 @@ type statsOutput struct{ Body EndpointStats }
 // deadLetterCount bounds how many dead letters are counted: a list of them is a page away.
 const deadLetterCount = 1000
 
-func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *endpointPath) (*statsOutput, error) {
+func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *EndpointPath) (*statsOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -130,6 +131,7 @@ func policyView(p *godwit.Policy) Policy {
 		BaseSeconds: p.Base.Seconds(), CapSeconds: p.Cap.Seconds(), MaxRetries: p.MaxRetries, MaxElapsedSeconds: p.MaxElapsed.Seconds(),
 		TimeoutSeconds: p.Timeout.Seconds(), Concurrency: p.Concurrency, RatePerSecond: p.Rate, Burst: p.Burst, HoldScope: p.HoldScope,
 		DisableAfter: p.DisableAfter, CircuitAfter: p.CircuitAfter, DedupWindowSeconds: p.DedupWindow.Seconds(), MultiStatus: p.MultiStatus,
+		RefreshOn401: p.RefreshOn401,
 	}
 	for _, d := range p.Schedule {
 		v.ScheduleSeconds = append(v.ScheduleSeconds, d.Seconds())
@@ -150,7 +152,7 @@ func overridden(o *godwit.PolicyOverrides) []string {
 		"max_elapsed_seconds": o.MaxElapsedSeconds != nil, "timeout_seconds": o.TimeoutSeconds != nil, "concurrency": o.Concurrency != nil,
 		"rate_per_second": o.RatePerSecond != nil, "burst": o.Burst != nil, "hold_scope": o.HoldScope != nil,
 		"disable_after": o.DisableAfter != nil, "circuit_after": o.CircuitAfter != nil, "dedup_window_seconds": o.DedupWindowSeconds != nil,
-		"multi_status": o.MultiStatus != nil,
+		"multi_status": o.MultiStatus != nil, "refresh_on_401": o.RefreshOn401 != nil,
 	}
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
@@ -164,10 +166,10 @@ func overridden(o *godwit.PolicyOverrides) []string {
 	return names
 }
 
-func agreements(e *godwit.Endpoint) []Agreement {
+func agreements(e *godwit.Endpoint) []ActiveAgreement {
 	a := e.Policy.Agreement
 	if a == nil {
-		return []Agreement{}
+		return []ActiveAgreement{}
 	}
 	covers := []string{}
 	if e.Method == "PUT" {
@@ -179,5 +181,5 @@ func agreements(e *godwit.Endpoint) []Agreement {
 	for _, code := range slices.Sorted(maps.Keys(e.Policy.Statuses)) {
 		covers = append(covers, "statuses."+code)
 	}
-	return []Agreement{{Document: a.Document, VisibleToBoth: a.VisibleToBoth, Covers: covers}}
+	return []ActiveAgreement{{Document: a.Document, VisibleToBoth: a.VisibleToBoth, Covers: covers}}
 }

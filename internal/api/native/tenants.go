@@ -31,18 +31,19 @@ type tenantInput struct {
 }
 
 type tenantPatch struct {
-	tenantPath
+	TenantPath
 	Body struct {
 		Name                  *string `json:"name,omitempty"`
 		RequireIdempotencyKey *bool   `json:"require_idempotency_key,omitempty"`
 	} `nameHint:"TenantPatch"`
 }
 
-type tenantPath struct {
+// TenantPath names a tenant.
+type TenantPath struct {
 	ID string `path:"id" doc:"Id of the tenant"`
 }
 
-func (p tenantPath) parse() (godwit.TenantID, error) {
+func (p TenantPath) parse() (godwit.TenantID, error) {
 	id, err := godwit.ParseTenantID(p.ID)
 	if err != nil {
 		return id, badID("id", "ten_…")
@@ -69,7 +70,7 @@ func (s *server) tenantRoutes() {
 	})
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "list-tenants", Method: http.MethodGet, Path: "/v1/tenants", Tags: []string{"Tenants"}, Summary: "List tenants",
-	}, func(ctx context.Context, _ *registry.Caller, in *pageParams) (*listOutput[Tenant], error) {
+	}, func(ctx context.Context, _ *registry.Caller, in *PageParams) (*listOutput[Tenant], error) {
 		p, err := in.page(listTenants)
 		if err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func (s *server) tenantRoutes() {
 		OperationID: "delete-tenant", Method: http.MethodDelete, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"},
 		Summary: "Delete a tenant", DefaultStatus: http.StatusNoContent,
 		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them.",
-	}, func(ctx context.Context, _ *registry.Caller, in *tenantPath) (*struct{}, error) {
+	}, func(ctx context.Context, _ *registry.Caller, in *TenantPath) (*struct{}, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -99,7 +100,7 @@ func (s *server) tenantRoutes() {
 	})
 }
 
-func (s *server) getTenant(ctx context.Context, _ *registry.Caller, in *tenantPath) (*tenantOutput, error) {
+func (s *server) getTenant(ctx context.Context, _ *registry.Caller, in *TenantPath) (*tenantOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,68 @@
+package native
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+func FuzzEnvelope(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"a.b","data":{"x" : 1}}`, `{"type":"a","data_base64":"AP/+","content_type":"text/xml"}`, `{"type":"a","data":null,"attributes":{"k":"v"}}`,
+		`{"type":"a","type":"b","data":1}`, `{"Type":"a","data":1}`, `[]`, `null`, `{`, `{"type":1}`, `{"type":"a","data":1}x`, ``, `{"a":{"b":[`,
+		"{\"type\":\"a\",\"data\":\"\xff\"}", `{"type":"a","data":1,"idempotency_key":"0123456789abcdef"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		env, err := parseEnvelope("", raw)
+		if err == nil {
+			_, err = env.publication("", 1<<20)
+		}
+		if err != nil {
+			var p *problem.Problem
+			if !errors.As(err, &p) || p.Status < 400 || p.Status > 499 || len(p.Errors) == 0 {
+				t.Fatalf("not a refusal that names a field: %v", err)
+			}
+			return
+		}
+		if !json.Valid(raw) {
+			t.Fatalf("accepted what is not JSON: %q", raw)
+		}
+		if env.has["data"] && !bytes.Contains(raw, env.Data) {
+			t.Fatalf("data was changed: %q in %q", env.Data, raw)
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add(byte('e'), cursor(listEvents, [16]byte{1, 2, 3}))
+	f.Add(byte('d'), cursor(listEvents, [16]byte{}))
+	f.Add(byte('x'), "////")
+	f.Add(byte('x'), "AXg")
+	f.Fuzz(func(t *testing.T, kind byte, text string) {
+		id, err := parseCursor(listKind(kind), text)
+		if err == nil && text != "" && cursor(listKind(kind), id) != text {
+			t.Fatalf("%q reads as %x, which is written %q", text, id, cursor(listKind(kind), id))
+		}
+	})
+}
+
+func FuzzPatch(f *testing.F) {
+	for _, seed := range []string{`{"url":"https://b.example/"}`, `{"headers":{"A":null}}`, `{"policy":{"max_retries":3}}`, `{"auth":null}`, `[]`, `{"filter":{"a":[null]}}`, `{"policy":null,"metadata":{"a":"b"}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, patch []byte) {
+		spec := registry.EndpointSpec{URL: "https://a.example/", Headers: map[string]string{"A": "1"}}
+		if err := patchSpec(&spec, patch); err != nil {
+			var p *problem.Problem
+			if !errors.As(err, &p) || p.Status != 400 {
+				t.Fatalf("not a 400: %v", err)
+			}
+		}
+	})
+}

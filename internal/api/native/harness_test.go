@@ -1,0 +1,406 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
+)
+
+// patience ends a test that waits for what never comes. No passing test waits it out.
+const patience = 30 * time.Second
+
+// shifted is the real clock, moved on by hand: windows of a day pass while timers run as usual.
+type shifted struct {
+	clock.Real
+	by atomic.Int64
+}
+
+func (s *shifted) Now() time.Time          { return s.Real.Now().Add(time.Duration(s.by.Load())) }
+func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
+
+// A harness is the API over a real store, a real engine and a real socket.
+type harness struct {
+	t        *testing.T
+	dir      string
+	store    *sqlite.Store
+	engine   *engine.Engine
+	registry *registry.Registry
+	api      *server
+	http     *httptest.Server
+	clock    *shifted
+	log      *safeLog
+	done     chan struct{}
+	stop     func() // ends the engine
+	contract *contract
+
+	tenant *godwit.Tenant
+	token  string // of a key with all scopes
+	key    *godwit.APIKey
+}
+
+type safeLog struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+type harnessOptions struct {
+	dir      string
+	limits   registry.Limits
+	maxBody  int64
+	strict   bool // https and public addresses only
+	timeouts time.Duration
+}
+
+func newHarness(t *testing.T) *harness {
+	return startHarness(t, harnessOptions{limits: registry.NoLimits})
+}
+
+const testRing = "k1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
+func startHarness(t *testing.T, o harnessOptions) *harness {
+	t.Helper()
+	if o.dir == "" {
+		o.dir = t.TempDir()
+	}
+	h := &harness{t: t, dir: o.dir, clock: &shifted{}, log: &safeLog{}, done: make(chan struct{})}
+	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	ctx := context.Background()
+	var err error
+	if h.store, err = sqlite.Open(ctx, o.dir, sqlite.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keyring.Parse(testRing)
+	must(t, err)
+	sc := sender.Config{Clock: h.clock.Now}
+	if !o.strict {
+		sc.AllowHTTP = true
+		sc.AllowAddresses = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+	send, err := sender.New(sc)
+	must(t, err)
+	h.engine, err = engine.New(ctx, engine.Config{Store: h.store, Sender: send, Ring: ring, Clock: h.clock, Log: log, Node: "test"})
+	must(t, err)
+	running, stopEngine := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- h.engine.Run(running) }()
+	<-h.engine.Started()
+	h.stop = sync.OnceFunc(func() {
+		stopEngine()
+		if err := <-ended; err != nil {
+			t.Errorf("engine: %v", err)
+		}
+	})
+	h.registry, err = registry.New(registry.Config{
+		Store: h.store, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
+	})
+	must(t, err)
+	problems := &problem.Writer{Base: "https://godwit.example", Log: log}
+	guard, err := idempotency.New(idempotency.Config{Store: h.store, Ring: ring, Problems: problems, Log: log, Now: h.clock.Now})
+	must(t, err)
+	handler, err := New(Config{
+		Store: h.store, Engine: h.engine, Registry: h.registry, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		MaxBody: o.maxBody, Version: "test", Done: h.done,
+	})
+	must(t, err)
+	h.api = handler.(*server)
+	h.contract = newContract(t, h.api)
+	h.http = httptest.NewServer(handler)
+	t.Cleanup(h.close)
+	h.tenant, err = h.registry.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	must(t, err)
+	h.key, h.token = h.mint(h.tenant.ID, godwit.AllScopes...)
+	return h
+}
+
+func (h *harness) close() {
+	select {
+	case <-h.done:
+	default:
+		close(h.done)
+	}
+	h.http.Close()
+	h.stop()
+	if err := h.store.Close(); err != nil {
+		h.t.Errorf("close store: %v", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *harness) mint(tenant godwit.TenantID, scopes ...godwit.Scope) (*godwit.APIKey, string) {
+	h.t.Helper()
+	k, token, err := h.registry.MintKey(context.Background(), nil, tenant, registry.KeySpec{Name: "test", Scopes: scopes})
+	must(h.t, err)
+	return k, token
+}
+
+// A call is a request to make. Fields that are not set are left to the harness.
+type call struct {
+	method string
+	path   string
+	body   string
+	token  string   // "-": none
+	header []string // name, value pairs
+	noType bool
+}
+
+// An answer is a response, read whole and held against the OpenAPI document.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (h *harness) do(c call) *answer {
+	h.t.Helper()
+	req, err := http.NewRequest(c.method, h.http.URL+c.path, strings.NewReader(c.body))
+	must(h.t, err)
+	switch c.token {
+	case "":
+		req.Header.Set("Authorization", "Bearer "+h.token)
+	case "-":
+	default:
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.body != "" && !c.noType {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(c.header); i += 2 {
+		if c.header[i] == "Content-Type" {
+			req.Header.Set(c.header[i], c.header[i+1])
+		} else {
+			req.Header.Add(c.header[i], c.header[i+1])
+		}
+	}
+	resp, err := h.http.Client().Do(req)
+	must(h.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(h.t, err)
+	a := &answer{h.t, resp.StatusCode, resp.Header, body}
+	h.contract.check(h.t, req, a)
+	return a
+}
+
+func (h *harness) get(path string) *answer {
+	h.t.Helper()
+	return h.do(call{method: "GET", path: path})
+}
+func (h *harness) post(path, body string, header ...string) *answer {
+	h.t.Helper()
+	return h.do(call{method: "POST", path: path, body: body, header: header})
+}
+
+func (a *answer) want(status int) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("got %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// into decodes the body.
+func (a *answer) into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("decode %q: %v", a.body, err)
+	}
+}
+
+// problem is the body as problem details.
+func (a *answer) problem() problem.Problem {
+	a.t.Helper()
+	var p problem.Problem
+	a.into(&p)
+	if a.header.Get("Content-Type") != problem.ContentType || p.Status != a.status {
+		a.t.Fatalf("not problem details: %s %s", a.header.Get("Content-Type"), a.body)
+	}
+	return p
+}
+
+// refused checks a refusal: status, code and, when given, the field that it names.
+func (a *answer) refused(status int, kind *problem.Kind, field string) *answer {
+	a.t.Helper()
+	p := a.problem()
+	if a.status != status || p.Code != kind.Code {
+		a.t.Errorf("got %d %s, want %d %s: %s", a.status, p.Code, status, kind.Code, a.body)
+		return a
+	}
+	if field == "" {
+		return a
+	}
+	for _, f := range p.Errors {
+		if f.Field == field {
+			return a
+		}
+	}
+	a.t.Errorf("field %q is not named: %s", field, a.body)
+	return a
+}
+
+func (a *answer) replayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
+
+// A sink is a receiver that the test scripts.
+type sink struct {
+	*httptest.Server
+	arrived chan sinkRequest
+	mu      sync.Mutex
+	status  []int // one a request, the last one from then on
+	gate    chan struct{}
+}
+
+type sinkRequest struct {
+	header http.Header
+	body   []byte
+}
+
+func newSink(t *testing.T, status ...int) *sink {
+	s := &sink{arrived: make(chan sinkRequest, 10000), status: status}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		code := 200
+		if len(s.status) > 0 {
+			code = s.status[0]
+			if len(s.status) > 1 {
+				s.status = s.status[1:]
+			}
+		}
+		gate := s.gate
+		s.mu.Unlock()
+		s.arrived <- sinkRequest{r.Header, body}
+		if gate != nil {
+			<-gate
+		}
+		w.WriteHeader(code)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *sink) answer(status ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
+}
+
+func (s *sink) wait(t *testing.T) sinkRequest {
+	t.Helper()
+	select {
+	case r := <-s.arrived:
+		return r
+	case <-time.After(patience):
+		t.Fatal("nothing arrived at the sink")
+		panic("unreachable")
+	}
+}
+
+// A watch sees attempts as they are recorded.
+type watch struct {
+	t     *testing.T
+	items <-chan engine.FeedItem
+}
+
+func (h *harness) watch() *watch {
+	items, stop := h.engine.Watch(h.tenant.ID)
+	h.t.Cleanup(stop)
+	return &watch{h.t, items}
+}
+
+// until waits for the delivery to reach the status.
+func (w *watch) until(status godwit.DeliveryStatus) engine.FeedItem {
+	w.t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case item := <-w.items:
+			if item.Status == status {
+				return item
+			}
+		case <-timeout:
+			w.t.Fatalf("no delivery became %s", status)
+		}
+	}
+}
+
+// endpoint registers an endpoint and returns it as the API answered.
+func (h *harness) endpoint(url string, more ...string) IssuedEndpoint {
+	h.t.Helper()
+	body := `{"url":` + quote(url)
+	for _, m := range more {
+		body += "," + m
+	}
+	var e IssuedEndpoint
+	h.post("/v1/endpoints", body+"}").want(201).into(&e)
+	return e
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// publish posts an event of the type with a JSON payload.
+func (h *harness) publish(eventType, payload string, header ...string) Accepted {
+	h.t.Helper()
+	var a Accepted
+	h.post("/v1/events?type="+eventType, payload, header...).want(202).into(&a)
+	return a
+}
+
+// counts is how much there is in the store, to show that nothing was added.
+type counts struct{ events, endpoints, keys, tenants int }
+
+func (h *harness) counts() counts {
+	h.t.Helper()
+	ctx := context.Background()
+	page := store.Page{Limit: 10000}
+	events, err := h.store.ListEvents(ctx, store.EventFilter{TenantID: h.tenant.ID}, page)
+	must(h.t, err)
+	endpoints, err := h.store.ListEndpoints(ctx, store.EndpointFilter{TenantID: h.tenant.ID}, page)
+	must(h.t, err)
+	keys, err := h.store.ListKeys(ctx, h.tenant.ID, page)
+	must(h.t, err)
+	tenants, err := h.store.ListTenants(ctx, page)
+	must(h.t, err)
+	return counts{len(events), len(endpoints), len(keys), len(tenants)}
+}
