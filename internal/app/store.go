@@ -13,15 +13,23 @@ import (
 // openStore opens the store to serve from. Only one process may serve from an embedded database.
 func openStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
 	if s.Postgres() {
-		return postgres.Open(ctx, s.Store, postgres.Options{Log: log})
+		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log}))
 	}
-	return sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Exclusive: true, Log: log})
+	return opened(sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Exclusive: true, Log: log}))
 }
 
 // OpenStore opens the store for a command, beside a server that may be running.
 func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
 	if s.Postgres() {
-		return postgres.Open(ctx, s.Store, postgres.Options{HotConnections: 1, Connections: 2, Log: log})
+		return opened(postgres.Open(ctx, s.Store, postgres.Options{HotConnections: 1, Connections: 2, Log: log}))
 	}
-	return sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Log: log})
+	return opened(sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Log: log}))
+}
+
+// opened keeps a store that did not open from looking like one: an interface around a nil pointer is not nil.
+func opened[S store.Store](s S, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
