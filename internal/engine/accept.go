@@ -52,9 +52,9 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	for k, i := range admitted {
 		switch {
 		case done.err != nil:
-			e.abandon(places[k])
+			e.abandon(places[k], true)
 		case done.existing[k] != nil:
-			e.abandon(places[k])
+			e.abandon(places[k], false)
 			receipts[i] = answerRepeat(&submissions[i], done.existing[k])
 		default:
 			e.hand(places[k], now)
@@ -139,12 +139,13 @@ func (e *Engine) hand(places []place, now time.Time) {
 	}
 }
 
-// abandon gives up the places of a submission that was not stored, or may have been.
-func (e *Engine) abandon(places []place) {
+// abandon gives up the places of a submission that was not stored, or may have been: unknown says which.
+func (e *Engine) abandon(places []place, unknown bool) {
 	for i := range places {
-		if places[i].epoch != 0 {
-			places[i].lane.unreserve(places[i].id, len(places[i].event.Body))
-		} else {
+		switch {
+		case places[i].epoch != 0:
+			places[i].lane.unreserve(places[i].id, len(places[i].event.Body), unknown)
+		case unknown:
 			places[i].lane.noteDue(e.clock.Now())
 		}
 	}

@@ -209,7 +209,7 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 	if len(results) == 1 && len(accepts) == 0 && !errors.Is(err, store.ErrUnavailable) {
 		// This very result cannot be written, and never will be. Its delivery goes back to the store and is tried again.
 		c.engine.log.Error("result dropped", "delivery", results[0].item.work.Delivery.ID.String())
-		results[0].lane.unreserve(results[0].item.work.Delivery.ID, len(results[0].item.work.Event.Body))
+		results[0].lane.unreserve(results[0].item.work.Delivery.ID, len(results[0].item.work.Event.Body), true)
 		return true
 	}
 	c.mu.Lock()

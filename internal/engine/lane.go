@@ -30,6 +30,7 @@ type lane struct {
 	nextDue  time.Time // earliest unclaimed delivery in the store that is known of
 	refill   bool      // a claim is under way
 	suspect  bool      // a store answer was lost: claims may be stored that memory does not know
+	taking   bool      // such claims are being taken back: no new ones may be made meanwhile
 	timer    clock.Timer
 	timerAt  time.Time
 	strikes  godwit.EventID // last event that ended terminal, so that one event counts once
@@ -73,7 +74,7 @@ func (l *lane) reserve(id godwit.DeliveryID, size int, now time.Time) (epoch int
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	epoch = l.engine.leases.epochOf(l.id.Shard(), now)
-	if epoch == 0 || l.overflow || l.room(now) <= 0 || !l.engine.running() {
+	if epoch == 0 || l.overflow || l.taking || l.room(now) <= 0 || !l.engine.running() {
 		return 0
 	}
 	l.hold(id, heldReserved, size)
@@ -145,11 +146,14 @@ func (l *lane) overflowed(now time.Time) {
 	l.pump()
 }
 
-// unreserve gives places back after a commit that failed. Whether it took effect may be unknown.
-func (l *lane) unreserve(id godwit.DeliveryID, size int) {
+// unreserve gives a place back after a commit that did not store its delivery, or may have: unknown says which.
+func (l *lane) unreserve(id godwit.DeliveryID, size int, unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop(id, size)
+	if !unknown {
+		return
+	}
 	l.suspect = true
 	l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
 	l.wakeAt(l.engine.clock.Now().Add(storeRetry))

@@ -34,7 +34,7 @@ func (l *lane) refillIfLow(now time.Time) {
 	l.refill = true
 	l.nextDue = time.Time{} // what is noted from here on is news
 	suspect := l.suspect
-	l.suspect = false
+	l.suspect, l.taking = false, suspect
 	l.engine.task(func() { l.claim(epoch, room, suspect) })
 }
 
@@ -92,7 +92,8 @@ func (l *lane) claimFailed(err error) {
 	l.wakeAt(retry)
 }
 
-// reclaim frees claims that the store holds and memory does not know, after an answer was lost on the way.
+// reclaim frees claims that the store holds and memory does not know, after an answer was lost on the way. Until it is done
+// the lane makes no new claims, or one made meanwhile would be taken for a lost one and its delivery sent twice.
 func (l *lane) reclaim(ctx context.Context, epoch int64) error {
 	l.mu.Lock()
 	held := make([]godwit.DeliveryID, 0, len(l.held))
@@ -101,6 +102,9 @@ func (l *lane) reclaim(ctx context.Context, epoch int64) error {
 	}
 	l.mu.Unlock()
 	n, err := l.engine.store.Reclaim(ctx, l.id, epoch, held, l.engine.clock.Now())
+	l.mu.Lock()
+	l.taking = false
+	l.mu.Unlock()
 	if n > 0 {
 		l.engine.log.Warn("took back deliveries whose claim was lost", "endpoint", l.id.String(), "deliveries", n)
 	}
