@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -18,8 +19,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
 
-// start is when the clock of a rig stands at first.
-var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+// start is where the clock of a rig stands at first. Stores keep microseconds while the engine knows nanoseconds; since the
+// clock always stands at the end of a microsecond, what is due by the one is due by the other.
+var start = time.Date(2026, 7, 1, 12, 0, 0, int(pastMicrosecond), time.UTC)
+
+const pastMicrosecond = 999 * time.Nanosecond
 
 // A rig is a server whose time is moved by hand, and a receiver.
 type rig struct {
@@ -151,7 +155,7 @@ func (r *rig) passUntil(what string, holds func() bool) {
 		if next.IsZero() {
 			break
 		}
-		r.pass(next.Sub(r.Clock.Now()))
+		r.pass(max(next.Truncate(time.Microsecond).Add(pastMicrosecond).Sub(r.Clock.Now()), time.Microsecond))
 	}
 	r.t.Fatalf("never: %s", what)
 }
@@ -207,4 +211,20 @@ func (r *rig) post(c apptest.Call) receipt {
 	var got receipt
 	r.Must(c, &got)
 	return got
+}
+
+// caPEM is the certificate of the test authority.
+func caPEM(t testing.TB) []byte {
+	t.Helper()
+	pem, err := os.ReadFile(apptest.CAFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem
+}
+
+// trusting makes a server trust the certificates of TLS receivers.
+func trusting(t testing.TB) func(*config.Config) {
+	file := apptest.CAFile(t)
+	return func(c *config.Config) { c.CAFile = file }
 }
