@@ -140,7 +140,8 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	if err != nil {
 		return err
 	}
-	attempts, err := cl.Attempts(ctx)
+	// The server ends the stream once it has drained, so that the last attempts are shown too.
+	attempts, err := cl.Attempts(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("follow attempts: %w", err)
 	}
@@ -156,7 +157,9 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 			return err
 		}
 		defer s.close()
-		samples.Go(func() { s.post(ctx) })
+		posting, enough := context.WithCancel(ctx)
+		defer enough()
+		samples.Go(func() { s.post(posting) })
 	}
 	return follow(env, attempts, c.JSON)
 }

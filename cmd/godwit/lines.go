@@ -49,7 +49,7 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 	p := newPalette(env.stdout)
 	for {
 		a, err := attempts.Next()
-		if errors.Is(err, io.EOF) || env.ctx.Err() != nil {
+		if errors.Is(err, io.EOF) || (err != nil && env.ctx.Err() != nil) {
 			return nil
 		}
 		if err != nil {

@@ -48,7 +48,7 @@ type App struct {
 	metrics  *telemetry.Metrics
 	servers  []*httpServer
 	url      string
-	done     chan struct{} // closed when a stop begins: ends live streams
+	done     chan struct{} // closed when delivery has stopped: ends live streams
 }
 
 // New opens the store, wires the services and listens. Nothing is delivered before Run.
@@ -130,13 +130,13 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
-	go func() { <-ctx.Done(); close(a.done) }()
 	a.announce(ctx)
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // stopped before it had begun
 	}
 	stop(nil)
+	close(a.done) // watchers have seen the last attempt
 	for _, s := range a.servers {
 		s.close()
 	}

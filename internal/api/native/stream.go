@@ -71,14 +71,7 @@ func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat <-chan
 		if !open {
 			return "", false
 		}
-		data, err := json.Marshal(StreamedAttempt{
-			Attempt: attemptView(&item.Attempt), EventType: item.EventType, DeliveryStatus: string(item.Status),
-		})
-		if err != nil {
-			s.cfg.Log.Error("attempt cannot be streamed", "error", err)
-			return ": skipped\n\n", true
-		}
-		return "event: attempt\nid: " + item.Attempt.ID.String() + "\ndata: " + string(data) + "\n\n", true
+		return s.streamed(&item), true
 	case <-beat:
 		if _, err := s.authorize(r, mayRead); err != nil {
 			return "", false // the key was revoked or has expired
@@ -86,6 +79,24 @@ func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat <-chan
 		return ": still here\n\n", true
 	case <-r.Context().Done():
 	case <-s.cfg.Done:
+		select { // what was recorded before the end is still shown
+		case item, open := <-items:
+			if open {
+				return s.streamed(&item), true
+			}
+		default:
+		}
 	}
 	return "", false
+}
+
+func (s *server) streamed(item *engine.FeedItem) string {
+	data, err := json.Marshal(StreamedAttempt{
+		Attempt: attemptView(&item.Attempt), EventType: item.EventType, DeliveryStatus: string(item.Status),
+	})
+	if err != nil {
+		s.cfg.Log.Error("attempt cannot be streamed", "error", err)
+		return ": skipped\n\n"
+	}
+	return "event: attempt\nid: " + item.Attempt.ID.String() + "\ndata: " + string(data) + "\n\n"
 }
