@@ -75,7 +75,11 @@ func fromHuma(status int, msg string, errs []error) *problem.Problem {
 			fields = append(fields, fieldOf(d.ErrorDetail()))
 		}
 	}
-	p := kindOf(status, fields).With("")
+	kind := kindOf(status, fields)
+	if len(fields) == 0 && kind == problem.InvalidRequest {
+		fields = []problem.Field{{Field: "body", Detail: msg}} // the one thing that huma tells without a place: there is none
+	}
+	p := kind.With("")
 	p.Errors = fields
 	for i, f := range fields {
 		if i > 0 {

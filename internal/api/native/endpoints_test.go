@@ -1,0 +1,413 @@
+package native
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+func TestEndpointLifecycle(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t)
+	created := h.post("/v1/endpoints", `{"url":`+quote(receiver.URL)+`,"patterns":["order.*"],"description":"Orders","metadata":{"team":"a"},
+		"filter":{"region":["eu"]},"headers":{"X-Api":"open-sesame"},"policy":{"max_retries":3}}`).want(201)
+	var e IssuedEndpoint
+	created.into(&e)
+	if created.header.Get("Location") != "/v1/endpoints/"+e.ID || e.Secret.Value == "" || e.Status != "active" || e.Profile != "eds" || e.Method != "POST" {
+		t.Fatalf("created %+v", e)
+	}
+	for _, path := range []string{"/v1/endpoints/" + e.ID, "/v1/endpoints", "/v1/endpoints/" + e.ID + "/secrets", "/v1/endpoints/" + e.ID + "/stats"} {
+		if body := string(h.get(path).want(200).body); strings.Contains(body, "sesame") || strings.Contains(body, e.Secret.Value) {
+			t.Errorf("%s shows a secret: %s", path, body)
+		}
+	}
+	var got Endpoint
+	h.get("/v1/endpoints/" + e.ID).want(200).into(&got)
+	if fmt.Sprint(got.HeaderNames) != "[X-Api]" || got.Metadata["team"] != "a" || *got.Policy.MaxRetries != 3 || got.Filter["region"][0] != "eu" {
+		t.Errorf("got %+v", got)
+	}
+
+	h.post("/v1/endpoints/"+e.ID+"/pause", `{"reason":"deploying"}`).want(200).into(&got)
+	if got.Status != "paused" || got.StatusReason != "deploying" {
+		t.Errorf("paused: %+v", got)
+	}
+	h.post("/v1/events?type=order.paid&attr.region=eu", `1`).want(202)
+	h.post("/v1/endpoints/"+e.ID+"/test", ``).refused(409, problem.Conflict, "")
+	var stats EndpointStats
+	h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats)
+	if stats.Pending != 1 || stats.Status != "paused" || stats.Policy.MaxRetries != 3 || fmt.Sprint(stats.Overrides) != "[max_retries]" {
+		t.Errorf("stats: %+v", stats)
+	}
+	got = Endpoint{}
+	h.post("/v1/endpoints/"+e.ID+"/resume", ``).want(200).into(&got)
+	if got.Status != "active" || got.StatusReason != "" {
+		t.Errorf("resumed: %+v", got)
+	}
+	if r := receiver.wait(t); r.header.Get("X-Api") != "open-sesame" {
+		t.Errorf("header on the wire: %q", r.header.Get("X-Api"))
+	}
+	h.post("/v1/endpoints/"+e.ID+"/test", ``).want(202)
+	if r := receiver.wait(t); r.header.Get("Godwit-Event-Type") != testEventType || r.header.Get("Idempotency-Key") == "" {
+		t.Errorf("test event: %v", r.header)
+	}
+	h.do(call{method: "DELETE", path: "/v1/endpoints/" + e.ID}).want(204)
+	h.get("/v1/endpoints/"+e.ID).refused(404, problem.NotFound, "")
+	h.do(call{method: "DELETE", path: "/v1/endpoints/" + e.ID}).refused(404, problem.NotFound, "")
+	if a := h.publish("order.paid", `{}`); a.Deliveries != 0 {
+		t.Errorf("a deleted endpoint gets %d deliveries", a.Deliveries)
+	}
+}
+
+func TestEndpointPatch(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t)
+	e := h.endpoint(receiver.URL, `"description":"one"`, `"headers":{"X-A":"1","X-B":"2"}`, `"metadata":{"a":"1","b":"2"}`,
+		`"policy":{"max_retries":3,"concurrency":5}`, `"auth":{"kind":"bearer","token":"tok"}`, `"filter":{"a":["1"],"b":["2"]}`, `"patterns":["x.*"]`)
+	path := "/v1/endpoints/" + e.ID
+	patch := func(body string) Endpoint {
+		t.Helper()
+		var got Endpoint
+		h.do(call{method: "PATCH", path: path, body: body}).want(200).into(&got)
+		return got
+	}
+	if got := patch(`{}`); got.Description != "one" || got.Version != 2 || fmt.Sprint(got.HeaderNames) != "[X-A X-B]" || got.AuthKind != "bearer" {
+		t.Errorf("nothing to change: %+v", got)
+	}
+	if got := patch(`{"description":"two","headers":{"X-A":null,"X-C":"3"},"metadata":{"a":null},"policy":{"max_retries":null,"burst":7},"filter":{"a":null}}`); got.Description != "two" || fmt.Sprint(got.HeaderNames) != "[X-B X-C]" || len(got.Metadata) != 1 ||
+		got.Policy.MaxRetries != nil || *got.Policy.Concurrency != 5 || *got.Policy.Burst != 7 || len(got.Filter) != 1 {
+		t.Errorf("merged: %+v", got)
+	}
+	// A credential is replaced whole.
+	if got := patch(`{"auth":{"kind":"basic","username":"u","password":"p"}}`); got.AuthKind != "basic" {
+		t.Errorf("auth: %+v", got)
+	}
+	h.post("/v1/events?type=x.y&attr.b=2", `1`).want(202)
+	if r := receiver.wait(t); r.header.Get("X-B") != "2" || r.header.Get("X-C") != "3" || r.header.Get("X-A") != "" || r.header.Get("Authorization") != "Basic dTpw" {
+		t.Errorf("on the wire: %v", r.header)
+	}
+	if got := patch(`{"description":null,"headers":null,"metadata":null,"policy":null,"auth":null,"filter":null,"patterns":null,"method":null}`); got.Description != "" || len(got.HeaderNames) != 0 || got.Metadata != nil ||
+		got.Policy.Concurrency != nil || got.AuthKind != "" || got.Filter != nil || fmt.Sprint(got.Patterns) != "[*]" || got.Method != "POST" {
+		t.Errorf("cleared: %+v", got)
+	}
+	h.do(call{method: "PATCH", path: path, body: `{"description":"x"}`, header: []string{"Content-Type", "application/merge-patch+json"}}).want(200)
+	for body, field := range map[string]string{
+		`{"url":null}`:                               "url",
+		`{"url":"ftp://x/"}`:                         "url",
+		`{"profile":"ojs"}`:                          "profile",
+		`{"patterns":[]}`:                            "patterns",
+		`{"headers":{"Host":"x"}}`:                   "headers.Host",
+		`{"policy":{"max_retries":100000}}`:          "policy.max_retries",
+		`{"policy":{"statuses":{"404":"accepted"}}}`: "policy.statuses.404",
+	} {
+		h.do(call{method: "PATCH", path: path, body: body}).refused(422, problem.Invalid, field)
+	}
+	for body, field := range map[string]string{
+		`{"colour":"red"}`:                     "colour",
+		`{"id":"sub_x"}`:                       "id",
+		`{"policy":{"max_retry":1}}`:           "policy.max_retry",
+		`{"policy":{"max_retries":"many"}}`:    "policy.max_retries",
+		`{"patterns":"*"}`:                     "patterns",
+		`{"headers":{"X-A":1}}`:                "headers.X-A",
+		`{"method":"GET"}`:                     "method",
+		`{"auth":{"kind":"bearer","pin":"1"}}`: "auth.pin",
+	} {
+		h.do(call{method: "PATCH", path: path, body: body}).refused(400, problem.InvalidRequest, field)
+	}
+	var after Endpoint
+	h.get(path).want(200).into(&after)
+	if after.Description != "x" || after.URL != receiver.URL {
+		t.Errorf("a refused patch changed something: %+v", after)
+	}
+}
+
+func TestRotateSecret(t *testing.T) {
+	trace.Covers(t, "EDS-KEY-7")
+	h := newHarness(t)
+	receiver := newSink(t)
+	e := h.endpoint(receiver.URL)
+	path := "/v1/endpoints/" + e.ID
+	live := func() (ids []string) {
+		var l struct{ Items []Secret }
+		h.get(path + "/secrets").want(200).into(&l)
+		for _, s := range l.Items {
+			if s.Live {
+				ids = append(ids, s.ID)
+			}
+		}
+		return ids
+	}
+	// There is no way to have an endpoint without a secret that signs.
+	if got := live(); len(got) != 1 || got[0] != e.Secret.ID {
+		t.Fatalf("a new endpoint has live secrets %v", got)
+	}
+	h.publish("a.b", `1`)
+	if r := receiver.wait(t); !strings.Contains(r.header.Get("Signature-Input"), e.Secret.ID) {
+		t.Errorf("signed with %s", r.header.Get("Signature-Input"))
+	}
+	var next IssuedSecret
+	h.post(path+"/rotate-secret", `{"algorithm":"ed25519","overlap_seconds":3600}`).want(200).into(&next)
+	if next.PublicKey == "" || next.Value != "" || len(live()) != 2 {
+		t.Errorf("rotated: %+v, live %v", next, live())
+	}
+	h.publish("a.b", `2`)
+	if in := receiver.wait(t).header.Get("Signature-Input"); !strings.Contains(in, e.Secret.ID) || !strings.Contains(in, next.ID) {
+		t.Errorf("during the overlap signed with %s", in)
+	}
+	h.clock.Advance(time.Hour)
+	if got := live(); len(got) != 1 || got[0] != next.ID {
+		t.Errorf("after the overlap live %v", got)
+	}
+	h.post(path+"/rotate-secret", `{"overlap_seconds":0}`).want(200).into(&next)
+	if got := live(); len(got) != 1 || got[0] != next.ID || next.Algorithm != "ed25519" {
+		t.Errorf("without overlap live %v", got)
+	}
+	for range registry.MaxLiveSecrets - 1 {
+		h.post(path+"/rotate-secret", ``).want(200)
+	}
+	h.post(path+"/rotate-secret", ``).refused(409, problem.LimitReached, "")
+	h.post(path+"/rotate-secret", `{"algorithm":"rsa"}`).refused(400, problem.InvalidRequest, "algorithm")
+	h.post(path+"/rotate-secret", `{"overlap_seconds":-1}`).refused(400, problem.InvalidRequest, "overlap_seconds")
+	h.post(path+"/rotate-secret", `{"overlap_seconds":1e9}`).refused(400, problem.InvalidRequest, "overlap_seconds")
+}
+
+func TestMethodNeedsAgreement(t *testing.T) {
+	trace.Covers(t, "EDS-MTH-2")
+	h := newHarness(t)
+	methods := make(chan *http.Request, 10)
+	receiver := newSink(t)
+	receiver.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { methods <- r })
+	h.post("/v1/endpoints", `{"url":`+quote(receiver.URL)+`,"method":"PUT"}`).refused(422, problem.Invalid, "method")
+	for _, bad := range []string{`{"document":"","visible_to_both":true}`, `{"document":"https://wiki.example/a","visible_to_both":false}`, `{"document":"a wiki page","visible_to_both":true}`} {
+		h.post("/v1/endpoints", `{"url":`+quote(receiver.URL)+`,"method":"PUT","policy":{"agreement":`+bad+`}}`).refused(422, problem.Invalid, "method")
+	}
+	e := h.endpoint(receiver.URL, `"method":"PUT"`, `"policy":{"agreement":{"document":"https://wiki.example/a","visible_to_both":true}}`)
+	h.publish("a.b", `{}`)
+	select {
+	case r := <-methods:
+		if r.Method != "PUT" || r.Header.Get("Idempotency-Key") == "" {
+			t.Errorf("on the wire: %s %v", r.Method, r.Header)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing arrived")
+	}
+	var stats EndpointStats
+	h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats)
+	if len(stats.Agreements) != 1 || fmt.Sprint(stats.Agreements[0].Covers) != "[method]" {
+		t.Errorf("agreements: %+v", stats.Agreements)
+	}
+}
+
+func TestAgreements(t *testing.T) {
+	trace.Covers(t, "EDS-AGR-3")
+	h := newHarness(t)
+	const good = `"agreement":{"document":"https://wiki.example/a","visible_to_both":true}`
+	create := func(policy string) *answer {
+		return h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/","policy":{`+policy+`}}`)
+	}
+	for policy, field := range map[string]string{
+		`"statuses":{"404":"transient"}`: "policy.statuses.404",
+		`"statuses":{"404":"transient"},"agreement":{"document":"","visible_to_both":true}`:                        "policy.statuses.404",
+		`"statuses":{"404":"transient"},"agreement":{"document":"https://wiki.example/a","visible_to_both":false}`: "policy.statuses.404",
+		`"statuses":{"401":"accepted"},` + good:                                                                    "policy.statuses.401",
+		`"statuses":{"403":"accepted"},` + good:                                                                    "policy.statuses.403",
+		`"statuses":{"200":"terminal"},` + good:                                                                    "policy.statuses.200",
+		`"statuses":{"204":"transient"},` + good:                                                                   "policy.statuses.204",
+		`"statuses":{"404":"ignored"},` + good:                                                                     "policy.statuses.404",
+		`"statuses":{"0404":"terminal"},` + good:                                                                   "policy.statuses.0404",
+		`"multi_status":true`:                                                                                      "policy.multi_status",
+	} {
+		create(policy).refused(422, problem.Invalid, field)
+	}
+	if n := h.counts().endpoints; n != 0 {
+		t.Fatalf("%d endpoints were stored", n)
+	}
+	var e IssuedEndpoint
+	create(`"statuses":{"404":"transient","409":"terminal"},"multi_status":true,` + good).want(201).into(&e)
+	var stats EndpointStats
+	h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats)
+	if len(stats.Agreements) != 1 || fmt.Sprint(stats.Agreements[0].Covers) != "[multi_status statuses.404 statuses.409]" ||
+		stats.Agreements[0].Document != "https://wiki.example/a" || fmt.Sprint(stats.Overrides) != "[multi_status statuses.404 statuses.409]" ||
+		stats.Policy.Statuses["404"] != "transient" {
+		t.Errorf("listed: %+v", stats)
+	}
+}
+
+// TestBounds: there is no way to ask for retries without end.
+func TestBounds(t *testing.T) {
+	h := newHarness(t)
+	for policy, field := range map[string]string{
+		`{"max_retries":-1}`:                  "policy.max_retries",
+		`{"max_retries":201}`:                 "policy.max_retries",
+		`{"max_elapsed_seconds":0}`:           "policy.max_elapsed_seconds",
+		`{"max_elapsed_seconds":-1}`:          "policy.max_elapsed_seconds",
+		`{"max_elapsed_seconds":86400}`:       "policy.max_elapsed_seconds", // not below the receiver's window
+		`{"max_elapsed_seconds":1e300}`:       "policy.max_elapsed_seconds",
+		`{"timeout_seconds":0}`:               "policy.timeout_seconds",
+		`{"concurrency":0}`:                   "policy.concurrency",
+		`{"rate_per_second":0}`:               "policy.rate_per_second",
+		`{"base_seconds":10,"cap_seconds":1}`: "policy.cap_seconds",
+		`{"hold_scope":"galaxy"}`:             "policy.hold_scope",
+	} {
+		h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/","policy":`+policy+`}`).refused(422, problem.Invalid, field)
+	}
+	if n := h.counts().endpoints; n != 0 {
+		t.Errorf("%d endpoints were stored", n)
+	}
+}
+
+func TestEndpointURLs(t *testing.T) {
+	trace.Covers(t, "EDS-SEC-AZN-2", "EDS-SEC-TLS-1", "EDS-SEC-CNF-1")
+	h := startHarness(t, harnessOptions{strict: true, limits: registry.NoLimits})
+	for _, url := range []string{
+		"", "file:///etc/passwd", "gopher://example.com/", "ftp://example.com/", "http://example.com/", "HTTP://example.com/", "https://user:pw@example.com/", "https://user@example.com/",
+		"https://", "https:///x", "https://:443/", "https://example.com:0/", "https://example.com:99999/", "https://example.com/#frag",
+		"https://example.com/\x00", "https://example.com/\r\nX: y", "https://exa mple.com/", "//example.com/", "example.com", "javascript:alert(1)",
+		"https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.1.1/", "https://169.254.169.254/latest/meta-data",
+		"https://[fe80::1]/", "https://[fc00::1]/", "https://100.64.0.1/", "https://0.0.0.0/", "https://[::ffff:10.0.0.1]/", "https://2130706433/", "https://0177.0.0.1/",
+		"https://0x7f.1/", "https://localhost/", "https://foo.localhost/", "https://example.com/" + strings.Repeat("x", 3000),
+	} {
+		h.post("/v1/endpoints", `{"url":`+quote(url)+`}`).refused(422, problem.Invalid, "url")
+	}
+	if n := h.counts().endpoints; n != 0 {
+		t.Errorf("%d endpoints were stored", n)
+	}
+	h.post("/v1/endpoints", `{"url":"https://example.com/hooks?x=1"}`).want(201)
+}
+
+func TestEndpointHeaders(t *testing.T) {
+	h := newHarness(t)
+	for headers, field := range map[string]string{
+		`{"Host":"x"}`: "headers.Host", `{"content-type":"x"}`: "headers.content-type", `{"Content-Length":"1"}`: "headers.Content-Length",
+		`{"idempotency-key":"x"}`: "headers.idempotency-key", `{"Signature":"x"}`: "headers.Signature", `{"Signature-Input":"x"}`: "headers.Signature-Input",
+		`{"Connection":"x"}`: "headers.Connection", `{"Transfer-Encoding":"chunked"}`: "headers.Transfer-Encoding", `{"Godwit-Event-Id":"x"}`: "headers.Godwit-Event-Id",
+		`{"webhook-signature":"x"}`: "headers.webhook-signature", `{"X-OJS-Signature":"x"}`: "headers.X-OJS-Signature", `{"Proxy-Authorization":"x"}`: "headers.Proxy-Authorization",
+		`{"":"x"}`: "headers.", `{"X A":"x"}`: "headers.X A", `{"X-A:":"x"}`: "headers.X-A:", `{"X-A\r\nEvil":"x"}`: "headers.X-A\r\nEvil",
+		`{"X-A":"1\r\nEvil: yes"}`: "headers.X-A", `{"X-A":"\u0000"}`: "headers.X-A", `{"X-A":" x"}`: "headers.X-A", `{"X-A":"é"}`: "headers.X-A",
+		`{"X-A":"1","x-a":"2"}`: "headers.x-a", `{"X-A":"` + strings.Repeat("x", 5000) + `"}`: "headers.X-A",
+	} {
+		h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/","headers":`+headers+`}`).refused(422, problem.Invalid, field)
+	}
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/","auth":{"kind":"bearer","token":"t"},"headers":{"Authorization":"x"}}`).
+		refused(422, problem.Invalid, "headers.Authorization")
+	if n := h.counts().endpoints; n != 0 {
+		t.Errorf("%d endpoints were stored", n)
+	}
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/","headers":{"Authorization":"Custom x","X-Tab":"a\tb"}}`).want(201)
+}
+
+func TestEndpointCredentials(t *testing.T) {
+	h := newHarness(t)
+	cert, key := certificate(t)
+	create := func(url, auth string) *answer {
+		return h.post("/v1/endpoints", `{"url":`+quote(url)+`,"auth":`+auth+`}`)
+	}
+	pair := `{"kind":"mtls","certificate_pem":` + quote(cert) + `,"private_key_pem":` + quote(key) + `}`
+	for _, ok := range []struct{ url, auth string }{
+		{"https://a.example/", `{"kind":"bearer","token":"t"}`},
+		{"https://a.example/", `{"kind":"basic","username":"u"}`},
+		{"https://a.example/", `{"kind":"oauth2","token_url":"https://b.example/t","client_id":"c","client_secret":"s","scopes":["x"],"audience":"y"}`},
+		{"https://a.example/", pair},
+		{"http://127.0.0.1:9/", `{"kind":"bearer","token":"t"}`}, // it does not leave this machine
+	} {
+		create(ok.url, ok.auth).want(201)
+	}
+	before := h.counts()
+	for _, bad := range []struct{ url, auth, field string }{
+		{"http://a.example/", `{"kind":"bearer","token":"t"}`, "auth"}, // EDS T-37
+		{"http://a.example/", `{"kind":"basic","username":"u","password":"p"}`, "auth"},
+		{"http://a.example/", `{"kind":"oauth2","token_url":"https://b.example/t","client_id":"c","client_secret":"s"}`, "auth"},
+		{"https://a.example/", `{"kind":"oauth2","token_url":"http://b.example/t","client_id":"c","client_secret":"s"}`, "auth.token_url"},
+		{"https://a.example/", `{"kind":"oauth2","token_url":"https://10.0.0.1/t","client_id":"c","client_secret":"s"}`, "auth.token_url"},
+		{"http://127.0.0.1:9/", pair, "auth.kind"},
+		{"https://a.example/", `{"kind":"bearer"}`, "auth.token"},
+		{"https://a.example/", `{"kind":"bearer","token":"a\r\nb"}`, "auth.token"},
+		{"https://a.example/", `{"kind":"bearer","token":"t","password":"p"}`, "auth.password"},
+		{"https://a.example/", `{"kind":"basic","username":"a:b","password":"p"}`, "auth.username"},
+		{"https://a.example/", `{"kind":"mtls","certificate_pem":"x","private_key_pem":"y"}`, "auth.certificate_pem"},
+		{"https://a.example/", `{"kind":"mtls","certificate_pem":` + quote(cert) + `,"private_key_pem":"y"}`, "auth.certificate_pem"},
+	} {
+		a := create(bad.url, bad.auth).refused(422, problem.Invalid, bad.field)
+		if strings.Contains(string(a.body), "PRIVATE KEY") {
+			t.Error("a refusal repeats the key")
+		}
+	}
+	create("https://a.example/", `{"kind":"magic"}`).refused(400, problem.InvalidRequest, "auth.kind")
+	if h.counts() != before {
+		t.Error("something was stored")
+	}
+}
+
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	must(t, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	must(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
+}
+
+func TestRegistrationLimits(t *testing.T) {
+	h := startHarness(t, harnessOptions{limits: registry.Limits{Endpoints: 3, CreationsPerMinute: 5}})
+	for i := range 3 {
+		h.endpoint(fmt.Sprintf("http://127.0.0.1:9/%d", i))
+	}
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`).refused(409, problem.LimitReached, "")
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`).refused(409, problem.LimitReached, "")
+	a := h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`, "Idempotency-Key", key1).refused(429, problem.TooManyRequests, "")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	h.clock.Advance(time.Minute)
+	var l list[Endpoint]
+	h.get("/v1/endpoints").want(200).into(&l)
+	h.do(call{method: "DELETE", path: "/v1/endpoints/" + l.Items[0].ID}).want(204)
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`, "Idempotency-Key", key1).want(201) // the 429 was not kept
+}
+
+func TestEndpointStatusFilterAndPages(t *testing.T) {
+	h := newHarness(t)
+	var ids []string
+	for i := range 7 {
+		ids = append(ids, h.endpoint(fmt.Sprintf("http://127.0.0.1:9/%d", i)).ID)
+	}
+	h.post("/v1/endpoints/"+ids[2]+"/pause", ``).want(200)
+	seen := map[string]bool{}
+	pages := 0
+	for cursor := ""; ; pages++ {
+		var l list[Endpoint]
+		h.get("/v1/endpoints?limit=3&cursor=" + cursor).want(200).into(&l)
+		for _, e := range l.Items {
+			if seen[e.ID] {
+				t.Errorf("%s is on two pages", e.ID)
+			}
+			seen[e.ID] = true
+		}
+		if cursor = l.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != 7 || pages != 2 {
+		t.Errorf("%d endpoints on %d pages", len(seen), pages+1)
+	}
+	var l list[Endpoint]
+	h.get("/v1/endpoints?status=paused").want(200).into(&l)
+	if len(l.Items) != 1 || l.Items[0].ID != ids[2] || l.Items[0].Status != string(godwit.EndpointPaused) {
+		t.Errorf("paused: %+v", l.Items)
+	}
+}
