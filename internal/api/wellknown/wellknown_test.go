@@ -1,0 +1,279 @@
+package wellknown_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/wellknown"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+type fixture struct {
+	t      *testing.T
+	store  *sqlite.Store
+	server *httptest.Server
+	guard  *idempotency.Guard
+}
+
+func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
+	t.Helper()
+	s, err := sqlite.Open(context.Background(), t.TempDir(), sqlite.Options{})
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	ring, err := keyring.Parse(keyring.Generate("k1"))
+	must(t, err)
+	log := slog.New(slog.DiscardHandler)
+	cfg := idempotency.Config{Store: s, Ring: ring, Log: log, Problems: &problem.Writer{Log: log}, Now: func() time.Time { return now }}
+	if tune != nil {
+		tune(&cfg)
+	}
+	f := &fixture{t: t, store: s}
+	f.guard, err = idempotency.New(cfg)
+	must(t, err)
+	h, err := wellknown.New(wellknown.Config{Keys: s, Idempotency: f.guard, Problems: cfg.Problems, Now: cfg.Now})
+	must(t, err)
+	f.server = httptest.NewServer(h)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get asks without credentials.
+func (f *fixture) get(path string) (*http.Response, string) {
+	f.t.Helper()
+	resp, err := f.server.Client().Get(f.server.URL + path)
+	must(f.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(f.t, err)
+	return resp, string(body)
+}
+
+// value finds what the page says under a data attribute.
+func value(t *testing.T, page, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`<span data-` + name + `>([^<]*)</span>`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("the page does not tell %s", name)
+	}
+	return m[1]
+}
+
+func TestIdempotencyPageTellsTheRunningConfig(t *testing.T) {
+	trace.Covers(t, "IKH-RSP-3", "IKH-RSP-4", "IKH-UNQ-3", "IKH-EXP-2", "IKH-SEC-4")
+	for name, tune := range map[string]func(*idempotency.Config){
+		"defaults": nil,
+		"tuned": func(c *idempotency.Config) {
+			c.Window, c.Lease, c.Timeout = 36*time.Hour+30*time.Minute, 90*time.Second, 45*time.Second
+			c.Format = idempotency.Format{MinLength: 20, MaxLength: 100}
+			c.Fingerprint = idempotency.Fingerprint{Doc: "SHA-256 of the amount", Sum: idempotency.WholePayload.Sum}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, tune)
+			// Where the refusals lead to.
+			w := httptest.NewRecorder()
+			f.guard.Policy().Problems.Write(w, httptest.NewRequest("POST", "/", nil), problem.KeyMissing)
+			link, _, _ := strings.Cut(strings.TrimPrefix(w.Header().Get("Link"), "<"), ">")
+			resp, page := f.get(link)
+			if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+				t.Fatalf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+			}
+			p := f.guard.Policy()
+			for name, want := range map[string]string{
+				"window-hours": strings.TrimSuffix(fmt.Sprintf("%g", p.Window.Hours()), ".0"), "lease-seconds": fmt.Sprintf("%g", p.Lease.Seconds()),
+				"min-length": fmt.Sprint(p.Format.MinLength), "max-length": fmt.Sprint(p.Format.MaxLength), "fingerprint": p.Fingerprint.Doc,
+			} {
+				if got := value(t, page, name); got != want {
+					t.Errorf("%s: the page says %q, the config %q", name, got, want)
+				}
+			}
+			for _, part := range []string{"from the moment the first", "authenticated principal", "Printable ASCII", "structured-field String"} {
+				if !strings.Contains(strings.Join(strings.Fields(page), " "), part) {
+					t.Errorf("the page does not say %q", part)
+				}
+			}
+			for _, k := range problem.Kinds() {
+				if k.Page == problem.PageIdempotency && !strings.Contains(page, `id="`+k.Code+`"`) {
+					t.Errorf("%s is not explained", k.Code)
+				}
+			}
+			// The format that is published is the one that is enforced.
+			for n, ok := range map[int]bool{p.Format.MinLength - 1: false, p.Format.MinLength: true, p.Format.MaxLength: true, p.Format.MaxLength + 1: false} {
+				_, err := f.guard.Key(http.Header{"Idempotency-Key": {`"` + strings.Repeat("k", n) + `"`}})
+				if (err == nil) != ok {
+					t.Errorf("%d characters: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTimeScaleIsTold(t *testing.T) {
+	f := newFixture(t, func(c *idempotency.Config) { c.TimeScale = 1000 })
+	if _, page := f.get("/docs/idempotency"); value(t, page, "time-scale") != "1000" {
+		t.Error("the time scale is not told")
+	}
+	if _, page := newFixture(t, nil).get("/docs/idempotency"); strings.Contains(page, "time-scale") {
+		t.Error("a time scale is told although there is none")
+	}
+}
+
+func TestPagesAreSafe(t *testing.T) {
+	f := newFixture(t, nil)
+	for _, path := range []string{"/docs/idempotency", "/docs/problems"} {
+		resp, page := f.get(path)
+		_, style, _ := strings.Cut(page, "<style>")
+		style, _, _ = strings.Cut(style, "</style>")
+		sum := sha256.Sum256([]byte(style))
+		policy := resp.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Errorf("%s: policy %q does not allow the page's own style alone", path, policy)
+		}
+		for _, bad := range []string{"<script", "onclick", "http://", "<img", "style=\""} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%s holds %s", path, bad)
+			}
+		}
+		for _, want := range []string{`<html lang="en">`, "<title>", "<main>", "<h1>", `scope="col"`, "viewport"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s lacks %s", path, want)
+			}
+		}
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s may be sniffed", path)
+		}
+	}
+	_, page := f.get("/docs/problems")
+	for _, k := range problem.Kinds() {
+		if !strings.Contains(page, `id="`+k.Code+`"`) {
+			t.Errorf("%s is not explained", k.Code)
+		}
+	}
+	if resp, _ := f.get("/docs/nothing"); resp.StatusCode != 404 || resp.Header.Get("Content-Type") != problem.ContentType {
+		t.Errorf("no such page: %d", resp.StatusCode)
+	}
+	resp, err := http.Post(f.server.URL+"/docs/problems", "text/plain", nil)
+	must(t, err)
+	resp.Body.Close()
+	if resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST to a page: %d %q", resp.StatusCode, resp.Header.Get("Allow"))
+	}
+}
+
+type keySet struct {
+	Keys []struct {
+		Kty, Crv, Kid, X, Use string
+		Nbf, Exp              int64
+	}
+}
+
+// secret stores an endpoint with one Ed25519 key.
+func (f *fixture) secret(id godwit.SecretID, expires time.Time) *godwit.Secret {
+	f.t.Helper()
+	ctx := context.Background()
+	tenant := &godwit.Tenant{ID: godwit.NewTenantID(now), Name: "t", CreatedAt: now}
+	must(f.t, f.store.CreateTenant(ctx, tenant))
+	e := &godwit.Endpoint{ID: godwit.NewEndpointID(now), TenantID: tenant.ID, URL: "https://a.example/", Method: "POST", Profile: "eds",
+		Patterns: []string{"*"}, Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1}
+	s := &godwit.Secret{ID: id, EndpointID: e.ID, TenantID: tenant.ID, Algorithm: godwit.AlgorithmEd25519, Sealed: []byte("sealed"),
+		PublicKey: append(make([]byte, 16), id[:]...), CreatedAt: now, NotBefore: now, ExpiresAt: expires}
+	must(f.t, f.store.CreateEndpoint(ctx, e, s))
+	return s
+}
+
+func TestKeyDirectory(t *testing.T) {
+	f := newFixture(t, nil)
+	forever := f.secret(godwit.NewSecretID(now), time.Time{})
+	ending := f.secret(godwit.NewSecretID(now.Add(time.Millisecond)), now.Add(time.Hour))
+	expired := f.secret(godwit.NewSecretID(now.Add(2*time.Millisecond)), now.Add(-time.Second))
+	resp, body := f.get(wellknown.DirectoryPath)
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/http-message-signatures-directory+json" || resp.Header.Get("Cache-Control") == "" {
+		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
+	}
+	var set keySet
+	must(t, json.Unmarshal([]byte(body), &set))
+	if len(set.Keys) != 2 {
+		t.Fatalf("keys: %s", body)
+	}
+	k := set.Keys[0]
+	x, err := base64.RawURLEncoding.DecodeString(k.X)
+	must(t, err)
+	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid != forever.ID.String() || string(x) != string(forever.PublicKey) || k.Nbf != now.Unix() || k.Exp != 0 {
+		t.Errorf("key is %+v", k)
+	}
+	if set.Keys[1].Kid != ending.ID.String() || set.Keys[1].Exp != now.Add(time.Hour).Unix() {
+		t.Errorf("second key is %+v", set.Keys[1])
+	}
+	if strings.Contains(body, "sealed") {
+		t.Error("more than public keys is shown")
+	}
+	_, body = f.get(wellknown.DirectoryPath + "?kid=" + ending.ID.String())
+	set = keySet{}
+	must(t, json.Unmarshal([]byte(body), &set))
+	if len(set.Keys) != 1 || set.Keys[0].Kid != ending.ID.String() {
+		t.Errorf("by kid: %s", body)
+	}
+	for path, want := range map[string]int{
+		"?kid=" + expired.ID.String(): 404, "?kid=" + godwit.NewSecretID(now).String(): 404, "?kid=x": 404, "?after=x": 400, "?a=%zz": 400,
+	} {
+		if resp, _ := f.get(wellknown.DirectoryPath + path); resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
+func TestKeyDirectoryPages(t *testing.T) {
+	f := newFixture(t, nil)
+	first := f.secret(godwit.NewSecretID(now), time.Time{})
+	for i := range 1004 {
+		s := *first
+		s.ID = godwit.NewSecretID(now.Add(time.Duration(i+1) * time.Millisecond))
+		must(t, f.store.AddSecret(context.Background(), &s, time.Time{}))
+	}
+	seen := map[string]bool{}
+	sizes := []int{}
+	for path := wellknown.DirectoryPath; path != ""; {
+		resp, body := f.get(path)
+		var set keySet
+		must(t, json.Unmarshal([]byte(body), &set))
+		for _, k := range set.Keys {
+			seen[k.Kid] = true
+		}
+		sizes = append(sizes, len(set.Keys))
+		path = ""
+		if link := resp.Header.Get("Link"); link != "" {
+			if !strings.HasSuffix(link, `>; rel="next"`) {
+				t.Fatalf("Link is %q", link)
+			}
+			path = strings.TrimSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
+		}
+	}
+	if len(seen) != 1005 || fmt.Sprint(sizes) != "[1000 5]" {
+		t.Errorf("%d keys on pages of %v", len(seen), sizes)
+	}
+}
