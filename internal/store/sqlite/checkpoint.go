@@ -19,6 +19,7 @@ const (
 
 // A checkpointer copies the WAL into the database file beside the writer, so that no commit waits for it.
 type checkpointer struct {
+	frames  int64 // walFrames
 	commits atomic.Int64
 	resting atomic.Bool // set while nothing is left to copy
 	wake    chan struct{}
@@ -27,6 +28,7 @@ type checkpointer struct {
 }
 
 func (k *checkpointer) start(s *Store) {
+	k.frames = walFrames
 	k.wake, k.quit = make(chan struct{}, 1), make(chan struct{})
 	k.resting.Store(true)
 	k.done.Go(func() { k.run(s) })
@@ -94,12 +96,12 @@ func (s *Store) checkpoint(c **conn, idle bool) (err error) {
 		}
 	}
 	frames, err := walStep(*c, "NOOP")
-	if err != nil || frames < walFrames && !idle {
+	if err != nil || frames < s.checkpointer.frames && !idle {
 		return fault(err)
 	}
 	// The bulk goes beside the writer. While it writes on, the copy never reaches the end, and the WAL could not start
 	// over: what was added meanwhile is copied in the writer's turn.
-	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < walFrames {
+	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < s.checkpointer.frames {
 		return fault(err)
 	}
 	if err := s.take(context.Background()); err != nil {

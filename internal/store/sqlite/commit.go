@@ -87,7 +87,7 @@ func (s *Store) acceptEvent(c *conn, n *store.NewEvent) error {
 	}
 	insert, err := c.stmt(`INSERT INTO deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason,
 		attempts, last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed)
-		VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?6, '', 0, 0, ?6, ?6, ?7, '', 0, 0, 0) ON CONFLICT DO NOTHING`)
+		VALUES (?, ?, ?, ?, 'pending', ?, ?, '', 0, 0, ?, ?, ?, '', 0, 0, 0) ON CONFLICT DO NOTHING`)
 	if err != nil {
 		return err
 	}
@@ -98,21 +98,25 @@ func (s *Store) acceptEvent(c *conn, n *store.NewEvent) error {
 		if epoch != s.epochs.shard[d.EndpointID.Shard()] {
 			epoch = 0
 		}
-		if _, err := insert.exec(e.TenantID[:], d.ID[:], e.ID[:], d.EndpointID[:], epoch, at, string(d.Trigger)); err != nil {
+		if _, err := insert.exec(e.TenantID[:], d.ID[:], e.ID[:], d.EndpointID[:], epoch, at, at, at, string(d.Trigger)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// updateClaimed has unnumbered parameters, as have the other statements that run for every row: the driver asks SQLite
+// for the name of each numbered one, every time.
+const updateClaimed = `UPDATE deliveries SET status = ?, reason = ?, attempts = ?, last_status = ?, due_at = ?, updated_at = ?,
+	claim_epoch = ?, run_trigger = ?, run_actor = ?, run_attempts = ?, run_first_at = ?, run_refreshed = ?
+	WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ?`
+
 // record applies the results in order. It tells which endpoints belong to somebody else by now.
 func (s *Store) record(c *conn, b *store.Batch, out *store.Committed) (lost map[godwit.EndpointID]bool, err error) {
 	if len(b.Results) == 0 {
 		return nil, nil
 	}
-	update, err := c.stmt(`UPDATE deliveries SET status = ?1, reason = ?2, attempts = ?3, last_status = ?4, due_at = ?5,
-		updated_at = ?6, claim_epoch = ?7, run_trigger = ?8, run_actor = ?9, run_attempts = ?10, run_first_at = ?11,
-		run_refreshed = ?12 WHERE tenant_id = ?13 AND id = ?14 AND status = 'pending' AND claim_epoch = ?15`)
+	update, err := c.stmt(updateClaimed)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func primary(err error) int {
 
 // fault gives an error its place in the vocabulary of package store.
 func fault(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	switch primary(err) {

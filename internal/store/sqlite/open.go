@@ -98,7 +98,9 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if err := s.prepareSchema(ctx, o.NoMigrate); err != nil {
 		return err
 	}
-	s.checkpointer.start(s)
+	if o.Exclusive { // else it is the server's
+		s.checkpointer.start(s)
+	}
 	return nil
 }
 
@@ -128,8 +130,9 @@ func locate(path string) (string, error) {
 func (s *Store) lockPath() string { return filepath.Join(filepath.Dir(s.path), lockName) }
 
 func (s *Store) openWriter(ctx context.Context) (*conn, error) {
-	// 4 KiB pages: a burst to many endpoints touches many pages of the indexes, and each goes to the WAL whole.
-	return connect(ctx, s.path, "page_size(4096)", "journal_mode(WAL)", "cache_size(-65536)", "journal_size_limit(268435456)")
+	// 4 KiB pages: a burst to many endpoints touches many pages of the indexes, and each goes to the WAL whole. A cache of
+	// 16 MiB holds what a batch touches; SQLite looks through all of a larger one at the end of most commits.
+	return connect(ctx, s.path, "page_size(4096)", "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
 }
 
 func (s *Store) openReader(ctx context.Context) (*conn, error) {
@@ -186,9 +189,12 @@ func (s *Store) close() error {
 	}
 	s.turn <- struct{}{} // never given back: nobody writes after this
 	if s.writer != nil {
-		// Closing the last connection does this as well, but says nothing when it fails.
-		if _, err := s.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			errs = append(errs, fmt.Errorf("checkpoint: %w", fault(err)))
+		// Closing the last connection does this as well, but says nothing when it fails. Beside a server it would hold up
+		// the server's commits.
+		if s.lock != nil {
+			if _, err := s.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+				errs = append(errs, fmt.Errorf("checkpoint: %w", fault(err)))
+			}
 		}
 		errs = append(errs, s.writer.close())
 	}

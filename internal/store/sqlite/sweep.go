@@ -166,6 +166,9 @@ func sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *s
 	return 1 + len(ds), nil
 }
 
+const oldAttempts = `SELECT delivery_id, n, started_at FROM attempts WHERE (delivery_id, n) > (?, ?) AND delivery_id < ?
+	ORDER BY delivery_id, n LIMIT ?`
+
 // sweepAttempts goes through the attempts of deliveries that are old enough to have any.
 func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
 	type key struct {
@@ -176,8 +179,7 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 	var firstAt func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
 	end := firstAt(sw.AttemptsBefore.Add(slack))
 	var found []key
-	err := c.each(ctx, `SELECT delivery_id, n, started_at FROM attempts WHERE (delivery_id, n) > (?, ?) AND delivery_id < ?
-		ORDER BY delivery_id, n LIMIT ?`, []driver.Value{s.sweeps.attempt[:], s.sweeps.attemptN, end[:], int64(limit)},
+	err := c.each(ctx, oldAttempts, []driver.Value{s.sweeps.attempt[:], s.sweeps.attemptN, end[:], int64(limit)},
 		func(r *rows) error {
 			found = append(found, key{r.id(0), r.int(1), r.int(2) < micros(sw.AttemptsBefore)})
 			return nil

@@ -38,7 +38,7 @@ func (s *Store) transact(ctx context.Context, what string, durable bool, fn func
 			return err
 		}
 		defer func() {
-			if serr := c.script("PRAGMA synchronous = FULL"); serr != nil {
+			if s.writer == c && c.script("PRAGMA synchronous = FULL") != nil {
 				s.dropWriter() // a commit on it might not be synced
 			}
 		}()

@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// The statements that meet a large backlog find their rows by an index and sort nothing.
+func TestPlans(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{Exclusive: true})
+	for name, c := range map[string]struct {
+		query string
+		want  []string
+	}{
+		"claim":          {dueNow, []string{"SEARCH d USING INDEX deliveries_due (endpoint_id=? AND due_at<?)", "SEARCH e USING INDEX events_id (tenant_id=? AND id=?)"}},
+		"next due":       {dueNext, []string{"SEARCH deliveries USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
+		"endpoints due":  {waiting, []string{"SEARCH d USING COVERING INDEX deliveries_due (endpoint_id>?)", "SEARCH d USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
+		"record result":  {updateClaimed, []string{"SEARCH deliveries USING INDEX deliveries_id (tenant_id=? AND id=?)"}},
+		"sweep attempts": {oldAttempts, []string{"SEARCH attempts USING PRIMARY KEY"}},
+	} {
+		plan := explain(t, s, c.query)
+		for _, want := range c.want {
+			if !strings.Contains(plan, want) {
+				t.Errorf("%s: plan is\n%s\nwithout %q", name, plan, want)
+			}
+		}
+		if strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s sorts:\n%s", name, plan)
+		}
+	}
+}
+
+func explain(t *testing.T, s *Store, query string) string {
+	t.Helper()
+	var plan strings.Builder
+	err := s.read(t.Context(), "explain", func(c *conn) error {
+		return c.each(t.Context(), "EXPLAIN QUERY PLAN "+query, make([]driver.Value, strings.Count(query, "?")), func(r *rows) error {
+			fmt.Fprintln(&plan, r.text(3))
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
+
+// What the checkpointer leaves behind: with a writer that never rests the WAL still starts over.
+func TestCheckpointKeepsWALShort(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	s.checkpointer.frames = 100
+	var c *conn
+	defer func() { c.close() }()
+	for range 40 {
+		for range 10 {
+			b, _ := event(20000)
+			if _, err := s.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.checkpoint(&c, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frames, err := walStep(c, "NOOP")
+	if err != nil || frames > 300 {
+		t.Errorf("the WAL has %d frames after 400 commits of 6 and more, %v", frames, err)
+	}
+	if _, err := s.ListEvents(t.Context(), store.EventFilter{TenantID: godwit.TenantID{1}}, store.Page{Limit: 1}); err != nil {
+		t.Error(err)
+	}
+}
