@@ -38,7 +38,7 @@ var (
 func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
-		return nil, failed("claim due", err)
+		return nil, hotFailed("claim due", err)
 	}
 	defer conn.Release()
 	limit := int64(c.MaxBytes)
@@ -48,7 +48,7 @@ func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, er
 	shard := c.EndpointID.Shard()
 	out := &store.Claimed{}
 	var unreadable error
-	p := newPipeline(conn.Conn().PgConn())
+	p := newPipeline(ctx, conn.Conn().PgConn())
 	addHold(p, map[int]int64{shard: c.Epoch})
 	a := p.begin()
 	a.scalarInt2(shard)
@@ -69,8 +69,8 @@ func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, er
 	a.scalarInt2(shard)
 	a.scalarID(c.EndpointID)
 	p.add(nextDue, func(r *row) { out.NextDue = r.time() })
-	if err := cmp.Or(p.run(ctx, conn.Conn().PgConn()), unreadable); err != nil {
-		return nil, failed("claim due", err)
+	if err := cmp.Or(p.run(), unreadable); err != nil {
+		return nil, hotFailed("claim due", err)
 	}
 	slices.SortFunc(out.Work, func(a, b godwit.Work) int {
 		return cmp.Or(a.Delivery.DueAt.Compare(b.Delivery.DueAt), bytes.Compare(a.Delivery.ID[:], b.Delivery.ID[:]))
@@ -141,10 +141,10 @@ var endpointsDue = prepared("endpoints_due", `WITH RECURSIVE hop AS (
 func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
-		return nil, failed("list endpoints due", err)
+		return nil, hotFailed("list endpoints due", err)
 	}
 	defer conn.Release()
-	p := newPipeline(conn.Conn().PgConn())
+	p := newPipeline(ctx, conn.Conn().PgConn())
 	a := p.begin()
 	column(a, typeInt2, shards, func(s int) { a.int2(s) })
 	var list []store.EndpointDue
@@ -154,8 +154,8 @@ func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.Endpoin
 		d.NextDue = r.time()
 		list = append(list, d)
 	})
-	if err := p.run(ctx, conn.Conn().PgConn()); err != nil {
-		return nil, failed("list endpoints due", err)
+	if err := p.run(); err != nil {
+		return nil, hotFailed("list endpoints due", err)
 	}
 	return list, nil
 }

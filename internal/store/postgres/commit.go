@@ -18,7 +18,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 	c := arrange(b)
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
-		return nil, failed("commit", err)
+		return nil, hotFailed("commit", err)
 	}
 	defer conn.Release()
 	careful := c.seenBefore
@@ -32,7 +32,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 		careful = surprising(err)
 	}
 	if err != nil {
-		return nil, failed("commit", err)
+		return nil, hotFailed("commit", err)
 	}
 	return c.committed(), nil
 }
@@ -76,13 +76,13 @@ func arrange(b *store.Batch) *commit {
 
 // send runs the whole batch as one pipeline.
 func (c *commit) send(ctx context.Context, conn *pgconn.PgConn) error {
-	p := newPipeline(conn)
+	p := newPipeline(ctx, conn)
 	c.addAccepts(p)
 	c.addResults(p)
 	c.addHealth(p)
 	c.addChanges(p)
 	c.addNotices(p)
-	return p.run(ctx, conn)
+	return p.run()
 }
 
 func (c *commit) committed() *store.Committed {

@@ -45,24 +45,36 @@ func sqlState(err error) string {
 // unavailable reports whether err is a failure of the backend that may pass. An error without a SQLSTATE did not come
 // from the server: the way to it is broken, or the caller's context has ended with the effect unknown.
 func unavailable(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
 	if state := sqlState(err); state != "" {
 		return passing[state[:2]]
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
-	}
 	for _, cause := range []error{
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, pgx.ErrTxClosed,
-		context.Canceled, context.DeadlineExceeded,
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, pgx.ErrTxClosed, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, cause) {
 			return true
 		}
 	}
 	return pgconn.SafeToRetry(err) || pgconn.Timeout(err)
+}
+
+// rowsAtFault holds the classes of SQLSTATE that blame the rows: data exception, integrity violation, limit exceeded.
+var rowsAtFault = map[string]bool{"22": true, "23": true, "54": true}
+
+// hotFailed is failed for what the engine writes. Whatever it would give up when it hears that a batch cannot be stored
+// was real work, so only an error that blames the rows says that; anything else is the store's own trouble.
+func hotFailed(doing string, err error) error {
+	state := sqlState(err)
+	if err == nil || state == stateLeaseLost || state != "" && rowsAtFault[state[:2]] {
+		return failed(doing, err)
+	}
+	return fmt.Errorf("%s: %w: %w", doing, store.ErrUnavailable, err)
 }
 
 // failed wraps an error with what was being done, and with what package store calls it.

@@ -47,6 +47,9 @@ type Options struct {
 	Now time.Time
 	// Log hears of partitions that were made and dropped. Defaults to none.
 	Log *slog.Logger
+
+	exactBytes int64           // see sweep.go
+	tracer     pgx.QueryTracer // hears the queries of the pool that serves people
 }
 
 func (o *Options) setDefaults() {
@@ -58,6 +61,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.PartitionWidth <= 0 {
 		o.PartitionWidth = 24 * time.Hour
+	}
+	if o.exactBytes == 0 {
+		o.exactBytes = exactBytes
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -89,9 +95,11 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: o}
+	config.ConnConfig.Tracer = o.tracer
 	if s.pool, err = openPool(ctx, config, o.Connections, connectCold); err != nil {
 		return nil, err
 	}
+	config.ConnConfig.Tracer = nil
 	if err := s.preparePartitions(ctx, o.Now); err != nil {
 		s.pool.Close()
 		return nil, err
@@ -134,20 +142,31 @@ func prepareDatabase(ctx context.Context, config *pgxpool.Config) error {
 		return failed("connect to postgres", err)
 	}
 	defer conn.Close(ctx)
-	var number int
-	var version, encoding string
+	var server serverInfo
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-		current_setting('server_encoding')`).Scan(&number, &version, &encoding)
+		current_setting('server_encoding')`).Scan(&server.number, &server.version, &server.encoding)
 	if err != nil {
 		return failed("ask postgres for its version", err)
 	}
-	if number < oldestServer {
-		return fmt.Errorf("open postgres: the server is PostgreSQL %s, but 15 or newer is needed", version)
-	}
-	if encoding != "UTF8" {
-		return fmt.Errorf("open postgres: the database has encoding %s, but UTF8 is needed", encoding)
+	if err := server.check(); err != nil {
+		return err
 	}
 	return migrate(ctx, conn)
+}
+
+type serverInfo struct {
+	number            int
+	version, encoding string
+}
+
+func (i serverInfo) check() error {
+	if i.number < oldestServer {
+		return fmt.Errorf("open postgres: the server is PostgreSQL %s, but 15 or newer is needed", i.version)
+	}
+	if i.encoding != "UTF8" {
+		return fmt.Errorf("open postgres: the database has encoding %s, but UTF8 is needed", i.encoding)
+	}
+	return nil
 }
 
 func openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {

@@ -25,8 +25,3 @@ func openAt(t testing.TB, o Options) *Store {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
-
-// Rows outside all partitions lie in the default ones, and behave alike.
-func TestStoreWithoutPartitions(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) store.Store { return openAt(t, Options{}) })
-}

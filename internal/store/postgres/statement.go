@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -78,7 +79,7 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 		pipeline.Close()
 		return err
 	}
-	described := make(map[*statement]*pgconn.StatementDescription, len(hotStatements))
+	desk := &desk{described: make(map[*statement]*pgconn.StatementDescription, len(hotStatements))}
 	for _, st := range hotStatements {
 		result, err := pipeline.GetResults()
 		if err != nil {
@@ -91,25 +92,39 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 			return fmt.Errorf("prepare %s: the driver answered with %T", st.name, result)
 		}
 		description.Name, description.SQL = st.name, st.sql // in a pipeline the driver leaves them out
-		described[st] = description
+		desk.described[st] = description
 	}
-	conn.CustomData()[descriptions] = described
+	conn.CustomData()[deskKey] = desk
 	return pipeline.Close()
 }
 
-const descriptions = "godwit"
+const deskKey = "godwit"
+
+// A desk is what a hot connection keeps from one pipeline to the next: its statements, and buffers that have grown to the
+// size of its batches.
+type desk struct {
+	described map[*statement]*pgconn.StatementDescription
+	params    parameters
+	outgoing  []byte
+}
+
+// maxOutgoing is the size above which a buffer is not kept.
+const maxOutgoing = 4 << 20
 
 // A pipeline gathers statements that run as one transaction in one round trip.
 type pipeline struct {
-	described map[*statement]*pgconn.StatementDescription
-	batch     pgconn.Batch
-	readers   []func(*row) // one for each statement; nil where rows do not matter
-	params    parameters
+	*desk
+	conn    *pgconn.PgConn
+	wire    *pgconn.Pipeline
+	readers []func(*row) // one for each statement; nil where rows do not matter
 }
 
-func newPipeline(conn *pgconn.PgConn) *pipeline {
-	described, _ := conn.CustomData()[descriptions].(map[*statement]*pgconn.StatementDescription)
-	return &pipeline{described: described}
+// newPipeline begins a pipeline on a hot connection. Its run must follow.
+func newPipeline(ctx context.Context, conn *pgconn.PgConn) *pipeline {
+	d, _ := conn.CustomData()[deskKey].(*desk)
+	p := &pipeline{desk: d, conn: conn, wire: conn.StartPipeline(ctx)}
+	conn.Frontend().Send(&lend{d})
+	return p
 }
 
 var binaryFormat = []int16{1}
@@ -122,25 +137,65 @@ func (p *pipeline) begin() *parameters {
 
 // add queues the statement with the parameters as they stand.
 func (p *pipeline) add(st *statement, read func(*row)) {
-	p.batch.ExecStatement(p.described[st], p.params.values(), binaryFormat, binaryFormat)
+	p.wire.SendQueryStatement(p.described[st], p.params.values(), binaryFormat, binaryFormat)
 	p.readers = append(p.readers, read)
 }
 
 // run sends everything and reads all answers. Unless a transaction is open on the connection, the statements are one.
-func (p *pipeline) run(ctx context.Context, conn *pgconn.PgConn) error {
-	if len(p.readers) == 0 {
-		return ctx.Err()
+func (p *pipeline) run() error {
+	p.conn.Frontend().Send(&keep{p.desk})
+	if err := p.wire.Sync(); err != nil {
+		p.wire.Close()
+		return err
 	}
-	results := conn.ExecBatch(ctx, &p.batch)
-	last := len(p.readers) - 1
-	for ; last >= 0 && p.readers[last] == nil; last-- { // Close reads the rest faster
-	}
-	for _, read := range p.readers[:last+1] {
-		eachRow(results, func(r *row) {
-			if read != nil {
-				read(r)
+	var failure error
+	for _, read := range p.readers {
+		result, err := p.wire.GetResults()
+		if err != nil {
+			failure = err
+			break
+		}
+		if reader, ok := result.(*pgconn.ResultReader); ok && read != nil {
+			for reader.NextRow() {
+				read(&row{values: reader.Values()})
 			}
-		})
+		}
 	}
-	return results.Close() // the commit is behind the last statement: its outcome is known only here
+	return cmp.Or(failure, p.wire.Close()) // the commit is behind the last statement: its outcome is known only here
 }
+
+// The driver builds what it sends in a buffer that it drops after a large message, so that a batch would grow it again
+// from nothing each time. Two messages without content put a kept buffer in its place, and take it back.
+type (
+	lend struct{ *desk }
+	keep struct{ *desk }
+)
+
+// Encode implements pgproto3.FrontendMessage.
+func (l *lend) Encode(dst []byte) ([]byte, error) {
+	return append(l.outgoing[:0], dst...), nil
+}
+
+// Encode implements pgproto3.FrontendMessage.
+func (k *keep) Encode(dst []byte) ([]byte, error) {
+	k.outgoing = nil
+	if cap(dst) <= maxOutgoing {
+		k.outgoing = dst
+	}
+	if cap(k.params.buf) > maxOutgoing {
+		k.params.buf = nil
+	}
+	return dst, nil
+}
+
+// Frontend implements pgproto3.FrontendMessage.
+func (*lend) Frontend() {}
+
+// Frontend implements pgproto3.FrontendMessage.
+func (*keep) Frontend() {}
+
+// Decode implements pgproto3.FrontendMessage.
+func (*lend) Decode([]byte) error { return nil }
+
+// Decode implements pgproto3.FrontendMessage.
+func (*keep) Decode([]byte) error { return nil }

@@ -137,7 +137,7 @@ func (w *sweep) events(ctx context.Context) error {
 				return err
 			}
 		}
-		if !dropped && (p.fallback || p.bytes <= exactBytes) {
+		if !dropped && (p.fallback || p.bytes <= w.options.exactBytes) {
 			if err := w.deleteEvents(ctx, p); err != nil {
 				return err
 			}
@@ -157,7 +157,7 @@ func (w *sweep) stragglers(ctx context.Context) error {
 		return err
 	}
 	for _, p := range list {
-		if !p.fallback && (!p.begunBy(w.EventsBefore) || p.bytes > exactBytes) {
+		if !p.fallback && (!p.begunBy(w.EventsBefore) || p.bytes > w.options.exactBytes) {
 			continue
 		}
 		err := w.remove(ctx, &w.swept.Deliveries, `DELETE FROM `+p.name+` WHERE ctid = ANY (ARRAY(
@@ -269,7 +269,7 @@ func (w *sweep) attempts(ctx context.Context) error {
 				w.swept.Attempts += n
 				w.swept.More = true
 			}
-		case p.begunBy(w.AttemptsBefore) && (p.fallback || p.bytes <= exactBytes):
+		case p.begunBy(w.AttemptsBefore) && (p.fallback || p.bytes <= w.options.exactBytes):
 			err := w.remove(ctx, &w.swept.Attempts, `DELETE FROM `+p.name+` WHERE ctid = ANY (ARRAY(
 				SELECT ctid FROM `+p.name+` WHERE started_at < $1 LIMIT $2))`, w.AttemptsBefore, w.limit)
 			if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/godwit-hq/godwit/internal/store"
@@ -21,7 +20,8 @@ import (
 // parameters collects the values of one statement in one buffer.
 type parameters struct {
 	buf    []byte
-	starts []int // where each value begins
+	starts []int    // where each value begins
+	list   [][]byte // what values gave last
 }
 
 func (p *parameters) reset() {
@@ -30,15 +30,15 @@ func (p *parameters) reset() {
 
 // values gives the parameters as the driver takes them. They are valid until the next reset.
 func (p *parameters) values() [][]byte {
-	values := make([][]byte, len(p.starts))
+	p.list = p.list[:0]
 	for i, start := range p.starts {
 		end := len(p.buf)
 		if i+1 < len(p.starts) {
 			end = p.starts[i+1]
 		}
-		values[i] = p.buf[start:end:end]
+		p.list = append(p.list, p.buf[start:end:end])
 	}
-	return values
+	return p.list
 }
 
 // array begins an array parameter of n elements.
@@ -210,15 +210,4 @@ func (r *row) time() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(binary.BigEndian.Uint64(v)) + epochMicros).UTC()
-}
-
-// eachRow reads the next result of a batch.
-func eachRow(results *pgconn.MultiResultReader, fn func(r *row)) {
-	if !results.NextResult() {
-		return
-	}
-	reader := results.ResultReader()
-	for reader.NextRow() {
-		fn(&row{values: reader.Values()})
-	}
 }

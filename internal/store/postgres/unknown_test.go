@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A way leads to the server and can be cut.
+type way struct {
+	listener net.Listener
+	server   string
+	swallow  atomic.Bool // what the server answers is lost, and the connection with it
+	lose     atomic.Bool // what we send is lost, and the connection with it
+}
+
+// newWay gives a URL that leads through it.
+func newWay(t *testing.T, target string) (*way, string) {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{listener: l, server: u.Host}
+	t.Cleanup(func() { l.Close() })
+	go w.run()
+	u.Host = l.Addr().String()
+	return w, u.String()
+}
+
+func (w *way) run() {
+	for {
+		client, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", w.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		go pass(server, client, &w.lose)
+		go pass(client, server, &w.swallow)
+	}
+}
+
+// pass copies until it is told to cut. What it reads before it cuts has been dealt with by the other side.
+func pass(to, from net.Conn, cut *atomic.Bool) {
+	defer to.Close()
+	defer from.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil || cut.Load() {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil && !errors.Is(err, io.EOF) {
+			return
+		}
+	}
+}
+
+// A commit whose answer is lost is reported unavailable, and may be repeated whether it took effect or not.
+func TestCommitWithUnknownOutcomeCanBeRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut    func(*way) *atomic.Bool
+		stored int // events after the first try
+	}{
+		"answer lost":  {func(w *way) *atomic.Bool { return &w.swallow }, 40},
+		"request lost": {func(w *way) *atomic.Bool { return &w.lose }, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cut := c.cut
+			direct := postgrestest.URL(t)
+			w, through := newWay(t, direct)
+			s, err := Open(t.Context(), through, Options{HotConnections: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			l := newLoad(t, s)
+			before := l.accepts(20, false)
+			l.commit(t, before)
+			b := l.accepts(10, true)
+			b.Accepts = append(b.Accepts, l.accepts(10, false).Accepts...)
+			results := l.results(before)
+			b.Results, b.Health = results.Results, results.Health
+			b.Results[3].Delivery.Status, b.Results[3].KeepClaim = godwit.DeliveryPending, true
+
+			cut(w).Store(true)
+			if _, err := s.Commit(t.Context(), b); !errors.Is(err, store.ErrUnavailable) {
+				t.Fatalf("commit on a broken way gave %v", err)
+			}
+			cut(w).Store(false)
+
+			observer, err := Open(t.Context(), direct, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer observer.Close()
+			if events := count(t, observer, `SELECT count(*) FROM events`); events != c.stored {
+				t.Fatalf("%d events after the first try, want %d", events, c.stored)
+			}
+			for try := range 2 { // and once more
+				c, err := s.Commit(t.Context(), b)
+				if errors.Is(err, store.ErrUnavailable) { // a connection that was pooled when the way was cut
+					c, err = s.Commit(t.Context(), b)
+				}
+				if err != nil {
+					t.Fatalf("repetition %d: %v", try, err)
+				}
+				for i, existing := range c.Existing {
+					if existing != nil {
+						t.Errorf("repetition %d: accept %d counts as another's", try, i)
+					}
+				}
+			}
+			for table, want := range map[string]int{
+				"events": 40, "pending_deliveries": 21, "deliveries": 19, "attempts": 20, "idempotency_records": 10,
+			} {
+				if n := count(t, observer, `SELECT count(*) FROM `+table); n != want {
+					t.Errorf("%s has %d rows, want %d", table, n, want)
+				}
+			}
+			if n := count(t, observer, `SELECT count(*) FROM pending_deliveries WHERE claim_epoch <> 0`); n != 21 {
+				t.Errorf("%d pending deliveries are claimed, want all 21", n)
+			}
+		})
+	}
+}
+
+func count(t *testing.T, s *Store, sql string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := s.pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The hot connections are killed by an administrator; the store says so and recovers.
+func TestConnectionsThatEndAreReplaced(t *testing.T) {
+	s := openAt(t, Options{HotConnections: 1})
+	l := newLoad(t, s)
+	l.commit(t, l.accepts(3, false))
+	_, err := s.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := l.accepts(3, false)
+	if _, err := s.Commit(t.Context(), b); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("commit on a dead connection gave %v", err)
+	}
+	l.commit(t, b)
+	if n := count(t, s, `SELECT count(*) FROM events`); n != 6 {
+		t.Errorf("%d events, want 6", n)
+	}
+}
