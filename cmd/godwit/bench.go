@@ -27,6 +27,7 @@ type benchCommand struct {
 	Seconds     float64 `name:"seconds" help:"How long the whole run takes, about." default:"30" placeholder:"N"`
 	Rate        float64 `name:"rate" help:"Events a second of the latency measurement. Defaults to half of what was measured." placeholder:"N"`
 	Backlog     int     `name:"backlog" help:"Deliveries that wait for a dead endpoint in the backlog scenario." default:"1000000" placeholder:"N"`
+	CPUProfile  string  `name:"cpu-profile" help:"Write a CPU profile of the server at full load to a file, for go tool pprof." placeholder:"FILE"`
 	JSON        bool    `name:"json" help:"Print the report as one JSON object, on the last line."`
 }
 
@@ -66,7 +67,7 @@ func (c *benchCommand) Run(env *environment) error {
 	}
 	report, err := bench.Run(env.ctx, bench.Options{
 		Executable: executable, Store: store, Scenario: c.Scenario, Connections: c.Connections, Size: c.Size, Events: c.Events,
-		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog,
+		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog, CPUProfile: c.CPUProfile,
 		Progress: func(format string, args ...any) {
 			fmt.Fprintf(progress, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
 		},

@@ -136,6 +136,11 @@ func (a *App) wireHTTP(d Dependencies) error {
 	} else if err := a.serveMetrics(); err != nil {
 		return err
 	}
+	if a.cfg.DebugListen != "" {
+		if err := a.serveDebug(); err != nil {
+			return err
+		}
+	}
 	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, a.log)
 	return nil
 }
@@ -152,5 +157,21 @@ func (a *App) serveMetrics() error {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	a.servers = append(a.servers, newHTTPServer(l, mux, nil, a.log))
+	return nil
+}
+
+// serveDebug serves Go's profiler. Its pages need as long as the profile that is asked for.
+func (a *App) serveDebug() error {
+	l, err := listen(context.Background(), a.cfg.DebugListen)
+	if err != nil {
+		return fmt.Errorf("debug-listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	a.servers = append(a.servers, newHTTPServer(l, mux, nil, a.log))
+	a.log.Warn("the profiler is on", "debug_url", "http://"+l.Addr().String()+"/debug/pprof/")
 	return nil
 }

@@ -28,6 +28,8 @@ type Options struct {
 	Rate float64
 	// Backlog is how many deliveries wait in the backlog scenario. Defaults to a million.
 	Backlog int
+	// CPUProfile is a file for a CPU profile of the server at full load. Defaults to none.
+	CPUProfile string
 	// Progress is told what is going on. Defaults to nobody.
 	Progress func(format string, args ...any)
 }
@@ -87,10 +89,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // bench is one run.
 type bench struct {
-	o      Options
-	clock  *stopwatch
-	runs   uint32
-	report Report
+	o       Options
+	clock   *stopwatch
+	runs    uint32
+	relayed sum
+	report  Report
 }
 
 // share is a part of the run's whole length.

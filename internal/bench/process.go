@@ -19,6 +19,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	url    string
+	debug  string // where its profiler is, when it has said so before its url
 	exited chan struct{}
 	err    error
 
@@ -75,9 +76,16 @@ func (p *process) read(r io.Reader, found chan<- string) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var said struct {
-			URL string `json:"url"`
+			URL   string `json:"url"`
+			Debug string `json:"debug_url"`
 		}
-		if json.Unmarshal(lines.Bytes(), &said) == nil && said.URL != "" {
+		if json.Unmarshal(lines.Bytes(), &said) != nil {
+			said.URL = ""
+		}
+		if said.Debug != "" {
+			p.debug = said.Debug
+		}
+		if said.URL != "" {
 			select {
 			case found <- said.URL:
 			default:

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// throughput is the whole comparison: both baselines, godwit at full load, then its latency at half of that.
+// throughput is the whole comparison: raw, relay, godwit at full load, relay again, and godwit's latency at half of its
+// load. The relay is measured before and after: on a machine with neighbours, speed changes by the minute.
 func (b *bench) throughput(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
@@ -17,7 +18,12 @@ func (b *bench) throughput(ctx context.Context) error {
 	if err := b.raw(ctx, s); err != nil {
 		return fmt.Errorf("measure raw: %w", err)
 	}
-	if err := b.relay(ctx, s); err != nil {
+	relay, err := start(ctx, b.o.Executable, cleanEnvironment(), "bench-relay", "--target", s.url())
+	if err != nil {
+		return err
+	}
+	defer relay.kill()
+	if err := b.relay(ctx, relay, s); err != nil {
 		return fmt.Errorf("measure relay: %w", err)
 	}
 	return b.withServer(ctx, func(srv *server) error {
@@ -27,11 +33,16 @@ func (b *bench) throughput(ctx context.Context) error {
 		if err := b.fullLoad(ctx, srv, s); err != nil {
 			return fmt.Errorf("measure godwit: %w", err)
 		}
+		if err := b.relay(ctx, relay, s); err != nil {
+			return fmt.Errorf("measure relay: %w", err)
+		}
+		b.report.RatioRelay = round(b.report.DeliveriesPerS/b.report.RelayPerS, 3)
+		b.report.RatioRaw = round(b.report.DeliveriesPerS/b.report.RawPerS, 3)
 		rate := b.o.Rate
 		if rate == 0 {
 			rate = b.report.DeliveriesPerS / 2
 		}
-		return b.atRate(ctx, srv, s, rate, b.share(22))
+		return b.atRate(ctx, srv, s, rate, b.share(20))
 	})
 }
 
@@ -47,13 +58,8 @@ func (b *bench) raw(ctx context.Context, s *sink) error {
 	return err
 }
 
-func (b *bench) relay(ctx context.Context, s *sink) error {
+func (b *bench) relay(ctx context.Context, p *process, s *sink) error {
 	b.o.Progress("relay: generator → in-memory queue → sink")
-	p, err := start(ctx, b.o.Executable, cleanEnvironment(), "bench-relay", "--target", s.url())
-	if err != nil {
-		return err
-	}
-	defer p.kill()
 	t := target{addr: hostOf(p.url), path: "/"}
 	if err := b.warm(ctx, t, s); err != nil {
 		return err
@@ -62,17 +68,33 @@ func (b *bench) relay(ctx context.Context, s *sink) error {
 	if err != nil {
 		return err
 	}
-	r, err := b.measure(ctx, b.load(t, b.share(22)), s)
+	r, err := b.measure(ctx, b.load(t, b.share(11)), s)
 	if err != nil {
 		return err
 	}
 	after, err := p.usage()
-	b.report.RelayPerS = round(r.deliveriesPerS, 0)
-	b.report.RelayP99 = ms(r.p99)
-	b.report.RelayCPUEach = each(after.cpu-before.cpu, r.arrived)
+	b.relayed.add(r, after.cpu-before.cpu)
+	b.report.RelayPerS = round(b.relayed.perSecond(), 0)
+	b.report.RelayP99 = max(b.report.RelayP99, ms(r.p99))
+	b.report.RelayCPUEach = each(b.relayed.cpu, b.relayed.events)
 	b.o.Progress("relay: %.0f/s", r.deliveriesPerS)
 	return err
 }
+
+// sum joins measurements of the same thing.
+type sum struct {
+	events  int64
+	seconds float64
+	cpu     time.Duration
+}
+
+func (s *sum) add(r result, cpu time.Duration) {
+	s.events += r.arrived
+	s.seconds += float64(r.arrived) / r.deliveriesPerS
+	s.cpu += cpu
+}
+
+func (s *sum) perSecond() float64 { return float64(s.events) / s.seconds }
 
 func (b *bench) fullLoad(ctx context.Context, srv *server, s *sink) error {
 	t := srv.target("bench.load")
@@ -84,8 +106,16 @@ func (b *bench) fullLoad(ctx context.Context, srv *server, s *sink) error {
 	if err != nil {
 		return err
 	}
+	profiled := make(chan error, 1)
+	go func() {
+		if b.o.CPUProfile == "" {
+			profiled <- nil
+			return
+		}
+		profiled <- srv.profile(ctx, b.share(28), b.o.CPUProfile)
+	}()
 	r, err := b.measure(ctx, b.load(t, b.share(30)), s)
-	if err != nil {
+	if err = errors.Join(err, <-profiled); err != nil {
 		return err
 	}
 	after, err := srv.usage()
@@ -97,11 +127,6 @@ func (b *bench) fullLoad(ctx context.Context, srv *server, s *sink) error {
 	b.report.P50Full, b.report.P99Full = ms(r.p50), ms(r.p99)
 	b.report.ServerCPU = round((after.cpu - before.cpu).Seconds(), 2)
 	b.report.ServerCPUEach = each(after.cpu-before.cpu, r.arrived)
-	b.report.ServerPeakRSS = mb(after.peakRSS)
-	if b.report.RelayPerS > 0 {
-		b.report.RatioRelay = round(r.deliveriesPerS/b.report.RelayPerS, 3)
-		b.report.RatioRaw = round(r.deliveriesPerS/b.report.RawPerS, 3)
-	}
 	b.o.Progress("godwit: %.0f/s delivered, %.0f/s acknowledged", r.deliveriesPerS, r.acksPerS)
 	return nil
 }
@@ -167,7 +192,7 @@ func (b *bench) idle(ctx context.Context) error {
 		case <-time.After(min(b.o.Length, 5*time.Second)):
 		}
 		u, err := srv.usage()
-		b.report.ServerIdleRSS, b.report.ServerPeakRSS = mb(u.rss), mb(u.peakRSS)
+		b.report.ServerIdleRSS = mb(u.rss)
 		return err
 	})
 }
@@ -212,13 +237,11 @@ func (b *bench) backlog(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		u, err := srv.usage()
 		rep.AddedRSS = mb(after.rss - before.rss)
 		rep.AlonePerS, rep.BesidePerS = round(alone.deliveriesPerS, 0), round(beside.deliveriesPerS, 0)
 		rep.LostPercent = round(100*(1-beside.deliveriesPerS/alone.deliveriesPerS), 1)
 		rep.P99Alone, rep.P99Beside = ms(alone.p99), ms(beside.p99)
-		b.report.ServerPeakRSS = mb(u.peakRSS)
-		return err
+		return nil
 	})
 }
 
@@ -283,8 +306,6 @@ func (b *bench) isolation(ctx context.Context) error {
 		b.count(beside)
 		rep.AlonePerS, rep.BesidePerS = round(alone.deliveriesPerS, 0), round(beside.deliveriesPerS, 0)
 		rep.P50Alone, rep.P99Alone, rep.P50Beside, rep.P99Beside = ms(alone.p50), ms(alone.p99), ms(beside.p50), ms(beside.p99)
-		u, err := srv.usage()
-		b.report.ServerPeakRSS = mb(u.peakRSS)
-		return err
+		return nil
 	})
 }

@@ -44,7 +44,12 @@ func (b *bench) withServer(ctx context.Context, f func(*server) error) error {
 		return err
 	}
 	b.report.ServerIdleRSS = mb(u.rss)
-	if err := f(srv); err != nil {
+	err = f(srv)
+	if err == nil {
+		u, err = srv.usage()
+		b.report.ServerPeakRSS = mb(u.peakRSS)
+	}
+	if err != nil {
 		srv.kill()
 		return err
 	}
@@ -61,7 +66,11 @@ func (b *bench) boot(ctx context.Context, data string) (*server, error) {
 		"GODWIT_ALLOW_HTTP=true",
 		"GODWIT_ALLOW_ADDRESS=127.0.0.0/8",
 		"GODWIT_LOG_FORMAT=json",
+		"GODWIT_DRAIN_TIMEOUT=2s", // what hangs on purpose is not worth waiting for
 	)
+	if b.o.CPUProfile != "" {
+		environment = append(environment, "GODWIT_DEBUG_LISTEN=127.0.0.1:0")
+	}
 	cmd := exec.CommandContext(ctx, b.o.Executable, "keys", "create", "--json", "--scopes", "all",
 		"--tenant-name", "bench "+time.Now().UTC().Format(time.RFC3339Nano))
 	cmd.Env = environment
@@ -177,6 +186,25 @@ func (s *server) pile(ctx context.Context, b *bench, eventType string) (time.Dur
 	}
 	wg.Wait()
 	return time.Since(began), errors.Join(append(errs, ctx.Err())...)
+}
+
+// profile writes a CPU profile of the next so many seconds to a file.
+func (s *server) profile(ctx context.Context, length time.Duration, path string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%sprofile?seconds=%d", s.debug, max(int(length.Seconds()), 1)), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, resp.Body)
+	return errors.Join(err, f.Close())
 }
 
 // settledUsage waits until the memory no longer changes much: the runtime gives it back with some delay.

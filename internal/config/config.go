@@ -21,6 +21,8 @@ type Config struct {
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
 	// Address /metrics is served on instead of the API's, so that it can be kept private. Defaults to the API's.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
+	// Address for Go's profiler (/debug/pprof/), for loopback or a private network only. Defaults to none: off.
+	DebugListen string `name:"debug-listen" placeholder:"HOST:PORT"`
 
 	Egress `embed:""`
 

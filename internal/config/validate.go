@@ -25,6 +25,9 @@ func (c *Config) Check() error {
 	if c.MetricsListen != "" {
 		checkAddress("metrics-listen", c.MetricsListen, bad)
 	}
+	if c.DebugListen != "" {
+		checkAddress("debug-listen", c.DebugListen, bad)
+	}
 	if c.PublicURL != "" {
 		u, err := url.Parse(c.PublicURL)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {

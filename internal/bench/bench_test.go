@@ -1,0 +1,86 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/bench"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+)
+
+func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
+
+// The runs are short: what is tested is that the tool counts rightly, not how fast this machine is.
+func TestThroughputCountsEverything(t *testing.T) {
+	for _, store := range []string{"sqlite", "postgres"} {
+		t.Run(store, func(t *testing.T) {
+			o := bench.Options{Executable: apptest.Binary(t), Length: 3 * time.Second, Connections: 8, Events: 2000}
+			if store == "postgres" {
+				o.Store = postgrestest.URL(t)
+			}
+			r, err := bench.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Store != store || r.Missing != 0 || r.Duplicate != 0 || r.Failed != 0 || r.Events == 0 ||
+				r.DeliveriesPerS <= 0 || r.RelayPerS <= 0 || r.RawPerS <= r.RelayPerS || r.RatioRelay <= 0 || r.P99 < r.P50 || r.P50 <= 0 {
+				t.Errorf("report %+v", r)
+			}
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var members map[string]any
+			if err := json.Unmarshal(text, &members); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range strings.Fields("store events connections acks_per_s deliveries_per_s raw_per_s relay_per_s ratio_relay " +
+				"ratio_raw p50_ms p99_ms duplicates missing server_cpu_s server_peak_rss_mb") {
+				if _, ok := members[name]; !ok {
+					t.Errorf("no member %s", name)
+				}
+			}
+		})
+	}
+}
+
+func TestOtherScenarios(t *testing.T) {
+	for scenario, check := range map[string]func(*bench.Report) bool{
+		"latency":   func(r *bench.Report) bool { return r.Rate == 200 && r.P50 > 0 },
+		"backlog":   func(r *bench.Report) bool { return r.Backlog.Waiting == 3000 && r.Backlog.BesidePerS > 0 },
+		"isolation": func(r *bench.Report) bool { return r.Isolation.BesidePerS > 0 && r.Isolation.P99Beside > 0 },
+		"idle":      func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			r, err := bench.Run(t.Context(), bench.Options{
+				Executable: apptest.Binary(t), Scenario: scenario, Length: 2 * time.Second, Connections: 4, Events: 500, Rate: 200, Backlog: 3000,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var page bytes.Buffer
+			if err := r.Print(&page); err != nil {
+				t.Fatal(err)
+			}
+			if !check(r) || r.Missing != 0 || r.Duplicate != 0 || r.ServerPeakRSS <= 0 || !strings.Contains(page.String(), scenario) {
+				t.Errorf("report %+v\n%s", r, &page)
+			}
+		})
+	}
+}
+
+func TestNonsenseIsRefused(t *testing.T) {
+	for _, o := range []bench.Options{
+		{}, {Executable: "x", Scenario: "nonsense"}, {Executable: "x", Size: 1}, {Executable: "x", Length: 1},
+		{Executable: "/does/not/exist", Length: time.Second, Scenario: "idle"},
+	} {
+		if _, err := bench.Run(t.Context(), o); err == nil {
+			t.Errorf("%+v was run", o)
+		}
+	}
+}
