@@ -164,3 +164,63 @@ func benchmarkCommit(b *testing.B, kind string, endpoints, size int) {
 	b.ReportMetric(float64(used.Nanoseconds())/1000/rows, "cpu-µs/row")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/rows, "µs/row")
 }
+
+// BenchmarkBacklog tells what a million deliveries that wait for one endpoint cost the others.
+func BenchmarkBacklog(b *testing.B) {
+	const waiting = 1_000_000
+	l := newLoad(b, 1)
+	l.body = l.body[:64]
+	l.epochs = [godwit.Shards]int64{} // unclaimed
+	for n := 0; n < waiting; n += 5000 {
+		l.commit(&store.Batch{Accepts: l.accepts(5000)})
+		l.held = l.held[:0]
+	}
+	leases, err := l.s.Acquire(b.Context(), "bench", l.now, time.Hour, godwit.Shards)
+	if err != nil {
+		b.Fatal(err)
+	}
+	endpoint := l.endpoints[0]
+	shards := make([]int, godwit.Shards)
+	for i := range shards {
+		shards[i] = i
+	}
+	b.Run("EndpointsDue", func(b *testing.B) {
+		for b.Loop() {
+			if due, err := l.s.EndpointsDue(b.Context(), shards); err != nil || len(due) != 1 {
+				b.Fatal(due, err)
+			}
+		}
+	})
+	b.Run("ClaimDue/limit=100", func(b *testing.B) {
+		for b.Loop() {
+			c, err := l.s.ClaimDue(b.Context(), store.Claim{
+				EndpointID: endpoint, Epoch: leases[endpoint.Shard()].Epoch, Now: l.now, Limit: 100, MaxBytes: 1 << 20,
+			})
+			if err != nil || len(c.Work) != 100 {
+				b.Fatal(len(c.Work), err)
+			}
+		}
+	})
+	b.Run("CountPending", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := l.s.CountPending(b.Context(), endpoint); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("ListDeliveries/newest=50", func(b *testing.B) {
+		for b.Loop() {
+			ds, err := l.s.ListDeliveries(b.Context(), store.DeliveryFilter{TenantID: l.tenant, EndpointID: endpoint}, store.Page{Limit: 50})
+			if err != nil || len(ds) != 50 {
+				b.Fatal(len(ds), err)
+			}
+		}
+	})
+	b.Run("Sweep/limit=500", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := l.s.Sweep(b.Context(), store.Sweep{Now: l.now, EventsBefore: l.now, Limit: 500}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -54,41 +54,6 @@ func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwi
 	return nil, store.ErrNotFound
 }
 
-// ListDeliveries lists a tenant's deliveries, newest first. The index is named, because without statistics SQLite would
-// guess.
-func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
-	index := "deliveries_id"
-	switch {
-	case !f.EventID.IsZero():
-		index = "deliveries_event"
-	case !f.EndpointID.IsZero():
-		index = "deliveries_endpoint"
-	case f.Status.Dead() || f.Status == godwit.DeliveryCancelled:
-		index = "deliveries_ended"
-	}
-	q := newest("SELECT "+deliveryColumns+" FROM deliveries d INDEXED BY "+index, "d.id", p)
-	q.where("d.tenant_id = ?", f.TenantID[:])
-	if !f.EventID.IsZero() {
-		q.where("d.event_id = ?", f.EventID[:])
-	}
-	if !f.EndpointID.IsZero() {
-		q.where("d.endpoint_id = ?", f.EndpointID[:])
-	}
-	if f.Status != "" {
-		q.where("d.status = ?", string(f.Status))
-	}
-	if index == "deliveries_ended" {
-		// Says nothing new, but a partial index is used only in its own words.
-		q.where("d.status <> 'pending' AND d.status <> 'accepted'")
-	}
-	q.created("d", f.Since, f.Until)
-	var ds []godwit.Delivery
-	err := s.read(ctx, "list deliveries", func(c *conn) error {
-		return q.each(ctx, c, func(r *rows) error { ds = append(ds, scanDelivery(r, 0)); return nil })
-	})
-	return ds, err
-}
-
 // Cancel ends a pending delivery that nobody holds.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
 	var d *godwit.Delivery

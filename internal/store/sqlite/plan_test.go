@@ -17,10 +17,26 @@ func TestPlans(t *testing.T) {
 		query string
 		want  []string
 	}{
-		"claim":          {dueNow, []string{"SEARCH d USING INDEX deliveries_due (endpoint_id=? AND due_at<?)", "SEARCH e USING INDEX events_id (tenant_id=? AND id=?)"}},
-		"next due":       {dueNext, []string{"SEARCH deliveries USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
-		"endpoints due":  {waiting, []string{"SEARCH d USING COVERING INDEX deliveries_due (endpoint_id>?)", "SEARCH d USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
-		"record result":  {updateClaimed, []string{"SEARCH deliveries USING INDEX deliveries_id (tenant_id=? AND id=?)"}},
+		"claim":         {dueNow, []string{"SEARCH d USING INDEX deliveries_due (endpoint_id=? AND due_at<?)", "SEARCH e USING INDEX events_id (tenant_id=? AND id=?)"}},
+		"next due":      {dueNext, []string{"SEARCH deliveries USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
+		"endpoints due": {waiting, []string{"SEARCH d USING COVERING INDEX deliveries_due (endpoint_id>?)", "SEARCH d USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
+		"record result": {updateClaimed, []string{"SEARCH deliveries USING INDEX deliveries_id (tenant_id=? AND id=?)"}},
+		"list of a tenant": {
+			filtered(&store.DeliveryFilter{}, store.Page{}, "deliveries d INDEXED BY deliveries_id").text(),
+			[]string{"SEARCH d USING INDEX deliveries_id (tenant_id=?)"},
+		},
+		"list of an endpoint": {
+			filtered(&store.DeliveryFilter{EndpointID: godwit.EndpointID{1}}, store.Page{After: [16]byte{1}}, "deliveries d INDEXED BY deliveries_endpoint").text(),
+			[]string{"SEARCH d USING INDEX deliveries_endpoint (endpoint_id=? AND id<?)"},
+		},
+		"list of the dead": {
+			filtered(&store.DeliveryFilter{Status: godwit.DeliveryTerminal}, store.Page{After: [16]byte{1}}, "deliveries d INDEXED BY deliveries_ended").text(),
+			[]string{"SEARCH d USING INDEX deliveries_ended (tenant_id=? AND status=? AND id<?)"},
+		},
+		"few pending": {
+			amongPending(&store.DeliveryFilter{Status: godwit.DeliveryPending}, store.Page{After: [16]byte{1}}).text(),
+			[]string{"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"},
+		},
 		"sweep attempts": {oldAttempts, []string{"SEARCH attempts USING PRIMARY KEY"}},
 	} {
 		plan := explain(t, s, c.query)
@@ -29,7 +45,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: plan is\n%s\nwithout %q", name, plan, want)
 			}
 		}
-		if strings.Contains(plan, "TEMP B-TREE") {
+		if name != "few pending" && strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("%s sorts:\n%s", name, plan)
 		}
 	}

@@ -28,7 +28,7 @@ type Crash struct {
 const crashVariable = "GODWIT_STORETEST_CRASH"
 
 const (
-	crashRounds = 8
+	crashRounds = 6
 	crashOwner  = "crash"
 )
 
@@ -45,7 +45,7 @@ func RunCrash(t *testing.T, c Crash) {
 	prepareCrash(t, c, location)
 	var acked acknowledged
 	for round := range crashRounds {
-		acked.merge(runUntilKilled(t, location, 20+rand.IntN(800)))
+		acked.merge(runUntilKilled(t, location, 20+rand.IntN(200)))
 		verifyCrash(t, c, location, &acked)
 		if t.Failed() {
 			t.Fatalf("after kill %d", round+1)

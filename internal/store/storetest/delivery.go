@@ -64,6 +64,11 @@ func deliveryList(t *testing.T, f *fixture) {
 			func(d *godwit.Delivery) bool {
 				return d.EndpointID == f.endpoint && d.Status == godwit.DeliveryTerminal
 			}},
+		"endpoint and pending": {store.DeliveryFilter{EndpointID: other, Status: godwit.DeliveryPending},
+			func(d *godwit.Delivery) bool { return d.EndpointID == other && d.Status == godwit.DeliveryPending }},
+		"pending since": {store.DeliveryFilter{Status: godwit.DeliveryPending, Since: events[4].CreatedAt}, func(d *godwit.Delivery) bool {
+			return d.Status == godwit.DeliveryPending && !d.CreatedAt.Before(events[4].CreatedAt)
+		}},
 		"event and status": {store.DeliveryFilter{EventID: events[1].ID, Status: godwit.DeliveryTerminal},
 			func(d *godwit.Delivery) bool { return d.EventID == events[1].ID && d.Status == godwit.DeliveryTerminal }},
 		"since": {store.DeliveryFilter{Since: events[3].CreatedAt}, func(d *godwit.Delivery) bool { return !d.CreatedAt.Before(events[3].CreatedAt) }},
