@@ -222,7 +222,11 @@ func (s *server) parseItem(prefix string, raw json.RawMessage, i int, oneKey, ne
 	case needKey && !oneKey:
 		return nil, problem.KeyMissing.In(field, "is required by this tenant, or an Idempotency-Key for the whole batch")
 	}
-	return env.publication(prefix, s.cfg.MaxBody)
+	pub, err := env.publication(prefix, s.cfg.MaxBody)
+	if err == nil {
+		pub.Body = bytes.Clone(pub.Body) // one event that waits must not keep the whole batch in memory
+	}
+	return pub, err
 }
 
 // inField says of which member a problem speaks.

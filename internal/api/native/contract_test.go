@@ -44,7 +44,7 @@ func newContract(t testing.TB, api *server) *contract {
 }
 
 // check fails the test when the response is not one that the document promises.
-func (c *contract) check(t *testing.T, r *http.Request, a *answer) {
+func (c *contract) check(t testing.TB, r *http.Request, a *answer) {
 	t.Helper()
 	_, pattern := c.api.mux.Handler(r)
 	if pattern == "/" || pattern == "GET /openapi.json" {
@@ -98,7 +98,7 @@ func (c *contract) check(t *testing.T, r *http.Request, a *answer) {
 	}
 }
 
-func (c *contract) validate(t *testing.T, pattern, pointer string, body []byte) {
+func (c *contract) validate(t testing.TB, pattern, pointer string, body []byte) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()

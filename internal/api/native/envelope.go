@@ -88,6 +88,12 @@ func (env *envelope) set(prefix, name string, value json.RawMessage) error {
 
 // decodeMember refuses null as well: whoever writes it means something that cannot be told.
 func decodeMember(field string, value json.RawMessage, into any, want string) error {
+	if text, ok := into.(*string); ok {
+		if plain, ok := plainString(value); ok {
+			*text = plain
+			return nil
+		}
+	}
 	if bytes.Equal(value, []byte("null")) || json.Unmarshal(value, into) != nil {
 		return problem.InvalidRequest.In(field, "must be %s", want)
 	}
@@ -113,48 +119,6 @@ func (env *envelope) publication(prefix string, maxBody int64) (*engine.Publicat
 	}
 	return pub, checkPublication(prefix, pub)
 }
-
-// eachMember walks over the members of a JSON object. Values are handed on as they were written.
-func eachMember(prefix string, raw []byte, f func(name string, value json.RawMessage) error) error {
-	where := prefix
-	if where == "" {
-		where = "body"
-	} else {
-		where = where[:len(where)-1] // without the dot
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil {
-		return problem.MalformedJSON.In(where, "is not valid JSON")
-	} else if t != json.Delim('{') {
-		return problem.InvalidRequest.In(where, "must be a JSON object")
-	}
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return problem.MalformedJSON.In(where, "is not valid JSON")
-		}
-		name, ok := t.(string)
-		if !ok {
-			return problem.MalformedJSON.In(where, "is not valid JSON")
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return problem.MalformedJSON.In(where, "is not valid JSON")
-		}
-		if err := f(name, value); err != nil {
-			return err
-		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return problem.MalformedJSON.In(where, "is not valid JSON")
-	}
-	if dec.More() || !onlySpace(raw[dec.InputOffset():]) {
-		return problem.MalformedJSON.In(where, "has something after its end")
-	}
-	return nil
-}
-
-func onlySpace(b []byte) bool { return len(bytes.TrimLeft(b, " \t\r\n")) == 0 }
 
 // base64Of is how bodies are shown in JSON.
 func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -39,6 +39,35 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
+// FuzzMembers holds the walk over members against the standard library.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":1}`, ` { "a" : [1,"]",{"b":"}"}] , "c\\u0041":"x\\"y" } `, `{"a":-1.5e3,"b":true,"a":null}`, `[1]`, `1`, `"{"`, `{"a":"\\\\"}`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got := map[string]json.RawMessage{}
+		err := eachMember("", raw, func(name string, value json.RawMessage) error {
+			got[name] = value // the last one counts, as in the standard library
+			return nil
+		})
+		var want map[string]json.RawMessage
+		if wantErr := json.Unmarshal(raw, &want); (err == nil) != (wantErr == nil && want != nil) {
+			t.Fatalf("%q: %v, the standard library says %v", raw, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%q: %d members, want %d", raw, len(got), len(want))
+		}
+		for name, value := range want {
+			if !bytes.Equal(got[name], value) {
+				t.Fatalf("%q: %q is %q, want %q", raw, name, got[name], value)
+			}
+		}
+	})
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add(byte('e'), cursor(listEvents, [16]byte{1, 2, 3}))
 	f.Add(byte('d'), cursor(listEvents, [16]byte{}))

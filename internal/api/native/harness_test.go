@@ -41,7 +41,7 @@ func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
 
 // A harness is the API over a real store, a real engine and a real socket.
 type harness struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	store    *sqlite.Store
 	engine   *engine.Engine
@@ -90,7 +90,7 @@ func newHarness(t *testing.T) *harness {
 
 const testRing = "k1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
-func startHarness(t *testing.T, o harnessOptions) *harness {
+func startHarness(t testing.TB, o harnessOptions) *harness {
 	t.Helper()
 	if o.dir == "" {
 		o.dir = t.TempDir()
@@ -184,7 +184,7 @@ type call struct {
 
 // An answer is a response, read whole and held against the OpenAPI document.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   []byte
@@ -336,7 +336,7 @@ func (s *sink) wait(t *testing.T) sinkRequest {
 
 // A watch sees attempts as they are recorded.
 type watch struct {
-	t     *testing.T
+	t     testing.TB
 	items <-chan engine.FeedItem
 }
 
