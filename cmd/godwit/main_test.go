@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
@@ -31,6 +36,62 @@ func TestScripts(t *testing.T) {
 				}
 				ts.Setenv(args[0], postgrestest.URL(t))
 			},
+			// server starts one for the script and says in the environment where it is.
+			"server": func(ts *testscript.TestScript, _ bool, _ []string) {
+				srv := apptest.Start(t, apptest.Options{})
+				ts.Setenv("GODWIT_URL", srv.URL)
+				ts.Setenv("GODWIT_KEY", srv.Key)
+			},
 		},
 	})
+}
+
+func TestTailShowsAttemptsUntilItIsStopped(t *testing.T) {
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(503))
+	srv := apptest.Start(t, apptest.Options{})
+	srv.Endpoint(sink.URL("/"))
+	for _, args := range [][]string{{"tail"}, {"tail", "--json"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		var complaint strings.Builder
+		code := make(chan int, 1)
+		go func() {
+			env := &environment{ctx: ctx, stdout: w, stderr: &complaint, stdin: strings.NewReader(""), lookup: func(string) (string, bool) { return "", false }}
+			code <- run(append(args, "--url", srv.URL, "--key", srv.Key), env)
+			w.Close()
+		}()
+		stop := publishUntilRead(t, srv)
+		line, err := bufio.NewReader(r).ReadString('\n')
+		stop()
+		want := "order.paid             #"
+		if len(args) > 1 {
+			want = `"event_type":"order.paid"`
+		}
+		if err != nil || !strings.Contains(line, want) || !strings.Contains(line, "503") || !strings.Contains(line, "transient") {
+			t.Errorf("%v printed %q, %v", args, line, err)
+		}
+		cancel()
+		go func() { _, _ = io.Copy(io.Discard, r) }()
+		if c := <-code; c != exitOK {
+			t.Errorf("%v ended with %d: %s", args, c, complaint.String())
+		}
+	}
+}
+
+// publishUntilRead posts an event after the other: a watcher sees only what happens after it has come.
+func publishUntilRead(t *testing.T, srv *apptest.Server) (stop func()) {
+	enough, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-enough:
+				return
+			default:
+				srv.Publish("order.paid", `{}`)
+			}
+		}
+	}()
+	return func() { close(enough); <-ended }
 }

@@ -31,6 +31,8 @@ type Dependencies struct {
 	TimeScale godwit.TimeScale
 	// NoLimits lifts the limits on registrations: for development. Defaults to false.
 	NoLimits bool
+	// Timeouts of the server. Default to what is sound in production.
+	Timeouts Timeouts
 	// Tune changes what the engine is made of, for tests. Defaults to nothing.
 	Tune func(*engine.Config)
 }

@@ -11,15 +11,28 @@ import (
 	"time"
 )
 
-// What a client may take its time for. A body has the longest: 1 MiB over a poor line. Answers that stream for longer
-// move their own deadline.
+// Timeouts are what a client may take its time for. Clients that send a byte a minute must not hold a connection.
+type Timeouts struct {
+	Header time.Duration // the header of a request. Defaults to 10 s.
+	Read   time.Duration // a whole request: 1 MiB over a poor line. Defaults to 60 s.
+	Write  time.Duration // an answer; those that stream move their own deadline. Defaults to 90 s.
+	Idle   time.Duration // between requests. Defaults to 2 minutes.
+}
+
+func (t *Timeouts) setDefaults() {
+	for _, d := range []struct {
+		value *time.Duration
+		usual time.Duration
+	}{{&t.Header, 10 * time.Second}, {&t.Read, time.Minute}, {&t.Write, 90 * time.Second}, {&t.Idle, 2 * time.Minute}} {
+		if *d.value == 0 {
+			*d.value = d.usual
+		}
+	}
+}
+
 const (
-	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 60 * time.Second
-	writeTimeout      = 90 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 32 << 10
-	closeTimeout      = 5 * time.Second
+	maxHeaderBytes = 32 << 10
+	closeTimeout   = 5 * time.Second
 )
 
 // httpServer is an HTTP server on a listener of its own.
@@ -29,7 +42,8 @@ type httpServer struct {
 	cancel   context.CancelFunc // ends streams
 }
 
-func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, log *slog.Logger) *httpServer {
+func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeouts, log *slog.Logger) *httpServer {
+	limits.setDefaults()
 	base, cancel := context.WithCancel(context.Background())
 	return &httpServer{
 		listener: l,
@@ -37,10 +51,10 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, log *slog.Logg
 		server: &http.Server{
 			Handler:           unhurried(h),
 			TLSConfig:         t,
-			ReadHeaderTimeout: readHeaderTimeout,
-			ReadTimeout:       readTimeout,
-			WriteTimeout:      writeTimeout,
-			IdleTimeout:       idleTimeout,
+			ReadHeaderTimeout: limits.Header,
+			ReadTimeout:       limits.Read,
+			WriteTimeout:      limits.Write,
+			IdleTimeout:       limits.Idle,
 			MaxHeaderBytes:    maxHeaderBytes,
 			BaseContext:       func(net.Listener) context.Context { return base },
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -141,7 +141,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 			return err
 		}
 	}
-	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, a.log)
+	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (a *App) serveMetrics() error {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	a.servers = append(a.servers, newHTTPServer(l, mux, nil, a.log))
+	a.servers = append(a.servers, newHTTPServer(l, mux, nil, Timeouts{}, a.log))
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (a *App) serveDebug() error {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	a.servers = append(a.servers, newHTTPServer(l, mux, nil, a.log))
+	a.servers = append(a.servers, newHTTPServer(l, mux, nil, Timeouts{}, a.log))
 	a.log.Warn("the profiler is on", "debug_url", "http://"+l.Addr().String()+"/debug/pprof/")
 	return nil
 }

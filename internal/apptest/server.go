@@ -40,6 +40,8 @@ type Options struct {
 	Configure func(*config.Config)
 	// Tune changes what the engine is made of.
 	Tune func(*engine.Config)
+	// Timeouts of the HTTP server.
+	Timeouts app.Timeouts
 }
 
 // Backends runs a test on each store.
@@ -102,7 +104,7 @@ func Start(t testing.TB, o Options) *Server {
 	}}
 	d := app.Dependencies{
 		Log:       slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune,
+		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts,
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock

@@ -1,0 +1,102 @@
+package app_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/apptest"
+)
+
+// A client that sends little and slowly loses its connection; nothing of what it began is stored, and others are served.
+func TestSlowClientsAreCutOff(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Header: 50 * time.Millisecond, Read: 100 * time.Millisecond}})
+	host := strings.TrimPrefix(srv.URL, "http://")
+	for name, said := range map[string]string{
+		"nothing":     "",
+		"half a head": "POST /v1/events?type=slow HTTP/1.1\r\nHost: x\r\n",
+		"half a body": fmt.Sprintf("POST /v1/events?type=slow HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", srv.Key),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, said); err != nil {
+				t.Fatal(err)
+			}
+			if r := srv.Call(apptest.Call{Path: "/v1/events?type=quick", Body: `{}`}); r.Status != http.StatusAccepted {
+				t.Errorf("another client got %d", r.Status)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				return // closed without a word
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != http.StatusRequestTimeout && resp.StatusCode != http.StatusBadRequest {
+				t.Errorf("answered with %d", resp.StatusCode)
+			}
+			if _, err := io.Copy(io.Discard, conn); err != nil {
+				t.Errorf("the connection was not closed: %v", err)
+			}
+		})
+	}
+	var list struct {
+		Items []struct {
+			Type string `json:"type"`
+		} `json:"items"`
+	}
+	srv.Must(apptest.Call{Path: "/v1/events?type=slow"}, &list)
+	if len(list.Items) != 0 {
+		t.Errorf("stored %+v", list.Items)
+	}
+}
+
+func TestGiantHeaderIsRefused(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	r := srv.Call(apptest.Call{Path: "/v1/events", Header: map[string]string{"X-Giant": strings.Repeat("a", 64<<10)}})
+	if r.Status != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("got %d", r.Status)
+	}
+}
+
+// A live stream outlives the read timeout: the request was read long ago.
+func TestStreamOutlivesTheReadTimeout(t *testing.T) {
+	sink := apptest.NewSink(t)
+	srv := apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 50 * time.Millisecond, Write: 50 * time.Millisecond}})
+	srv.Endpoint(sink.URL("/"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/v1/attempts/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+srv.Key)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(200 * time.Millisecond) // the timeouts pass; what is waited for is that nothing happens
+	srv.Publish("order.paid", `{}`)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ended: %v", err)
+		}
+		if strings.HasPrefix(line, "data:") {
+			return
+		}
+	}
+}
