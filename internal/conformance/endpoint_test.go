@@ -130,15 +130,15 @@ func TestNoLoadAmplifier(t *testing.T) {
 	for _, code := range []int{503, 403} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			trace.Covers(t, "EDS-SEC-THR-5")
-			const events = 12
+			const events = 11
 			r := newRig(t, apptest.Options{})
 			r.sink.Script("/stranger", apptest.Status(code))
-			ep := r.Endpoint(r.sink.URL("/stranger"), apptest.Fields{"patterns": []string{"x"}, "policy": apptest.Fields{"max_retries": 8}})
+			ep := r.Endpoint(r.sink.URL("/stranger"), apptest.Fields{"patterns": []string{"x"}, "policy": apptest.Fields{"max_retries": 4}})
 			for range events {
 				r.Publish("x", eventBody)
 				r.settle()
 			}
-			bound := events * 9
+			bound := events * 5
 			if code == 403 {
 				bound = 10
 				r.passWindow()

@@ -36,6 +36,14 @@ type rig struct {
 // newRig boots a server. Leases are made to outlast every jump of the clock: who owns what is another suite's matter.
 func newRig(t testing.TB, o apptest.Options) *rig {
 	t.Helper()
+	r := newRigWithoutFence(t, o)
+	r.fence = r.Endpoint(r.sink.URL("/fence"), apptest.Fields{"patterns": []string{"fence"}})
+	return r
+}
+
+// newRigWithoutFence is for servers that would not take the endpoint that newRig registers.
+func newRigWithoutFence(t testing.TB, o apptest.Options) *rig {
+	t.Helper()
 	if o.Clock == nil {
 		o.Clock = clock.NewManual(start)
 	}
@@ -48,7 +56,6 @@ func newRig(t testing.TB, o apptest.Options) *rig {
 	}
 	r := &rig{t: t, sink: newSink(t)}
 	r.Server = apptest.Start(t, o)
-	r.fence = r.Endpoint(r.sink.URL("/fence"), apptest.Fields{"patterns": []string{"fence"}})
 	return r
 }
 
@@ -92,8 +99,15 @@ func (r *rig) settle() {
 func (r *rig) due() []godwit.Delivery {
 	now := r.Clock.Now()
 	var due []godwit.Delivery
+	held := map[godwit.EndpointID]time.Time{}
 	for _, d := range r.pending() {
-		if !d.DueAt.After(now) && !r.heldUntil(d.EndpointID).After(now) {
+		if d.DueAt.After(now) {
+			continue
+		}
+		if _, asked := held[d.EndpointID]; !asked {
+			held[d.EndpointID] = r.heldUntil(d.EndpointID)
+		}
+		if !held[d.EndpointID].After(now) {
 			due = append(due, d)
 		}
 	}
@@ -142,22 +156,33 @@ func (r *rig) passUntil(what string, holds func() bool) {
 		if holds() {
 			return
 		}
-		var next time.Time
-		for _, d := range r.pending() {
-			at := d.DueAt
-			if held := r.heldUntil(d.EndpointID); held.After(at) {
-				at = held
-			}
-			if next.IsZero() || at.Before(next) {
-				next = at
-			}
-		}
+		next := r.nextDue()
 		if next.IsZero() {
 			break
 		}
 		r.pass(max(next.Truncate(time.Microsecond).Add(pastMicrosecond).Sub(r.Clock.Now()), time.Microsecond))
 	}
 	r.t.Fatalf("never: %s", what)
+}
+
+// nextDue is when something may be sent next; zero when nothing waits.
+func (r *rig) nextDue() time.Time {
+	r.t.Helper()
+	var next time.Time
+	held := map[godwit.EndpointID]time.Time{}
+	for _, d := range r.pending() {
+		if _, asked := held[d.EndpointID]; !asked {
+			held[d.EndpointID] = r.heldUntil(d.EndpointID)
+		}
+		at := d.DueAt
+		if held[d.EndpointID].After(at) {
+			at = held[d.EndpointID]
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // passWindow lets more time go by than any retry policy has: first in small steps, so that an early retry has its chance

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// TestMisdirectedTakesANewConnection: an ordinary retry keeps the connection, one after 421 asks DNS and connects anew.
+func TestMisdirectedTakesANewConnection(t *testing.T) {
+	trace.Covers(t, "EDS-STA-421")
+	n := newNames(t)
+	n.set("receiver.test", "127.0.0.1")
+	r := namedRig(t, n)
+	sink := newSink(t)
+	ep := r.Endpoint(sink.HostURL("receiver.test", "/hook"), apptest.Fields{"patterns": []string{"x"}})
+	deliver := func(code int) (requests []apptest.Request, lookups int32) {
+		t.Helper()
+		before, asked := len(sink.Requests("/hook")), n.lookups.Load()
+		sink.Script("/hook", apptest.Status(code), ok)
+		got := r.post(apptest.Call{Path: eventPath + "x", Body: eventBody})
+		r.passUntil("accepted", func() bool { return r.Delivery(got.ID, ep).Status == godwit.DeliveryAccepted })
+		requests = sink.Requests("/hook")[before:]
+		sameEvent(t, got, eventBody, requests)
+		if len(requests) != 2 {
+			t.Fatalf("%d requests", len(requests))
+		}
+		return requests, n.lookups.Load() - asked
+	}
+	deliver(500)
+	plain, lookups := deliver(500)
+	if plain[0].Conn != plain[1].Conn || lookups != 0 {
+		t.Errorf("after 500: connections %d and %d, %d lookups", plain[0].Conn, plain[1].Conn, lookups)
+	}
+	misdirected, lookups := deliver(421)
+	if misdirected[0].Conn == misdirected[1].Conn || lookups == 0 {
+		t.Errorf("after 421: connections %d and %d, %d lookups", misdirected[0].Conn, misdirected[1].Conn, lookups)
+	}
+	if after, _ := deliver(500); after[0].Conn == misdirected[0].Conn {
+		t.Error("the connection that answered 421 was used again")
+	}
+}
+
+// TestTooEarlyIsRetriedAfterTheHandshake: the retry is no early data, and says so to no one.
+func TestTooEarlyIsRetriedAfterTheHandshake(t *testing.T) {
+	for name, options := range map[string][]apptest.SinkOption{
+		"HTTP 1.1": {apptest.WithTLS(apptest.SinkTLS{})}, "HTTP 2": {apptest.WithHTTP2()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trace.Covers(t, "EDS-STA-425")
+			r := newRig(t, apptest.Options{Configure: trusting(t)})
+			sink := newSink(t, options...)
+			play(t, r, []scenario{{name: "425", rows: []string{"EDS-STA-425"}, sink: sink, script: afterwardOK(apptest.Status(425).ThenClose()),
+				want: thenAccepted, status: "accepted", check: func(t *testing.T, h *history) {
+					inBackoff(t, h)
+					for i, req := range h.requests {
+						if req.TLS == nil || !req.TLS.HandshakeComplete || req.Header.Get("Early-Data") != "" {
+							t.Errorf("request %d came with TLS %+v, Early-Data %q", i+1, req.TLS, req.Header.Get("Early-Data"))
+						}
+					}
+				}}})
+		})
+	}
+}
+
+// TestChannelIsConfidential: https unless the operator opened http by an explicit setting.
+func TestChannelIsConfidential(t *testing.T) {
+	trace.Covers(t, "EDS-SEC-CNF-1")
+	trust := trusting(t)
+	r := newRigWithoutFence(t, apptest.Options{Configure: func(c *config.Config) { trust(c); c.AllowHTTP = false }})
+	for _, url := range []string{"http://example.com/hook", "HTTP://example.com/hook", r.sink.URL("/plain")} {
+		if answer := r.Call(apptest.Call{Path: "/v1/endpoints", Body: apptest.Fields{"url": url}}); answer.Status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", url, answer.Status)
+		}
+	}
+	secure := newSink(t, apptest.WithTLS(apptest.SinkTLS{}))
+	ep := r.Endpoint(secure.URL("/secure"))
+	secure.Script("/secure", apptest.Redirect(307, strings.Replace(secure.URL("/secure"), "https", "http", 1)))
+	down := r.Publish("x", eventBody)
+	r.WaitDelivery(down, ep, godwit.DeliveryTerminal)
+	secure.Script("/secure", ok)
+	r.WaitDelivery(r.Publish("x", eventBody), ep, godwit.DeliveryAccepted)
+	for _, req := range secure.Requests("") {
+		if req.TLS == nil || req.TLS.Version < 0x0303 {
+			t.Errorf("request over %+v", req.TLS)
+		}
+	}
+	if n := len(r.sink.Requests("")); n != 0 {
+		t.Errorf("%d requests in the clear", n)
+	}
+}
