@@ -66,10 +66,17 @@ func bearer(r *http.Request) string {
 	return ""
 }
 
-type callerKey struct{}
+// A session is what a management request carries along: who makes it and what it is called.
+type session struct {
+	caller    *registry.Caller
+	requestID string
+	request   *http.Request
+}
 
-// callerOf is who makes the request; every route that needs a scope has one.
-func callerOf(ctx context.Context) *registry.Caller { return ctx.Value(callerKey{}).(*registry.Caller) }
+type sessionKey struct{}
+
+// sessionOf finds the session; every management route has one.
+func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
 
 // maxManagementBody bounds the body of everything that is not an event.
 const maxManagementBody = 1 << 20
@@ -84,7 +91,8 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+		in := &session{caller: caller, requestID: w.Header().Get(problem.RequestIDHeader), request: r}
+		r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method != http.MethodPost && r.Method != http.MethodPatch {
 			next(w, r)

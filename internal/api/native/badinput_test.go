@@ -2,6 +2,8 @@ package native
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -197,4 +199,40 @@ func TestHTTPDuties(t *testing.T) {
 	if strings.Contains(string(a.body), "script") {
 		t.Error("a hostile request id is repeated")
 	}
+}
+
+// TestRequestIDsReachEveryProblem: also those of requests that run under a key, and those that huma refuses.
+func TestRequestIDsReachEveryProblem(t *testing.T) {
+	h := newHarness(t)
+	for _, c := range []call{
+		{method: "POST", path: "/v1/endpoints", body: `{"url":"ftp://x/"}`},
+		{method: "POST", path: "/v1/endpoints", body: `{"url":"ftp://x/"}`, header: []string{"Idempotency-Key", key1}},
+		{method: "POST", path: "/v1/endpoints", body: `{"url":1}`, header: []string{"Idempotency-Key", key2}},
+		{method: "POST", path: "/v1/endpoints", body: `{"url":1}`},
+		{method: "POST", path: "/v1/events", body: `{`},
+	} {
+		a := h.do(c)
+		if p := a.problem(); p.RequestID == "" || p.RequestID != a.header.Get("Request-Id") || !strings.HasPrefix(p.Type, "https://godwit.example/docs/") {
+			t.Errorf("%+v: %s", c, a.body)
+		}
+	}
+}
+
+func TestPanicsShowNothing(t *testing.T) {
+	h := newHarness(t)
+	h.api.mux.HandleFunc("GET /v1/panic", func(http.ResponseWriter, *http.Request) { panic("password is hunter2") })
+	req, err := http.NewRequest("GET", h.http.URL+"/v1/panic", nil)
+	must(t, err)
+	resp, err := h.http.Client().Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	if resp.StatusCode != 500 || !strings.Contains(string(body), `"internal"`) || strings.Contains(string(body), "hunter2") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if !strings.Contains(h.log.String(), "hunter2") || !strings.Contains(h.log.String(), resp.Header.Get("Request-Id")) {
+		t.Error("the log does not tell what happened")
+	}
+	h.publish("still.there", `{}`)
 }

@@ -19,52 +19,16 @@ func init() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(status, msg, errs)
 	}
-	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		p := fromHuma(status, msg, errs)
-		x, ok := ctx.Context().Value(exchangeKey{}).(*exchange)
-		if !ok {
-			return p
-		}
-		done := x.complete(p)
-		for name, values := range done.GetHeaders() {
-			for _, v := range values {
-				ctx.SetHeader(name, v)
-			}
-		}
-		return done
-	}
 	validation.MsgExpectedRequiredProperty = requiredPrefix + "%s"
 }
 
 // requiredPrefix marks the message by which huma tells of a missing member, so that the member can be named as the field.
 const requiredPrefix = "missing member: "
 
-// exchange is what completing a problem needs of the request it is about.
-type exchange struct {
-	w http.ResponseWriter
-	r *http.Request
-	s *server
-}
-
-type exchangeKey struct{}
-
-func (s *server) withExchange(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{w: w, r: r, s: s}
-		next(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
-	}
-}
-
-func (x *exchange) complete(err error) *problem.Problem {
-	return x.s.cfg.Problems.Complete(x.r, x.w.Header().Get(problem.RequestIDHeader), err)
-}
-
-// complete turns a handler's error into the problem that huma writes.
-func (s *server) complete(ctx context.Context, err error) error {
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return x.complete(err)
-	}
-	return problem.From(err)
+// complete turns an error into the problem that huma writes.
+func (s *server) complete(ctx context.Context, err error) *problem.Problem {
+	in := sessionOf(ctx)
+	return s.cfg.Problems.Complete(in.request, in.requestID, err)
 }
 
 // fromHuma reads what huma found wrong before a handler ran. Values are left out: they may be secrets.

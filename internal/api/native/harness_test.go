@@ -77,11 +77,10 @@ func (l *safeLog) String() string {
 }
 
 type harnessOptions struct {
-	dir      string
-	limits   registry.Limits
-	maxBody  int64
-	strict   bool // https and public addresses only
-	timeouts time.Duration
+	dir     string
+	limits  registry.Limits
+	maxBody int64
+	strict  bool // https and public addresses only
 }
 
 func newHarness(t *testing.T) *harness {

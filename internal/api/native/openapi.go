@@ -26,6 +26,7 @@ func (s *server) openAPI() huma.Config {
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil
+	cfg.Transformers = []huma.Transformer{s.completeRefusal}
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Formats = map[string]huma.Format{
 		jsonType: huma.DefaultJSONFormat,
@@ -38,6 +39,21 @@ func (s *server) openAPI() huma.Config {
 		{Name: "Events"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Keys"}, {Name: "Tenants"},
 	}
 	return cfg
+}
+
+// completeRefusal gives what huma itself refused its type and request id; it knows neither.
+func (s *server) completeRefusal(ctx huma.Context, _ string, v any) (any, error) {
+	p, ok := v.(*problem.Problem)
+	if !ok || p.Type != "" {
+		return v, nil
+	}
+	done := s.complete(ctx.Context(), p)
+	for name, values := range done.GetHeaders() {
+		for _, value := range values {
+			ctx.SetHeader(name, value)
+		}
+	}
+	return done, nil
 }
 
 // schemaName tells apart what two packages call by one name: our own problems and those that receivers answer with.

@@ -31,7 +31,7 @@ func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx conte
 	s.describe(&op, need)
 	s.patterns[op.Method+" "+op.Path] = need
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := h(ctx, callerOf(ctx), in)
+		out, err := h(ctx, sessionOf(ctx).caller, in)
 		if err != nil {
 			return nil, s.complete(ctx, err)
 		}
@@ -41,7 +41,7 @@ func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx conte
 
 // HandleFunc is called by huma for each operation that typed registers.
 func (s *server) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
-	s.mux.HandleFunc(pattern, s.managed(s.patterns[pattern], s.withExchange(handler)))
+	s.mux.HandleFunc(pattern, s.managed(s.patterns[pattern], handler))
 }
 
 // raw registers a handler that reads and writes by itself. Its operation goes into the document as it is given.
