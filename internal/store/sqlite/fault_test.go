@@ -31,9 +31,11 @@ func openAt(t *testing.T, dir string, o Options) *Store {
 	return s
 }
 
-func newID[I ~[16]byte]() I {
+func newID[I ~[16]byte]() I { return newIDAt[I](noon) }
+
+func newIDAt[I ~[16]byte](now time.Time) I {
 	var event func(time.Time) godwit.EventID = godwit.NewID
-	return I(event(noon))
+	return I(event(now))
 }
 
 // event makes a batch of one event with a body of the given size.

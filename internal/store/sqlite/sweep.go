@@ -23,12 +23,16 @@ type sweepCursors struct {
 func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error) {
 	limit := max(sw.Limit, 1)
 	out := &store.Swept{}
+	gone, err := s.waitingForDeleted(ctx)
+	if err != nil {
+		return nil, err
+	}
 	steps := []struct {
 		what string
 		skip bool
 		step func(*conn) (more bool, err error)
 	}{
-		{"cancel what waits for deleted endpoints", false, func(c *conn) (bool, error) { return cancelDeleted(ctx, c, sw.Now, limit, out) }},
+		{"cancel what waits for deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
 		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {
@@ -59,14 +63,17 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 	return out, nil
 }
 
-// cancelDeleted ends what waits for endpoints that are deleted.
-func cancelDeleted(ctx context.Context, c *conn, now time.Time, limit int, out *store.Swept) (bool, error) {
-	var gone [][16]byte
-	err := c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
-		func(r *rows) error { gone = append(gone, r.id(0)); return nil })
-	if err != nil {
-		return false, err
-	}
+// waitingForDeleted finds deleted endpoints for which something waits, beside the writer: it looks at every endpoint.
+func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {
+	err = s.read(ctx, "find what waits for deleted endpoints", func(c *conn) error {
+		return c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
+			func(r *rows) error { gone = append(gone, r.id(0)); return nil })
+	})
+	return gone, err
+}
+
+// cancel ends what waits for endpoints that are gone for good.
+func cancel(c *conn, gone [][16]byte, now time.Time, limit int, out *store.Swept) (bool, error) {
 	for _, id := range gone {
 		n, err := c.exec(`UPDATE deliveries SET status = 'cancelled', reason = ?, updated_at = ? WHERE n IN (
 			SELECT n FROM deliveries INDEXED BY deliveries_due WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 LIMIT ?)`,
