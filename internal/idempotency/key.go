@@ -32,12 +32,16 @@ func (f Format) Parse(h http.Header) (string, error) {
 	lines := h[Header] // canonical form; net/http has folded the case of the name
 	switch len(lines) {
 	case 0:
-		return "", problem.KeyMissing.With("send %s: \"<%d to %d characters, unique for this request>\"", Header, f.MinLength, f.MaxLength)
+		return "", problem.KeyMissing.In(Header, "send \"<%d to %d characters, unique for this request>\"", f.MinLength, f.MaxLength)
 	case 1:
-		return f.ParseValue(lines[0])
+		key, err := f.ParseValue(lines[0])
+		if err != nil {
+			return "", problem.InField(Header, err)
+		}
+		return key, nil
 	}
 	// Two lines are refused even when they are equal: joined they are a list, not an Item (IKH-SYN-5).
-	return "", problem.KeyRepeated.With("the request has %d %s field lines", len(lines), Header)
+	return "", problem.KeyRepeated.In(Header, "the request has %d field lines of it", len(lines))
 }
 
 // ParseValue reads the value of the field. Parameters of the item are allowed and mean nothing (IKH K-2).

@@ -70,6 +70,15 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 // Kind is what sort of problem it is.
 func (p *Problem) Kind() *Kind { return p.kind }
 
+// InField says of which field a problem speaks.
+func InField(field string, err error) error {
+	var p *Problem
+	if !errors.As(err, &p) || p.kind == nil {
+		return err
+	}
+	return p.kind.In(field, "%s", p.Detail)
+}
+
 // From finds out what an error is to a client.
 func From(err error) *Problem {
 	var p *Problem

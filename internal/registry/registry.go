@@ -98,7 +98,9 @@ func New(cfg Config) (*Registry, error) {
 		return nil, err
 	}
 	return &Registry{
-		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log, now: cfg.Now,
+		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log,
+		// Stores keep microseconds: what is answered now is what will be read later.
+		now:   func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
 		cache: newCallerCache(cfg.CacheSize, cfg.CacheTTL),
 		rate:  creationRate{perMinute: cfg.Limits.CreationsPerMinute},
 	}, nil

@@ -213,7 +213,7 @@ func (s *server) parseItem(prefix string, raw json.RawMessage, i int, oneKey, ne
 		return nil, problem.Invalid.In(field, "cannot be given when the whole batch has an Idempotency-Key")
 	case env.has["idempotency_key"]:
 		if err := s.cfg.Idempotency.CheckKey(env.IdempotencyKey); err != nil {
-			return nil, inField(field, err)
+			return nil, problem.InField(field, err)
 		}
 		if first, twice := keys[env.IdempotencyKey]; twice {
 			return nil, problem.Invalid.In(field, "is that of events[%d] too: every event has a key of its own", first)
@@ -227,13 +227,4 @@ func (s *server) parseItem(prefix string, raw json.RawMessage, i int, oneKey, ne
 		pub.Body = bytes.Clone(pub.Body) // one event that waits must not keep the whole batch in memory
 	}
 	return pub, err
-}
-
-// inField says of which member a problem speaks.
-func inField(field string, err error) error {
-	var p *problem.Problem
-	if !errors.As(err, &p) {
-		return err
-	}
-	return p.Kind().In(field, "%s", p.Detail)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,9 @@ func TestEndpointLifecycle(t *testing.T) {
 	}
 	var got Endpoint
 	h.get("/v1/endpoints/" + e.ID).want(200).into(&got)
+	if !reflect.DeepEqual(got, e.Endpoint) {
+		t.Errorf("read back %+v, created %+v", got, e.Endpoint)
+	}
 	if fmt.Sprint(got.HeaderNames) != "[X-Api]" || got.Metadata["team"] != "a" || *got.Policy.MaxRetries != 3 || got.Filter["region"][0] != "eu" {
 		t.Errorf("got %+v", got)
 	}

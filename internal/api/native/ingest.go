@@ -129,7 +129,8 @@ func acceptedResponse(events []godwit.Event, fanout []int) *godwit.StoredRespons
 
 func eventLocation(id godwit.EventID) string { return "/v1/events/" + id.String() }
 
-const timeFormat = "2006-01-02T15:04:05.000Z"
+// timeFormat has the precision of the stores, so that every answer about an event tells one time.
+const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 func appendAccepted(b []byte, e *godwit.Event, deliveries int) []byte {
 	b = append(b, `{"id":"`...)
@@ -163,7 +164,7 @@ type Accepted struct {
 }
 
 func acceptedView(e *godwit.Event, deliveries int) Accepted {
-	return Accepted{ID: e.ID.String(), IdempotencyKey: e.Key, Deliveries: deliveries, CreatedAt: e.CreatedAt.UTC()}
+	return Accepted{ID: e.ID.String(), IdempotencyKey: e.Key, Deliveries: deliveries, CreatedAt: e.CreatedAt.UTC().Truncate(time.Microsecond)}
 }
 
 // readEvent reads the event out of the request.

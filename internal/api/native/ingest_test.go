@@ -111,7 +111,7 @@ func TestTypeAndAttributesSelect(t *testing.T) {
 	}
 	var e EventDetail
 	h.get("/v1/events/" + a.ID).want(200).into(&e)
-	if e.Attributes["region"] != "eu" || e.Type != "order.paid" || e.Size != 1 {
+	if !e.CreatedAt.Equal(a.CreatedAt) || e.Attributes["region"] != "eu" || e.Type != "order.paid" || e.Size != 1 {
 		t.Errorf("event is %+v", e)
 	}
 }
@@ -210,6 +210,9 @@ func TestKeyReusedWithAnotherEvent(t *testing.T) {
 func wantDocumented(t *testing.T, a *answer, status int, kind *problem.Kind) {
 	t.Helper()
 	a.refused(status, kind, "")
+	if p := a.problem(); status == 400 && len(p.Errors) == 0 {
+		t.Errorf("no field is named: %s", a.body)
+	}
 	if got, want := a.header.Get("Link"), `<https://godwit.example/docs/idempotency>; rel="describedby"; type="text/html"`; got != want {
 		t.Errorf("Link is %q", got)
 	}
