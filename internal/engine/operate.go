@@ -30,13 +30,15 @@ func (e *Engine) Changed(ctx context.Context, id godwit.EndpointID) error {
 	return nil
 }
 
-// reload replaces what the lane knows of its endpoint. Health is the lane's own, save that enabling an endpoint clears it.
+// reload replaces what the lane knows of its endpoint. Health is the lane's own, save that an operator who enables an
+// endpoint clears it, also one that was active but cut off by its circuit.
 func (l *lane) reload(loaded *store.LoadedEndpoint) {
 	t := l.engine.newTarget(loaded)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.target.Swap(t)
-	if old.endpoint.Status != godwit.EndpointActive && t.endpoint.Status == godwit.EndpointActive {
+	enabled := old.endpoint.Status != godwit.EndpointActive || t.endpoint.StatusAt.After(old.endpoint.StatusAt)
+	if enabled && t.endpoint.Status == godwit.EndpointActive {
 		l.health = loaded.Health
 		l.health.EndpointID = l.id
 		l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
@@ -53,7 +55,15 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 // changed applies to memory what the engine itself has changed about the endpoint and stored.
 func (l *lane) changed(c *store.EndpointChange) {
 	if c.MoveTo == "" {
-		return // a disabling was applied before it was stored
+		// A disabling was applied before it was stored, but a change by an operator may have come between.
+		l.engine.task(func() {
+			ctx, cancel := context.WithTimeout(l.engine.base, claimTimeout)
+			defer cancel()
+			if err := l.engine.Changed(ctx, l.id); err != nil && l.engine.running() {
+				l.engine.log.Error("reload endpoint", "endpoint", l.id.String(), "error", err)
+			}
+		})
+		return
 	}
 	for {
 		old := l.target.Load()
