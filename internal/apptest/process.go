@@ -88,6 +88,7 @@ type Process struct {
 
 	mu       sync.Mutex
 	attempts []json.RawMessage
+	printed  chan struct{} // closed and replaced at every attempt
 }
 
 // StartProcess starts the binary and waits until it serves. It ends with the test.
@@ -99,7 +100,7 @@ func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	if o.Store == "" {
 		o.Store = "sqlite"
 	}
-	p := &Process{t: t, o: o, listen: "127.0.0.1:0", stderr: &Log{}}
+	p := &Process{t: t, o: o, listen: "127.0.0.1:0", stderr: &Log{}, printed: make(chan struct{})}
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -164,6 +165,8 @@ func (p *Process) follow(stdout io.Reader, first chan<- []byte) {
 		}
 		p.mu.Lock()
 		p.attempts = append(p.attempts, line)
+		close(p.printed)
+		p.printed = make(chan struct{})
 		p.mu.Unlock()
 	}
 	p.err = p.cmd.Wait()
@@ -175,6 +178,30 @@ func (p *Process) Attempts() []json.RawMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]json.RawMessage(nil), p.attempts...)
+}
+
+// WaitAttempt returns the first attempt that the process has printed for which the condition holds, once there is one.
+func (p *Process) WaitAttempt(what string, holds func(attempt json.RawMessage) bool) json.RawMessage {
+	p.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for looked := 0; ; {
+		p.mu.Lock()
+		attempts, printed := p.attempts, p.printed
+		p.mu.Unlock()
+		for ; looked < len(attempts); looked++ {
+			if holds(attempts[looked]) {
+				return attempts[looked]
+			}
+		}
+		select {
+		case <-printed:
+		case <-p.exited:
+			p.t.Fatalf("the process ended while a test waited for %s\n%s", what, p.stderr)
+		case <-deadline.C:
+			p.t.Fatalf("no %s within %s; %d attempts seen", what, patience, looked)
+		}
+	}
 }
 
 // Kill ends the process as a power failure would, from its own point of view: kill -9.

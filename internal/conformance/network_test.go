@@ -153,11 +153,14 @@ func TestUnknownEffectIsSafe(t *testing.T) {
 func TestVanishedAttempts(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	for name, stage := range map[string]func(net.Conn){
-		"on accept":     func(net.Conn) {},
-		"after header":  readHead,
-		"after body":    func(c net.Conn) { _, _ = readWhole(bufio.NewReader(c)) },
-		"mid response":  func(c net.Conn) { _, _ = readWhole(bufio.NewReader(c)); _, _ = io.WriteString(c, "HTTP/1.1 2") },
-		"after headers": func(c net.Conn) { _, _ = readWhole(bufio.NewReader(c)); _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n") },
+		"on accept":    func(net.Conn) {},
+		"after header": readHead,
+		"after body":   func(c net.Conn) { _, _ = readWhole(bufio.NewReader(c)) },
+		"mid response": func(c net.Conn) { _, _ = readWhole(bufio.NewReader(c)); _, _ = io.WriteString(c, "HTTP/1.1 2") },
+		"after headers": func(c net.Conn) {
+			_, _ = readWhole(bufio.NewReader(c))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trace.Covers(t, "EDS-ATT-3")
