@@ -15,33 +15,30 @@ import (
 func newProxy(t *testing.T, target func() string) (*stub, chan string) {
 	asked := make(chan string, 16)
 	return newStub(t, nil, func(p *peer) {
-		for {
-			req, err := http.ReadRequest(p.br)
-			if err != nil {
-				return
-			}
-			asked <- req.Host
-			if strings.HasPrefix(req.Host, "refused.") {
-				p.say("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-				return
-			}
-			out, err := net.Dial("tcp", target())
-			if err != nil {
-				return
-			}
-			defer out.Close()
-			if req.Method == http.MethodConnect {
-				p.say("HTTP/1.1 200 Connected\r\n\r\n")
-			} else {
-				req.Write(out)
-			}
-			done := make(chan struct{})
-			go func() { defer close(done); io.Copy(p.Conn, out); p.Conn.Close() }()
-			io.Copy(out, p.br)
-			out.Close()
-			<-done
+		req, err := http.ReadRequest(p.br)
+		if err != nil {
 			return
 		}
+		asked <- req.Host
+		if strings.HasPrefix(req.Host, "refused.") {
+			p.say("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		out, err := net.Dial("tcp", target())
+		if err != nil {
+			return
+		}
+		defer out.Close()
+		if req.Method == http.MethodConnect {
+			p.say("HTTP/1.1 200 Connected\r\n\r\n")
+		} else {
+			req.Write(out)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); io.Copy(p.Conn, out); p.Conn.Close() }()
+		io.Copy(out, p.br)
+		out.Close()
+		<-done
 	}), asked
 }
 

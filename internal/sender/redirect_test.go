@@ -86,8 +86,7 @@ func TestRedirectRemakesCredentials(t *testing.T) {
 	trace.Covers(t, "EDS-RED-6")
 	var tr trail
 	other := newStub(t, nil, tr.play(func(string) string { return ok200 }))
-	var st *stub
-	st = newStub(t, nil, tr.play(func(path string) string {
+	st := newStub(t, nil, tr.play(func(path string) string {
 		if path == "/hook" {
 			return redirectTo(307, "/second")
 		}
