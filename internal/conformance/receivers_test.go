@@ -65,5 +65,5 @@ func TestForgetfulReceiver(t *testing.T) {
 	if processed != 2 || len(r.sink.Requests("/forgetful")) != 2 {
 		t.Errorf("processed %d times in %d requests", processed, len(r.sink.Requests("/forgetful")))
 	}
-	wantSentence(t, "handlers must bear duplicates", "more than once", "twice")
+	wantSentence(t, "handlers must bear duplicates", "handler", "same event twice")
 }

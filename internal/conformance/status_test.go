@@ -93,6 +93,8 @@ func transientStatuses() []scenario {
 					t.Errorf("reason %q", h.Attempts[0].Reason)
 				}
 			}},
+		{name: "409 while the first runs", rows: []string{"EDS-STA-409"}, script: []apptest.Reply{apptest.Stall(), apptest.Status(409), ok},
+			fields: apptest.Fields{"policy": apptest.Fields{"timeout_seconds": 0.3}}, want: []string{"transient", "transient", "accepted"}, status: "accepted"},
 		{name: "409 by agreement", rows: []string{"EDS-STA-409"}, script: afterwardOK(apptest.Status(409)), want: terminal,
 			status: "terminal", reason: "agreement", fields: agreed("409", "terminal")},
 	}
