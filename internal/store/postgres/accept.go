@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -95,7 +96,13 @@ func deliveriesOf(events []newEvent) []newDelivery {
 	return list
 }
 
-var holdLeases = prepared("hold", `SELECT hold_leases($1, $2)`)
+// Who claims shares a lock until the transaction ends; who takes leases has it alone. The second statement sees what was
+// committed before the lock was got, so no claim under an old epoch can appear behind the back of a new owner.
+var (
+	lockLeases  = prepared("lock", fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d)`, leaseLock))
+	checkLeases = prepared("leases", `SELECT expect(count(*), $3, '`+stateLeaseLost+`') FROM `+rows(1, "shard int2", "epoch int8")+` AS n
+		JOIN leases AS l ON l.shard = n.shard AND l.epoch = n.epoch AND l.owner <> ''`)
+)
 
 // addLeases makes sure that no claim is stored under a lease that is lost, now and until the commit.
 func addLeases(p *pipeline, lists ...[]newDelivery) {
@@ -123,10 +130,13 @@ func addHold(p *pipeline, epochs map[int]int64) {
 	for shard := range epochs {
 		shards = append(shards, shard)
 	}
+	p.begin()
+	p.add(lockLeases, nil)
 	a := p.begin()
 	column(a, typeInt2, shards, func(s int) { a.int2(s) })
 	column(a, typeInt8, shards, func(s int) { a.int8(epochs[s]) })
-	p.add(holdLeases, nil)
+	a.scalarInt8(int64(len(shards)))
+	p.add(checkLeases, nil)
 }
 
 var recordColumns = []string{
@@ -208,7 +218,22 @@ func readRecord(r *row) *godwit.IdempotencyRecord {
 
 var eventColumns = []string{
 	"tenant_id uuid", "id uuid", "principal uuid", "created_at timestamptz", "type text", "key text", "content_type text",
-	"deliveries bytea", "attributes json", "body bytea",
+	"key_slot int8", "deliveries bytea", "attributes json", "body bytea",
+}
+
+// keySlot is where the index over keys has an event. A key alone is random: each new one would touch, and log, another
+// page of the index. Behind the hour all new ones go to a few pages; who looks for a key asks for each hour.
+func keySlot(id godwit.EventID, key string) int64 { return hourOf(id)<<32 | keyHash(key) }
+
+func hourOf(id godwit.EventID) int64 { return id.Time().Unix() / 3600 }
+
+// keyHash is FNV-1a.
+func keyHash(key string) int64 {
+	h := uint32(2166136261)
+	for i := range len(key) {
+		h = (h ^ uint32(key[i])) * 16777619
+	}
+	return int64(h)
 }
 
 // ours restricts rows to those whose record is the one of their own accept.
@@ -233,9 +258,17 @@ func addEvents(p *pipeline, events []newEvent, keyed bool) {
 			list = append(list, &events[i])
 		}
 	}
-	if len(list) == 0 {
-		return
+	for len(list) > 0 {
+		n, size := 0, 0
+		for ; n < len(list) && size < largeStatement; n++ {
+			size += len(list[n].event.Body)
+		}
+		addEventRows(p, list[:n], keyed)
+		list = list[n:]
 	}
+}
+
+func addEventRows(p *pipeline, list []*newEvent, keyed bool) {
 	a := p.begin()
 	column(a, typeID, list, func(e *newEvent) { a.id(e.event.TenantID) })
 	column(a, typeID, list, func(e *newEvent) { a.id(e.event.ID) })
@@ -244,6 +277,7 @@ func addEvents(p *pipeline, events []newEvent, keyed bool) {
 	column(a, typeText, list, func(e *newEvent) { a.text(e.event.Type) })
 	column(a, typeText, list, func(e *newEvent) { a.text(e.event.Key) })
 	column(a, typeText, list, func(e *newEvent) { a.text(e.event.ContentType) })
+	column(a, typeInt8, list, func(e *newEvent) { a.int8(keySlot(e.event.ID, e.event.Key)) })
 	column(a, typeBytes, list, func(e *newEvent) { a.deliveryIDs(e.deliveries) })
 	column(a, typeJSON, list, func(e *newEvent) { a.optionalBytes(encodeMap(e.event.Attributes)) })
 	column(a, typeBytes, list, func(e *newEvent) { a.bytes(e.event.Body) })

@@ -2,11 +2,8 @@ package postgres
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -68,7 +65,7 @@ func (l *load) accepts(n int, keyed bool) *store.Batch {
 	b := &store.Batch{Now: now, Accepts: make([]store.Accept, n)}
 	for i := range b.Accepts {
 		e := &godwit.Event{
-			ID: mintEvent(now), TenantID: l.tenant, Type: "order.paid", Key: "0b0f0e0a-9b1c-4d6e-8f7a-" + strconv.Itoa(i),
+			ID: mintEvent(now), TenantID: l.tenant, Type: "order.paid", Key: rand.Text(),
 			ContentType: "application/json", Body: l.body, CreatedAt: now,
 		}
 		b.Accepts[i].Events = []store.NewEvent{{Event: e, Deliveries: []store.NewDelivery{
@@ -134,28 +131,6 @@ func (l *load) commit(tb testing.TB, batches ...*store.Batch) {
 	l.spent.wall += time.Since(started)
 	l.spent.client += clientCPU() - client
 	l.spent.server += serverCPU(pid) - server
-}
-
-func clientCPU() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// serverCPU is the time that a backend has run; 0 where it cannot be seen.
-func serverCPU(pid uint32) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
-	if err != nil {
-		return 0
-	}
-	run, _, _ := strings.Cut(string(text), " ")
-	n, err := strconv.ParseInt(run, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(n)
 }
 
 func benchCommit(b *testing.B, kind string, size int) {

@@ -34,6 +34,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 	if err != nil {
 		return nil, hotFailed("commit", err)
 	}
+	s.vacuum.note(len(c.finished) + len(c.waiting))
 	return c.committed(), nil
 }
 

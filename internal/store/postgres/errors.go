@@ -19,8 +19,8 @@ const (
 	stateCheckViolation  = "23514" // a partition whose rows lie in the default one
 	stateLockTimeout     = "55P03"
 	stateUndefinedTable  = "42P01"
-	stateLeaseLost       = "GW001" // raised by hold_leases
-	stateClaimLost       = "GW002" // raised by expect_claims
+	stateLeaseLost       = "GW001" // raised by expect
+	stateClaimLost       = "GW002" // raised by expect
 )
 
 // passing holds the classes of SQLSTATE that may be gone when the call is repeated.

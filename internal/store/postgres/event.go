@@ -34,7 +34,14 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 		w.add("type = ?", prefix)
 	}
 	if f.Key != "" {
+		slots, err := s.keySlots(ctx, f)
+		if err != nil || len(slots) == 0 {
+			return nil, failed("list events", err)
+		}
 		w.add("key = ?", clean(f.Key))
+		if len(slots) < mostSlots {
+			w.add("key_slot = ANY (?)", slots)
+		}
 	}
 	w.between("created_at", f.Since, f.Until)
 	if !f.Since.IsZero() {
@@ -49,6 +56,32 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 	}
 	list, err := pgx.CollectRows(r, scanEvent)
 	return values(list), failed("list events", err)
+}
+
+// mostSlots is two years of hours. Beyond that ids do not mean time, and the index over keys is of no use.
+const mostSlots = 2 * 366 * 24
+
+// keySlots lists where the key may be, from the tenant's oldest event to its newest.
+func (s *Store) keySlots(ctx context.Context, f store.EventFilter) ([]int64, error) {
+	var oldest, newest godwit.EventID
+	err := s.pool.QueryRow(ctx, `SELECT (SELECT id FROM events WHERE tenant_id = $1 ORDER BY id LIMIT 1),
+		(SELECT id FROM events WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1)`, [16]byte(f.TenantID)).Scan(scanID(&oldest), scanID(&newest))
+	if err != nil || newest.IsZero() {
+		return nil, err
+	}
+	hash := keyHash(f.Key)
+	first, last := hourOf(oldest), hourOf(newest)
+	if !f.Since.IsZero() {
+		first = max(first, f.Since.Add(-skew).Unix()/3600)
+	}
+	if !f.Until.IsZero() {
+		last = min(last, f.Until.Add(skew).Unix()/3600)
+	}
+	var slots []int64
+	for hour := first; hour <= last && len(slots) < mostSlots; hour++ {
+		slots = append(slots, hour<<32|hash)
+	}
+	return slots, nil
 }
 
 func scanEvent(r pgx.CollectableRow) (*godwit.Event, error) {

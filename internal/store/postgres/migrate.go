@@ -23,7 +23,7 @@ type migration struct {
 	sql     string
 }
 
-// Advisory locks; hold_leases in the schema names the first one, too.
+// Advisory locks.
 const (
 	leaseLock     = 113728124578164 // "godwit"
 	migrationLock = leaseLock + 1

@@ -149,6 +149,8 @@ func makePartition(ctx context.Context, tx pgx.Tx, from, to time.Time) error {
 // dropEvents drops a partition of events and of their deliveries, unless a pending delivery still needs one of them.
 // Restored events move to the default partition, with their deliveries.
 func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (bool, error) {
+	kept := ` FROM (SELECT * FROM kept_events WHERE kept_at >= $1) AS k JOIN events` + p.suffix + ` AS e
+		ON e.tenant_id = k.tenant_id AND e.id = k.id`
 	const needed = `SELECT EXISTS (SELECT FROM pending_deliveries WHERE event_id >= $1 AND event_id < $2)`
 	var busy bool
 	if err := s.pool.QueryRow(ctx, needed, p.from, p.to).Scan(&busy); err != nil || busy {
@@ -166,17 +168,18 @@ func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (
 		if err := tx.QueryRow(ctx, needed, p.from, p.to).Scan(&busy); err != nil || busy {
 			return err
 		}
-		for _, sql := range []string{
-			`CREATE TEMP TABLE kept_e ON COMMIT DROP AS SELECT e.* FROM kept_events AS k JOIN events` + p.suffix + ` AS e
-				ON e.tenant_id = k.tenant_id AND e.id = k.id WHERE k.kept_at >= '` + before.UTC().Format(time.RFC3339Nano) + `'`,
-			`CREATE TEMP TABLE kept_d ON COMMIT DROP AS SELECT d.* FROM kept_e AS e
-				CROSS JOIN LATERAL ` + idsOf("e.deliveries") + ` AS n JOIN deliveries` + p.suffix + ` AS d
-				ON d.tenant_id = e.tenant_id AND d.id = n.id`,
-			`DROP TABLE events` + p.suffix + `, deliveries` + p.suffix,
-			`INSERT INTO events SELECT * FROM kept_e`,
-			`INSERT INTO deliveries SELECT * FROM kept_d`,
+		for _, step := range []struct {
+			sql  string
+			args []any
+		}{
+			{`ALTER TABLE events DETACH PARTITION events` + p.suffix, nil},
+			{`ALTER TABLE deliveries DETACH PARTITION deliveries` + p.suffix, nil},
+			{`INSERT INTO events SELECT e.*` + kept, []any{before}},
+			{`INSERT INTO deliveries SELECT d.*` + kept + ` CROSS JOIN LATERAL ` + idsOf("e.deliveries") + ` AS n
+				JOIN deliveries` + p.suffix + ` AS d ON d.tenant_id = e.tenant_id AND d.id = n.id`, []any{before}},
+			{`DROP TABLE events` + p.suffix + `, deliveries` + p.suffix, nil},
 		} {
-			if _, err := tx.Exec(ctx, sql); err != nil {
+			if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 				return err
 			}
 		}

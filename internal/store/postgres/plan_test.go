@@ -89,8 +89,11 @@ func TestHotStatementsNeverScan(t *testing.T) {
 		defer conn.Release()
 		d := conn.Conn().PgConn().CustomData()[deskKey].(*desk)
 		for st, description := range d.described {
-			nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(description.ParamOIDs)), ", ")
-			plan := explain(t, conn, fmt.Sprintf(`EXPLAIN (FORMAT JSON) EXECUTE %s(%s)`, st.name, nulls), pgx.QueryExecModeSimpleProtocol)
+			sql := `EXPLAIN (FORMAT JSON) EXECUTE ` + st.name
+			if n := len(description.ParamOIDs); n > 0 {
+				sql += `(` + strings.TrimSuffix(strings.Repeat("NULL, ", n), ", ") + `)`
+			}
+			plan := explain(t, conn, sql, pgx.QueryExecModeSimpleProtocol)
 			if found := plan.scans(small); len(found) > 0 {
 				t.Errorf("%s, %s: %v", st.name, when, found)
 			}

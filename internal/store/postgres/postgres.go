@@ -15,6 +15,8 @@
 // There are two pools. The hot one runs Commit and claims on statements prepared when it connects, with a planner that
 // is not allowed to scan or hash; the other one serves people, with a plan made for each query's own values.
 //
+// The connections keep settings and prepared statements, so a pooler in between must work by session, not by transaction.
+//
 // It deliberately does not: listen for notifications, read a clock (but the server's, to prepare partitions when it
 // opens), retry on its own.
 package postgres
@@ -45,7 +47,7 @@ type Options struct {
 	PartitionWidth time.Duration
 	// Now is where partitions are prepared from. Defaults to the server's clock.
 	Now time.Time
-	// Log hears of partitions that were made and dropped. Defaults to none.
+	// Log hears of partitions that were made and dropped, and of trouble in the background. Defaults to none.
 	Log *slog.Logger
 
 	exactBytes int64           // see sweep.go
@@ -75,6 +77,7 @@ type Store struct {
 	hot     *pgxpool.Pool // commits and claims
 	pool    *pgxpool.Pool // everything else
 	options Options
+	vacuum  *vacuumer
 
 	prepared atomic.Int64 // partitions are there up to this time, in Unix nanoseconds
 }
@@ -108,11 +111,13 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
+	s.vacuum = startVacuumer(s)
 	return s, nil
 }
 
 // Close ends all connections.
 func (s *Store) Close() error {
+	s.vacuum.close()
 	s.hot.Close()
 	s.pool.Close()
 	return nil

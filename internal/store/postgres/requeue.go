@@ -58,19 +58,21 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	events, slots, err := q.sweptEvents(ctx)
+	if err != nil {
+		return err
+	}
 	_, err = q.tx.Exec(ctx, `WITH swept AS (
-			SELECT d.tenant_id, d.event_id, min(d.id::text)::uuid AS id, string_agg(uuid_send(d.id), ''::bytea) AS deliveries
-			FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
-				AND NOT EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)
-			GROUP BY d.tenant_id, d.event_id),
+			SELECT DISTINCT ON (d.event_id) d.*, n.key_slot, string_agg(uuid_send(d.id), ''::bytea) OVER (PARTITION BY d.event_id) AS ids
+			FROM unnest($3::uuid[], $4::int8[]) AS n (event_id, key_slot)
+			JOIN dead_letters AS d ON d.event_id = n.event_id AND d.tenant_id = $1 AND d.id = ANY ($2)),
 		restored AS (
-			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, deliveries, attributes, body)
-			SELECT d.tenant_id, d.event_id, d.event_principal, d.event_created_at, d.event_type, d.event_key,
-				d.event_content_type, s.deliveries, d.event_attributes, d.event_body
-			FROM swept AS s JOIN dead_letters AS d ON d.tenant_id = s.tenant_id AND d.id = s.id
+			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, key_slot, deliveries, attributes, body)
+			SELECT tenant_id, event_id, event_principal, event_created_at, event_type, event_key, event_content_type, key_slot,
+				ids, event_attributes, event_body FROM swept
 			ON CONFLICT DO NOTHING RETURNING tenant_id, id)
-		INSERT INTO kept_events (tenant_id, id, kept_at) SELECT tenant_id, id, $3 FROM restored
-		ON CONFLICT (tenant_id, id) DO UPDATE SET kept_at = excluded.kept_at`, [16]byte(q.TenantID), q.ids, q.Now)
+		INSERT INTO kept_events (tenant_id, id, kept_at) SELECT tenant_id, id, $5 FROM restored
+		ON CONFLICT (tenant_id, id) DO UPDATE SET kept_at = excluded.kept_at`, [16]byte(q.TenantID), q.ids, events, slots, q.Now)
 	if err != nil {
 		return err
 	}
@@ -82,6 +84,22 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 			GROUP BY d.tenant_id, d.event_id) AS n
 		WHERE e.tenant_id = n.tenant_id AND e.id = n.event_id`, [16]byte(q.TenantID), q.ids)
 	return err
+}
+
+// sweptEvents lists events that only dead letters keep, with their place in the index over keys.
+func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []int64, err error) {
+	r, err := q.tx.Query(ctx, `SELECT DISTINCT d.event_id, d.event_key FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
+		AND NOT EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)`, [16]byte(q.TenantID), q.ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var id [16]byte
+	var key string
+	_, err = pgx.ForEachRow(r, []any{&id, &key}, func() error {
+		events, slots = append(events, id), append(slots, keySlot(id, key))
+		return nil
+	})
+	return events, slots, err
 }
 
 // runAgain moves finished deliveries whose event is there back to the pending ones, in a new run. A dead letter stands in

@@ -74,7 +74,7 @@ var (
 	removePending = prepared("remove", `WITH gone AS (
 			DELETE FROM pending_deliveries AS p USING `+rows(1, "tenant_id uuid", "id uuid", "epoch int8")+` AS n
 			WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = n.epoch RETURNING 1)
-		SELECT expect_claims(count(*), $4) FROM gone`)
+		SELECT expect(count(*), $4, '`+stateClaimLost+`') FROM gone`)
 	insertDeliveries = prepared("deliveries", insert("deliveries", deliveryColumns...))
 )
 
@@ -122,7 +122,7 @@ var updatePending = prepared("wait", `WITH kept AS (
 	"due_at timestamptz", "run_first_at timestamptz", "attempts int4", "last_status int4", "run_attempts int4",
 	"run_refreshed bool", "reason text", "run_trigger text", "run_actor text")+` AS n
 		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = n.epoch RETURNING 1)
-	SELECT expect_claims(count(*), $15) FROM kept`)
+	SELECT expect(count(*), $15, '`+stateClaimLost+`') FROM kept`)
 
 // addWaiting stores deliveries that are tried again, or whose claim is given back.
 func addWaiting(p *pipeline, list []*store.Result) {

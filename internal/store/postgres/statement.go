@@ -117,6 +117,7 @@ type pipeline struct {
 	conn    *pgconn.PgConn
 	wire    *pgconn.Pipeline
 	readers []func(*row) // one for each statement; nil where rows do not matter
+	unsent  int
 }
 
 // newPipeline begins a pipeline on a hot connection. Its run must follow.
@@ -139,7 +140,16 @@ func (p *pipeline) begin() *parameters {
 func (p *pipeline) add(st *statement, read func(*row)) {
 	p.wire.SendQueryStatement(p.described[st], p.params.values(), binaryFormat, binaryFormat)
 	p.readers = append(p.readers, read)
+	if p.unsent += len(p.params.buf); p.unsent > largeStatement {
+		p.unsent = 0
+		if err := p.wire.Flush(); err != nil { // the pipeline is closed now, and run will say why
+			return
+		}
+	}
 }
+
+// largeStatement is how much goes into one statement, and is gathered before it is sent.
+const largeStatement = 8 << 20
 
 // run sends everything and reads all answers. Unless a transaction is open on the connection, the statements are one.
 func (p *pipeline) run() error {

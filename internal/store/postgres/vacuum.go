@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// vacuumAfter is how many rows leave or change in pending_deliveries before it is vacuumed, or a tenth of what is in it
+// if that is more: each vacuum reads its indexes whole. Every delivery passes through that table; the server's own
+// vacuum looks once a minute, and by then the table is as large as a minute's traffic and no longer in memory, which
+// doubles what a row costs.
+const vacuumAfter = 20_000
+
+// A vacuumer keeps pending_deliveries small.
+type vacuumer struct {
+	store *Store
+	moved atomic.Int64
+	after atomic.Int64
+	wake  chan struct{}
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+func startVacuumer(s *Store) *vacuumer {
+	ctx, cancel := context.WithCancel(context.Background())
+	v := &vacuumer{store: s, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{})}
+	v.after.Store(vacuumAfter)
+	go v.run(ctx)
+	return v
+}
+
+// note counts rows that a commit has left dead.
+func (v *vacuumer) note(rows int) {
+	if v.moved.Add(int64(rows)) < v.after.Load() {
+		return
+	}
+	v.moved.Store(0)
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (v *vacuumer) run(ctx context.Context) {
+	defer close(v.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.wake:
+		}
+		if err := v.vacuum(ctx); err != nil && ctx.Err() == nil {
+			v.store.options.Log.Warn("vacuum pending deliveries", "error", err)
+		}
+	}
+}
+
+// vacuum does not wait for another one, nor lock the table to give its end back to the disk.
+func (v *vacuumer) vacuum(ctx context.Context) error {
+	_, err := v.store.pool.Exec(ctx, `VACUUM (SKIP_LOCKED, TRUNCATE false, PROCESS_TOAST false) pending_deliveries`)
+	if err != nil {
+		return err
+	}
+	var rows int64
+	err = v.store.pool.QueryRow(ctx, `SELECT reltuples::int8 FROM pg_class WHERE oid = 'pending_deliveries'::regclass`).Scan(&rows)
+	v.after.Store(max(vacuumAfter, rows/10))
+	return err
+}
+
+func (v *vacuumer) close() {
+	v.stop()
+	<-v.done
+}
