@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -47,6 +48,9 @@ type environment struct {
 }
 
 func main() {
+	// net/http's client writes to the standard logger what a receiver sends beyond its response, which may be our own payload
+	// or credential sent back. Nothing of ours uses that logger.
+	log.SetOutput(io.Discard)
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a failed write, so that `godwit dev | head` still tidies up
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal asks for an orderly stop; from then on a signal has its usual effect, so a second one ends us at once.
