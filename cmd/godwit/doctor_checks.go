@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -243,7 +244,7 @@ func (e *examination) store() finding {
 			return fail("", "%v", err)
 		}
 		for _, row := range rows {
-			if _, err := e.ring.Open(row.Sealed, row.Bound); err != nil {
+			if err := registry.CheckSealed(e.ring, row); err != nil {
 				return fail("add the key that sealed it to the key ring", "a secret in the store does not open: %v", err)
 			}
 		}

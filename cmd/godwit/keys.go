@@ -276,7 +276,8 @@ type keysReencryptCommand struct {
 // Help teaches.
 func (keysReencryptCommand) Help() string {
 	return `Run it after a new key was put in front of the key ring and the servers were restarted with it. It may run beside them
-and may be run again. When it ends well, the other keys can be removed from the ring.`
+and may be run again. When it ends well, the other keys can be removed from the ring; wait for the idempotency window (24h)
+first if repeated requests are to get the answers that were kept for them, which are not sealed anew.`
 }
 
 func (c *keysReencryptCommand) Run(env *environment) error {

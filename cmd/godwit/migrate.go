@@ -62,7 +62,14 @@ func (c *migrateUpCommand) Run(env *environment) error {
 	if err := c.Storage.Check(); err != nil {
 		return err
 	}
-	st, err := app.OpenStore(env.ctx, &c.Storage, app.NewLogger(config.Log{Format: "text"}, env.stderr))
+	log := app.NewLogger(config.Log{Format: "text"}, env.stderr)
+	if !c.Postgres() {
+		// An embedded database without its ring is taken for one that has lost it: make the ring first, as a server does.
+		if _, err := app.OpenRing(&c.Storage, log); err != nil {
+			return err
+		}
+	}
+	st, err := app.OpenStore(env.ctx, &c.Storage, log)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,12 @@ func reseal(ctx context.Context, s SealedStore, ring *keyring.Ring, row store.Se
 	return nil
 }
 
+// CheckSealed says why the ring does not open a sealed value, or nil.
+func CheckSealed(ring *keyring.Ring, row store.SealedRow) error {
+	_, err := ring.Open(row.Sealed, boundTo(row.Bound))
+	return err
+}
+
 // boundTo is what a value was sealed for; the store knows the id of the row.
 func boundTo(id string) string {
 	if endpoint, err := godwit.ParseEndpointID(id); err == nil {
