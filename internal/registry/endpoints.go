@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -60,10 +61,10 @@ func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n
 	if err := r.register(ctx, e, &issued.Secret); err != nil {
 		return nil, nil, err
 	}
-	if err := r.cfg.Engine.Changed(ctx, e.ID); err != nil {
+	if err := r.tell(ctx, e.ID); err != nil {
 		// The caller will take it for not created and try again: do not leave a second one behind.
 		r.undoCreate(ctx, e)
-		return nil, nil, fmt.Errorf("tell engine: %w", err)
+		return nil, nil, err
 	}
 	return e, issued, nil
 }
@@ -194,13 +195,35 @@ func (r *Registry) change(ctx context.Context, tenant godwit.TenantID, id godwit
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("update endpoint: %w", err)
+			return nil, errors.Join(fmt.Errorf("update endpoint: %w", err), r.tellIfStored(ctx, id, err))
 		}
-		if err := r.cfg.Engine.Changed(ctx, id); err != nil {
-			return nil, fmt.Errorf("tell engine: %w", err)
+		if err := r.tell(ctx, id); err != nil {
+			return nil, err
 		}
 		return e, nil
 	}
+}
+
+// tellTimeout is how long the engine may take to load an endpoint anew.
+const tellTimeout = 10 * time.Second
+
+// tell has the engine load the endpoint anew. What is stored holds, so the engine is told of it even when the client has gone
+// away meanwhile: else it would go on sending to an endpoint that is paused or deleted.
+func (r *Registry) tell(ctx context.Context, id godwit.EndpointID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	if err := r.cfg.Engine.Changed(ctx, id); err != nil {
+		return fmt.Errorf("tell engine: %w", err)
+	}
+	return nil
+}
+
+// tellIfStored is for a write whose answer was lost: it may have been done.
+func (r *Registry) tellIfStored(ctx context.Context, id godwit.EndpointID, err error) error {
+	if ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
+		return nil
+	}
+	return r.tell(ctx, id)
 }
 
 // spec is the endpoint as its owner wrote it.

@@ -66,7 +66,10 @@ type told struct {
 	err error
 }
 
-func (c *told) Changed(_ context.Context, id godwit.EndpointID) error {
+func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
+	if err := ctx.Err(); err != nil {
+		return err // an engine that cannot ask the store learns nothing
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids = append(c.ids, id)

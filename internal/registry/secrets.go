@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,10 +66,10 @@ func (r *Registry) RotateSecret(ctx context.Context, tenant godwit.TenantID, id 
 		return nil, err
 	}
 	if err := r.store.AddSecret(ctx, &issued.Secret, r.now().Add(r.cfg.TimeScale.Real(overlap))); err != nil {
-		return nil, fmt.Errorf("add secret: %w", err)
+		return nil, errors.Join(fmt.Errorf("add secret: %w", err), r.tellIfStored(ctx, id, err))
 	}
-	if err := r.cfg.Engine.Changed(ctx, id); err != nil {
-		return nil, fmt.Errorf("tell engine: %w", err)
+	if err := r.tell(ctx, id); err != nil {
+		return nil, err
 	}
 	return issued, nil
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -72,12 +73,11 @@ func (r *Registry) DeleteTenant(ctx context.Context, id godwit.TenantID) error {
 		return fmt.Errorf("delete tenant: %w", err)
 	}
 	r.cache.dropTenant(id)
-	for _, e := range endpoints {
-		if err := r.cfg.Engine.Changed(ctx, e); err != nil {
-			return fmt.Errorf("tell engine: %w", err)
-		}
+	var errs []error
+	for _, e := range endpoints { // all of them, whatever becomes of one
+		errs = append(errs, r.tell(ctx, e))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func checkName(field, name string) error {
