@@ -49,13 +49,36 @@ func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) erro
 	})
 }
 
-// releaseClaims makes claimed deliveries of the leases' shards claimable. It reads all that is pending: leases seldom
-// change hands.
+// releaseClaims makes deliveries claimable that are claimed under older epochs than the leases have. It reads all that is
+// pending: leases seldom change hands. Rows that a commit has under way are left for the end, and waited for one by one:
+// who waits for a row while holding others can wait in a circle.
 func (s *Store) releaseClaims(ctx context.Context, leases []godwit.Lease) error {
 	shards, epochs := shardsAndEpochs(leases)
-	_, err := s.pool.Exec(ctx, `UPDATE pending_deliveries AS p SET claim_epoch = 0
-		FROM unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
-		WHERE p.claim_epoch <> 0 AND p.shard = n.shard AND p.claim_epoch < n.epoch`, shards, epochs)
+	const old = ` FROM pending_deliveries AS p JOIN unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
+		ON p.claim_epoch <> 0 AND p.shard = n.shard AND p.claim_epoch < n.epoch`
+	_, err := s.pool.Exec(ctx, `WITH free AS MATERIALIZED (SELECT p.tenant_id, p.id`+old+` FOR UPDATE OF p SKIP LOCKED)
+		UPDATE pending_deliveries AS p SET claim_epoch = 0 FROM free WHERE p.tenant_id = free.tenant_id AND p.id = free.id`, shards, epochs)
+	if err != nil {
+		return err
+	}
+	r, err := s.pool.Query(ctx, `SELECT p.tenant_id, p.id, n.epoch`+old, shards, epochs)
+	if err != nil {
+		return err
+	}
+	type claim struct {
+		tenant, id [16]byte
+		epoch      int64
+	}
+	rest, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (c claim, err error) {
+		return c, r.Scan(&c.tenant, &c.id, &c.epoch)
+	})
+	for _, c := range rest {
+		_, err := s.pool.Exec(ctx, `UPDATE pending_deliveries SET claim_epoch = 0
+			WHERE tenant_id = $1 AND id = $2 AND claim_epoch <> 0 AND claim_epoch < $3`, c.tenant, c.id, c.epoch)
+		if err != nil {
+			return err
+		}
+	}
 	return err
 }
 

@@ -28,6 +28,7 @@ const (
 	leaseLock     = 113728124578164 // "godwit"
 	migrationLock = leaseLock + 1
 	sweepLock     = leaseLock + 2
+	requeueLock   = 26479 // first of two numbers; the other one stands for the tenant
 )
 
 func migrations() ([]migration, error) {

@@ -12,6 +12,21 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+func TestSchemaIsReadWithoutChangingIt(t *testing.T) {
+	url := postgrestest.URL(t)
+	for _, opened := range []bool{false, true} {
+		version, current, err := ReadSchema(t.Context(), url)
+		if err != nil || current < 1 || opened && version != current || !opened && version != 0 {
+			t.Errorf("opened %v: schema has version %d, this program knows %d, %v", opened, version, current, err)
+		}
+		s, err := Open(t.Context(), url, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
 func TestNewerSchemaIsRefused(t *testing.T) {
 	url := postgrestest.URL(t)
 	s, err := Open(t.Context(), url, Options{})

@@ -16,6 +16,11 @@ func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery
 	}
 	var made []*godwit.Delivery
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// Two requests of one tenant take turns, so that they never wait for each other's rows in a circle.
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, int32(requeueLock), r.TenantID.String())
+		if err != nil {
+			return err
+		}
 		q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries)}
 		due, err := q.makeDue(ctx)
 		if err != nil {

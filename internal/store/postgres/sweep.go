@@ -83,7 +83,7 @@ func (w *sweep) cancelled(ctx context.Context) error {
 				WHERE claim_epoch = 0 AND (shard, endpoint_id) > (hop.shard, hop.endpoint_id) ORDER BY shard, endpoint_id LIMIT 1) AS p)
 		SELECT p.tenant_id, p.id FROM hop JOIN endpoints AS e ON e.id = hop.endpoint_id AND e.status = 'deleted'
 		CROSS JOIN LATERAL (SELECT tenant_id, id FROM pending_deliveries AS p
-			WHERE p.shard = hop.shard AND p.endpoint_id = hop.endpoint_id AND p.claim_epoch = 0 LIMIT $4) AS p LIMIT $4`),
+			WHERE p.shard = hop.shard AND p.endpoint_id = hop.endpoint_id AND p.claim_epoch = 0 LIMIT $4 FOR UPDATE SKIP LOCKED) AS p LIMIT $4`),
 		string(godwit.DeliveryCancelled), string(godwit.ReasonEndpointDeleted), w.Now, w.limit)
 }
 
@@ -102,7 +102,7 @@ func (w *sweep) expired(ctx context.Context) error {
 			SELECT p.tenant_id, p.id FROM pending_deliveries AS p
 			WHERE p.tenant_id = owner.tenant_id AND p.id < $1 AND p.created_at < $2 AND p.claim_epoch = 0
 				AND NOT EXISTS (SELECT FROM kept_events AS k WHERE k.tenant_id = p.tenant_id AND k.id = p.event_id AND k.kept_at >= $2)
-			ORDER BY p.tenant_id, p.id LIMIT $4) AS p LIMIT $4),
+			ORDER BY p.tenant_id, p.id LIMIT $4 FOR UPDATE SKIP LOCKED) AS p LIMIT $4),
 		gone AS (DELETE FROM pending_deliveries AS p USING old
 			WHERE p.tenant_id = old.tenant_id AND p.id = old.id AND p.claim_epoch = 0 RETURNING p.*),
 		dead AS (INSERT INTO dead_letters (`+names(deadColumns)+`)
