@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"time"
 
@@ -165,7 +164,7 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 // MintKey makes the idempotency key of an event that came without one: a random UUID (EDS-KEY-4, T-29).
 func MintKey() string {
 	var b [16]byte
-	rand.Read(b[:])
+	godwit.Random(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	s := make([]byte, 36)
 	hex.Encode(s[0:8], b[0:4])

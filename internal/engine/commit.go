@@ -12,6 +12,7 @@ import (
 
 const (
 	maxBatch       = 1024
+	crowd          = 8 // a last batch of at least this size means load
 	commitTimeout  = 30 * time.Second
 	minCommitPause = 50 * time.Millisecond
 	maxCommitPause = time.Second
@@ -131,11 +132,12 @@ func (c *committer) run() {
 	}
 }
 
-// linger waits for as many to come together as last time, but not long.
+// linger waits for as many to come together as last time, but not long: the fixed cost of a transaction is then shared by
+// more. Waiting longer for a larger batch gains nothing, since whoever posts waits too.
 func (c *committer) linger() {
 	c.mu.Lock()
 	queued := len(c.accepts) + len(c.results)
-	if c.last < 8 || queued >= c.last || c.stopping {
+	if c.last < crowd || queued >= c.last || c.stopping {
 		c.mu.Unlock()
 		return
 	}

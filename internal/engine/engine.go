@@ -107,6 +107,7 @@ type Engine struct {
 	index   index
 	commits *committer
 	slots   slots
+	workers workers
 	leases  leases
 	feed    feed
 	heldB   atomic.Int64
@@ -135,6 +136,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, started: make(chan struct{})}
 	e.base, e.cut = context.WithCancelCause(context.Background())
 	e.slots.free = cfg.MaxInFlight
+	e.workers = workers{jobs: make(chan job), run: func(j job) { e.attempt(j.lane, j.item) }}
 	e.feed.watchers = map[*watcher]struct{}{}
 	e.keys.ids = map[[32]byte][32]byte{}
 	e.commits = newCommitter(e)
@@ -196,6 +198,7 @@ func (e *Engine) drain() {
 		<-done
 	}
 	e.cut(sender.ErrInterrupted)
+	close(e.workers.jobs)
 }
 
 // Started is closed once the engine delivers.

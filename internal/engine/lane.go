@@ -248,7 +248,7 @@ func (l *lane) start() {
 	l.inFlight++
 	l.held[it.work.Delivery.ID] = heldInFlight
 	l.engine.attempts.Add(1)
-	go l.engine.attempt(l, it)
+	l.engine.workers.do(job{l, it})
 }
 
 // finished takes an attempt off the wire. The delivery keeps its place until its result is recorded.

@@ -1,7 +1,6 @@
 package godwit
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -54,7 +53,7 @@ var ErrBadID = errors.New("not a valid id")
 // NewID mints an id whose order follows now. Below the millisecond the order of two ids is random.
 func NewID[K kind](now time.Time) ID[K] {
 	var id ID[K]
-	rand.Read(id[6:])
+	Random(id[6:])
 	stampV7(id[:], now)
 	return id
 }

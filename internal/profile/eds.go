@@ -136,7 +136,7 @@ func (eds) NewSigner(keys []SigningKey) (Signer, error) {
 // (EDS-SEC-RPL-4).
 func (s *edsSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 	var nonce [16]byte
-	rand.Read(nonce[:])
+	godwit.Random(nonce[:])
 	r.Header[fieldDigest] = []string{httpsig.ContentDigest(body)}
 	return s.signer.SignRequest(r, httpsig.Params{
 		Keys:       s.keys,
