@@ -13,37 +13,41 @@ import (
 
 // TestMisdirectedTakesANewConnection: an ordinary retry keeps the connection, one after 421 asks DNS and connects anew.
 func TestMisdirectedTakesANewConnection(t *testing.T) {
-	trace.Covers(t, "EDS-STA-421")
-	n := newNames(t)
-	n.set("receiver.test", "127.0.0.1")
-	r := namedRig(t, n)
-	sink := newSink(t)
-	ep := r.Endpoint(sink.HostURL("receiver.test", "/hook"), apptest.Fields{"patterns": []string{"x"}})
-	deliver := func(code int) (requests []apptest.Request, lookups int32) {
-		t.Helper()
-		before, asked := len(sink.Requests("/hook")), n.lookups.Load()
-		sink.Script("/hook", apptest.Status(code), ok)
-		got := r.post(apptest.Call{Path: eventPath + "x", Body: eventBody})
-		r.passUntil("accepted", func() bool { return r.Delivery(got.ID, ep).Status == godwit.DeliveryAccepted })
-		requests = sink.Requests("/hook")[before:]
-		sameEvent(t, got, eventBody, requests)
-		if len(requests) != 2 {
-			t.Fatalf("%d requests", len(requests))
-		}
-		return requests, n.lookups.Load() - asked
+	secure := apptest.WithTLS(apptest.SinkTLS{Names: []string{"receiver.test"}})
+	for name, options := range map[string][]apptest.SinkOption{
+		"plain": nil, "HTTP 1.1": {secure}, "HTTP 2": {secure, apptest.WithHTTP2()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trace.Covers(t, "EDS-STA-421")
+			n := newNames(t)
+			n.set("receiver.test", "127.0.0.1")
+			r := namedRig(t, n)
+			sink := newSink(t, options...)
+			ep := r.Endpoint(sink.HostURL("receiver.test", "/hook"), apptest.Fields{"patterns": []string{"x"}})
+			failOnce(t, r, n, sink, ep, 500)
+			if conns, lookups := failOnce(t, r, n, sink, ep, 500); conns[0] != conns[1] || lookups != 0 {
+				t.Errorf("after 500: connections %v, %d lookups", conns, lookups)
+			}
+			if conns, lookups := failOnce(t, r, n, sink, ep, 421); conns[0] == conns[1] || lookups == 0 {
+				t.Errorf("after 421: connections %v, %d lookups", conns, lookups)
+			}
+		})
 	}
-	deliver(500)
-	plain, lookups := deliver(500)
-	if plain[0].Conn != plain[1].Conn || lookups != 0 {
-		t.Errorf("after 500: connections %d and %d, %d lookups", plain[0].Conn, plain[1].Conn, lookups)
+}
+
+// failOnce delivers an event that is accepted at the second attempt; it tells the connections used and the names looked up.
+func failOnce(t *testing.T, r *rig, n *names, sink *apptest.Sink, ep apptest.Endpoint, code int) (conns []int, lookups int32) {
+	t.Helper()
+	before, asked := len(sink.Requests("/hook")), n.lookups.Load()
+	sink.Script("/hook", apptest.Status(code), ok)
+	got := r.post(apptest.Call{Path: eventPath + "x", Body: eventBody})
+	r.passUntil("accepted", func() bool { return r.Delivery(got.ID, ep).Status == godwit.DeliveryAccepted })
+	requests := sink.Requests("/hook")[before:]
+	sameEvent(t, got, eventBody, requests)
+	if len(requests) != 2 {
+		t.Fatalf("%d requests", len(requests))
 	}
-	misdirected, lookups := deliver(421)
-	if misdirected[0].Conn == misdirected[1].Conn || lookups == 0 {
-		t.Errorf("after 421: connections %d and %d, %d lookups", misdirected[0].Conn, misdirected[1].Conn, lookups)
-	}
-	if after, _ := deliver(500); after[0].Conn == misdirected[0].Conn {
-		t.Error("the connection that answered 421 was used again")
-	}
+	return []int{requests[0].Conn, requests[1].Conn}, n.lookups.Load() - asked
 }
 
 // TestTooEarlyIsRetriedAfterTheHandshake: the retry is no early data, and says so to no one.

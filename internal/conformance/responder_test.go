@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -69,6 +68,6 @@ func wantRefusal(t *testing.T, r *rig, method, path string) {
 		t.Errorf("%s %s without a key: %d", method, path, answer.Status)
 	}
 	if http.StatusText(answer.Status) == "" {
-		t.Error(fmt.Sprintf("%s %s answers %d", method, path, answer.Status))
+		t.Errorf("%s %s answers %d", method, path, answer.Status)
 	}
 }

@@ -134,7 +134,7 @@ func TestBackoffSparesTheReceiver(t *testing.T) {
 	}
 	// The means of 20 draws from windows that double lie apart by many times their deviation over three doublings.
 	for n := range retries - 3 {
-		if mean[n+3] < 2*mean[n] {
+		if mean[n+3] <= 2*mean[n] {
 			t.Errorf("mean delays do not grow: %v", mean)
 		}
 	}
