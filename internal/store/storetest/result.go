@@ -20,6 +20,7 @@ var resultCases = []testCase{
 	{"a fenced one does not stop the rest", resultFencedRest},
 	{"a dead one leaves a dead letter", resultDead},
 	{"accepts and results share a batch", resultMixed},
+	{"text that no column would take", resultOddText},
 }
 
 func resultMembers(t *testing.T, f *fixture) {
@@ -239,4 +240,25 @@ func resultMixed(t *testing.T, f *fixture) {
 	f.stored(id, true)
 	same(t, "delivery", f.delivery(r.Delivery.ID), &r.Delivery)
 	same(t, "health", got(f.s.Health(f.ctx, f.endpoint))(t), &health)
+}
+
+// What a receiver answers may hold any bytes. A batch that failed for it would fail each time it is repeated.
+func resultOddText(t *testing.T, f *fixture) {
+	const odd = "a\x00b\xff\xfec"
+	id := f.acceptOne()
+	r := f.attempted(f.claimOne(f.endpoint), godwit.DeliveryTerminal)
+	r.LastDetail, r.Delivery.Run.Actor = odd, odd
+	r.Attempt.URL, r.Attempt.Verdict.MoveTo = odd, odd
+	r.Attempt.Trace.Body, r.Attempt.Trace.Detail, r.Attempt.Trace.Link = odd, odd, odd
+	notice := f.makeNotice()
+	notice.Detail, notice.Link = odd, odd
+	f.commit(&store.Batch{Results: []store.Result{r}, Notices: []godwit.Notice{notice}})
+	if d := f.delivery(id); d.Status != godwit.DeliveryTerminal {
+		t.Errorf("delivery is %s", d.Status)
+	}
+	got(f.s.DeadLetter(f.ctx, f.tenant, id))(t)
+	if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != 1 {
+		t.Errorf("%d attempts recorded, one was made", len(as))
+	}
+	got(f.s.ListNotices(f.ctx, f.tenant, true, store.Page{Limit: 5}))(t)
 }
