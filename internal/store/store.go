@@ -159,7 +159,7 @@ type Leases interface {
 	Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error)
 	// Renew prolongs the leases and returns those that are still held.
 	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
-	// Release gives them up at once, and the claims under them.
+	// Release gives them up at once, and the claims under them; the epoch grows, so that a late result is fenced.
 	Release(ctx context.Context, held []godwit.Lease, now time.Time) error
 }
 
