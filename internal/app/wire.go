@@ -108,7 +108,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	api, err := native.New(native.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), Version: telemetry.Build().Version, Done: a.done,
+		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Done: a.done,
 	})
 	if err != nil {
 		return err

@@ -98,6 +98,12 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 			return
 		}
+		room, err := s.roomFor(r, caller, maxManagementBody)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		defer s.intake.leave(caller.Tenant.ID, room)
 		body, err := readBody(w, r, maxManagementBody)
 		if err == nil {
 			err = checkJSONBody(r, body)

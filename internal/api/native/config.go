@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -54,6 +55,8 @@ type Config struct {
 	MaxBatchBody int64
 	// Version is what the OpenAPI document calls this release. Defaults to "dev".
 	Version string
+	// StallTimeout is how long a client of a stream or export may take nothing in before it is cut off. Defaults to 90 s.
+	StallTimeout time.Duration
 	// Done, when closed, ends live streams, so that a stop does not wait for watchers. Defaults to never.
 	Done <-chan struct{}
 }
@@ -68,6 +71,9 @@ func (c *Config) setDefaults() error {
 	if c.MaxBatchBody == 0 {
 		c.MaxBatchBody = max(16<<20, c.MaxBody)
 	}
+	if c.StallTimeout == 0 {
+		c.StallTimeout = 90 * time.Second
+	}
 	if c.Version == "" {
 		c.Version = "dev"
 	}
@@ -79,7 +85,10 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &server{cfg: cfg, mux: http.NewServeMux()}
+	s := &server{
+		cfg: cfg, mux: http.NewServeMux(), intake: newRoom(maxIntake, maxIntakeOfAll),
+		streams: newRoom(maxStreams, maxStreamsOfAll), exports: newRoom(maxExports, maxExportsOfAll),
+	}
 	s.mux.HandleFunc("/", s.unmatched)
 	if err := s.routes(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*engine.P
 		return nil, problem.UnsupportedMediaType.In("Content-Type",
 			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
 	}
-	body, err := readBody(w, r, s.cfg.MaxBody/2*3+64<<10)
+	body, err := readBody(w, r, s.maxEnvelope())
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,9 @@ func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*engine.P
 	}
 	return env.publication("", s.cfg.MaxBody)
 }
+
+// maxEnvelope is the longest body that can hold an event.
+func (s *server) maxEnvelope() int64 { return s.cfg.MaxBody/2*3 + 64<<10 }
 
 // parseEnvelope reads an envelope strictly: unknown and repeated members are refused, names are compared exactly.
 func parseEnvelope(prefix string, raw []byte) (*envelope, error) {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -20,7 +21,8 @@ type ExportedDeadLetter struct {
 	BodyText   *string `json:"body_text,omitempty" doc:"The payload as text, where it is valid UTF-8"`
 }
 
-const exportPage = 50
+// exportPage is how many dead letters are in memory at once: fewer where payloads may be large.
+func (s *server) exportPage() int { return int(max(1, min(50, exportPageMemory/s.cfg.MaxBody))) }
 
 // exportDeadLetters streams dead letters with their payloads, one JSON document a line. A failure half-way cuts the
 // connection, so that a client cannot take a part for the whole.
@@ -35,31 +37,45 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *re
 		s.fail(w, r, err)
 		return
 	}
+	if err := s.exports.enter(c.Tenant.ID, "exports"); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer s.exports.leave(c.Tenant.ID, 1)
 	f.WithBody = true
-	letters, err := s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{Limit: exportPage})
+	letters, err := s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{Limit: s.exportPage()})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	out := http.NewResponseController(w)
-	out.SetWriteDeadline(time.Time{}) // as long as the client reads
+	out := s.toReader(w) // as long as the client reads
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Content-Disposition", `attachment; filename="dead-letters.ndjson"`)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	enc := json.NewEncoder(w)
+	if r.Method == http.MethodHead {
+		return
+	}
+	defer out.end()
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
 	for len(letters) > 0 {
 		for i := range letters {
+			line.Reset()
 			if err := enc.Encode(exported(&letters[i])); err != nil {
+				s.cfg.Log.Error("dead letter cannot be exported", "error", err)
+				panic(http.ErrAbortHandler)
+			}
+			if out.write(line.Bytes()) != nil {
 				return // the client is gone
 			}
 		}
-		if err := out.Flush(); err != nil {
+		if out.flush() != nil {
 			return
 		}
 		last := letters[len(letters)-1].Delivery.ID
-		if letters, err = s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{After: last, Limit: exportPage}); err != nil {
+		if letters, err = s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{After: last, Limit: s.exportPage()}); err != nil {
 			s.cfg.Log.Warn("dead letter export cut short", "error", err)
 			panic(http.ErrAbortHandler)
 		}

@@ -38,6 +38,12 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.C
 		s.fail(w, r, err)
 		return
 	}
+	room, err := s.roomFor(r, c, s.maxEnvelope())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer s.intake.leave(c.Tenant.ID, room)
 	pub, err := s.readEvent(w, r)
 	if err != nil {
 		s.fail(w, r, err)

@@ -19,6 +19,9 @@ type server struct {
 	api      huma.API
 	document []byte            // the OpenAPI document
 	patterns map[string]access // what is registered, by mux pattern
+	intake   *room             // bodies of requests under way
+	streams  *room
+	exports  *room
 }
 
 // requestIDFrom is the header by which a caller may name its request.

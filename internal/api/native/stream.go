@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
@@ -31,48 +32,90 @@ func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *regis
 		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
 		return
 	}
+	if err := s.streams.enter(c.Tenant.ID, "streams"); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer s.streams.leave(c.Tenant.ID, 1)
 	items, stop := s.cfg.Engine.Watch(c.Tenant.ID)
 	defer stop()
-	out := http.NewResponseController(w)
-	out.SetWriteDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	beat := make(chan struct{}, 1)
+	if r.Method == http.MethodHead {
+		return
+	}
+	out := s.toReader(w)
+	defer out.end()
+	beat := newPulse(s.cfg.Clock)
+	defer beat.stop()
 	for line := ": attempts from now on\n\n"; ; {
-		if _, err := w.Write([]byte(line)); err != nil {
+		if out.write([]byte(line)) != nil || out.flush() != nil {
 			return
 		}
-		if err := out.Flush(); err != nil {
-			return
-		}
-		timer := s.cfg.Clock.AfterFunc(heartbeat, func() { notify(beat) })
 		var ok bool
-		line, ok = s.next(r, items, beat)
-		timer.Stop()
-		if !ok {
+		if line, ok = s.next(r, items, beat); !ok {
 			return
 		}
 	}
 }
 
-func notify(beat chan<- struct{}) {
-	select {
-	case beat <- struct{}{}:
-	default:
-	}
+// A pulse beats from the start of a stream to its end, however busy it is: with every beat the key is checked again.
+type pulse struct {
+	clock clock.Clock
+	beat  chan struct{}
+	timer clock.Timer
+}
+
+func newPulse(c clock.Clock) *pulse {
+	p := &pulse{clock: c, beat: make(chan struct{}, 1)}
+	p.again()
+	return p
+}
+
+func (p *pulse) again() { p.timer = p.clock.AfterFunc(heartbeat, func() { p.beat <- struct{}{} }) }
+func (p *pulse) stop()  { p.timer.Stop() }
+
+// A reader takes in what it is sent, in time, or is cut off: one that reads nothing would hold memory and a connection for as
+// long as it likes, and its key would never be checked again.
+type reader struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	stall   time.Duration
+}
+
+func (s *server) toReader(w http.ResponseWriter) *reader {
+	return &reader{w, http.NewResponseController(w), s.cfg.StallTimeout}
+}
+
+func (r *reader) write(b []byte) error {
+	return r.within(func() error { _, err := r.Write(b); return err })
+}
+
+func (r *reader) flush() error { return r.within(r.control.Flush) }
+
+// end is for what net/http writes after the handler.
+func (r *reader) end() { _ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) }
+
+// within lifts the deadline afterwards: a stream may be quiet for long, and HTTP/2 ends one whose deadline passes all the same.
+// Sockets go by the machine's clock, whatever ours says.
+func (r *reader) within(f func() error) error {
+	_ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) // unknown to test recorders
+	defer func() { _ = r.control.SetWriteDeadline(time.Time{}) }()
+	return f()
 }
 
 // next waits for something to send.
-func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat <-chan struct{}) (string, bool) {
+func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
 	select {
 	case item, open := <-items:
 		if !open {
 			return "", false
 		}
 		return s.streamed(&item), true
-	case <-beat:
+	case <-beat.beat:
+		beat.again()
 		if _, err := s.authorize(r, mayRead); err != nil {
 			return "", false // the key was revoked or has expired
 		}
