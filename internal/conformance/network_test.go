@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,39 +115,34 @@ func cutShort(t *testing.T, h *history) {
 
 // TestUnknownEffectIsSafe: the receiver processes the event, its reply is lost, the retry is recognised as the same event.
 func TestUnknownEffectIsSafe(t *testing.T) {
-	for name, second := range map[string]apptest.Reply{
-		"200":      ok,
-		"208":      apptest.Status(208),
-		"replayed": apptest.Status(201, "Idempotency-Replayed", "true").Body("application/json", `{"id":7}`),
+	var scenarios []scenario
+	processed := make([]atomic.Int32, 3)
+	for i, second := range []apptest.Reply{
+		ok, apptest.Status(208), apptest.Status(201, "Idempotency-Replayed", "true").Body("application/json", `{"id":7}`),
 	} {
-		t.Run(name, func(t *testing.T) {
-			trace.Covers(t, "EDS-NET-3", "EDS-DUP-2")
-			r := newRig(t, apptest.Options{})
-			processed := map[string]int{} // by key: what a deduplicating receiver does
-			r.sink.ReplyFunc("/lossy", func(req *apptest.Request) apptest.Reply {
-				if processed[req.Key()] > 0 {
-					return second
+		scenarios = append(scenarios, scenario{
+			name: []string{"200", "208", "replayed"}[i], rows: []string{"EDS-NET-3", "EDS-DUP-2"},
+			answer: forgetsToReply(&processed[i], second), want: thenAccepted, status: "accepted",
+			check: func(t *testing.T, h *history) {
+				unknownEffect(t, h)
+				if n := processed[i].Load(); n != 1 || h.endpoint.Status != "active" {
+					t.Errorf("processed %d times; the endpoint is %s", n, h.endpoint.Status)
 				}
-				processed[req.Key()]++
-				return apptest.Hangup()
-			})
-			ep := r.Endpoint(r.sink.URL("/lossy"), apptest.Fields{"patterns": []string{"lossy"}})
-			got := r.post(apptest.Call{Path: eventPath + "lossy", Body: eventBody})
-			r.passUntil("accepted", func() bool { return r.Delivery(got.ID, ep).Status == godwit.DeliveryAccepted })
-			r.passWindow()
-			requests := r.sink.Requests("/lossy")
-			if len(requests) != 2 || processed[`"`+got.Key+`"`] != 1 || len(processed) != 1 {
-				t.Errorf("%d requests, processed %v", len(requests), processed)
-			}
-			sameEvent(t, got, eventBody, requests)
-			d := r.delivery(got.ID, ep)
-			if d.Status != "accepted" || !slices.Equal(d.outcomes(), thenAccepted) || d.Attempts[0].ReceiverState != "unknown" {
-				t.Errorf("delivery %+v", d)
-			}
-			if e := r.endpoint(ep); e.Status != "active" {
-				t.Errorf("endpoint is %s", e.Status)
-			}
+			},
 		})
+	}
+	play(t, newRig(t, apptest.Options{}), scenarios)
+}
+
+// forgetsToReply is a receiver that deduplicates by key, and whose first reply is lost.
+func forgetsToReply(processed *atomic.Int32, second apptest.Reply) func(*apptest.Request) apptest.Reply {
+	var seen sync.Map
+	return func(req *apptest.Request) apptest.Reply {
+		if _, known := seen.LoadOrStore(req.Key(), true); known {
+			return second
+		}
+		processed.Add(1)
+		return apptest.Hangup()
 	}
 }
 

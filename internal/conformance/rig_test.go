@@ -141,7 +141,11 @@ func (r *rig) heldUntil(id godwit.EndpointID) time.Time {
 	if e.Status != godwit.EndpointActive {
 		return r.Clock.Now().Add(time.Hour)
 	}
-	h, _ := r.App.Engine().Health(id)
+	// As stored: in memory it changes before the result it comes from is recorded.
+	h, err := r.App.Store().Health(context.Background(), id)
+	if err != nil {
+		r.t.Fatalf("read health: %v", err)
+	}
 	if h.HoldUntil.After(h.ProbeAt) {
 		return h.HoldUntil
 	}
@@ -153,10 +157,10 @@ func (r *rig) passUntil(what string, holds func() bool) {
 	r.t.Helper()
 	r.settle()
 	for range 2000 {
+		next := r.nextDue()
 		if holds() {
 			return
 		}
-		next := r.nextDue()
 		if next.IsZero() {
 			break
 		}

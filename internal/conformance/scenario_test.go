@@ -16,8 +16,9 @@ type scenario struct {
 	name   string
 	rows   []string
 	script []apptest.Reply
-	fields apptest.Fields // of the endpoint
-	sink   *apptest.Sink  // the receiver. Defaults to the rig's.
+	answer func(*apptest.Request) apptest.Reply // in place of a script
+	fields apptest.Fields                       // of the endpoint
+	sink   *apptest.Sink                        // the receiver. Defaults to the rig's.
 
 	want   []string // outcome of each attempt; each is one request
 	status string   // of the delivery in the end
@@ -89,6 +90,9 @@ func begin(r *rig, sc *scenario, i int) *history {
 	h := &history{rig: r, path: fmt.Sprintf("/s%d", i)}
 	kind := fmt.Sprintf("scenario.s%d", i)
 	sc.sink.Script(h.path, sc.script...)
+	if sc.answer != nil {
+		sc.sink.ReplyFunc(h.path, sc.answer)
+	}
 	h.ep = r.Endpoint(sc.sink.URL(h.path), apptest.Fields{"patterns": []string{kind}}, sc.fields)
 	h.receipt = r.post(apptest.Call{Path: eventPath + kind, Body: eventBody})
 	return h
