@@ -241,7 +241,7 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	if err := reg.RevokeKey(env.ctx, t.ID, id); err != nil {
+	if err := reg.RevokeKey(env.ctx, nil, t.ID, id); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("tenant %s has no key %s", t.ID, id)
 		}

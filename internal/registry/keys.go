@@ -101,11 +101,15 @@ func checkKeySpec(spec KeySpec, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// RevokeKey ends a key at once on this node, and within CacheTTL on others.
-func (r *Registry) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) error {
+// RevokeKey ends a key at once on this node, and within CacheTTL on others. Who manages a tenant may end any key of it but an
+// admin's: that would lock out the operator of the whole server. A nil caller is the operator at the machine itself.
+func (r *Registry) RevokeKey(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
 	k, err := r.store.Key(ctx, tenant, id)
 	if err != nil {
 		return fmt.Errorf("find key: %w", err)
+	}
+	if by != nil && k.Has(godwit.ScopeAdmin) && !by.Key.Has(godwit.ScopeAdmin) {
+		return problem.Forbidden.With("the API key lacks the scope %q, so it cannot revoke a key that has it", godwit.ScopeAdmin)
 	}
 	if err := r.store.RevokeKey(ctx, tenant, id, r.now()); err != nil {
 		return fmt.Errorf("revoke key: %w", err)

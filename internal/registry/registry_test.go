@@ -156,7 +156,7 @@ func TestRevocationTakesEffect(t *testing.T) {
 	k, token := f.mint(godwit.ScopeRead)
 	_, err := f.registry.Authenticate(ctx, token)
 	must(t, err)
-	must(t, f.registry.RevokeKey(ctx, f.tenant.ID, k.ID))
+	must(t, f.registry.RevokeKey(ctx, nil, f.tenant.ID, k.ID))
 	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
 		t.Errorf("on this node: %v", err)
 	}
@@ -177,7 +177,7 @@ func TestRevocationDuringARead(t *testing.T) {
 	k, token := f.mint(godwit.ScopeRead)
 	f.store.onRead = func() {
 		f.store.onRead = nil
-		must(t, f.registry.RevokeKey(ctx, f.tenant.ID, k.ID))
+		must(t, f.registry.RevokeKey(ctx, nil, f.tenant.ID, k.ID))
 	}
 	f.registry.Authenticate(ctx, token)
 	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {

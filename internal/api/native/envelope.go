@@ -78,15 +78,38 @@ func (env *envelope) set(prefix, name string, value json.RawMessage) error {
 		env.Data = value
 		return nil
 	case "data_base64":
+		if value[0] != '"' { // a list of numbers would do for the decoder
+			return problem.InvalidRequest.In(prefix+name, "must be a string in standard base64")
+		}
 		return decodeMember(prefix+name, value, &env.DataBase64, "a string in standard base64")
 	case "content_type":
 		return decodeMember(prefix+name, value, &env.ContentType, "a string")
 	case "attributes":
-		return decodeMember(prefix+name, value, &env.Attributes, "an object of strings")
+		return env.setAttributes(prefix+name, value)
 	case "idempotency_key":
 		return decodeMember(prefix+name, value, &env.IdempotencyKey, "a string")
 	}
 	return problem.InvalidRequest.In(prefix+clip(name), "is not a member of an event")
+}
+
+// setAttributes is as strict as the envelope itself: filters decide by them who gets the event.
+func (env *envelope) setAttributes(field string, value json.RawMessage) error {
+	if value[0] != '{' {
+		return problem.InvalidRequest.In(field, "must be an object of strings")
+	}
+	env.Attributes = map[string]string{}
+	return eachMember(field+".", value, func(name string, value json.RawMessage) error {
+		at := field + "." + clip(name)
+		if _, twice := env.Attributes[name]; twice {
+			return problem.InvalidRequest.In(at, "is given twice")
+		}
+		var text string
+		if err := decodeMember(at, value, &text, "a string"); err != nil {
+			return err
+		}
+		env.Attributes[name] = text
+		return nil
+	})
 }
 
 // decodeMember refuses null as well: whoever writes it means something that cannot be told.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -136,6 +137,9 @@ func (s *server) replayEvent(ctx context.Context, c *registry.Caller, in *replay
 			endpoint, err := godwit.ParseEndpointID(text)
 			if err != nil {
 				return nil, badID(field, "sub_…")
+			}
+			if slices.Contains(endpoints, endpoint) {
+				return nil, problem.Invalid.In(field, "is named twice") // it would be sent twice
 			}
 			if _, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, endpoint); err != nil {
 				return nil, missing(field, "endpoint", err)

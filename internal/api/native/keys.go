@@ -110,7 +110,7 @@ func (s *server) keyRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.cfg.Registry.RevokeKey(ctx, c.Tenant.ID, id)
+		return nil, s.cfg.Registry.RevokeKey(ctx, c, c.Tenant.ID, id)
 	})
 }
 

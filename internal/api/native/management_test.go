@@ -305,6 +305,12 @@ func TestTenantsAndKeys(t *testing.T) {
 	var strong IssuedKey
 	h.post("/v1/keys", `{"name":"strong","scopes":["ingest"]}`, "Godwit-Tenant", tenant.ID).want(201).into(&strong)
 	as(issued.Token, `{"name":"x","scopes":["read"],"replaces":"`+strong.ID+`"}`).refused(403, problem.Forbidden, "")
+	// Nor does it lock out an admin of its tenant; other keys it may end.
+	var admin IssuedKey
+	h.post("/v1/keys", `{"name":"admin","scopes":["admin"]}`, "Godwit-Tenant", tenant.ID).want(201).into(&admin)
+	h.do(call{method: "DELETE", path: "/v1/keys/" + admin.ID, token: issued.Token}).refused(403, problem.Forbidden, "")
+	h.do(call{method: "GET", path: "/v1/tenants", token: admin.Token}).want(200)
+	h.do(call{method: "DELETE", path: "/v1/keys/" + admin.ID, token: admin.Token}).want(204)
 	// Only an admin acts for another tenant.
 	h.do(call{method: "GET", path: "/v1/events", token: issued.Token, header: []string{"Godwit-Tenant", h.tenant.ID.String()}}).refused(403, problem.Forbidden, "")
 	h.do(call{method: "GET", path: "/v1/events", token: issued.Token, header: []string{"Godwit-Tenant", tenant.ID}}).want(200)

@@ -143,7 +143,7 @@ func TestRevokedKeyLosesABusyStream(t *testing.T) {
 	must(t, err)
 	lines := bufio.NewScanner(resp.Body)
 	lines.Scan() // it is watching from here on
-	must(t, h.registry.RevokeKey(context.Background(), h.tenant.ID, key.ID))
+	must(t, h.registry.RevokeKey(context.Background(), nil, h.tenant.ID, key.ID))
 	for n := 0; ; {
 		h.publish("a.b", `{}`)
 		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
