@@ -169,18 +169,21 @@ func TestMetricsOnAnAddressOfTheirOwn(t *testing.T) {
 	if r := srv.Call(apptest.Call{Path: "/metrics"}); r.Status != http.StatusNotFound {
 		t.Errorf("/metrics on the API's address: %d", r.Status)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Close = true
-	resp, err := (&http.Transport{}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("/metrics on its own address: %d", resp.StatusCode)
+	// The profiler is not among them: that takes debug-listen.
+	for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusNotFound} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = true
+		resp, err := (&http.Transport{}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s on its own address: %d", path, resp.StatusCode)
+		}
 	}
 }
 

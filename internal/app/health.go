@@ -47,7 +47,8 @@ func (r *readiness) reason(ctx context.Context) string {
 		reason = "dispatch"
 	} else {
 		if r.now().Sub(r.checked) >= pingEvery {
-			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			// Who asks may go away, which says nothing about the store, and the answer is for others too.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			r.err = r.ping(ctx)
 			cancel()
 			r.checked = r.now()

@@ -152,10 +152,6 @@ func (a *App) serveMetrics() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
-	// Profiles tell a lot about a server; they are served only where the operator chose a listener of its own.
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	a.servers = append(a.servers, newHTTPServer(l, mux, nil, Timeouts{}, a.log))
 	return nil
 }

@@ -1,0 +1,33 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+)
+
+// Who asks and hangs up does not make the server look unavailable to the next who asks: a balancer would take it out.
+func TestReadinessOutlivesWhoAsked(t *testing.T) {
+	ctx, hangUp := context.WithCancel(t.Context())
+	r := &readiness{
+		ping: func(ctx context.Context) error {
+			hangUp() // while the store is being asked
+			return ctx.Err()
+		},
+		dispatch: func() error { return nil },
+		now:      clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Now,
+		log:      slog.New(slog.DiscardHandler),
+	}
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+		if w.Code != http.StatusOK {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	}
+}
