@@ -118,7 +118,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", api)
+	mux.Handle("/v1/", a.whenDelivering(api, problems))
 	mux.Handle("/openapi.json", api)
 	mux.Handle("/docs/", pages)
 	mux.Handle(wellknown.DirectoryPath, pages)
@@ -143,6 +143,22 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
 	return nil
+}
+
+// whenDelivering refuses changes until this node delivers. While it waits for the shards, another node delivers, and would
+// not hear of an endpoint that is changed here.
+func (a *App) whenDelivering(next http.Handler, problems *problem.Writer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-a.engine.Started():
+		default:
+			if r.Method != http.MethodGet && r.Method != http.MethodHead {
+				problems.Write(w, r, problem.Unavailable.With("this node is not delivering yet, another one may be; /readyz tells when it does"))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (a *App) serveMetrics() error {

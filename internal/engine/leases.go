@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // leases is what this node owns.
@@ -70,6 +71,11 @@ func (e *Engine) acquire(ctx context.Context) error {
 			return fmt.Errorf("acquire shards: %w", err)
 		}
 		if len(held) > 0 {
+			if waited {
+				if err := e.relearn(ctx); err != nil {
+					return err
+				}
+			}
 			e.learnDue(ctx, e.leases.set(held, now.Add(e.cfg.LeaseTTL)))
 			return nil
 		}
@@ -94,8 +100,13 @@ func (e *Engine) keepLeases(ctx context.Context) {
 		}
 		if len(held) == 0 {
 			// Only then: Acquire starts a new epoch on what is ours already, which would fence our own results.
-			if held, err = e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards); err != nil {
+			held, err = e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards)
+			if err == nil && len(held) > 0 {
+				err = e.relearn(ctx)
+			}
+			if err != nil {
 				e.log.Error("acquire shards", "error", err)
+				held = nil
 			}
 		}
 		if lost := len(e.leases.current()) - len(held); lost > 0 {
@@ -108,6 +119,49 @@ func (e *Engine) keepLeases(ctx context.Context) {
 			e.wakeAll()
 		}
 	}
+}
+
+// relearn loads all endpoints anew. While the shards were another node's, that one was told of changes and saw the outcomes:
+// what this node remembers is old, and an endpoint it does not know would get none of the events posted here.
+func (e *Engine) relearn(ctx context.Context) error {
+	known := map[godwit.EndpointID]bool{}
+	var lanes []*lane
+	err := e.store.LoadEndpoints(ctx, func(loaded *store.LoadedEndpoint) error {
+		l := e.index.lane(loaded.Endpoint.ID)
+		if l == nil {
+			l = e.newLane(loaded)
+		} else {
+			l.reload(loaded)
+			l.inherit(&loaded.Health)
+		}
+		known[l.id] = true
+		lanes = append(lanes, l)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("load endpoints anew: %w", err)
+	}
+	e.index.put(lanes...)
+	var gone []godwit.EndpointID
+	e.index.each(func(l *lane) {
+		if !known[l.id] {
+			gone = append(gone, l.id)
+		}
+	})
+	for _, id := range gone {
+		if err := e.Changed(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit takes over what another node has learnt about the endpoint.
+func (l *lane) inherit(h *godwit.Health) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.health = *h
+	l.health.EndpointID = l.id
 }
 
 // learnDue asks the store which endpoints of the shards have work waiting.

@@ -36,7 +36,11 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 	t := l.engine.newTarget(loaded)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old := l.target.Swap(t)
+	old := l.target.Load()
+	if t.endpoint.Version < old.endpoint.Version {
+		return // read before a change that was loaded since
+	}
+	l.target.Store(t)
 	enabled := old.endpoint.Status != godwit.EndpointActive || t.endpoint.StatusAt.After(old.endpoint.StatusAt)
 	if enabled && t.endpoint.Status == godwit.EndpointActive {
 		l.health = loaded.Health

@@ -1,0 +1,58 @@
+package app_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// A node that waits for another one to end takes no changes: the one that delivers would not hear of them.
+func TestWaitingNodeTakesNoChanges(t *testing.T) {
+	cfg := config.Default()
+	cfg.Listen, cfg.Data, cfg.Node, cfg.Keyring = "127.0.0.1:0", t.TempDir(), "test", app.GenerateRing()
+	a, err := app.New(t.Context(), cfg, app.Dependencies{Log: app.NewLogger(cfg.Log, &apptest.Log{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		if err := a.Run(ended); err != nil { // which closes it
+			t.Error(err)
+		}
+	})
+	tenant, err := app.TenantByName(t.Context(), a.Registry(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, token, err := a.Registry().MintKey(t.Context(), nil, tenant.ID, registry.KeySpec{Name: "test", Scopes: godwit.AllScopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{http.MethodPost, "/v1/endpoints", `{"url":"https://example.com/"}`, http.StatusServiceUnavailable},
+		{http.MethodPost, "/v1/events?type=x", `{}`, http.StatusServiceUnavailable},
+		{http.MethodDelete, "/v1/endpoints/sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f", ``, http.StatusServiceUnavailable},
+		{http.MethodGet, "/v1/endpoints", ``, http.StatusOK},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, strings.NewReader(c.body))
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		a.Handler().ServeHTTP(w, r)
+		if w.Code != c.want || w.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}
