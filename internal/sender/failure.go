@@ -80,17 +80,30 @@ func failedToConnect(err error) *godwit.Failure {
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		// The proxy is ours; what is wrong with it says nothing about the receiver.
 	case errors.As(err, &blocked):
-		f.Kind = godwit.FailureBlockedAddress
+		// Without the address: whoever registers names must not learn from us what they mean inside our network.
+		f.Kind, f.Detail = godwit.FailureBlockedAddress, "the name leads to an address that is not a permitted destination"
 	case unverified(err):
 		f.Kind = godwit.FailureTLSVerify
 	case errors.As(err, &dial) && dial.tls, handshakeError(err):
 		f.Kind = godwit.FailureTLSHandshake
 	case errors.As(err, &dns):
 		f.Kind = godwit.FailureDNS
+		f.Detail = unresolved(dns)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Kind = godwit.FailureRefused
 	}
 	return f
+}
+
+// unresolved tells what DNS said in words of our own: the error names our name server and our address.
+func unresolved(err *net.DNSError) string {
+	switch {
+	case err.IsNotFound:
+		return "no such host"
+	case err.IsTimeout:
+		return "name servers did not answer in time"
+	}
+	return "name servers failed to answer"
 }
 
 // unverified says that the certificate is what is wrong.

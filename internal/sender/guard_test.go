@@ -25,8 +25,16 @@ func TestGuardOnResolvedAddress(t *testing.T) {
 			for _, scheme := range []string{"http", "https"} {
 				x := send(s, post(scheme+"://receiver.test.:"+itoa(port)+"/hook"))
 				wantFailure(t, x, godwit.FailureBlockedAddress, false)
+				if strings.Contains(x.Failure.Detail, strings.TrimPrefix(addr, "::ffff:")) {
+					t.Errorf("tells what the name means inside: %q", x.Failure.Detail)
+				}
 			}
 		})
+	}
+	x := send(s, post("https://unknown.test./"))
+	wantFailure(t, x, godwit.FailureDNS, false)
+	if server := dns.conn.LocalAddr().String(); strings.Contains(x.Failure.Detail, server) || !strings.Contains(x.Failure.Detail, "no such host") {
+		t.Errorf("tells of our name server, or not what happened: %q", x.Failure.Detail)
 	}
 	if n := st.conns.Load(); n != 0 {
 		t.Errorf("%d connections", n)
