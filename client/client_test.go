@@ -70,12 +70,17 @@ func TestPublishFollowAndReceive(t *testing.T) {
 func TestBatch(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	c := newClient(t, srv)
+	const exact = `{ "n": "<1>" }` // as json.Marshal would not write it
 	receipts, err := c.PublishBatch(t.Context(), []client.Event{
-		{Type: "a.b", Body: []byte(`{"n":1}`)},
+		{Type: "a.b", Body: []byte(exact)},
 		{Type: "a.b", Body: []byte{0, 1, 2}, ContentType: "application/octet-stream", IdempotencyKey: "a-key-long-enough"},
 	})
 	if err != nil || len(receipts) != 2 || receipts[0].ID == "" || receipts[1].IdempotencyKey != "a-key-long-enough" {
 		t.Fatalf("receipts %+v, %v", receipts, err)
+	}
+	if stored := srv.Must(apptest.Call{Path: "/v1/events/" + receipts[0].ID + "/body"}, nil); string(stored.Body) != exact ||
+		stored.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("stored %q as %s", stored.Body, stored.Header.Get("Content-Type"))
 	}
 	_, err = c.PublishBatch(t.Context(), []client.Event{{Type: "a.b", Body: []byte(`{}`), ContentType: "application/json", IdempotencyKey: "a-key-long-enough"}})
 	var refused *client.Error

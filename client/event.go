@@ -55,13 +55,13 @@ func (c *Client) Publish(ctx context.Context, e Event) (*Receipt, error) {
 	return &r, nil
 }
 
-// PublishBatch posts up to 1000 JSON events in one request. All are stored, or none.
+// PublishBatch posts up to 1000 events in one request. All are checked first: if one is wrong, none is stored. An event whose
+// IdempotencyKey was used for another one is refused alone; the error then tells, and its receipt is empty.
 func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, error) {
 	type item struct {
 		Type           string            `json:"type"`
-		Data           json.RawMessage   `json:"data,omitempty"`
-		DataBase64     []byte            `json:"data_base64,omitempty"`
-		ContentType    string            `json:"content_type,omitempty"`
+		DataBase64     []byte            `json:"data_base64"` // as data, JSON would not keep its bytes
+		ContentType    string            `json:"content_type"`
 		Attributes     map[string]string `json:"attributes,omitempty"`
 		IdempotencyKey string            `json:"idempotency_key,omitempty"`
 	}
@@ -69,11 +69,12 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 		Events []item `json:"events"`
 	}
 	for _, e := range events {
-		it := item{Type: e.Type, ContentType: e.ContentType, Attributes: e.Attributes, IdempotencyKey: e.IdempotencyKey}
-		if e.ContentType == "" || e.ContentType == "application/json" {
-			it.Data = e.Body
-		} else {
-			it.DataBase64 = e.Body
+		it := item{
+			Type: e.Type, ContentType: e.ContentType, Attributes: e.Attributes, IdempotencyKey: e.IdempotencyKey,
+			DataBase64: append([]byte{}, e.Body...), // not nil, which would be null
+		}
+		if it.ContentType == "" {
+			it.ContentType = "application/json"
 		}
 		batch.Events = append(batch.Events, it)
 	}

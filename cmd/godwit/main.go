@@ -89,6 +89,9 @@ func run(args []string, env *environment) int {
 	if code >= 0 {
 		return code
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitFailed // whoever read has seen enough
+	}
 	if err != nil {
 		fmt.Fprintln(env.stderr, "godwit:", err)
 		fmt.Fprintln(env.stderr, hint(err))
@@ -96,7 +99,7 @@ func run(args []string, env *environment) int {
 	}
 	env.parsed = parsed
 	if err := parsed.Run(env); err != nil {
-		if !errors.Is(err, errSilent) {
+		if !errors.Is(err, errSilent) && !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintln(env.stderr, "godwit:", err)
 		}
 		return exitFailed

@@ -31,6 +31,9 @@ type migrateStatusCommand struct {
 }
 
 func (c *migrateStatusCommand) Run(env *environment) error {
+	if _, err := env.source.Origins(env.parsed); err != nil {
+		return err
+	}
 	if err := c.Storage.Check(); err != nil {
 		return err
 	}
@@ -59,6 +62,9 @@ type migrateUpCommand struct {
 }
 
 func (c *migrateUpCommand) Run(env *environment) error {
+	if _, err := env.source.Origins(env.parsed); err != nil {
+		return err
+	}
 	if err := c.Storage.Check(); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/mattn/go-isatty"
+
 	"github.com/godwit-hq/godwit/client"
 )
 
@@ -27,7 +29,7 @@ type sendCommand struct {
 	Body           string            `arg:"" optional:"" help:"Its body. Defaults to what comes on standard input."`
 	File           string            `name:"file" short:"f" help:"Read the body from a file." placeholder:"FILE"`
 	ContentType    string            `name:"content-type" help:"Media type of the body." default:"application/json" placeholder:"TYPE"`
-	Attribute      map[string]string `name:"attribute" short:"a" help:"Attribute for endpoints' filters." placeholder:"NAME=VALUE"`
+	Attribute      map[string]string `name:"attribute" short:"a" mapsep:"none" help:"Attribute for endpoints' filters; may be given more than once." placeholder:"NAME=VALUE"`
 	IdempotencyKey string            `name:"idempotency-key" help:"Makes it safe to run the command again. 16 to 255 characters." placeholder:"KEY"`
 	JSON           bool              `name:"json" help:"Print the server's answer as JSON."`
 	connection     `embed:""`
@@ -79,6 +81,9 @@ func (c *sendCommand) body(env *environment) ([]byte, error) {
 		return []byte(c.Body), nil
 	case c.File != "":
 		return os.ReadFile(c.File)
+	}
+	if f, ok := env.stdin.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+		fmt.Fprintln(env.stderr, "reading the body from the terminal; end it with Ctrl-D")
 	}
 	return io.ReadAll(env.stdin)
 }

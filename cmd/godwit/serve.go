@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"runtime/debug"
 
 	"github.com/godwit-hq/godwit/internal/app"
@@ -36,7 +37,11 @@ func (c *serveCommand) Run(env *environment) error {
 		return err
 	}
 	relaxCollector(env)
-	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: app.NewLogger(c.Log, env.stderr)})
+	log := app.NewLogger(c.Log, env.stderr)
+	for _, name := range config.UnknownEnv(os.Environ()) {
+		log.Warn("no setting is called so; it has no effect", "variable", name)
+	}
+	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log})
 	if err != nil {
 		return err
 	}
