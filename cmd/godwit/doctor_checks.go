@@ -280,9 +280,17 @@ func (e *examination) certificate() finding {
 				return fail("make the name lead to this machine: the authority connects to it on port 443", "%v", err)
 			}
 		}
+		if onLoopback(e.cfg.Listen) {
+			return warn("listen where the names lead to, as with --listen :443", "ACME for %s, but %s is reached from this machine alone",
+				strings.Join(e.cfg.ACME.Domains, ", "), e.cfg.Listen)
+		}
 		return ok("ACME for %s", strings.Join(e.cfg.ACME.Domains, ", "))
 	}
 	if e.cfg.TLS.Cert == "" {
+		if !onLoopback(e.cfg.Listen) {
+			return warn("let a proxy on this machine end TLS, or set tls-cert or acme-domains: API keys and payloads could be read on the way",
+				"plain http on %s", e.cfg.Listen)
+		}
 		return ok("plain http; let a proxy end TLS, or set tls-cert or acme-domains")
 	}
 	text, err := os.ReadFile(e.cfg.TLS.Cert)
@@ -305,6 +313,13 @@ func (e *examination) certificate() finding {
 		return warn("renew it; the server reads it again by itself", "the certificate ends %s", cert.NotAfter.Format(time.DateTime))
 	}
 	return ok("valid until %s", cert.NotAfter.Format(time.DateTime))
+}
+
+// onLoopback says whether an address is reached from this machine alone.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // egress looks whether deliveries can get out.
