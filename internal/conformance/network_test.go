@@ -200,11 +200,15 @@ func TestSilence(t *testing.T) {
 	ep := r.Endpoint("https://"+v.addr+"/webhooks/orders", apptest.Fields{"patterns": []string{"order.*"}, "policy": apptest.Fields{"timeout_seconds": 1}})
 	got := r.post(apptest.Call{Path: eventPath + "order.paid", Body: eventBody})
 	first := <-sent
+	silence := time.Now()
 	if d := r.delivery(got.ID, ep); d.Status != "pending" || d.Count != 0 {
 		t.Errorf("while the receiver is silent the delivery is %s with %d attempts", d.Status, d.Count)
 	}
 	if err := <-left; err != io.EOF {
 		t.Errorf("the sender did not close the connection: %v", err)
+	}
+	if lasted := time.Since(silence); lasted < 500*time.Millisecond || lasted > 20*time.Second { // 1 s by policy, 30 s by default
+		t.Errorf("the sender waited %v", lasted)
 	}
 	r.WaitAttempts(got.ID, ep, 1)
 	d := r.delivery(got.ID, ep)
