@@ -43,6 +43,9 @@ func OpenRing(s *config.Storage, log *slog.Logger) (*keyring.Ring, error) {
 
 func makeRing(s *config.Storage, path string, log *slog.Logger) (*keyring.Ring, error) {
 	if s.Postgres() {
+		if s.KeyringFile != "" {
+			return nil, fmt.Errorf("key ring %s does not exist; all nodes on a PostgreSQL store need the same one, so none is made", path)
+		}
 		return nil, fmt.Errorf("no key ring: all nodes on a PostgreSQL store need the same one; make it once with `godwit keys ring > keyring` "+
 			"and give it to each as --keyring-file or %sKEYRING", config.EnvPrefix)
 	}

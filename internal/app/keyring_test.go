@@ -59,6 +59,10 @@ func TestRingMustBeBroughtToPostgres(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "godwit keys ring") || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("got %v", err)
 	}
+	s.KeyringFile = filepath.Join(s.Data, "misspelt")
+	if _, _, err = openRing(t, s); err == nil || !strings.Contains(err.Error(), "misspelt does not exist") {
+		t.Errorf("a file that is not there: %v", err)
+	}
 	s.Keyring = app.GenerateRing()
 	if id, _, err := openRing(t, s); err != nil || !strings.HasPrefix(s.Keyring, id) {
 		t.Errorf("given by setting: %v", err)
