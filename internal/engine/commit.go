@@ -91,10 +91,14 @@ func (c *committer) release(l *lane, it *item, done chan error) {
 		d.DueAt = d.UpdatedAt
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping && done != nil {
+		done <- ErrStopping
+		return
+	}
 	c.results = append(c.results, &resultOp{lane: l, item: it, done: done,
 		j: &judgement{result: store.Result{Delivery: d, Epoch: it.epoch}}})
 	c.notify()
-	c.mu.Unlock()
 }
 
 // notify is called with mu held.
@@ -117,19 +121,40 @@ func (c *committer) run() {
 	for range c.work {
 		c.linger()
 		accepts, results, stop := c.take()
-		if len(accepts)+len(results) > 0 {
-			if c.write(accepts, results) {
-				pause = 0
-			} else {
-				pause = min(max(2*pause, minCommitPause), maxCommitPause)
-				timer := time.NewTimer(pause)
-				<-timer.C
-			}
+		switch {
+		case len(accepts)+len(results) == 0 || c.write(accepts, results):
+			pause = 0
+		case stop:
+			c.giveUp() // a store that is away must not keep us from stopping
+			return
+		default:
+			pause = min(max(2*pause, minCommitPause), maxCommitPause)
+			timer := time.NewTimer(pause)
+			<-timer.C
 		}
 		if c.finished() && stop {
 			return
 		}
 	}
+}
+
+// giveUp leaves what is queued unwritten, and says so to whoever waits.
+func (c *committer) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, op := range c.accepts {
+		op.done <- acceptDone{err: ErrStopping}
+	}
+	for _, op := range c.results {
+		if op.done != nil {
+			op.done <- ErrStopping
+		}
+	}
+	if n := len(c.results); n > 0 {
+		c.engine.log.Error("stopped with results that could not be written: their deliveries will be sent again", "results", n)
+	}
+	c.accepts, c.results, c.busy = nil, nil, false
+	c.idle.Broadcast()
 }
 
 // linger waits for as many to come together as last time, but not long: the fixed cost of a transaction is then shared by
@@ -202,13 +227,13 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 		return true
 	}
 	c.engine.log.Error("commit", "accepts", len(accepts), "results", len(results), "error", err)
-	if !errors.Is(err, store.ErrUnavailable) && len(accepts)+len(results) > 1 {
+	if !passing(err) && len(accepts)+len(results) > 1 {
 		return c.isolate(accepts, results)
 	}
 	for _, op := range accepts {
 		op.done <- acceptDone{err: err}
 	}
-	if len(results) == 1 && len(accepts) == 0 && !errors.Is(err, store.ErrUnavailable) {
+	if len(results) == 1 && len(accepts) == 0 && !passing(err) {
 		// This very result cannot be written, and never will be. Its delivery goes back to the store and is tried again.
 		c.engine.log.Error("result dropped", "delivery", results[0].item.work.Delivery.ID.String())
 		results[0].lane.unreserve(results[0].item.work.Delivery.ID, len(results[0].item.work.Event.Body), true)
@@ -224,6 +249,11 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 	c.results = append(results, c.results...)
 	c.mu.Unlock()
 	return false
+}
+
+// passing reports a failure that says nothing against what was to be written: the store is away, or was too slow.
+func passing(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // isolate writes a batch piece by piece after it failed for no passing reason, so that one bad row does not hold up all.
@@ -329,10 +359,12 @@ func (c *committer) lastError() error {
 	return c.failing
 }
 
-// flush waits until everything queued is written, or writing fails.
+// flush waits until everything queued is written, or writing fails. A failure in the past does not count: the store may be
+// back.
 func (c *committer) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.failing = nil
 	for (c.busy || len(c.accepts)+len(c.results) > 0) && c.failing == nil {
 		c.idle.Wait()
 	}
