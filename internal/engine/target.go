@@ -44,6 +44,10 @@ func (e *Engine) newTarget(l *store.LoadedEndpoint) *target {
 func (e *Engine) fill(t *target) error {
 	var err error
 	if t.profile, err = profile.Lookup(t.endpoint.Profile); err != nil {
+		// Some policy it must have, or its deliveries would be given up at the first failure.
+		if fallback, _ := profile.Lookup(profile.Default); fallback != nil {
+			t.policy = fallback.Defaults()
+		}
 		return err
 	}
 	policy, fieldErr := t.endpoint.Policy.Apply(t.profile.Defaults())
@@ -109,6 +113,7 @@ func (e *Engine) sign(t *target, now time.Time) error {
 		}
 		keys = append(keys, profile.SigningKey{ID: s.ID.String(), Algorithm: s.Algorithm, Secret: material})
 	}
+	t.signerAt = until // also without a signer: one of the secrets may come to life
 	if len(keys) == 0 {
 		return errors.New("the endpoint has no live secret to sign with: rotate its secret")
 	}
@@ -116,20 +121,18 @@ func (e *Engine) sign(t *target, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("prepare signer: %w", err)
 	}
-	t.signer, t.signerAt = signer, until
+	t.signer = signer
 	return nil
 }
 
 // current returns the lane's target with a signer whose keys are live now.
 func (l *lane) current(now time.Time) *target {
 	t := l.target.Load()
-	if t.broken != nil || t.signerAt.IsZero() || now.Before(t.signerAt) {
+	if t.signerAt.IsZero() || now.Before(t.signerAt) {
 		return t
 	}
 	next := *t
-	if err := l.engine.sign(&next, now); err != nil {
-		next.broken = err
-	}
+	next.broken = l.engine.sign(&next, now)
 	l.target.CompareAndSwap(t, &next)
 	return &next
 }
