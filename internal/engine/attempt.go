@@ -50,7 +50,7 @@ func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string)
 		},
 		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
 		ClientCertificate: t.cert,
-		Follow:            sender.Redirects{Statuses: t.profile.FollowStatuses(), MaxHops: t.policy.MaxHops},
+		Follow:            sender.Redirects{Statuses: t.follow, MaxHops: t.policy.MaxHops},
 	})
 	return x, token
 }
@@ -68,7 +68,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	now := e.clock.Now()
 	j := &judgement{profile: t.endpoint.Profile}
 	verdict := classify(t, x, now)
-	e.checkMove(t, it, &verdict, j)
+	e.checkMove(t, it, x, &verdict, j)
 
 	d := it.work.Delivery
 	d.Attempts++
@@ -113,13 +113,15 @@ func classify(t *target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 }
 
 // checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the
-// outcome terminal.
-func (e *Engine) checkMove(t *target, it *item, v *godwit.Verdict, j *judgement) {
+// outcome terminal. A place that we were sent to for the time being may move, but that is not the endpoint: what it says must
+// not be stored (EDS-RED-3).
+func (e *Engine) checkMove(t *target, it *item, x *godwit.Exchange, v *godwit.Verdict, j *judgement) {
 	if v.MoveTo == "" {
 		return
 	}
 	it.moves++
-	if err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo); err != nil || it.moves > t.policy.MaxHops {
+	err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo)
+	if err != nil || it.moves > t.policy.MaxHops || len(x.Hops) > 0 {
 		v.MoveTo, v.Outcome, v.Reason = "", godwit.Terminal, godwit.ReasonMoveRefused
 		return
 	}

@@ -21,6 +21,7 @@ type target struct {
 	policy   godwit.Policy
 	profile  profile.Profile
 	secrets  []godwit.Secret // sealed, to make a signer anew when one begins or ends
+	follow   []int           // redirects followed inside an attempt
 	signer   profile.Signer
 	signerAt time.Time // until when the signer's keys are those that are live
 	headers  map[string]string
@@ -55,6 +56,11 @@ func (e *Engine) fill(t *target) error {
 		policy = t.profile.Defaults() // stored by an older release with other rules
 	}
 	t.policy = policy
+	for _, status := range t.profile.FollowStatuses() {
+		if _, agreed := policy.Statuses[status]; !agreed {
+			t.follow = append(t.follow, status)
+		}
+	}
 	if len(t.endpoint.Sealed) > 0 {
 		plain, err := e.cfg.Ring.Open(t.endpoint.Sealed, "endpoint:"+t.endpoint.ID.String())
 		if err != nil {
