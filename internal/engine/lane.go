@@ -287,10 +287,12 @@ func (l *lane) refused(it *item) {
 	l.pump()
 }
 
+// dropForeign forgets what was claimed under another epoch than the shard's. A lease that has merely run out is still ours
+// until someone else takes it, and so are the claims under it.
 func (l *lane) dropForeign() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	epoch := l.engine.leases.epochOf(l.id.Shard(), l.engine.clock.Now())
+	epoch := l.engine.leases.owned(l.id.Shard())
 	kept := l.queue[:0]
 	for _, it := range l.queue {
 		if it.epoch == epoch {

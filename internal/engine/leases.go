@@ -47,19 +47,37 @@ func (l *leases) current() []godwit.Lease {
 	return l.held
 }
 
-// set replaces what is held and returns the shards that are new or have a new epoch.
-func (l *leases) set(held []godwit.Lease, until time.Time) (gained []int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var epoch [godwit.Shards]int64
+// owned returns the epoch under which the shard is ours, be the lease run out or not, or 0.
+func (l *leases) owned(shard int) int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.epoch[shard]
+}
+
+// gained lists the shards that would be new or have a new epoch.
+func (l *leases) gained(held []godwit.Lease) (shards []int) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
 	for _, lease := range held {
-		epoch[lease.Shard] = lease.Epoch
 		if l.epoch[lease.Shard] != lease.Epoch {
-			gained = append(gained, lease.Shard)
+			shards = append(shards, lease.Shard)
 		}
 	}
-	l.epoch, l.held, l.until = epoch, held, until
-	return gained
+	return shards
+}
+
+// set replaces what is held. It reports whether the old leases had run out by then: whoever asked in that time was told
+// that nothing is ours, and has to be woken.
+func (l *leases) set(held []godwit.Lease, until time.Time, c clock.Clock) (lapsed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lapsed = !c.Now().Before(l.until)
+	l.epoch = [godwit.Shards]int64{}
+	for _, lease := range held {
+		l.epoch[lease.Shard] = lease.Epoch
+	}
+	l.held, l.until = held, until
+	return lapsed
 }
 
 // acquire takes the shards at start. It waits for another holder's lease to run out, as long as ctx lasts.
@@ -67,19 +85,23 @@ func (e *Engine) acquire(ctx context.Context) error {
 	for waited := false; ; waited = true {
 		now := e.clock.Now()
 		held, err := e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards)
-		if err != nil {
-			return fmt.Errorf("acquire shards: %w", err)
-		}
-		if len(held) > 0 {
+		if err == nil && len(held) > 0 {
+			gained := e.leases.gained(held)
 			if waited {
-				if err := e.relearn(ctx); err != nil {
-					return err
-				}
+				err = e.relearn(ctx)
 			}
-			e.learnDue(ctx, e.leases.set(held, now.Add(e.cfg.LeaseTTL)))
-			return nil
+			if err == nil {
+				e.leases.set(held, now.Add(e.cfg.LeaseTTL), e.clock)
+				e.learnDue(ctx, gained)
+				return nil
+			}
 		}
-		if !waited {
+		switch {
+		case err != nil && (!waited || ctx.Err() != nil || !passing(err)):
+			return fmt.Errorf("acquire shards: %w", err)
+		case err != nil:
+			e.log.Error("acquire shards", "error", err)
+		case !waited:
 			e.log.Info("waiting for shards held by another node", "node", e.cfg.Node)
 		}
 		if !wait(ctx, e.clock, time.Second) {
@@ -88,37 +110,47 @@ func (e *Engine) acquire(ctx context.Context) error {
 	}
 }
 
+// leaseTimeout bounds a call about leases. One that hangs would let them run out unnoticed.
+const leaseTimeout = 10 * time.Second
+
 // keepLeases renews what is held; a node that lost everything starts anew.
 func (e *Engine) keepLeases(ctx context.Context) {
 	for wait(ctx, e.clock, e.cfg.LeaseTTL/3) {
-		now := e.clock.Now()
-		lapsed := !e.leases.valid(now)
-		held, err := e.store.Renew(ctx, e.leases.current(), now, e.cfg.LeaseTTL)
-		if err != nil {
+		if err := e.renew(ctx); err != nil && ctx.Err() == nil {
 			e.log.Error("renew leases", "error", err)
-			continue
-		}
-		if len(held) == 0 {
-			// Only then: Acquire starts a new epoch on what is ours already, which would fence our own results.
-			held, err = e.store.Acquire(ctx, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards)
-			if err == nil && len(held) > 0 {
-				err = e.relearn(ctx)
-			}
-			if err != nil {
-				e.log.Error("acquire shards", "error", err)
-				held = nil
-			}
-		}
-		if lost := len(e.leases.current()) - len(held); lost > 0 {
-			e.log.Warn("lost shards to another node", "shards", lost)
-		}
-		gained := e.leases.set(held, now.Add(e.cfg.LeaseTTL))
-		e.dropForeign()
-		e.learnDue(ctx, gained)
-		if lapsed {
-			e.wakeAll()
 		}
 	}
+}
+
+func (e *Engine) renew(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	now := e.clock.Now()
+	held, err := e.store.Renew(limited, e.leases.current(), now, e.cfg.LeaseTTL)
+	if err != nil {
+		return err
+	}
+	if len(held) == 0 {
+		// Only then: Acquire starts a new epoch on what is ours already, which would fence our own results.
+		held, err = e.store.Acquire(limited, e.cfg.Node, now, e.cfg.LeaseTTL, godwit.Shards)
+		if err == nil && len(held) > 0 {
+			err = e.relearn(ctx)
+		}
+		if err != nil {
+			held = nil
+		}
+	}
+	if lost := len(e.leases.current()) - len(held); lost > 0 {
+		e.log.Warn("lost shards to another node", "shards", lost)
+	}
+	gained := e.leases.gained(held)
+	lapsed := e.leases.set(held, now.Add(e.cfg.LeaseTTL), e.clock)
+	e.dropForeign()
+	e.learnDue(ctx, gained)
+	if lapsed {
+		e.wakeAll()
+	}
+	return err
 }
 
 // relearn loads all endpoints anew. While the shards were another node's, that one was told of changes and saw the outcomes:
@@ -169,7 +201,9 @@ func (e *Engine) learnDue(ctx context.Context, shards []int) {
 	if len(shards) == 0 {
 		return
 	}
-	due, err := e.store.EndpointsDue(ctx, shards)
+	limited, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	due, err := e.store.EndpointsDue(limited, shards)
 	if err != nil {
 		if ctx.Err() == nil {
 			e.log.Error("list endpoints with due work", "error", err)
@@ -211,7 +245,7 @@ func (e *Engine) releaseLeases() error {
 	if err := e.store.Release(ctx, e.leases.current(), e.clock.Now()); err != nil {
 		return fmt.Errorf("release shards: %w", err)
 	}
-	e.leases.set(nil, time.Time{})
+	e.leases.set(nil, time.Time{}, e.clock)
 	return nil
 }
 
