@@ -315,6 +315,9 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 			if op.done != nil {
 				op.done <- store.ErrConflict
 			}
+			if op.j.change != nil {
+				op.lane.changed(op.j.change, false)
+			}
 			continue
 		}
 		r := &op.j.result
@@ -325,7 +328,7 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 			op.done <- nil
 		}
 		if op.j.change != nil {
-			op.lane.changed(op.j.change)
+			op.lane.changed(op.j.change, true)
 		}
 		op.lane.recorded(op.item, &r.Delivery, r.KeepClaim)
 	}

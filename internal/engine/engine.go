@@ -112,6 +112,9 @@ type Engine struct {
 	feed    feed
 	heldB   atomic.Int64
 	keys    inProgress
+	claims  chan struct{}             // as many as may be under way at once
+	reading [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until it is known
+	stale   sync.Map                  // EndpointID → struct{}: changed, but could not be read
 
 	// base is the context of requests in flight; it is cancelled with cause when draining took too long.
 	base     context.Context

@@ -231,6 +231,7 @@ func (e *Engine) pollStore(ctx context.Context) {
 			shards = append(shards, lease.Shard)
 		}
 		e.learnDue(ctx, shards)
+		e.readStale(ctx)
 	}
 }
 

@@ -5,29 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Changed takes note that an endpoint was created, changed or deleted.
+// Changed takes note that an endpoint was created, changed or deleted. The change is stored, so the caller's patience is
+// not asked; when the endpoint cannot be read now, it is read again later.
 func (e *Engine) Changed(ctx context.Context, id godwit.EndpointID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
+	// Of two that read the same endpoint, the one that reads later must also be the one that is believed.
+	reading := &e.reading[id.Shard()]
+	reading.Lock()
+	defer reading.Unlock()
 	loaded, err := e.store.LoadEndpoint(ctx, id)
 	if err != nil {
+		if !errors.Is(err, store.ErrNotFound) {
+			e.stale.Store(id, struct{}{})
+		}
 		return fmt.Errorf("reload endpoint: %w", err)
 	}
+	e.stale.Delete(id)
 	l := e.index.lane(id)
-	if l == nil {
-		if loaded.Endpoint.Status == godwit.EndpointDeleted {
-			return nil
-		}
-		l = e.newLane(loaded)
-		e.index.put(l)
+	switch {
+	case l != nil:
+		l.reload(loaded)
+	case loaded.Endpoint.Status == godwit.EndpointDeleted:
 		return nil
+	default:
+		l = e.newLane(loaded)
 	}
-	l.reload(loaded)
 	e.index.put(l)
 	return nil
+}
+
+// readStale reads endpoints again that could not be read when they changed.
+func (e *Engine) readStale(ctx context.Context) {
+	e.stale.Range(func(id, _ any) bool {
+		if err := e.Changed(ctx, id.(godwit.EndpointID)); err != nil {
+			e.log.Error("read changed endpoint again", "endpoint", id.(godwit.EndpointID).String(), "error", err)
+		}
+		return ctx.Err() == nil
+	})
 }
 
 // reload replaces what the lane knows of its endpoint. Health is the lane's own, save that an operator who enables an
@@ -41,10 +62,12 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 		return // read before a change that was loaded since
 	}
 	l.target.Store(t)
+	if t.endpoint.URL != old.endpoint.URL {
+		l.health.SunsetAt = time.Time{} // it was announced for another place
+	}
 	enabled := old.endpoint.Status != godwit.EndpointActive || t.endpoint.StatusAt.After(old.endpoint.StatusAt)
 	if enabled && t.endpoint.Status == godwit.EndpointActive {
-		l.health = loaded.Health
-		l.health.EndpointID = l.id
+		l.forgive()
 		l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
 	}
 	if old.policy.Rate != t.policy.Rate || old.policy.Burst != t.policy.Burst {
@@ -56,19 +79,33 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 	l.pump()
 }
 
-// changed applies to memory what the engine itself has changed about the endpoint and stored.
-func (l *lane) changed(c *store.EndpointChange) {
-	if c.MoveTo == "" {
-		// A disabling was applied before it was stored, but a change by an operator may have come between.
-		l.engine.task(func() {
-			ctx, cancel := context.WithTimeout(l.engine.base, claimTimeout)
-			defer cancel()
-			if err := l.engine.Changed(ctx, l.id); err != nil && l.engine.running() {
-				l.engine.log.Error("reload endpoint", "endpoint", l.id.String(), "error", err)
-			}
-		})
+// forgive is what store.ResetHealth does, in memory: results that were under way may have come after it.
+func (l *lane) forgive() {
+	h := &l.health
+	h.ConsecutiveFailures, h.ConsecutiveTerminal = 0, 0
+	h.HoldUntil, h.CircuitOpenAt, h.ProbeAt = time.Time{}, time.Time{}, time.Time{}
+	l.strikes = godwit.EventID{}
+}
+
+// changed applies to memory what the engine itself has changed about the endpoint; a disabling was applied before. Then the
+// endpoint is read again: someone else may have changed it between, or the store may have refused our change.
+func (l *lane) changed(c *store.EndpointChange, stored bool) {
+	if stored && c.MoveTo != "" {
+		l.move(c)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.engine.running() {
 		return
 	}
+	l.engine.task(func() {
+		if err := l.engine.Changed(context.Background(), l.id); err != nil {
+			l.engine.log.Error("read changed endpoint", "endpoint", l.id.String(), "error", err)
+		}
+	})
+}
+
+func (l *lane) move(c *store.EndpointChange) {
 	for {
 		old := l.target.Load()
 		if old.endpoint.URL != c.MoveFrom {
@@ -78,7 +115,11 @@ func (l *lane) changed(c *store.EndpointChange) {
 		next.endpoint.URL = c.MoveTo
 		next.endpoint.Version++
 		if l.target.CompareAndSwap(old, &next) {
-			l.engine.log.Info("endpoint moved", "endpoint", l.id.String(), "from", c.MoveFrom, "to", c.MoveTo)
+			// Where to is told by the notice: URLs often hold a secret, and have no place in a log.
+			l.engine.log.Info("endpoint moved", "endpoint", l.id.String())
+			l.mu.Lock()
+			l.health.SunsetAt = time.Time{}
+			l.mu.Unlock()
 			return
 		}
 	}
@@ -138,7 +179,11 @@ func (e *Engine) ReplayEvent(ctx context.Context, tenant godwit.TenantID, id god
 		}
 	}
 	lanes := e.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes, Endpoints: endpoints})
-	fresh := slices.DeleteFunc(lanes, func(l *lane) bool { return have[l.id] })
+	fresh := slices.DeleteFunc(lanes, func(l *lane) bool {
+		had := have[l.id]
+		have[l.id] = true // an endpoint may be named twice
+		return had
+	})
 	made, err := e.Replay(ctx, tenant, again, actor)
 	if err != nil {
 		return nil, err
