@@ -143,7 +143,7 @@ func (e *Engine) abandon(places []place, unknown bool) {
 	for i := range places {
 		switch {
 		case places[i].epoch != 0:
-			places[i].lane.unreserve(places[i].id, len(places[i].event.Body), unknown)
+			places[i].lane.unreserve(places[i].id, unknown)
 		case unknown:
 			places[i].lane.noteDue(e.clock.Now())
 		}

@@ -19,11 +19,11 @@ func (e *Engine) attempt(l *lane, it *item) {
 		t.token.Invalidate(token)
 	}
 	if x.Failure != nil && x.Failure.Kind == godwit.FailureInterrupted {
-		l.finished(it.work.Delivery.ID)
+		l.finished(it)
 		e.commits.release(l, it, nil) // our own stop: it costs the delivery nothing
 	} else {
 		j := e.judge(l, t, it, &x)
-		l.finished(it.work.Delivery.ID)
+		l.finished(it)
 		e.commits.result(l, it, j)
 	}
 	e.slots.give()

@@ -236,7 +236,13 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 	if len(results) == 1 && len(accepts) == 0 && !passing(err) {
 		// This very result cannot be written, and never will be. Its delivery goes back to the store and is tried again.
 		c.engine.log.Error("result dropped", "delivery", results[0].item.work.Delivery.ID.String())
-		results[0].lane.unreserve(results[0].item.work.Delivery.ID, len(results[0].item.work.Event.Body), true)
+		if results[0].done != nil {
+			results[0].done <- err
+		}
+		if change := results[0].j.change; change != nil {
+			results[0].lane.changed(change, false)
+		}
+		results[0].lane.lost(results[0].item)
 		return true
 	}
 	c.mu.Lock()
@@ -321,8 +327,11 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 			continue
 		}
 		r := &op.j.result
-		if r.Attempt != nil {
+		switch {
+		case r.Attempt != nil:
 			c.engine.recorded(op, watched)
+		case r.Delivery.Status != godwit.DeliveryPending:
+			c.engine.cfg.Recorder.Delivered(r.Delivery.Status) // its time was over before another attempt
 		}
 		if op.done != nil {
 			op.done <- nil

@@ -142,6 +142,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.workers = workers{jobs: make(chan job), run: func(j job) { e.attempt(j.lane, j.item) }}
 	e.feed.watchers = map[*watcher]struct{}{}
 	e.keys.ids = map[[32]byte][32]byte{}
+	e.claims = make(chan struct{}, maxClaims)
 	e.commits = newCommitter(e)
 	var lanes []*lane
 	err := e.store.LoadEndpoints(ctx, func(l *store.LoadedEndpoint) error {

@@ -23,8 +23,9 @@ type lane struct {
 	mu       sync.Mutex
 	health   godwit.Health
 	limiter  *rate.Limiter
-	queue    []*item                         // claimed and ready, in order
-	held     map[godwit.DeliveryID]heldState // everything that has a place in the window
+	queue    []*item                       // claimed and ready, in order
+	held     map[godwit.DeliveryID]holding // everything that has a place in the window
+	bytes    int64                         // of the payloads held
 	inFlight int
 	overflow bool      // something found no place: newcomers queue behind it in the store
 	nextDue  time.Time // earliest unclaimed delivery in the store that is known of
@@ -34,6 +35,14 @@ type lane struct {
 	timer    clock.Timer
 	timerAt  time.Time
 	strikes  godwit.EventID // last event that ended terminal, so that one event counts once
+}
+
+// A holding is a place in the window. The item tells whose it is: a delivery that went back to the store may have been
+// claimed anew before its former holder has heard that it is stored.
+type holding struct {
+	item  *item // nil while the commit is under way
+	state heldState
+	size  int
 }
 
 type heldState uint8
@@ -54,7 +63,7 @@ type item struct {
 }
 
 func (e *Engine) newLane(l *store.LoadedEndpoint) *lane {
-	ln := &lane{engine: e, id: l.Endpoint.ID, health: l.Health, held: map[godwit.DeliveryID]heldState{}}
+	ln := &lane{engine: e, id: l.Endpoint.ID, health: l.Health, held: map[godwit.DeliveryID]holding{}}
 	ln.health.EndpointID = l.Endpoint.ID
 	ln.target.Store(e.newTarget(l))
 	ln.limiter = newLimiter(&ln.target.Load().policy)
@@ -77,20 +86,31 @@ func (l *lane) reserve(id godwit.DeliveryID, size int, now time.Time) (epoch int
 	if epoch == 0 || l.overflow || l.taking || l.room(now) <= 0 || !l.engine.running() {
 		return 0
 	}
-	l.hold(id, heldReserved, size)
+	l.hold(id, holding{state: heldReserved, size: size})
 	return epoch
 }
 
-func (l *lane) hold(id godwit.DeliveryID, state heldState, size int) {
-	l.held[id] = state
-	l.engine.heldB.Add(int64(size))
+func (l *lane) hold(id godwit.DeliveryID, h holding) {
+	l.weigh(h.size - l.held[id].size)
+	l.held[id] = h
 }
 
-func (l *lane) drop(id godwit.DeliveryID, size int) {
-	if _, ok := l.held[id]; ok {
+// holdItem keeps or changes the place of a claimed delivery.
+func (l *lane) holdItem(it *item, state heldState) {
+	l.hold(it.work.Delivery.ID, holding{item: it, state: state, size: len(it.work.Event.Body)})
+}
+
+// drop frees a place, if it is still the item's.
+func (l *lane) drop(id godwit.DeliveryID, it *item) {
+	if h, ok := l.held[id]; ok && h.item == it {
 		delete(l.held, id)
-		l.engine.heldB.Add(-int64(size))
+		l.weigh(-h.size)
 	}
+}
+
+func (l *lane) weigh(bytes int) {
+	l.bytes += int64(bytes)
+	l.engine.heldB.Add(int64(bytes))
 }
 
 // room is how many more deliveries may be in memory. An endpoint that is not being sent to needs only what a probe takes,
@@ -102,13 +122,18 @@ func (l *lane) room(now time.Time) int {
 		window = 0
 	case !l.health.CircuitOpenAt.IsZero():
 		window = 1
-	case now.Before(l.health.HoldUntil), l.engine.heldB.Load() > l.engine.cfg.MaxHeldBytes:
+	case now.Before(l.health.HoldUntil), l.engine.heldB.Load() > l.engine.cfg.MaxHeldBytes,
+		l.bytes > l.engine.cfg.MaxHeldBytes/laneShare:
 		window = 8
 	case l.health.ConsecutiveFailures > 0:
 		window = min(window, 4*l.concurrency())
 	}
 	return window - len(l.held)
 }
+
+// laneShare is the part of the memory for payloads that one lane may fill, so that a slow endpoint with large events does
+// not leave all others with little.
+const laneShare = 2
 
 // concurrency is how many requests may be in flight: halved with every failure in a row, down to one, so that an
 // endpoint in trouble gets relief and a hanging one ties up little.
@@ -121,8 +146,9 @@ func (l *lane) concurrency() int {
 func (l *lane) committed(it *item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[it.work.Delivery.ID] = heldQueued
+	l.holdItem(it, heldQueued)
 	l.queue = append(l.queue, it)
+	l.shedIfAtRest()
 	l.pump()
 }
 
@@ -147,13 +173,27 @@ func (l *lane) overflowed(now time.Time) {
 }
 
 // unreserve gives a place back after a commit that did not store its delivery, or may have: unknown says which.
-func (l *lane) unreserve(id godwit.DeliveryID, size int, unknown bool) {
+func (l *lane) unreserve(id godwit.DeliveryID, unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(id, size)
-	if !unknown {
+	l.drop(id, nil)
+	if unknown {
+		l.doubt()
 		return
 	}
+	l.pump() // the place may be what a claim waited for
+}
+
+// lost gives up a claimed delivery whose result can never be stored. Its claim is taken back, and it is tried again.
+func (l *lane) lost(it *item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(it.work.Delivery.ID, it)
+	l.doubt()
+}
+
+// doubt says that the store may hold claims which memory does not know. Called with the lane locked.
+func (l *lane) doubt() {
 	l.suspect = true
 	l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
 	l.wakeAt(l.engine.clock.Now().Add(storeRetry))
@@ -175,8 +215,9 @@ func (l *lane) pump() {
 		return
 	}
 	now := l.engine.clock.Now()
+	l.expireFirst(now)
 	for l.mayStart(now) && l.engine.slots.take(l) {
-		l.start()
+		l.start(now)
 	}
 	l.refillIfLow(now)
 }
@@ -190,15 +231,22 @@ func (l *lane) granted() bool {
 		l.refillIfLow(now)
 		return false
 	}
-	l.start()
-	if len(l.queue) > 0 && l.mayStartIgnoringRate(now) {
-		l.engine.slots.again(l)
-	}
-	l.refillIfLow(now)
+	l.start(now)
+	l.pump() // for the next one it stands in line again
 	return true
 }
 
-// mayStart reports whether the next delivery may go out now; if only time is missing, the lane is woken then.
+// expireFirst gives up what ran out of time at the head of the queue, behind a long hold for instance.
+func (l *lane) expireFirst(now time.Time) {
+	for len(l.queue) > 0 && l.engine.outOfTime(l.target.Load(), &l.queue[0].work.Delivery, now) {
+		it := l.next()
+		l.holdItem(it, heldRecording)
+		l.engine.expire(l, it, now)
+	}
+}
+
+// mayStart reports whether the next delivery may go out now; if only time is missing, the lane is woken then. It takes
+// nothing from the rate: there may be no slot.
 func (l *lane) mayStart(now time.Time) bool {
 	if !l.mayStartIgnoringRate(now) {
 		return false
@@ -207,8 +255,9 @@ func (l *lane) mayStart(now time.Time) bool {
 		return true
 	}
 	r := l.limiter.ReserveN(now, 1)
-	if d := r.DelayFrom(now); d > 0 {
-		r.CancelAt(now)
+	d := r.DelayFrom(now)
+	r.CancelAt(now)
+	if d > 0 {
 		l.wakeAt(now.Add(d))
 		return false
 	}
@@ -241,22 +290,31 @@ func (l *lane) open(now time.Time) bool {
 	}
 }
 
-func (l *lane) start() {
-	it := l.queue[0]
-	l.queue[0] = nil
-	l.queue = l.queue[1:]
+func (l *lane) start(now time.Time) {
+	it := l.next()
+	if l.limiter != nil {
+		l.limiter.AllowN(now, 1)
+	}
 	l.inFlight++
-	l.held[it.work.Delivery.ID] = heldInFlight
+	l.holdItem(it, heldInFlight)
 	l.engine.attempts.Add(1)
 	l.engine.workers.do(job{l, it})
 }
 
+// next takes the first delivery out of the queue.
+func (l *lane) next() *item {
+	it := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	return it
+}
+
 // finished takes an attempt off the wire. The delivery keeps its place until its result is recorded.
-func (l *lane) finished(id godwit.DeliveryID) {
+func (l *lane) finished(it *item) {
 	l.mu.Lock()
 	l.inFlight--
-	if _, ok := l.held[id]; ok {
-		l.held[id] = heldRecording
+	if l.held[it.work.Delivery.ID].item == it {
+		l.holdItem(it, heldRecording)
 	}
 	l.pump()
 	l.mu.Unlock()
@@ -268,10 +326,11 @@ func (l *lane) recorded(it *item, next *godwit.Delivery, again bool) {
 	defer l.mu.Unlock()
 	if again {
 		it.work.Delivery = *next
-		l.held[next.ID] = heldQueued
+		l.holdItem(it, heldQueued)
 		l.queue = append([]*item{it}, l.queue...)
+		l.shedIfAtRest()
 	} else {
-		l.drop(next.ID, len(it.work.Event.Body))
+		l.drop(next.ID, it)
 		if next.Status == godwit.DeliveryPending {
 			l.nextDue = earliest(l.nextDue, next.DueAt)
 		}
@@ -279,11 +338,13 @@ func (l *lane) recorded(it *item, next *godwit.Delivery, again bool) {
 	l.pump()
 }
 
-// refused forgets a delivery whose result the store did not take: it belongs to someone else, or is gone.
+// refused forgets a delivery whose result the store did not take: it belongs to someone else, or is gone, or was stored by
+// a commit whose answer was lost. In that case the store knows when it is due.
 func (l *lane) refused(it *item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(it.work.Delivery.ID, len(it.work.Event.Body))
+	l.drop(it.work.Delivery.ID, it)
+	l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
 	l.pump()
 }
 
@@ -299,10 +360,15 @@ func (l *lane) dropForeign() {
 			kept = append(kept, it)
 			continue
 		}
-		l.drop(it.work.Delivery.ID, len(it.work.Event.Body))
+		l.drop(it.work.Delivery.ID, it)
+	}
+	if len(kept) == len(l.queue) {
+		return
 	}
 	clear(l.queue[len(kept):])
 	l.queue = kept
+	l.nextDue = earliest(l.nextDue, l.engine.clock.Now())
+	l.pump()
 }
 
 // shed gives queued deliveries back to the store when the endpoint stops being sent to, so that they cost rows and not
@@ -319,8 +385,15 @@ func (l *lane) shed() {
 	clear(l.queue[keep:])
 	l.queue = l.queue[:keep]
 	for _, it := range back {
-		l.held[it.work.Delivery.ID] = heldRecording
+		l.holdItem(it, heldRecording)
 		l.engine.commits.release(l, it, nil)
+	}
+}
+
+// shedIfAtRest gives back what came into the queue after the endpoint was paused, disabled or deleted.
+func (l *lane) shedIfAtRest() {
+	if l.target.Load().endpoint.Status != godwit.EndpointActive {
+		l.shed()
 	}
 }
 

@@ -255,20 +255,19 @@ func (e *Engine) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.D
 // evict gives a queued delivery back to the store and waits until it is there.
 func (l *lane) evict(id godwit.DeliveryID) error {
 	l.mu.Lock()
-	state, ok := l.held[id]
+	held, ok := l.held[id]
 	if !ok {
 		l.mu.Unlock()
 		return nil
 	}
-	if state != heldQueued {
+	if held.state != heldQueued {
 		l.mu.Unlock()
 		return ErrInFlight
 	}
 	stored := make(chan error, 1)
-	i := slices.IndexFunc(l.queue, func(it *item) bool { return it.work.Delivery.ID == id })
-	it := l.queue[i]
-	l.queue = slices.Delete(l.queue, i, i+1)
-	l.held[id] = heldRecording
+	it := held.item
+	l.queue = slices.DeleteFunc(l.queue, func(queued *item) bool { return queued == it })
+	l.holdItem(it, heldRecording)
 	it.work.Delivery.DueAt = l.engine.clock.Now().Add(evictionGrace)
 	l.engine.commits.release(l, it, stored)
 	l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 const (
 	claimBytes   = 8 << 20
 	claimTimeout = 10 * time.Second
+	maxClaims    = 4
 )
 
 // refillIfLow claims due work from the store once the window has run down to a quarter: rarely enough that a claim
@@ -34,11 +35,20 @@ func (l *lane) refillIfLow(now time.Time) {
 	l.refill = true
 	l.nextDue = time.Time{} // what is noted from here on is news
 	suspect := l.suspect
-	l.suspect, l.taking = false, suspect
+	l.suspect = false
 	l.engine.task(func() { l.claim(epoch, room, suspect) })
 }
 
 func (l *lane) claim(epoch int64, limit int, reclaim bool) {
+	// All lanes may want to claim at once, after a start for instance. They take turns, or commits would wait behind
+	// thousands of claims, most of which would give up before it is theirs.
+	select {
+	case l.engine.claims <- struct{}{}:
+		defer func() { <-l.engine.claims }()
+	case <-l.engine.base.Done():
+		l.claimFailed(l.engine.base.Err())
+		return
+	}
 	ctx, cancel := context.WithTimeout(l.engine.base, claimTimeout)
 	defer cancel()
 	if reclaim {
@@ -65,18 +75,20 @@ func (l *lane) claim(epoch int64, limit int, reclaim bool) {
 		w := &claimed.Work[i]
 		it := &item{work: *w, epoch: epoch, trigger: nextTrigger(&w.Delivery)}
 		if l.engine.outOfTime(l.target.Load(), &w.Delivery, started) {
-			l.hold(w.Delivery.ID, heldRecording, len(w.Event.Body))
+			l.holdItem(it, heldRecording)
 			l.engine.expire(l, it, started)
 			continue
 		}
-		l.hold(w.Delivery.ID, heldQueued, len(w.Event.Body))
+		l.holdItem(it, heldQueued)
 		l.queue = append(l.queue, it)
 	}
-	l.nextDue = earliest(l.nextDue, claimed.NextDue)
-	l.overflow = !l.nextDue.IsZero() && !l.nextDue.After(started)
-	if l.target.Load().endpoint.Status != godwit.EndpointActive {
-		l.shed() // it was paused while the claim was under way
+	next := claimed.NextDue
+	if len(claimed.Work) == 0 && !next.IsZero() && !next.After(started) {
+		next = started.Add(storeRetry) // due, but not to be had now: do not ask in a circle
 	}
+	l.nextDue = earliest(l.nextDue, next)
+	l.overflow = !l.nextDue.IsZero() && !l.nextDue.After(started)
+	l.shedIfAtRest() // it was paused while the claim was under way
 	l.pump()
 }
 
@@ -96,6 +108,7 @@ func (l *lane) claimFailed(err error) {
 // the lane makes no new claims, or one made meanwhile would be taken for a lost one and its delivery sent twice.
 func (l *lane) reclaim(ctx context.Context, epoch int64) error {
 	l.mu.Lock()
+	l.taking = true
 	held := make([]godwit.DeliveryID, 0, len(l.held))
 	for id := range l.held {
 		held = append(held, id)

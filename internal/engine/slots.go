@@ -10,7 +10,8 @@ type slots struct {
 	waiting []*lane
 }
 
-// take gets a slot for the lane, or puts it in line. Called with the lane locked.
+// take gets a slot for the lane, or puts it in line. Nobody stands in line while slots are free: only so does give find
+// everyone who waits. Called with the lane locked.
 func (s *slots) take(l *lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,22 +19,11 @@ func (s *slots) take(l *lane) bool {
 		s.free--
 		return true
 	}
-	s.enqueue(l)
-	return false
-}
-
-// again puts a lane that has just had its turn at the end of the line. Called with the lane locked.
-func (s *slots) again(l *lane) {
-	s.mu.Lock()
-	s.enqueue(l)
-	s.mu.Unlock()
-}
-
-func (s *slots) enqueue(l *lane) {
 	if !l.inLine {
 		l.inLine = true
 		s.waiting = append(s.waiting, l)
 	}
+	return false
 }
 
 // give returns a slot: to the next lane in line that can use it, or to the free ones.
