@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A store that is away must not keep the server from stopping. What could not be recorded is sent again by the next one.
+func TestStopWithTheStoreAway(t *testing.T) {
+	var away atomic.Bool
+	refused := make(chan struct{}, 1)
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		if away.Load() {
+			select {
+			case refused <- struct{}{}:
+			default:
+			}
+			return nil, fmt.Errorf("commit: %w", store.ErrUnavailable)
+		}
+		return commit()
+	}}
+	srv := boot(t, s, nil, nil)
+	sink := apptest.NewSink(t)
+	gate := make(chan struct{})
+	sink.Script("/", apptest.Status(200).Until(gate), apptest.Status(200))
+	ep := srv.Endpoint(sink.URL("/"))
+	ev := srv.Publish("order.paid", `{}`)
+	sink.Wait(1)
+	away.Store(true)
+	close(gate)
+	await(t, "a commit that fails", refused)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := srv.Stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	}()
+	await(t, "the stop", stopped)
+
+	again := apptest.Start(t, apptest.Options{Data: srv.Config.Data})
+	again.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	if n := len(sink.Requests("/")); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// A commit that had to wait too long says nothing against the result in it: it is written later, and not sent again.
+func TestResultOutlivesASlowStore(t *testing.T) {
+	slow := true
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		if slow && len(b.Results) > 0 {
+			slow = false
+			return nil, fmt.Errorf("commit batch: %w", context.DeadlineExceeded)
+		}
+		return commit()
+	}}
+	srv := boot(t, s, nil, nil)
+	sink := apptest.NewSink(t)
+	ep := srv.Endpoint(sink.URL("/"))
+	ev := srv.Publish("order.paid", `{}`)
+	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	if n := len(sink.Requests("/")); n != 1 {
+		t.Errorf("%d requests for one event", n)
+	}
+}
+
+// Between the commit of a result and the lane's hearing of it the delivery can be claimed again. The new claim must not be
+// forgotten with the old one.
+func TestClaimBeforeTheFormerResultIsSettled(t *testing.T) {
+	hands := clock.NewManual(start)
+	gate, claimed := make(chan struct{}), make(chan struct{}, 1)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(503), apptest.Status(200).Until(gate))
+	var srv *apptest.Server
+	first := true
+	s := &tampered{
+		commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+			committed, err := commit()
+			if first && len(b.Results) > 0 {
+				first = false
+				d := &b.Results[0].Delivery
+				if _, err := srv.App.Engine().Retry(context.Background(), d.TenantID, d.ID, "test"); err != nil {
+					t.Errorf("retry: %v", err)
+				}
+				await(t, "the claim", claimed)
+				sink.Wait(2)
+			}
+			return committed, err
+		},
+		claim: func(_ store.Claim, claim func() (*store.Claimed, error)) (*store.Claimed, error) {
+			got, err := claim()
+			if err == nil && len(got.Work) > 0 {
+				claimed <- struct{}{}
+			}
+			return got, err
+		},
+	}
+	srv = boot(t, s, hands, nil)
+	ep := srv.Endpoint(sink.URL("/"), policy(nil))
+	ev := srv.Publish("order.paid", `{"some":"body"}`)
+	srv.WaitAttempts(ev, ep, 1)
+	other := srv.Publish("order.paid", `{"some":"body"}`) // its commit comes after the first was settled
+	sink.Wait(3)
+	if stats := srv.App.Engine().Stats(); stats.Held != 2 || stats.HeldBytes != 2*int64(len(`{"some":"body"}`)) {
+		t.Errorf("two deliveries are in flight, but held are %+v", stats)
+	}
+	close(gate)
+	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	srv.WaitDelivery(other, ep, godwit.DeliveryAccepted)
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if stats := srv.App.Engine().Stats(); stats.Held != 0 || stats.HeldBytes != 0 {
+		t.Errorf("at the end held are %+v", stats)
+	}
+}

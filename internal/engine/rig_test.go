@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start is where manual clocks stand at first: at the end of a microsecond, since stores keep no finer time.
+var start = time.Date(2026, 7, 1, 12, 0, 0, 999, time.UTC)
+
+// A tampered store is a real one of which a test changes single calls. A nil member leaves the call as it is.
+type tampered struct {
+	engine.Store
+	commit func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error)
+	claim  func(c store.Claim, claim func() (*store.Claimed, error)) (*store.Claimed, error)
+	renew  func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error)
+	load   func(load func() (*store.LoadedEndpoint, error)) (*store.LoadedEndpoint, error)
+}
+
+func (s *tampered) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
+	call := func() (*store.Committed, error) { return s.Store.Commit(ctx, b) }
+	if s.commit == nil {
+		return call()
+	}
+	return s.commit(b, call)
+}
+
+func (s *tampered) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
+	call := func() (*store.Claimed, error) { return s.Store.ClaimDue(ctx, c) }
+	if s.claim == nil {
+		return call()
+	}
+	return s.claim(c, call)
+}
+
+func (s *tampered) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
+	call := func() ([]godwit.Lease, error) { return s.Store.Renew(ctx, held, now, ttl) }
+	if s.renew == nil {
+		return call()
+	}
+	return s.renew(call)
+}
+
+func (s *tampered) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
+	call := func() (*store.LoadedEndpoint, error) { return s.Store.LoadEndpoint(ctx, id) }
+	if s.load == nil {
+		return call()
+	}
+	return s.load(call)
+}
+
+// boot starts a server on SQLite whose engine sees the tampered store. Leases outlast every jump of a manual clock, unless
+// tune says otherwise.
+func boot(t *testing.T, s *tampered, hands *clock.Manual, tune func(*engine.Config)) *apptest.Server {
+	t.Helper()
+	return apptest.Start(t, apptest.Options{Clock: hands, Tune: func(c *engine.Config) {
+		if hands != nil {
+			c.LeaseTTL = 10000 * time.Hour
+		}
+		if tune != nil {
+			tune(c)
+		}
+		s.Store, c.Store = c.Store, s
+	}})
+}
+
+// await waits for a signal that must come.
+func await(t *testing.T, what string, signal <-chan struct{}) {
+	t.Helper()
+	patience := time.NewTimer(30 * time.Second)
+	defer patience.Stop()
+	select {
+	case <-signal:
+	case <-patience.C:
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// policy overrides, with retries that come fast enough for a test and no circuit.
+func policy(more apptest.Fields) apptest.Fields {
+	p := map[string]any{"base_seconds": 1, "cap_seconds": 1, "circuit_after": 0}
+	for name, value := range more {
+		p[name] = value
+	}
+	return apptest.Fields{"policy": p}
+}
