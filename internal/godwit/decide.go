@@ -1,6 +1,9 @@
 package godwit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Decision is what becomes of a delivery after an attempt.
 type Decision struct {
@@ -95,5 +98,9 @@ func (s TimeScale) Real(d time.Duration) time.Duration {
 	if s == 0 || s == 1 {
 		return d
 	}
-	return time.Duration(float64(d) / float64(s))
+	real := float64(d) / float64(s)
+	if real >= math.MaxInt64 { // slowed down beyond what can be said: "longer than any budget" must not turn into the past
+		return math.MaxInt64
+	}
+	return time.Duration(real)
 }

@@ -137,3 +137,15 @@ func TestTimeScale(t *testing.T) {
 		}
 	}
 }
+
+// A scale that slows time down must not turn "longer than any budget" into the past.
+func TestScaledTimeDoesNotOverflow(t *testing.T) {
+	p := edsPolicy()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	const forever = time.Duration(math.MaxInt64 / 4)
+	got := Decide(&p, &Verdict{Outcome: Transient, RetryAfter: forever}, &Run{Attempts: 1, FirstAt: now},
+		Moment{Now: now, Scale: 0.001, Draw: fixed(0.5)})
+	if got.Status != DeliveryExhausted || got.Reason != ReasonRetryAfterBudget {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -107,7 +107,7 @@ func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 		}
 	}
 	if o.RatePerSecond != nil {
-		if *o.RatePerSecond < 0.001 || *o.RatePerSecond > 100000 {
+		if !(*o.RatePerSecond >= 0.001 && *o.RatePerSecond <= 100000) {
 			return p, fieldErr("policy.rate_per_second", "must be between 0.001 and 100000; leave it out for no limit")
 		}
 		p.Rate = *o.RatePerSecond

@@ -159,6 +159,7 @@ func TestMultiStatusUnderAgreement(t *testing.T) {
 		`{"responses":[{"status":200},{"status":503}]}`:  godwit.Transient,
 		`[{"status":503},{"status":422},{"status":200}]`: godwit.Terminal,
 		`[]`: godwit.Terminal, ``: godwit.Terminal, `{"ok":true}`: godwit.Terminal, `[{"status":"200"}]`: godwit.Terminal,
+		`[{"status":200},{"id":7}]`: godwit.Terminal,
 		`<D:multistatus xmlns:D="DAV:"><D:response><D:status>HTTP/1.1 200 OK</D:status></D:response></D:multistatus>`:                              godwit.Accepted,
 		`<D:multistatus xmlns:D="DAV:"><D:response><D:propstat><D:status>HTTP/1.1 423 Locked</D:status></D:propstat></D:response></D:multistatus>`: godwit.Terminal,
 	} {

@@ -52,6 +52,9 @@ func multiStatusCodes(body []byte) []int {
 	}
 	var codes []int
 	for _, e := range list {
+		if e.Status == 0 {
+			return nil // an element that says nothing
+		}
 		codes = append(codes, e.Status)
 	}
 	return codes
