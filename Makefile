@@ -16,7 +16,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build the static binary bin/godwit
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/godwit ./cmd/godwit
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/godwit-hq/godwit/internal/telemetry.version=$(VERSION)' -o bin/godwit ./cmd/godwit
 
 .PHONY: dev run
 dev: ## run a server with sample endpoint and events, nothing to configure

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -129,6 +131,11 @@ func (r *Registry) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, i
 		if err := edit(spec); err != nil {
 			return err
 		}
+		if !sameOrigin(spec.URL, e.URL) {
+			if spec, err = r.moved(e, edit); err != nil {
+				return err
+			}
+		}
 		if spec.Profile != e.Profile {
 			return fieldError("profile", "is fixed when an endpoint is created; create another one")
 		}
@@ -137,6 +144,35 @@ func (r *Registry) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, i
 		}
 		return r.apply(e, spec)
 	})
+}
+
+// moved applies an edit that leads to another origin. What was sealed for the old one does not go along: whoever may
+// change an endpoint could else have its credential sent to a host of their own, and so read what is never shown.
+func (r *Registry) moved(e *godwit.Endpoint, edit func(*EndpointSpec) error) (*EndpointSpec, error) {
+	old, err := r.spec(e)
+	if err != nil {
+		return nil, err
+	}
+	spec := *old
+	spec.Headers, spec.Auth = nil, nil
+	if err := edit(&spec); err != nil {
+		return nil, err
+	}
+	if old.Auth != nil && spec.Auth == nil {
+		return nil, fieldError("auth", "must be given again when url changes to another origin; or remove it first")
+	}
+	for name := range old.Headers {
+		if _, given := spec.Headers[name]; !given {
+			return nil, fieldError("headers."+name, "must be given again when url changes to another origin; or remove it first")
+		}
+	}
+	return &spec, nil
+}
+
+func sameOrigin(a, b string) bool {
+	u, errA := url.Parse(a)
+	v, errB := url.Parse(b)
+	return errA == nil && errB == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
 }
 
 // Pause holds an endpoint's deliveries until it is resumed.

@@ -107,14 +107,20 @@ type BuildInfo struct {
 	Go       string `json:"go"`
 }
 
+// version is set by the linker in a release build; else the module's version counts.
+var version string
+
 // Build tells what the linker recorded.
 func Build() BuildInfo {
-	b := BuildInfo{Version: "unknown"}
+	b := BuildInfo{Version: version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
-	b.Version, b.Go = info.Main.Version, info.GoVersion
+	b.Go = info.GoVersion
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

@@ -415,3 +415,21 @@ func TestEndpointStatusFilterAndPages(t *testing.T) {
 		t.Errorf("paused: %+v", l.Items)
 	}
 }
+
+// A credential is sealed for an origin: whoever may change the URL must not get it sent to a host of their own.
+func TestCredentialsStayWithTheirOrigin(t *testing.T) {
+	h := newHarness(t)
+	receiver, thief := newSink(t), newSink(t)
+	e := h.endpoint(receiver.URL, `"headers":{"X-A":"1"}`, `"auth":{"kind":"bearer","token":"tok"}`)
+	patch := func(body string) *answer {
+		return h.do(call{method: "PATCH", path: "/v1/endpoints/" + e.ID, body: body})
+	}
+	patch(`{"url":"`+thief.URL+`"}`).refused(422, problem.Invalid, "auth")
+	patch(`{"url":"`+thief.URL+`","auth":{"kind":"bearer","token":"new"}}`).refused(422, problem.Invalid, "headers.X-A")
+	patch(`{"url":"` + receiver.URL + `/elsewhere"}`).want(200)
+	patch(`{"url":"` + thief.URL + `","auth":{"kind":"bearer","token":"new"},"headers":{"X-A":"2"}}`).want(200)
+	h.publish("order.paid", `{}`)
+	if r := thief.wait(t); r.header.Get("Authorization") != "Bearer new" || r.header.Get("X-A") != "2" {
+		t.Errorf("sent %v", r.header)
+	}
+}
