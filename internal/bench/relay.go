@@ -12,15 +12,16 @@ import (
 )
 
 // Relay is the baseline: it takes a POST, keeps it in memory, answers 202 and forwards it with net/http. It checks
-// nothing, stores nothing, signs nothing and retries nothing; a crash loses all it holds. It runs until ctx ends.
+// nothing, stores nothing, signs nothing and retries nothing; a crash loses all it holds. It has what no relay can do without:
+// a deadline for each request and a bound on its queue, the same as godwit's for one endpoint. It runs until ctx ends.
 func Relay(ctx context.Context, l net.Listener, target string) error {
 	const workers = 64
 	type item struct {
 		body        []byte
 		contentType string
 	}
-	queue := make(chan item, 1<<18)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConns: 2 * workers, MaxIdleConnsPerHost: 2 * workers}}
+	queue := make(chan item, 1024)
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConns: 2 * workers, MaxIdleConnsPerHost: 2 * workers}}
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
