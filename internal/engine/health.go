@@ -48,8 +48,12 @@ func (e *Engine) heal(l *lane, t *target, j *judgement, decision *godwit.Decisio
 		e.strike(l, t, j, decision, now)
 	} else {
 		h.Transient++
-		h.ConsecutiveFailures++
-		l.trip(t, now)
+		// What was on the wire when the circuit opened says nothing new. Else many requests that fail together would put
+		// the first probe off as if as many probes had failed.
+		if h.CircuitOpenAt.IsZero() || !a.StartedAt.Before(h.CircuitOpenAt) {
+			h.ConsecutiveFailures++
+			l.trip(t, now)
+		}
 	}
 	if v.RetryAfter > 0 && t.policy.HoldScope == godwit.HoldEndpoint {
 		hold := now.Add(e.cfg.TimeScale.Real(min(v.RetryAfter, t.policy.MaxElapsed)))

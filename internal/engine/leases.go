@@ -211,6 +211,9 @@ func (e *Engine) learnDue(ctx context.Context, shards []int) {
 		return
 	}
 	for _, d := range due {
+		if ctx.Err() != nil {
+			return
+		}
 		if e.index.lane(d.EndpointID) == nil {
 			// It was created by another process.
 			if err := e.Changed(ctx, d.EndpointID); err != nil {

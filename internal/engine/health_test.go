@@ -1,0 +1,36 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// Requests that were on the wire when the circuit opened fail after it. They do not put the first probe off.
+func TestStragglersDoNotDelayTheProbe(t *testing.T) {
+	hands := clock.NewManual(start)
+	srv := boot(t, &tampered{}, hands, nil)
+	sink := apptest.NewSink(t)
+	gate := make(chan struct{})
+	sink.Script("/", apptest.Status(503).Until(gate))
+	const events = 8
+	ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"circuit_after": 2, "concurrency": events}))
+	var published []godwit.EventID
+	for n := range events {
+		published = append(published, srv.Publish("order.paid", fmt.Sprintf(`{"n":%d}`, n)))
+	}
+	sink.Wait(events)
+	srv.Advance(time.Second)
+	close(gate)
+	for _, ev := range published {
+		srv.WaitAttempts(ev, ep, 1)
+	}
+	h, _ := srv.App.Engine().Health(ep.ID)
+	if want := hands.Now().Add(5 * time.Second); h.CircuitOpenAt.IsZero() || !h.ProbeAt.Equal(want) || h.Transient != events {
+		t.Errorf("health %+v, want a probe at %s", h, want)
+	}
+}
