@@ -114,14 +114,15 @@ func classify(t *target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 
 // checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the
 // outcome terminal. A place that we were sent to for the time being may move, but that is not the endpoint: what it says must
-// not be stored (EDS-RED-3).
+// not be stored (EDS-RED-3). A credential stays with the origin it was given for, so an endpoint that has one does not leave
+// it without its owner (EDS-RED-6).
 func (e *Engine) checkMove(t *target, it *item, x *godwit.Exchange, v *godwit.Verdict, j *judgement) {
 	if v.MoveTo == "" {
 		return
 	}
 	it.moves++
 	err := e.cfg.Sender.CheckRedirect(t.endpoint.URL, v.MoveTo)
-	if err != nil || it.moves > t.policy.MaxHops || len(x.Hops) > 0 {
+	if err != nil || it.moves > t.policy.MaxHops || len(x.Hops) > 0 || t.secretive() && !sameOrigin(t.endpoint.URL, v.MoveTo) {
 		v.MoveTo, v.Outcome, v.Reason = "", godwit.Terminal, godwit.ReasonMoveRefused
 		return
 	}

@@ -121,6 +121,20 @@ func TestMoveOfATemporaryPlaceIsNotStored(t *testing.T) {
 	}
 }
 
+// A credential stays with the origin it was given for: a 308 does not take it to another port. Without one, the endpoint moves.
+func TestMoveTakesNoCredentialAlong(t *testing.T) {
+	srv := boot(t, &tampered{}, nil, nil)
+	old, other := apptest.NewSink(t), apptest.NewSink(t)
+	old.Script("/", apptest.Redirect(308, other.URL("/")))
+	kept := srv.Endpoint(old.URL("/"), apptest.Fields{"patterns": []string{"kept"}, "auth": map[string]string{"kind": "bearer", "token": "hush"}})
+	d := srv.WaitDelivery(srv.Publish("kept", `{}`), kept, godwit.DeliveryTerminal)
+	if d.Reason != godwit.ReasonMoveRefused || len(other.Requests("/")) != 0 {
+		t.Errorf("delivery %+v, %d requests elsewhere", d, len(other.Requests("/")))
+	}
+	moves := srv.Endpoint(old.URL("/"), apptest.Fields{"patterns": []string{"moves"}})
+	srv.WaitDelivery(srv.Publish("moves", `{}`), moves, godwit.DeliveryAccepted)
+}
+
 // What was read of an endpoint before a change must not be believed after it.
 func TestLateReadDoesNotUndoAChange(t *testing.T) {
 	hands := clock.NewManual(start)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -155,6 +157,15 @@ func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now tim
 		}
 	}
 	return token, t.signer.Sign(r, body, now)
+}
+
+// secretive reports whether requests carry what only the endpoint's own origin may see.
+func (t *target) secretive() bool { return t.auth != nil || len(t.headers) > 0 }
+
+func sameOrigin(a, b string) bool {
+	u, errA := url.Parse(a)
+	v, errB := url.Parse(b)
+	return errA == nil && errB == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
 }
 
 func (t *target) authorize(r *http.Request) (token string, err error) {
