@@ -233,6 +233,9 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 	for _, op := range accepts {
 		op.done <- acceptDone{err: err}
 	}
+	if len(results) == 1 && len(accepts) == 0 && !passing(err) && results[0].bare() {
+		return c.write(nil, results)
+	}
 	if len(results) == 1 && len(accepts) == 0 && !passing(err) {
 		// This very result cannot be written, and never will be. Its delivery goes back to the store and is tried again.
 		c.engine.log.Error("result dropped", "delivery", results[0].item.work.Delivery.ID.String())
@@ -261,6 +264,21 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 func passing(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
+
+// bare strips a result of what a receiver could have put into it, so that nothing it answers makes an outcome impossible to
+// store; it reports whether there was anything to strip.
+func (op *resultOp) bare() bool {
+	a := op.j.result.Attempt
+	if a == nil || a.Trace.Detail == strippedDetail {
+		return false
+	}
+	a.Trace = godwit.Trace{Detail: strippedDetail, SignedWith: a.Trace.SignedWith, Actor: a.Trace.Actor}
+	a.Verdict.Problem = nil
+	op.j.notices = nil
+	return true
+}
+
+const strippedDetail = "the response could not be stored"
 
 // isolate writes a batch piece by piece after it failed for no passing reason, so that one bad row does not hold up all.
 func (c *committer) isolate(accepts []*acceptOp, results []*resultOp) bool {

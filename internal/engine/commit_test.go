@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,31 @@ func TestResultOutlivesASlowStore(t *testing.T) {
 	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
 	if n := len(sink.Requests("/")); n != 1 {
 		t.Errorf("%d requests for one event", n)
+	}
+}
+
+// A result that the store will never take is stored without what the receiver answered, and its delivery is not sent again.
+func TestResultThatCannotBeStoredIsStripped(t *testing.T) {
+	refusal := errors.New("row is not acceptable")
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		for i := range b.Results {
+			if a := b.Results[i].Attempt; a != nil && a.Trace.Body != "" {
+				return nil, refusal
+			}
+		}
+		return commit()
+	}}
+	srv := boot(t, s, nil, nil)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(200).Body("text/plain", "poison"))
+	ep := srv.Endpoint(sink.URL("/"))
+	ev := srv.Publish("order.paid", `{}`)
+	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	if n := len(sink.Requests("/")); n != 1 {
+		t.Errorf("%d requests for one event", n)
+	}
+	if a := srv.Attempts(ev, ep); len(a) != 1 || a[0].Trace.Detail == "" || a[0].Trace.Body != "" {
+		t.Errorf("attempts %+v", a)
 	}
 }
 

@@ -45,6 +45,9 @@ func (e *Engine) heal(l *lane, t *target, j *judgement, decision *godwit.Decisio
 	h.LastFailureAt, h.LastReason = now, v.Reason
 	if v.Outcome == godwit.Terminal {
 		h.Terminal++
+		if v.Class == godwit.ClassApplication {
+			h.CircuitOpenAt, h.ProbeAt = time.Time{}, time.Time{} // it refuses, but it answers: there is nothing to probe for
+		}
 		e.strike(l, t, j, decision, now)
 	} else {
 		h.Transient++

@@ -34,3 +34,24 @@ func TestStragglersDoNotDelayTheProbe(t *testing.T) {
 		t.Errorf("health %+v, want a probe at %s", h, want)
 	}
 }
+
+// An endpoint that refuses is there: its circuit closes, and what waits is not held back by probes.
+func TestRefusalClosesTheCircuit(t *testing.T) {
+	hands := clock.NewManual(start)
+	srv := boot(t, &tampered{}, hands, nil)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(503), apptest.Status(503), apptest.Status(422))
+	ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"circuit_after": 2}))
+	ev := srv.Publish("order.paid", `{}`)
+	srv.WaitAttempts(ev, ep, 1)
+	srv.Advance(time.Minute)
+	srv.WaitAttempts(ev, ep, 2)
+	if h, _ := srv.App.Engine().Health(ep.ID); h.CircuitOpenAt.IsZero() {
+		t.Fatalf("two failures left the circuit closed: %+v", h)
+	}
+	srv.Advance(time.Minute)
+	srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
+	if h, _ := srv.App.Engine().Health(ep.ID); !h.CircuitOpenAt.IsZero() || !h.ProbeAt.IsZero() {
+		t.Errorf("a refusal left the circuit open: %+v", h)
+	}
+}

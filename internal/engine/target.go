@@ -56,6 +56,7 @@ func (e *Engine) fill(t *target) error {
 	policy, fieldErr := t.endpoint.Policy.Apply(t.profile.Defaults())
 	if fieldErr != nil {
 		policy = t.profile.Defaults() // stored by an older release with other rules
+		e.log.Warn("stored policy does not hold any more, the profile's is used", "endpoint", t.endpoint.ID.String(), "error", fieldErr)
 	}
 	t.policy = policy
 	for _, status := range t.profile.FollowStatuses() {

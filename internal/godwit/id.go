@@ -134,5 +134,8 @@ func ParseID[K kind](s string) (ID[K], error) {
 	if _, err := hex.Decode(id[:], []byte(u[0:8]+u[9:13]+u[14:18]+u[19:23]+u[24:36])); err != nil {
 		return ID[K]{}, fmt.Errorf("%w: want %q followed by a UUID", ErrBadID, k.prefix())
 	}
+	if id.IsZero() {
+		return id, fmt.Errorf("%w: nothing has the id zero", ErrBadID) // as a filter it would mean none
+	}
 	return id, nil
 }

@@ -32,7 +32,7 @@ func TestIDRoundTrip(t *testing.T) {
 
 func TestParseIDRefusesOthers(t *testing.T) {
 	id := NewEventID(time.Unix(1, 0)).String()
-	for _, s := range []string{"", "evt_", id[4:], "del_" + id[4:], id + "0", id[:39], strings.Replace(id, "-", "x", 1), "evt_" + strings.Repeat("z", 36)} {
+	for _, s := range []string{"", "evt_", id[4:], "del_" + id[4:], id + "0", id[:39], strings.Replace(id, "-", "x", 1), "evt_" + strings.Repeat("z", 36), "evt_00000000-0000-0000-0000-000000000000"} {
 		if _, err := ParseEventID(s); !errors.Is(err, ErrBadID) {
 			t.Errorf("%q: %v", s, err)
 		}
