@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,6 +116,17 @@ func (r *receiver) await(t *testing.T, keys []string) {
 	}
 }
 
+// lives tells, for each key, in which lives it was accepted so far; more may be on their way.
+func (r *receiver) lives() map[string][]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := make(map[string][]int64, len(r.accepted))
+	for key, lives := range r.accepted {
+		seen[key] = slices.Clone(lives)
+	}
+	return seen
+}
+
 // producers post events with keys of their own and repeat each until it is acknowledged.
 type producers struct {
 	wg   sync.WaitGroup
@@ -215,7 +227,7 @@ func TestKillsLoseNothing(t *testing.T) {
 		r.await(t, keys)
 
 		twice := 0
-		for key, lives := range r.accepted {
+		for key, lives := range r.lives() {
 			for i := 1; i < len(lives); i++ {
 				twice++
 				if lives[i] == lives[i-1] {
@@ -251,7 +263,7 @@ func TestStopsSendNothingTwice(t *testing.T) {
 		}
 		keys := ps.end()
 		r.await(t, keys)
-		for key, lives := range r.accepted {
+		for key, lives := range r.lives() {
 			if len(lives) > 1 {
 				t.Errorf("%s was accepted %d times, in lives %v", key, len(lives), lives)
 			}
