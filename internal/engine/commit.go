@@ -274,7 +274,9 @@ func (op *resultOp) bare() bool {
 	}
 	a.Trace = godwit.Trace{Detail: strippedDetail, SignedWith: a.Trace.SignedWith, Actor: a.Trace.Actor}
 	a.Verdict.Problem = nil
-	op.j.notices = nil
+	for i := range op.j.notices {
+		op.j.notices[i].Link = "" // what it is about stays; what the receiver wrote goes
+	}
 	return true
 }
 
