@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"time"
@@ -73,8 +74,12 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 		p := &s.Events[i]
 		event := &receipt.Events[i]
 		*event = godwit.Event{
-			ID: godwit.NewEventID(now), TenantID: s.TenantID, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
+			ID: p.ID, TenantID: s.TenantID, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
 			Body: p.Body, Attributes: p.Attributes, Principal: s.Principal, CreatedAt: now,
+			Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt,
+		}
+		if event.ID.IsZero() {
+			event.ID = godwit.NewEventID(now)
 		}
 		if event.Key == "" {
 			event.Key = MintKey()
@@ -95,7 +100,7 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 	if s.Idempotency != nil {
 		accept.Record = &godwit.IdempotencyRecord{
 			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, CreatedAt: now,
-			ExpiresAt: now.Add(e.cfg.TimeScale.Real(e.cfg.IdempotencyWindow)),
+			ExpiresAt: now.Add(e.cfg.TimeScale.Real(cmp.Or(s.Idempotency.Window, e.cfg.IdempotencyWindow))),
 			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
 		}
 	}

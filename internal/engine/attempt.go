@@ -32,12 +32,16 @@ func (e *Engine) attempt(l *lane, it *item) {
 // exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
 func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string) {
 	now := e.clock.Now()
+	it.attempt = godwit.NewAttemptID(now)
 	if t.broken != nil {
 		return godwit.Exchange{URL: t.endpoint.URL, Started: now,
 			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}, ""
 	}
 	d := &it.work.Delivery
-	header, body := t.profile.Render(profile.Message{Event: it.work.Event, Delivery: d, Attempt: d.Attempts + 1})
+	header, body := t.profile.Render(profile.Message{
+		Event: it.work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: it.attempt, Endpoint: &t.endpoint, Account: t.account,
+		Budget: it.budget,
+	})
 	x = e.cfg.Sender.Send(e.base, &sender.Request{
 		Method:  t.endpoint.Method,
 		URL:     t.endpoint.URL,
@@ -50,7 +54,7 @@ func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string)
 		},
 		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
 		ClientCertificate: t.cert,
-		Follow:            sender.Redirects{Statuses: t.follow, MaxHops: t.policy.MaxHops},
+		Follow:            sender.Redirects{Statuses: t.follow, MaxHops: t.policy.MaxHops, AnyHost: t.policy.AnyHost},
 	})
 	return x, token
 }
@@ -79,14 +83,14 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	run := d.Run
 	run.FirstAt = budgetStart(t, &run)
 	decision := godwit.Decide(&t.policy, &verdict, &run, godwit.Moment{
-		Now: now, SunsetAt: l.sunset(&verdict), Scale: e.cfg.TimeScale, Draw: draw,
+		Now: now, SunsetAt: l.sunset(&verdict), Scale: e.cfg.TimeScale, Draw: e.cfg.Draw,
 	})
 	d.Run.Refreshed = d.Run.Refreshed || decision.Trigger == godwit.TriggerRefresh
 	d.Status, d.Reason, d.LastStatus, d.UpdatedAt = decision.Status, decision.Reason, x.Status, now
 	d.DueAt = decision.At
 
 	attempt := &godwit.Attempt{
-		ID: godwit.NewAttemptID(x.Started), DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
+		ID: it.attempt, DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
 		EndpointID: d.EndpointID, N: d.Attempts, Trigger: it.trigger, StartedAt: x.Started, Duration: x.Duration,
 		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(t, x, &verdict),
 	}

@@ -366,7 +366,7 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 // recorded tells watchers, metrics and the log of an attempt that is stored now.
 func (e *Engine) recorded(op *resultOp, watched bool) {
 	r := &op.j.result
-	e.cfg.Recorder.Attempted(op.j.profile, r.Attempt)
+	e.cfg.Recorder.Attempted(op.j.profile, op.item.work.Event.Type, r.Attempt, &r.Delivery)
 	if r.Delivery.Status != godwit.DeliveryPending {
 		e.cfg.Recorder.Delivered(r.Delivery.Status)
 	}

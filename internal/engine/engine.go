@@ -67,6 +67,8 @@ type Config struct {
 	TimeScale godwit.TimeScale
 	// IdempotencyWindow is how long answers are replayed. Defaults to 24 h.
 	IdempotencyWindow time.Duration
+	// Draw is what jitter comes from: uniform in [0,1). Defaults to a sequence of this process's own.
+	Draw func() float64
 	// Retention says how long things are kept.
 	Retention Retention
 }
@@ -77,6 +79,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Recorder == nil {
 		c.Recorder = Silent{}
+	}
+	if c.Draw == nil {
+		c.Draw = draw
 	}
 	defaultTo(&c.Window, 1024)
 	defaultTo(&c.MaxInFlight, 2048)

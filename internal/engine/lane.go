@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -60,6 +61,8 @@ type item struct {
 	epoch   int64
 	trigger godwit.Trigger // of the coming attempt
 	moves   int            // permanent redirects since it was claimed
+	attempt godwit.AttemptID
+	budget  profile.Budget // what was left of the endpoint's allowance when it was started
 }
 
 func (e *Engine) newLane(l *store.LoadedEndpoint) *lane {

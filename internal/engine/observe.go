@@ -11,7 +11,8 @@ import (
 // A Recorder takes measurements. Its methods are called on the hot path and must not block.
 type Recorder interface {
 	Submitted(events, deliveries int)
-	Attempted(profile string, a *godwit.Attempt)
+	// Attempted tells of a recorded attempt, with the delivery as it is after it.
+	Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery)
 	Delivered(status godwit.DeliveryStatus) // a delivery reached a final state
 	Committed(accepts, results int, took time.Duration, err error)
 	Claimed(n int, took time.Duration, err error)
@@ -34,7 +35,7 @@ type Silent struct{}
 func (Silent) Submitted(int, int) {}
 
 // Attempted does nothing.
-func (Silent) Attempted(string, *godwit.Attempt) {}
+func (Silent) Attempted(string, string, *godwit.Attempt, *godwit.Delivery) {}
 
 // Delivered does nothing.
 func (Silent) Delivered(godwit.DeliveryStatus) {}

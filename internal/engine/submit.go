@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -26,11 +27,15 @@ type Submission struct {
 
 // A Publication is an event to be accepted. Its members are validated by the caller.
 type Publication struct {
+	ID          godwit.EventID // zero: one is minted. Given when the body has to name it; minted by the caller just now
 	Type        string
 	ContentType string
 	Body        []byte // kept, not copied
 	Attributes  map[string]string
 	Key         string // the caller's idempotency key; empty: a random one is minted
+	Format      string // what Body is; see godwit.Event
+	SourceID    string
+	OccurredAt  time.Time
 	// Endpoints, when not nil, are the only receivers: patterns and filters are not asked. For tests of an endpoint.
 	Endpoints []godwit.EndpointID
 	Trigger   godwit.Trigger // empty: accept
@@ -40,6 +45,8 @@ type Publication struct {
 type Idempotency struct {
 	ID          [32]byte
 	Fingerprint [32]byte
+	// Window is how long the answer is replayed. Defaults to the engine's.
+	Window time.Duration
 	// Respond builds the answer that a repeat will get. It is called before the commit.
 	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
 }

@@ -20,6 +20,7 @@ import (
 // a change of the endpoint makes a new one.
 type target struct {
 	endpoint godwit.Endpoint
+	account  string // code of its tenant
 	policy   godwit.Policy
 	profile  profile.Profile
 	secrets  []godwit.Secret // sealed, to make a signer anew when one begins or ends
@@ -36,7 +37,7 @@ type target struct {
 var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key is missing from the key ring")
 
 func (e *Engine) newTarget(l *store.LoadedEndpoint) *target {
-	t := &target{endpoint: l.Endpoint, secrets: l.Secrets}
+	t := &target{endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets}
 	if err := e.fill(t); err != nil {
 		t.broken = err
 		e.log.Error("endpoint cannot be sent to", "endpoint", l.Endpoint.ID.String(), "error", err)

@@ -8,5 +8,6 @@ type DeadLetter struct {
 	Delivery   Delivery // Status is terminal or exhausted
 	Event      *Event
 	DeadAt     time.Time
-	LastDetail string // one line about the last attempt
+	ReplayedAt time.Time // when it was sent again; zero while it is open. A replay that dies too leaves a new dead letter
+	LastDetail string    // one line about the last attempt
 }

@@ -36,7 +36,7 @@ func Decide(p *Policy, v *Verdict, run *Run, m Moment) Decision {
 		return Decision{Status: DeliveryTerminal, Reason: ReasonSunset}
 	}
 	retry := run.Attempts - 1 // 0 for the first retry
-	if retry >= p.retries() {
+	if retry >= p.MaxRetries {
 		return Decision{Status: DeliveryExhausted, Reason: ReasonAttemptsExhausted}
 	}
 	if v.MoveTo != "" {
@@ -55,19 +55,16 @@ func Decide(p *Policy, v *Verdict, run *Run, m Moment) Decision {
 
 func past(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
 
-func (p *Policy) retries() int {
-	if len(p.Schedule) > 0 {
-		return min(len(p.Schedule), p.MaxRetries)
-	}
-	return p.MaxRetries
-}
-
 // Delay is the wait before retry n, where n = 0 is the first: full jitter over a doubling window (EDS-BKO-4), or the
 // fixed schedule with up to a tenth added (decision 3). A Retry-After is a floor under it, and the draw comes on top so
-// that deliveries held by the same answer do not return all at once (EDS T-6).
+// that deliveries held by the same answer do not return all at once (EDS T-6). Past the end of a schedule its last delay
+// repeats.
 func (p *Policy) Delay(n int, retryAfter time.Duration, draw func() float64) time.Duration {
 	if len(p.Schedule) > 0 {
 		d := p.Schedule[min(n, len(p.Schedule)-1)]
+		if retryAfter > 0 && p.RetryAfterReplaces {
+			return addJitter(retryAfter, retryAfter/10, draw)
+		}
 		d += time.Duration(draw() * float64(d) / 10)
 		return max(d, addJitter(retryAfter, d/10, draw))
 	}

@@ -16,6 +16,9 @@ type Delivery struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	Run        Run
+
+	// EventType is filled in when a delivery is read for people; it is not stored with it. Empty when the event was swept.
+	EventType string
 }
 
 // A Run is the bounded series of attempts that one acceptance or one operator's redelivery starts. The bounds count from

@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -9,6 +10,7 @@ import (
 // An Endpoint is a subscriber: where to deliver, in which dialect, which events.
 type Endpoint struct {
 	ID          EndpointID
+	Code        string // six characters, unique among all endpoints: what WEB-XXXXXX-X is made of (decision 6)
 	TenantID    TenantID
 	URL         string
 	Method      string // POST, or PUT under an agreement (EDS-MTH-2)
@@ -17,7 +19,7 @@ type Endpoint struct {
 	Patterns    []string
 	Filter      Filter
 	Policy      PolicyOverrides
-	Metadata    map[string]string
+	Metadata    Metadata
 	// Sealed holds custom header values and the credential, encrypted; SealedInfo tells what is in it without values.
 	Sealed     []byte
 	SealedInfo SealedInfo
@@ -25,10 +27,14 @@ type Endpoint struct {
 	Status       EndpointStatus
 	StatusReason string // why it is paused or disabled
 	StatusAt     time.Time
+	ReenableAt   time.Time // while disabled by failures: when it is tried again; zero never
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Version      int64 // grows by one with every change
 }
+
+// Metadata is what owners keep about an endpoint: any JSON values, stored and returned as they are. It has no effect.
+type Metadata map[string]json.RawMessage
 
 // SealedInfo is the part of an endpoint's sealed settings that may be shown.
 type SealedInfo struct {
@@ -103,7 +109,8 @@ func AllowedMethod(m string) bool { return m == http.MethodPost || m == http.Met
 // endpoint's shard.
 type Health struct {
 	EndpointID          EndpointID
-	ConsecutiveFailures int // attempts not accepted since the last accepted one
+	ConsecutiveFailures int // transient outcomes in a row: what circuit and concurrency go by
+	Streak              int // attempts of any kind that were not accepted since the last accepted one (CCW-HLT-3)
 	ConsecutiveTerminal int // terminal outcomes over distinct events since the last accepted one (EDS-SEC-DOS-3)
 	Accepted            int64
 	Transient           int64
@@ -116,5 +123,15 @@ type Health struct {
 	SunsetAt            time.Time // EDS-SUN-1
 	CircuitOpenAt       time.Time // zero: closed
 	ProbeAt             time.Time // while open: no attempt before this
+	DegradedAt          time.Time // zero: not degraded (CCW-HLT-2)
+	Recent              Recent    // the last hour's attempts; empty unless the policy watches for degrading
 	UpdatedAt           time.Time
+}
+
+// LastAttemptAt is when the endpoint last answered, or failed to.
+func (h *Health) LastAttemptAt() time.Time {
+	if h.LastFailureAt.After(h.LastAcceptedAt) {
+		return h.LastFailureAt
+	}
+	return h.LastAcceptedAt
 }

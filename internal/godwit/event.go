@@ -13,7 +13,27 @@ type Event struct {
 	Body        []byte
 	Attributes  map[string]string // what endpoint filters look at; nil when there are none
 	Principal   KeyID             // who posted it
-	CreatedAt   time.Time
+	CreatedAt   time.Time         // when it was accepted
+
+	Format     string    // what Body is: see the constants
+	SourceID   string    // the id its producer gave it; empty when that is ours
+	OccurredAt time.Time // when it happened, by its producer's word; zero: when it was accepted
+}
+
+// The formats of a body. An envelope already is what the profile of the same name puts on the wire; other profiles wrap
+// what it carries in their own.
+const (
+	FormatRaw       = ""          // the producer's own bytes, whatever they are
+	FormatOJS       = "ojs"       // an Open Job Spec event envelope
+	FormatCybercube = "cybercube" // a CYBERCUBE event
+)
+
+// Time is when the event happened.
+func (e *Event) Time() time.Time {
+	if e.OccurredAt.IsZero() {
+		return e.CreatedAt
+	}
+	return e.OccurredAt
 }
 
 // Limits of what an event may carry besides its body.

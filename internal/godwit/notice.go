@@ -24,6 +24,9 @@ type NoticeKind string
 // The kinds of notice.
 const (
 	NoticeEndpointDisabled NoticeKind = "endpoint-disabled"
+	NoticeEndpointDegraded NoticeKind = "endpoint-degraded"
+	NoticeEndpointEnabled  NoticeKind = "endpoint-enabled" // by itself, after a time of rest
+	NoticeDeadLetter       NoticeKind = "delivery-dead"
 	NoticeEndpointMoved    NoticeKind = "endpoint-moved"
 	NoticeLegalReview      NoticeKind = "legal-review"
 	NoticeMultiStatus      NoticeKind = "207-without-agreement"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -14,24 +15,58 @@ type Policy struct {
 	Cap        time.Duration   // widest window
 	Schedule   []time.Duration // fixed delays in place of Base and Cap; jitter only lengthens them (decision 3)
 	MaxRetries int
+	MinRetries int           // least that an override may set (OJS-RTY-2)
 	MaxElapsed time.Duration // from a run's first attempt
+	// RetryAfterReplaces lets the wait that a receiver asks for take the place of the schedule's delay, also when it is
+	// shorter (OJS-DLV-7). Else it is a floor under it.
+	RetryAfterReplaces bool
 
 	Timeout     time.Duration // one attempt, from dialling to the last byte of the response
 	Concurrency int           // attempts in flight to the endpoint
 	Rate        float64       // attempts a second; 0 is no limit
 	Burst       int           // attempts at once under Rate
-	HoldScope   string        // whom a Retry-After holds: "endpoint" or "event"
+	Windows     []RateWindow  // attempts within any window of time; none: no limit (CCW-LIM-1, CCW-LIM-3)
+	// AccountPerMinute bounds the attempts of all endpoints of the tenant that have it, together; 0 is no limit (CCW-LIM-2).
+	AccountPerMinute int
+	HoldScope        string // whom a Retry-After holds: "endpoint" or "event"
+	SkipWhilePaused  bool   // events that come while the endpoint is paused are not for it, instead of waiting (decision 5)
 
-	DisableAfter  int           // consecutive terminal outcomes over distinct events; 0 never
+	DisableAfter int // consecutive terminal outcomes over distinct events; 0 never
+	// DisableAfterFailures counts attempts that were not accepted, of whatever kind, since the last accepted one; 0 never
+	// (CCW-HLT-3).
+	DisableAfterFailures int
+	ReenableAfter        time.Duration // an endpoint disabled by failures is tried again after this; 0 never (CCW-HLT-5)
+	DegradedAbove        float64       // share of failed attempts in an hour above which it is degraded; 0: not watched (CCW-HLT-2)
+
 	CircuitAfter  int           // consecutive failures that open the circuit; 0 never
 	ProbeInterval time.Duration // least time between probes of an open circuit; doubles up to ten times it
 	MaxHops       int           // redirects followed inside one attempt
+	AnyHost       bool          // redirects may lead to another host
 
 	Statuses     map[int]Outcome // agreed readings of status codes (EDS-AGR-2)
 	MultiStatus  bool            // 207 bodies are read by agreement (EDS-STA-207b)
 	RefreshOn401 bool            // a 401 gets one more attempt at once, newly signed and with a renewed token (EDS-STA-401b, T-26)
 	DedupWindow  time.Duration   // the receiver's; retries end before it does
+
+	Announce bool // outcomes are told on the bus as webhook.* events (OJS-OBS-1)
+	Alert    bool // dead letters, degrading and disabling are told to the account's admins (CCW-DLQ-3)
+
+	MaxLiveSecrets int    // signing secrets at once; a rotation beyond it ends the oldest. 0: the server's own limit
+	Rotation       string // which signatures go out while two secrets are live
 }
+
+// A RateWindow allows Count attempts in any stretch of time Per long.
+type RateWindow struct {
+	Count int
+	Per   time.Duration
+}
+
+// The values of Rotation. Receivers that read one signature only need the first one to be theirs (OT-15, CT-8).
+const (
+	RotationBoth     = "both"      // the newest first
+	RotationOldFirst = "old-first" // both, the older first
+	RotationOldOnly  = "old-only"  // the older one alone until it expires
+)
 
 // The values of HoldScope.
 const (
@@ -52,6 +87,15 @@ type PolicyOverrides struct {
 	HoldScope          *string           `json:"hold_scope,omitempty"`
 	DisableAfter       *int              `json:"disable_after,omitempty"`
 	CircuitAfter       *int              `json:"circuit_after,omitempty"`
+	PerSecond          *int              `json:"per_second,omitempty"`             // attempts in any second; 0 lifts the profile's limit
+	PerMinute          *int              `json:"per_minute,omitempty"`             // attempts in any minute; 0 lifts the profile's limit
+	AccountPerMinute   *int              `json:"account_per_minute,omitempty"`     // shared by the tenant's endpoints; 0 leaves this one out
+	DisableAfterFails  *int              `json:"disable_after_failures,omitempty"` // attempts in a row, of any kind; 0 never
+	ReenableAfterSecs  *float64          `json:"reenable_after_seconds,omitempty"` // 0 never
+	SkipWhilePaused    *bool             `json:"skip_while_paused,omitempty"`      // else what comes meanwhile is held
+	Announce           *bool             `json:"announce,omitempty"`               // webhook.* events about its deliveries
+	Alert              *bool             `json:"alert,omitempty"`                  // alerts about its dead letters and health
+	Rotation           *string           `json:"rotation,omitempty"`               // both | old-first | old-only
 	DedupWindowSeconds *float64          `json:"dedup_window_seconds,omitempty"`
 	Statuses           map[string]string `json:"statuses,omitempty"` // "404": "transient"
 	MultiStatus        *bool             `json:"multi_status,omitempty"`
@@ -96,11 +140,16 @@ func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 		setSeconds(&p.MaxElapsed, o.MaxElapsedSeconds, "policy.max_elapsed_seconds", 1, 30*86400),
 		setSeconds(&p.Timeout, o.TimeoutSeconds, "policy.timeout_seconds", 0.1, 300),
 		setSeconds(&p.DedupWindow, o.DedupWindowSeconds, "policy.dedup_window_seconds", 60, 90*86400),
-		setInt(&p.MaxRetries, o.MaxRetries, "policy.max_retries", 0, 200),
+		setInt(&p.MaxRetries, o.MaxRetries, "policy.max_retries", p.MinRetries, 200),
 		setInt(&p.Concurrency, o.Concurrency, "policy.concurrency", 1, 1024),
 		setInt(&p.Burst, o.Burst, "policy.burst", 1, 100000),
 		setInt(&p.DisableAfter, o.DisableAfter, "policy.disable_after", 0, 100000),
+		setInt(&p.DisableAfterFailures, o.DisableAfterFails, "policy.disable_after_failures", 0, 100000),
+		setSeconds(&p.ReenableAfter, o.ReenableAfterSecs, "policy.reenable_after_seconds", 0, 30*86400),
 		setInt(&p.CircuitAfter, o.CircuitAfter, "policy.circuit_after", 0, 100000),
+		setInt(&p.AccountPerMinute, o.AccountPerMinute, "policy.account_per_minute", 0, maxPerWindow),
+		p.setWindow(o.PerSecond, "policy.per_second", time.Second),
+		p.setWindow(o.PerMinute, "policy.per_minute", time.Minute),
 	} {
 		if err != nil {
 			return p, err
@@ -132,9 +181,18 @@ func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 		}
 		p.MultiStatus = *o.MultiStatus
 	}
-	if o.RefreshOn401 != nil {
-		p.RefreshOn401 = *o.RefreshOn401
+	if o.Rotation != nil {
+		switch *o.Rotation {
+		case RotationBoth, RotationOldFirst, RotationOldOnly:
+			p.Rotation = *o.Rotation
+		default:
+			return p, fieldErr("policy.rotation", "must be %q, %q or %q", RotationBoth, RotationOldFirst, RotationOldOnly)
+		}
 	}
+	setBool(&p.RefreshOn401, o.RefreshOn401)
+	setBool(&p.SkipWhilePaused, o.SkipWhilePaused)
+	setBool(&p.Announce, o.Announce)
+	setBool(&p.Alert, o.Alert)
 	return o.applyStatuses(p)
 }
 
@@ -187,6 +245,30 @@ func setSeconds(dst *time.Duration, v *float64, field string, lo, hi float64) *F
 		return fieldErr(field, "must be between %g and %g seconds", lo, hi)
 	}
 	*dst = time.Duration(*v * float64(time.Second))
+	return nil
+}
+
+func setBool(dst, v *bool) {
+	if v != nil {
+		*dst = *v
+	}
+}
+
+// maxPerWindow bounds the memory that counting takes.
+const maxPerWindow = 100_000
+
+// setWindow replaces the profile's window of this length, or takes it away.
+func (p *Policy) setWindow(count *int, field string, per time.Duration) *FieldError {
+	if count == nil {
+		return nil
+	}
+	if *count < 0 || *count > maxPerWindow {
+		return fieldErr(field, "must be between 0 and %d; 0 is no limit", maxPerWindow)
+	}
+	p.Windows = slices.DeleteFunc(slices.Clone(p.Windows), func(w RateWindow) bool { return w.Per == per })
+	if *count > 0 {
+		p.Windows = append(p.Windows, RateWindow{Count: *count, Per: per})
+	}
 	return nil
 }
 

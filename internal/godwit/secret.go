@@ -14,6 +14,8 @@ type Secret struct {
 	CreatedAt  time.Time
 	NotBefore  time.Time
 	ExpiresAt  time.Time // zero: no end
+	Hash       string    // hex SHA-256 of what the owner was shown, to tell secrets apart without them (CCW-SEC-5)
+	Hint       string    // its last four characters (CCW-SEC-6)
 }
 
 // The signature algorithms.

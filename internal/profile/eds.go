@@ -60,6 +60,22 @@ func (eds) NewKey(algorithm string) (KeyMaterial, error) {
 	return KeyMaterial{}, fmt.Errorf("profile eds has no algorithm %q", algorithm)
 }
 
+func (eds) ImportKey(algorithm, text string) (KeyMaterial, error) {
+	secret, err := base64.StdEncoding.DecodeString(text)
+	switch {
+	case err != nil:
+		return KeyMaterial{}, fmt.Errorf("must be base64")
+	case algorithm == godwit.AlgorithmHMAC && len(secret) >= 32 && len(secret) <= 128:
+		return KeyMaterial{Secret: secret, Display: text}, nil
+	case algorithm == godwit.AlgorithmHMAC:
+		return KeyMaterial{}, fmt.Errorf("must be base64 of 32 to 128 bytes")
+	case algorithm == godwit.AlgorithmEd25519 && len(secret) == ed25519.SeedSize:
+		public := ed25519.NewKeyFromSeed(secret).Public().(ed25519.PublicKey)
+		return KeyMaterial{Secret: secret, Public: public}, nil
+	}
+	return KeyMaterial{}, fmt.Errorf("must be base64 of an Ed25519 seed of %d bytes", ed25519.SeedSize)
+}
+
 // The fields that tell a receiver what it got, beside what the draft asks for. They are signed, so that a receiver may
 // route by them.
 const (

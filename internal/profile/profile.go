@@ -25,7 +25,10 @@ type Profile interface {
 	Algorithms() []string
 	// NewKey makes signing material for an algorithm.
 	NewKey(algorithm string) (KeyMaterial, error)
-	// NewSigner prepares keys for use; each of them signs every request.
+	// ImportKey reads signing material that the endpoint's owner brought along, in the form the dialect shows it in. The
+	// error says what is wrong without repeating it.
+	ImportKey(algorithm, text string) (KeyMaterial, error)
+	// NewSigner prepares keys for use; each of them signs every request, in the order given.
 	NewSigner(keys []SigningKey) (Signer, error)
 	// Render makes the header and body of an attempt. Signature and credentials come later.
 	Render(m Message) (http.Header, []byte)
@@ -38,8 +41,19 @@ type Profile interface {
 // Message is what is to be delivered.
 type Message struct {
 	Event    *godwit.Event
-	Delivery *godwit.Delivery
-	Attempt  int // 1 for the first
+	Delivery *godwit.Delivery // before the attempt is counted
+	Attempt  int              // 1 for the first, over all runs
+	ID       godwit.AttemptID
+	Endpoint *godwit.Endpoint
+	Account  string // code of the tenant
+	Budget   Budget
+}
+
+// Budget is what is left of an endpoint's allowance; the zero value when it has none.
+type Budget struct {
+	Limit     int // attempts a minute
+	Remaining int // after this one
+	Reset     time.Time
 }
 
 // KeyMaterial is a fresh signing key.

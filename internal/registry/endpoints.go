@@ -29,15 +29,16 @@ type EndpointSpec struct {
 	Headers     map[string]string      `json:"headers,omitempty"`
 	Auth        *godwit.Auth           `json:"auth,omitempty"`
 	Policy      godwit.PolicyOverrides `json:"policy,omitzero"`
-	Metadata    map[string]string      `json:"metadata,omitempty"`
+	Metadata    godwit.Metadata        `json:"metadata,omitempty"`
 }
 
 // NewEndpoint is an endpoint to be made, with how it is signed to.
 type NewEndpoint struct {
 	EndpointSpec
 	Algorithm string // Defaults to the profile's first.
-	// Material, when not nil, is the signing key that the caller brought along, for dialects that allow it.
-	Material *profile.KeyMaterial
+	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	Secret string
+	Paused bool // it starts paused
 }
 
 // CreateEndpoint registers a subscriber with its first secret: there is never an endpoint that is not authenticated to
@@ -53,10 +54,13 @@ func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n
 		ID: godwit.NewEndpointID(now), TenantID: tenant, Profile: n.Profile,
 		Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
+	if n.Paused {
+		e.Status = godwit.EndpointPaused
+	}
 	if err := r.apply(e, &n.EndpointSpec); err != nil {
 		return nil, nil, err
 	}
-	issued, err := r.issue(e, prof, n.Algorithm, n.Material)
+	issued, err := r.issue(e, prof, n.Algorithm, n.Secret)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,10 +100,22 @@ func (r *Registry) register(ctx context.Context, e *godwit.Endpoint, s *godwit.S
 			return problem.LimitReached.With("the tenant has %d endpoints and may have no more than %d", n, limit)
 		}
 	}
-	if err := r.store.CreateEndpoint(ctx, e, s); err != nil {
-		return fmt.Errorf("create endpoint: %w", err)
+	return withCode(&e.Code, "create endpoint", func() error { return r.store.CreateEndpoint(ctx, e, s) })
+}
+
+// withCode stores something that has a public code, drawing another one when it is taken.
+func withCode(code *string, what string, insert func() error) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		*code = godwit.NewCode()
+		err := insert()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) || try == tries {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 	}
-	return nil
 }
 
 func (r *Registry) undoCreate(ctx context.Context, e *godwit.Endpoint) {

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Rotation limits.
@@ -23,6 +26,8 @@ const (
 type IssuedSecret struct {
 	Secret godwit.Secret
 	Value  string // empty when the public key is enough
+	// OthersUntil is how long the secrets before it go on signing; zero for the first.
+	OthersUntil time.Time
 }
 
 // A Rotation replaces an endpoint's signing secret.
@@ -30,8 +35,8 @@ type Rotation struct {
 	Algorithm string // Defaults to that of the newest secret.
 	// Overlap is how long the old secrets go on signing beside the new one. Nil is DefaultOverlap.
 	Overlap *time.Duration
-	// Material, when not nil, is the signing key that the caller brought along.
-	Material *profile.KeyMaterial
+	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	Secret string
 }
 
 // RotateSecret issues a new secret, which signs at once, and lets the others run out.
@@ -51,7 +56,12 @@ func (r *Registry) RotateSecret(ctx context.Context, tenant godwit.TenantID, id 
 	if err != nil {
 		return nil, fmt.Errorf("find secrets: %w", err)
 	}
-	if overlap > 0 && r.live(secrets) >= MaxLiveSecrets {
+	policy, err := EffectivePolicy(e)
+	if err != nil {
+		return nil, err
+	}
+	expiry := store.Expiry{At: r.now().Add(r.cfg.TimeScale.Real(overlap)), Keep: max(policy.MaxLiveSecrets-1, 0)}
+	if overlap > 0 && expiry.Keep == 0 && r.live(secrets) >= MaxLiveSecrets {
 		return nil, problem.LimitReached.With("the endpoint has %d live secrets; rotate with overlap_seconds 0, or wait for some to expire", MaxLiveSecrets)
 	}
 	if rot.Algorithm == "" && len(secrets) > 0 {
@@ -61,16 +71,17 @@ func (r *Registry) RotateSecret(ctx context.Context, tenant godwit.TenantID, id 
 	if err != nil {
 		return nil, err
 	}
-	issued, err := r.issue(e, prof, rot.Algorithm, rot.Material)
+	issued, err := r.issue(e, prof, rot.Algorithm, rot.Secret)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.store.AddSecret(ctx, &issued.Secret, r.now().Add(r.cfg.TimeScale.Real(overlap))); err != nil {
+	if err := r.store.AddSecret(ctx, &issued.Secret, expiry); err != nil {
 		return nil, errors.Join(fmt.Errorf("add secret: %w", err), r.tellIfStored(ctx, id, err))
 	}
 	if err := r.tell(ctx, id); err != nil {
 		return nil, err
 	}
+	issued.OthersUntil = expiry.At
 	return issued, nil
 }
 
@@ -93,19 +104,16 @@ func (r *Registry) Secrets(ctx context.Context, tenant godwit.TenantID, id godwi
 }
 
 // issue makes a secret for the endpoint and seals it.
-func (r *Registry) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, material *profile.KeyMaterial) (*IssuedSecret, error) {
+func (r *Registry) issue(e *godwit.Endpoint, prof profile.Profile, algorithm, text string) (*IssuedSecret, error) {
 	if algorithm == "" {
 		algorithm = prof.Algorithms()[0]
 	}
 	if !profile.SupportsAlgorithm(prof, algorithm) {
 		return nil, fieldError("algorithm", "profile %q signs with one of %v", prof.Name(), prof.Algorithms())
 	}
-	if material == nil {
-		made, err := prof.NewKey(algorithm)
-		if err != nil {
-			return nil, fmt.Errorf("make signing key: %w", err)
-		}
-		material = &made
+	material, err := keyMaterial(prof, algorithm, text)
+	if err != nil {
+		return nil, err
 	}
 	now := r.now()
 	s := godwit.Secret{
@@ -113,7 +121,27 @@ func (r *Registry) issue(e *godwit.Endpoint, prof profile.Profile, algorithm str
 		PublicKey: material.Public, CreatedAt: now, NotBefore: now,
 	}
 	s.Sealed = r.ring.Seal(material.Secret, secretBound(s.ID))
+	if shown := material.Display; len(shown) > 4 {
+		sum := sha256.Sum256([]byte(shown))
+		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]
+	}
 	return &IssuedSecret{Secret: s, Value: material.Display}, nil
+}
+
+// keyMaterial is what the caller brought along, or fresh.
+func keyMaterial(prof profile.Profile, algorithm, text string) (profile.KeyMaterial, error) {
+	if text != "" {
+		material, err := prof.ImportKey(algorithm, text)
+		if err != nil {
+			return material, fieldError("secret", "%s", err)
+		}
+		return material, nil
+	}
+	material, err := prof.NewKey(algorithm)
+	if err != nil {
+		return material, fmt.Errorf("make signing key: %w", err)
+	}
+	return material, nil
 }
 
 // What a sealed value is bound to: it opens for no other endpoint or secret.

@@ -29,8 +29,8 @@ func (r *Registry) CreateTenant(ctx context.Context, spec TenantSpec) (*godwit.T
 	t := &godwit.Tenant{
 		ID: godwit.NewTenantID(now), Name: spec.Name, RequireIdempotencyKey: spec.RequireIdempotencyKey, CreatedAt: now,
 	}
-	if err := r.store.CreateTenant(ctx, t); err != nil {
-		return nil, fmt.Errorf("create tenant: %w", err)
+	if err := withCode(&t.Code, "create tenant", func() error { return r.store.CreateTenant(ctx, t) }); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ const (
 	MaxFilterValues  = 100
 	MaxMetadata      = 32
 	MaxMetadataName  = 64
-	MaxMetadataValue = 512
+	MaxMetadataValue = 4096 // bytes of JSON
 )
 
 // validate checks a whole spec and names every member that is wrong. On success it returns the profile.
@@ -141,7 +142,7 @@ func ValidAttributeValue(value string) string {
 
 func isControl(c rune) bool { return c < 0x20 || c >= 0x7f && c < 0xa0 }
 
-func checkMetadata(m map[string]string) error {
+func checkMetadata(m godwit.Metadata) error {
 	if len(m) > MaxMetadata {
 		return fieldError("metadata", "must have at most %d members", MaxMetadata)
 	}
@@ -151,8 +152,8 @@ func checkMetadata(m map[string]string) error {
 		if n := utf8.RuneCountInString(name); n == 0 || n > MaxMetadataName || !utf8.ValidString(name) || strings.ContainsFunc(name, isControl) {
 			errs = append(errs, fieldError(field, "name must have 1 to %d characters, none of them control characters", MaxMetadataName))
 		}
-		if utf8.RuneCountInString(m[name]) > MaxMetadataValue || !utf8.ValidString(m[name]) {
-			errs = append(errs, fieldError(field, "must have at most %d characters of valid UTF-8", MaxMetadataValue))
+		if len(m[name]) > MaxMetadataValue || !utf8.Valid(m[name]) || !json.Valid(m[name]) {
+			errs = append(errs, fieldError(field, "must be JSON of at most %d bytes", MaxMetadataValue))
 		}
 	}
 	return errors.Join(errs...)

@@ -44,6 +44,7 @@ type Store interface {
 	Keys
 	Idempotency
 	Notices
+	EventTypes
 	Upkeep
 	io.Closer
 }
@@ -117,8 +118,13 @@ type Result struct {
 type EndpointChange struct {
 	EndpointID godwit.EndpointID
 	Disable    string // reason; empty: no. An endpoint that is not active stays as it is.
-	MoveFrom   string // with MoveTo: only if this is still its URL
-	MoveTo     string // new URL after a permanent redirect; empty: no
+	// ReenableAt goes with Disable: when the engine tries it again; zero never.
+	ReenableAt time.Time
+	// Enable makes a disabled endpoint active whose ReenableAt has come; one that a person has changed since stays as it is.
+	// Its StatusAt is the batch's Now, its failure counts are cleared as by ResetHealth.
+	Enable   bool
+	MoveFrom string // with MoveTo: only if this is still its URL
+	MoveTo   string // new URL after a permanent redirect; empty: no
 }
 
 // Committed tells what a Commit found.
@@ -176,9 +182,12 @@ type Deliveries interface {
 	ListDeliveries(ctx context.Context, f DeliveryFilter, p Page) ([]godwit.Delivery, error)
 	// Attempts lists a delivery's attempts, first to last.
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+	// ListAttempts lists an endpoint's attempts, latest first. It looks at its newest deliveries and at those that were
+	// tried more than once, a bounded number of each: a log to look at, not a journal to page through to the end.
+	ListAttempts(ctx context.Context, f AttemptFilter, limit int) ([]LoggedAttempt, error)
 	// Requeue makes deliveries pending and due at once, in a new run. A pending unclaimed one is only made due; a claimed
-	// one is left alone. Dead letters of requeued deliveries are removed; an event that was swept is restored from its
-	// dead letter, and kept from then on as if it were new. It returns those it made due; unknown ids and those of other
+	// one is left alone. Open dead letters of requeued deliveries are marked as replayed; an event that was swept is
+	// restored from its dead letter, and kept from then on as if it were new. It returns those it made due; unknown ids and those of other
 	// tenants are passed over.
 	Requeue(ctx context.Context, r Requeue) ([]godwit.Delivery, error)
 	// Cancel ends a pending delivery that is not claimed; ErrConflict when it is finished or claimed.
@@ -193,8 +202,27 @@ type DeliveryFilter struct {
 	EventID    godwit.EventID
 	EndpointID godwit.EndpointID
 	Status     godwit.DeliveryStatus
+	EventType  string    // exact
+	Tried      *bool     // with attempts so far, or without any; nil does not ask
 	Since      time.Time // created at or after
 	Until      time.Time // created before
+}
+
+// AttemptFilter narrows the log of one endpoint; members that are zero do not.
+type AttemptFilter struct {
+	TenantID   godwit.TenantID
+	EndpointID godwit.EndpointID
+	Since      time.Time // started at or after
+	Until      time.Time // started at or before
+	Outcomes   []godwit.Outcome
+}
+
+// A LoggedAttempt is an attempt with what people want to see beside it.
+type LoggedAttempt struct {
+	Attempt   godwit.Attempt
+	EventType string                // empty when the event was swept
+	Run       int                   // number of the attempt within its run, from 1
+	Final     godwit.DeliveryStatus // state of the delivery if this is its last attempt; pending else
 }
 
 // Requeue names deliveries to send again.
@@ -206,10 +234,13 @@ type Requeue struct {
 	Now        time.Time
 }
 
-// DeadLetters is the list of deliveries that ended without being accepted.
+// DeadLetters is the list of deliveries that ended without being accepted. A delivery has at most one that is open; those
+// that were replayed stay until they expire.
 type DeadLetters interface {
+	// DeadLetter returns the open one of a delivery.
 	DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error)
-	// ListDeadLetters pages by delivery id, newest first. Bodies are included only when asked for.
+	// ListDeadLetters pages by delivery id, newest first. Bodies are included only when asked for. Those that were replayed
+	// are left out unless asked for.
 	ListDeadLetters(ctx context.Context, f DeadLetterFilter, p Page) ([]godwit.DeadLetter, error)
 }
 
@@ -223,6 +254,7 @@ type DeadLetterFilter struct {
 	Since      time.Time // dead at or after
 	Until      time.Time // dead before
 	WithBody   bool
+	Replayed   bool // include those that were replayed; pages may then hold several of one delivery, the latest first
 }
 
 // Events is what people ask about events.
@@ -230,6 +262,20 @@ type Events interface {
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	// ListEvents leaves bodies out.
 	ListEvents(ctx context.Context, f EventFilter, p Page) ([]godwit.Event, error)
+	// EventsAfter lists events in the order of their ids, oldest first, with their bodies.
+	EventsAfter(ctx context.Context, r EventRange) ([]godwit.Event, error)
+}
+
+// EventRange selects events of one tenant, oldest first; members that are zero do not narrow it.
+type EventRange struct {
+	TenantID godwit.TenantID
+	After    godwit.EventID // exclusive
+	Before   godwit.EventID // exclusive
+	Patterns []string       // any of these matches; none: all types
+	// Since and Until bound godwit.Event.Time, both inclusive.
+	Since, Until time.Time
+	Limit        int
+	MaxBytes     int // bound on the sum of bodies, but at least one event is returned; 0: none
 }
 
 // EventFilter narrows a list of one tenant; other members that are zero do not.
@@ -243,13 +289,16 @@ type EventFilter struct {
 
 // Endpoints keeps subscribers and their secrets.
 type Endpoints interface {
-	// CreateEndpoint stores an endpoint with its first secret, which may be nil. ErrConflict when the id is taken.
+	// CreateEndpoint stores an endpoint with its first secret, which may be nil. ErrConflict when the id or the code, where
+	// it has one, is taken.
 	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
 	// UpdateEndpoint stores e if the stored version is e.Version-1; ErrConflict when it is not. ErrNotFound when it is
 	// deleted. Tenant, profile and creation time stay as they were.
 	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
 	// Endpoint returns an endpoint that is not deleted.
 	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	// EndpointByCode finds an endpoint that is not deleted by its code.
+	EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error)
 	// ListEndpoints leaves deleted ones out.
 	ListEndpoints(ctx context.Context, f EndpointFilter, p Page) ([]godwit.Endpoint, error)
 	// LoadEndpoint returns one endpoint as the engine needs it, whatever its tenant or status.
@@ -265,14 +314,19 @@ type Endpoints interface {
 
 	// Secrets lists an endpoint's secrets, expired ones too, newest first.
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
-	// AddSecret stores the new secret and lets all others of the endpoint expire at oldExpire, unless they do so before;
-	// a zero oldExpire leaves them as they are.
-	AddSecret(ctx context.Context, s *godwit.Secret, oldExpire time.Time) error
+	// AddSecret stores the new secret and gives the endpoint's others their end.
+	AddSecret(ctx context.Context, s *godwit.Secret, others Expiry) error
 	// PublicKeys lists secrets with a public key which are not expired at now, by id ascending after the given one. What
 	// is sealed is left out.
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
 	// PublicKey returns one of them, expired or not; ErrNotFound for a secret without a public key.
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
+}
+
+// Expiry is when an endpoint's older secrets end, unless they do so before.
+type Expiry struct {
+	At   time.Time // zero leaves them as they are
+	Keep int       // only so many of the newest run until At, the rest end when the new one begins; 0: all run
 }
 
 // EndpointFilter narrows a list of one tenant; other members that are zero do not.
@@ -286,11 +340,12 @@ type LoadedEndpoint struct {
 	Endpoint godwit.Endpoint
 	Secrets  []godwit.Secret
 	Health   godwit.Health
+	Account  string // code of its tenant
 }
 
 // Tenants keeps tenants.
 type Tenants interface {
-	// CreateTenant: ErrConflict when the id is taken.
+	// CreateTenant: ErrConflict when the id or the code, where it has one, is taken.
 	CreateTenant(ctx context.Context, t *godwit.Tenant) error
 	// UpdateTenant changes name and settings.
 	UpdateTenant(ctx context.Context, t *godwit.Tenant) error
@@ -332,6 +387,16 @@ type Notices interface {
 	ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p Page) ([]godwit.Notice, error)
 	// AcknowledgeNotice keeps the first acknowledgement when it is repeated.
 	AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error)
+}
+
+// EventTypes keeps the catalogue of what events a tenant has.
+type EventTypes interface {
+	// PutEventType stores an entry, in place of the one of its name if there is one; CreatedAt stays that of the first.
+	PutEventType(ctx context.Context, t *godwit.EventType) error
+	EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
+	// ListEventTypes lists entries by name, after the given one.
+	ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error)
+	DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error
 }
 
 // Upkeep is housekeeping.

@@ -128,7 +128,7 @@ func (r *Recorder) Submitted(events, deliveries int) {
 }
 
 // Attempted counts an attempt and its duration.
-func (r *Recorder) Attempted(profile string, a *godwit.Attempt) {
+func (r *Recorder) Attempted(profile, _ string, a *godwit.Attempt, _ *godwit.Delivery) {
 	ctx := context.Background()
 	r.attempts.Add(ctx, 1, r.attemptSets.get(attemptLabels{profile, a.Verdict.Outcome, a.Verdict.Reason}, attemptAttributes).add...)
 	r.duration.Record(ctx, a.Duration.Seconds(), r.durationSets.get(durationLabels{profile, a.Verdict.Outcome}, durationAttributes).record...)

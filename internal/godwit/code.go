@@ -1,0 +1,58 @@
+package godwit
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
+// The entities that have a public code.
+const (
+	CodeEndpoint = "WEB"
+	CodeTenant   = "ACC"
+)
+
+const (
+	codeAlphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789" // without I, O, 0 and 1, which people mix up
+	codeLength   = 6
+)
+
+// NewCode draws a code: short enough to be read over the telephone, so it is kept unique by the store and not by chance.
+func NewCode() string {
+	var b [codeLength]byte
+	Random(b[:])
+	for i := range b {
+		b[i] = codeAlphabet[b[i]%32]
+	}
+	return string(b[:])
+}
+
+// FormatCode renders a public id: WEB-X2M8KD-Z. The last character checks the others (CCW-API-4).
+func FormatCode(entity, code string) string {
+	return entity + "-" + code + "-" + string(checkCharacter(entity, code))
+}
+
+func checkCharacter(entity, code string) byte {
+	sum := sha256.Sum256([]byte(entity + "|" + code))
+	return codeAlphabet[sum[0]%32]
+}
+
+// ParseCode reads a public id of an entity and checks it, so that a mistyped one is refused before anything is looked up
+// (CCW-API-5). Case and surrounding space do not count.
+func ParseCode(entity, text string) (string, error) {
+	text = strings.ToUpper(strings.TrimSpace(text))
+	code, ok := strings.CutPrefix(text, entity+"-")
+	if !ok || len(code) != codeLength+2 || code[codeLength] != '-' {
+		return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", ErrBadID, entity)
+	}
+	code, check := code[:codeLength], code[codeLength+1]
+	for i := range len(code) {
+		if strings.IndexByte(codeAlphabet, code[i]) < 0 {
+			return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", ErrBadID, entity)
+		}
+	}
+	if check != checkCharacter(entity, code) {
+		return "", fmt.Errorf("%w: its check character does not fit", ErrBadID)
+	}
+	return code, nil
+}

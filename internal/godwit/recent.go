@@ -1,0 +1,85 @@
+package godwit
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Recent counts attempts over the last hour, minute by minute.
+type Recent struct {
+	minutes []recentMinute // oldest first, at most an hour's
+}
+
+type recentMinute struct {
+	at             int64 // minutes since 1970
+	failed, passed uint32
+}
+
+const recentSpan = 60 // minutes
+
+// Add counts an attempt. A unit is as long as a minute: shorter when time is scaled.
+func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
+	at := now.UnixNano() / int64(unit)
+	r.drop(at)
+	if n := len(r.minutes); n == 0 || r.minutes[n-1].at < at {
+		// Copied, so that whoever holds an older value of it sees that one.
+		r.minutes = append(append(make([]recentMinute, 0, n+1), r.minutes...), recentMinute{at: at})
+	} else {
+		r.minutes = append([]recentMinute(nil), r.minutes...)
+	}
+	last := &r.minutes[len(r.minutes)-1]
+	if failed {
+		last.failed++
+	} else {
+		last.passed++
+	}
+}
+
+func (r *Recent) drop(at int64) {
+	for len(r.minutes) > 0 && r.minutes[0].at <= at-recentSpan {
+		r.minutes = r.minutes[1:]
+	}
+}
+
+// FailedShare is the part of the attempts of the last hour that failed; 0 when there were none.
+func (r *Recent) FailedShare(now time.Time, unit time.Duration) float64 {
+	at := now.UnixNano() / int64(unit)
+	var failed, all float64
+	for _, m := range r.minutes {
+		if m.at > at-recentSpan && m.at <= at {
+			failed += float64(m.failed)
+			all += float64(m.failed) + float64(m.passed)
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return failed / all
+}
+
+// MarshalBinary renders it for a store; nil when there is nothing.
+func (r Recent) MarshalBinary() ([]byte, error) {
+	if len(r.minutes) == 0 {
+		return nil, nil
+	}
+	b := make([]byte, 0, 16*len(r.minutes))
+	for _, m := range r.minutes {
+		b = binary.BigEndian.AppendUint64(b, uint64(m.at))
+		b = binary.BigEndian.AppendUint32(b, m.failed)
+		b = binary.BigEndian.AppendUint32(b, m.passed)
+	}
+	return b, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote. What cannot be read counts as nothing: it is a moving hour.
+func (r *Recent) UnmarshalBinary(b []byte) error {
+	r.minutes = nil
+	for ; len(b) >= 16; b = b[16:] {
+		r.minutes = append(r.minutes, recentMinute{
+			at:     int64(binary.BigEndian.Uint64(b)),
+			failed: binary.BigEndian.Uint32(b[8:]),
+			passed: binary.BigEndian.Uint32(b[12:]),
+		})
+	}
+	return nil
+}
