@@ -43,7 +43,7 @@ func acceptStores(t *testing.T, f *fixture) {
 		same(t, "delivery", f.delivery(d.ID), &godwit.Delivery{
 			ID: d.ID, TenantID: f.tenant, EventID: e.ID, EndpointID: d.EndpointID, Status: godwit.DeliveryPending,
 			DueAt: e.CreatedAt, CreatedAt: e.CreatedAt, UpdatedAt: e.CreatedAt,
-			Run: godwit.Run{Trigger: []godwit.Trigger{godwit.TriggerAccept, godwit.TriggerTest}[i]},
+			Run: godwit.Run{Trigger: []godwit.Trigger{godwit.TriggerAccept, godwit.TriggerTest}[i]}, EventType: e.Type,
 		})
 	}
 	if due, ok := f.waiting(f.endpoint); !ok || !due.Equal(e.CreatedAt) {

@@ -32,7 +32,10 @@ func (f *fixture) fullEndpoint() *godwit.Endpoint {
 		DedupWindowSeconds: ptr(86400.0), Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true),
 		Agreement: &godwit.Agreement{Document: "https://example.com/agreement", VisibleToBoth: true},
 	}
-	e.Metadata = map[string]string{"team": "billing", "empty": ""}
+	e.Metadata = godwit.Metadata{
+		"team": []byte(`"billing"`), "empty": []byte(`""`), "none": []byte(`null`), "tags": []byte(`["<b>&","\u2028"]`),
+		"exact": []byte(`{"z":1.10,"a":12345678901234567890,"z":1e2}`),
+	}
 	e.Sealed = []byte{0, 1, 2, 0xff}
 	e.SealedInfo = godwit.SealedInfo{HeaderNames: []string{"X-A", "X-B"}, AuthKind: godwit.AuthBearer}
 	e.Status, e.StatusReason, e.StatusAt = godwit.EndpointPaused, "maintenance", f.now.Add(-time.Minute)
@@ -47,7 +50,7 @@ func endpointMembers(t *testing.T, f *fixture) {
 		f.is(f.s.CreateEndpoint(f.ctx, e, nil), store.ErrConflict)
 	}
 	empty := f.makeEndpoint()
-	empty.Patterns, empty.Filter, empty.Metadata, empty.Sealed = []string{}, godwit.Filter{}, map[string]string{}, []byte{}
+	empty.Patterns, empty.Filter, empty.Metadata, empty.Sealed = []string{}, godwit.Filter{}, godwit.Metadata{}, []byte{}
 	f.must(f.s.CreateEndpoint(f.ctx, empty, nil))
 	e := got(f.s.Endpoint(f.ctx, f.tenant, empty.ID))(t)
 	if len(e.Patterns)+len(e.Filter)+len(e.Metadata)+len(e.Sealed) != 0 {
@@ -153,7 +156,7 @@ func endpointLoad(t *testing.T, f *fixture) {
 	f.must(f.s.CreateEndpoint(f.ctx, e, s))
 	second := f.makeSecret(e.ID)
 	second.ID = mint[godwit.SecretID](f.tick(time.Second))
-	f.must(f.s.AddSecret(f.ctx, second, time.Time{}))
+	f.must(f.s.AddSecret(f.ctx, second, store.Expiry{}))
 	h := f.makeHealth()
 	h.EndpointID = e.ID
 	f.commit(&store.Batch{Health: []godwit.Health{h}})

@@ -175,9 +175,14 @@ func (f *fixture) acceptOne() godwit.DeliveryID {
 	return n.Deliveries[0].ID
 }
 
+// claim gives each delivery the type of its event, which is at hand there: people who read it see it so.
 func (f *fixture) claim(id godwit.EndpointID, limit int) *store.Claimed {
 	f.t.Helper()
-	return got(f.s.ClaimDue(f.ctx, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit}))(f.t)
+	c := got(f.s.ClaimDue(f.ctx, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit}))(f.t)
+	for i := range c.Work {
+		c.Work[i].Delivery.EventType = c.Work[i].Event.Type
+	}
+	return c
 }
 
 // claimOne claims the one delivery that is due.

@@ -26,9 +26,9 @@ func secretMembers(t *testing.T, f *fixture) {
 	s := f.makeSecret(f.endpoint)
 	s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{1, 2, 0, 255}
 	s.NotBefore, s.ExpiresAt = f.now.Add(time.Minute), f.now.Add(time.Hour)
-	f.must(f.s.AddSecret(f.ctx, s, time.Time{}))
+	f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
 	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*s})
-	f.is(f.s.AddSecret(f.ctx, s, time.Time{}), store.ErrConflict)
+	f.is(f.s.AddSecret(f.ctx, s, store.Expiry{}), store.ErrConflict)
 
 	e := f.makeEndpoint()
 	first := f.makeSecret(e.ID)
@@ -41,7 +41,7 @@ func secretRotation(t *testing.T, f *fixture) {
 		s := f.makeSecret(f.endpoint)
 		s.ID = mint[godwit.SecretID](f.tick(time.Second))
 		s.ExpiresAt = expires
-		f.must(f.s.AddSecret(f.ctx, s, oldExpire))
+		f.must(f.s.AddSecret(f.ctx, s, store.Expiry{At: oldExpire}))
 		return *s
 	}
 	early := add(f.now.Add(time.Minute), time.Time{})
@@ -58,7 +58,7 @@ func secretRotation(t *testing.T, f *fixture) {
 
 	other := f.newEndpoint()
 	s := f.makeSecret(other)
-	f.must(f.s.AddSecret(f.ctx, s, f.now))
+	f.must(f.s.AddSecret(f.ctx, s, store.Expiry{At: f.now}))
 	if ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t); !ss[0].ExpiresAt.IsZero() {
 		t.Error("another endpoint's rotation ended this one's secret")
 	}
@@ -75,7 +75,7 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 		if i == 1 {
 			s.ExpiresAt = f.now.Add(time.Minute)
 		}
-		f.must(f.s.AddSecret(f.ctx, s, time.Time{}))
+		f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
 		shown := *s
 		shown.Sealed = nil
 		if s.PublicKey != nil && i != 1 {
@@ -109,16 +109,16 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 }
 
 func secretTenant(t *testing.T, f *fixture) {
-	f.must(f.s.AddSecret(f.ctx, f.makeSecret(f.endpoint), time.Time{}))
+	f.must(f.s.AddSecret(f.ctx, f.makeSecret(f.endpoint), store.Expiry{}))
 	stranger := f.newTenant()
 	_, err := f.s.Secrets(f.ctx, stranger, f.endpoint)
 	f.is(err, store.ErrNotFound)
 	s := f.makeSecret(f.endpoint)
 	s.TenantID = stranger
-	f.is(f.s.AddSecret(f.ctx, s, f.now), store.ErrNotFound)
+	f.is(f.s.AddSecret(f.ctx, s, store.Expiry{At: f.now}), store.ErrNotFound)
 	ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t)
 	if len(ss) != 1 || !ss[0].ExpiresAt.IsZero() {
 		t.Errorf("a stranger changed the secrets: %+v", ss)
 	}
-	f.is(f.s.AddSecret(f.ctx, f.makeSecret(mint[godwit.EndpointID](f.now)), f.now), store.ErrNotFound)
+	f.is(f.s.AddSecret(f.ctx, f.makeSecret(mint[godwit.EndpointID](f.now)), store.Expiry{At: f.now}), store.ErrNotFound)
 }
