@@ -3,11 +3,11 @@ package idempotency
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -15,7 +15,10 @@ import (
 type Config struct {
 	Store    store.Idempotency
 	Ring     *keyring.Ring
-	Problems *problem.Writer
+	// Problems answers with what an error is to a client.
+	Problems interface {
+		Write(w http.ResponseWriter, r *http.Request, err error)
+	}
 	Log      *slog.Logger
 	Now      func() time.Time
 
@@ -34,6 +37,8 @@ type Config struct {
 	Fingerprint Fingerprint
 	// MaxStoredBody is the longest body that is kept for repeats; of a longer one the status alone is. Defaults to 64 KiB.
 	MaxStoredBody int
+	// Redact takes out of an answer what must not be shown again, before it is kept for repeats. Defaults to nothing.
+	Redact func(body []byte) []byte
 }
 
 func (c *Config) setDefaults() error {

@@ -196,7 +196,11 @@ func (g *Guard) seal(id [32]byte, answer *recorder) *godwit.StoredResponse {
 		return resp
 	}
 	resp.ContentType = answer.header.Get("Content-Type")
-	resp.Body = g.cfg.Ring.Seal(answer.body.Bytes(), bound(id))
+	body := answer.body.Bytes()
+	if g.cfg.Redact != nil {
+		body = g.cfg.Redact(body)
+	}
+	resp.Body = g.cfg.Ring.Seal(body, bound(id))
 	return resp
 }
 
