@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // impatient is a store whose client goes away the moment something is written.
@@ -21,7 +22,7 @@ func (s *impatient) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) erro
 	return s.watched.UpdateEndpoint(ctx, e)
 }
 
-func (s *impatient) AddSecret(ctx context.Context, secret *godwit.Secret, others time.Time) error {
+func (s *impatient) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
 	defer s.leave()
 	return s.watched.AddSecret(ctx, secret, others)
 }

@@ -39,8 +39,8 @@ func TestScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Submitted(2, 6)
-	m.Attempted("eds", attempt(godwit.Accepted, godwit.ReasonAccepted))
-	m.Attempted("eds", attempt(godwit.Transient, godwit.Reason(godwit.FailureTimeout)))
+	m.Attempted("eds", "order.created", attempt(godwit.Accepted, godwit.ReasonAccepted), &godwit.Delivery{})
+	m.Attempted("eds", "order.created", attempt(godwit.Transient, godwit.Reason(godwit.FailureTimeout)), &godwit.Delivery{})
 	m.Delivered(godwit.DeliveryAccepted)
 	m.Committed(2, 1, time.Millisecond, nil)
 	m.Committed(0, 0, 0, errors.New("disk full"))
@@ -83,7 +83,7 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	m := newMetrics(t)
 	a := attempt(godwit.Accepted, godwit.ReasonAccepted)
 	for name, f := range map[string]func(){
-		"attempted": func() { m.Attempted("eds", a) },
+		"attempted": func() { m.Attempted("eds", "order.created", a, &godwit.Delivery{}) },
 		"submitted": func() { m.Submitted(1, 1) },
 		"delivered": func() { m.Delivered(godwit.DeliveryAccepted) },
 		"committed": func() { m.Committed(3, 4, time.Millisecond, nil) },

@@ -49,6 +49,7 @@ type (
 		Body *struct {
 			Algorithm      string   `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"Defaults to that of the newest secret"`
 			OverlapSeconds *float64 `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old secrets go on signing beside the new one. Defaults to 86400."`
+			Secret         string   `json:"secret,omitempty" maxLength:"1024" doc:"Your own signing key, in the form in which the profile shows keys. Defaults to a new one."`
 		} `nameHint:"Rotation"`
 	}
 	issuedSecretOutput struct{ Body IssuedSecret }
@@ -178,7 +179,7 @@ func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotat
 	}
 	var rot registry.Rotation
 	if in.Body != nil {
-		rot.Algorithm = in.Body.Algorithm
+		rot.Algorithm, rot.Secret = in.Body.Algorithm, in.Body.Secret
 		if in.Body.OverlapSeconds != nil {
 			overlap := time.Duration(*in.Body.OverlapSeconds * float64(time.Second))
 			rot.Overlap = &overlap

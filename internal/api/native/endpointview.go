@@ -11,6 +11,7 @@ import (
 // Endpoint is a subscriber as the API shows it: without header values, credentials and secrets.
 type Endpoint struct {
 	ID           string                 `json:"id" example:"sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	PublicID     string                 `json:"public_id" doc:"The same endpoint's short id, to be read aloud; taken wherever the id is" example:"WEB-X2M8KD-Z"`
 	URL          string                 `json:"url"`
 	Method       string                 `json:"method" enum:"POST,PUT"`
 	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation"`
@@ -20,10 +21,11 @@ type Endpoint struct {
 	HeaderNames  []string               `json:"header_names" doc:"Names of the custom headers; values are never shown"`
 	AuthKind     string                 `json:"auth_kind,omitempty" doc:"Kind of the credential; its values are never shown"`
 	Policy       godwit.PolicyOverrides `json:"policy" doc:"Deviations from the profile"`
-	Metadata     map[string]string      `json:"metadata,omitempty"`
+	Metadata     godwit.Metadata        `json:"metadata,omitempty" doc:"Any JSON values"`
 	Status       string                 `json:"status" enum:"active,paused,disabled"`
 	StatusReason string                 `json:"status_reason,omitempty"`
 	StatusAt     time.Time              `json:"status_at"`
+	ReenableAt   *time.Time             `json:"reenable_at,omitempty" doc:"While it is disabled by failures: when it is tried again"`
 	CreatedAt    time.Time              `json:"created_at"`
 	UpdatedAt    time.Time              `json:"updated_at"`
 	Version      int64                  `json:"version" doc:"Grows with every change"`
@@ -31,10 +33,10 @@ type Endpoint struct {
 
 func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
-		ID: e.ID.String(), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
+		ID: e.ID.String(), PublicID: godwit.FormatCode(godwit.CodeEndpoint, e.Code), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
 		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
 		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
-		CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
+		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
 	}
 	if v.Patterns == nil {
 		v.Patterns = []string{}
@@ -60,18 +62,20 @@ type Secret struct {
 	CreatedAt time.Time  `json:"created_at"`
 	NotBefore time.Time  `json:"not_before"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Hint      string     `json:"hint,omitempty" doc:"Last four characters of its value"`
+	Hash      string     `json:"hash,omitempty" doc:"SHA-256 of its value, in hex, to tell secrets apart without them"`
 }
 
 // IssuedSecret is a new secret, at the only time its value is shown.
 type IssuedSecret struct {
 	Secret
-	Value string `json:"value,omitempty" doc:"The shared secret in base64. It is shown this once. Absent where the public key is enough."`
+	Value string `json:"value,omitempty" doc:"The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."`
 }
 
 func secretView(s *godwit.Secret, now time.Time) Secret {
 	v := Secret{
 		ID: s.ID.String(), Algorithm: s.Algorithm, Live: s.LiveAt(now), CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(),
-		ExpiresAt: timestamp(s.ExpiresAt),
+		ExpiresAt: timestamp(s.ExpiresAt), Hint: s.Hint, Hash: s.Hash,
 	}
 	if len(s.PublicKey) > 0 {
 		v.PublicKey = base64.StdEncoding.EncodeToString(s.PublicKey)
@@ -109,8 +113,10 @@ type NewEndpoint struct {
 	Headers     map[string]string       `json:"headers,omitempty" doc:"Added to every request; values are kept encrypted and never shown"`
 	Auth        *Auth                   `json:"auth,omitempty"`
 	Policy      *godwit.PolicyOverrides `json:"policy,omitempty"`
-	Metadata    map[string]string       `json:"metadata,omitempty"`
+	Metadata    godwit.Metadata         `json:"metadata,omitempty" doc:"What you keep about the endpoint: any JSON values. It has no effect."`
 	Algorithm   string                  `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"How requests are signed. Defaults to the profile's first."`
+	Secret      string                  `json:"secret,omitempty" maxLength:"1024" doc:"Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one."`
+	Paused      bool                    `json:"paused,omitempty" doc:"Whether it starts paused"`
 }
 
 func (n *NewEndpoint) spec() registry.NewEndpoint {
@@ -119,7 +125,7 @@ func (n *NewEndpoint) spec() registry.NewEndpoint {
 			URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
 			Headers: n.Headers, Metadata: n.Metadata,
 		},
-		Algorithm: n.Algorithm,
+		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused,
 	}
 	if n.Auth != nil {
 		a := godwit.Auth(*n.Auth)

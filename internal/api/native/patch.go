@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 )
@@ -25,7 +26,7 @@ type EndpointPatch struct {
 	Headers     map[string]*string         `json:"headers,omitempty"`
 	Auth        *Auth                      `json:"auth,omitempty" doc:"Replaced as a whole"`
 	Policy      *PolicyPatch               `json:"policy,omitempty"`
-	Metadata    map[string]*string         `json:"metadata,omitempty"`
+	Metadata    godwit.Metadata            `json:"metadata,omitempty" doc:"Any JSON values; null removes a member"`
 
 	document []byte
 }
@@ -57,6 +58,15 @@ type PolicyPatch struct {
 	HoldScope          *string            `json:"hold_scope,omitempty" nullable:"true"`
 	DisableAfter       *int               `json:"disable_after,omitempty" nullable:"true"`
 	CircuitAfter       *int               `json:"circuit_after,omitempty" nullable:"true"`
+	PerSecond          *int               `json:"per_second,omitempty" nullable:"true"`
+	PerMinute          *int               `json:"per_minute,omitempty" nullable:"true"`
+	AccountPerMinute   *int               `json:"account_per_minute,omitempty" nullable:"true"`
+	DisableAfterFails  *int               `json:"disable_after_failures,omitempty" nullable:"true"`
+	ReenableAfterSecs  *float64           `json:"reenable_after_seconds,omitempty" nullable:"true"`
+	SkipWhilePaused    *bool              `json:"skip_while_paused,omitempty" nullable:"true"`
+	Announce           *bool              `json:"announce,omitempty" nullable:"true"`
+	Alert              *bool              `json:"alert,omitempty" nullable:"true"`
+	Rotation           *string            `json:"rotation,omitempty" nullable:"true"`
 	DedupWindowSeconds *float64           `json:"dedup_window_seconds,omitempty" nullable:"true"`
 	Statuses           map[string]*string `json:"statuses,omitempty"`
 	MultiStatus        *bool              `json:"multi_status,omitempty" nullable:"true"`

@@ -17,6 +17,7 @@ type EndpointStats struct {
 	EndpointID        string            `json:"endpoint_id"`
 	Status            string            `json:"status" enum:"active,paused,disabled"`
 	StatusReason      string            `json:"status_reason,omitempty"`
+	ReenableAt        *time.Time        `json:"reenable_at,omitempty" doc:"While it is disabled by failures: when it is tried again"`
 	Pending           int64             `json:"pending" doc:"Deliveries that wait or are under way"`
 	DeadLetters       int               `json:"dead_letters" doc:"Deliveries that ended without being accepted; counted up to 1000"`
 	DeadLettersCapped bool              `json:"dead_letters_capped" doc:"There are more than were counted"`
@@ -33,6 +34,9 @@ type Health struct {
 	Terminal            int64      `json:"terminal"`
 	ConsecutiveFailures int        `json:"consecutive_failures"`
 	ConsecutiveTerminal int        `json:"consecutive_terminal"`
+	Streak              int        `json:"streak" doc:"Attempts of any kind that were not accepted since the last accepted one"`
+	Degraded            bool       `json:"degraded" doc:"Too many of its attempts failed in the last hour"`
+	DegradedAt          *time.Time `json:"degraded_at,omitempty"`
 	AvgDurationMS       float64    `json:"avg_duration_ms"`
 	LastReason          string     `json:"last_reason,omitempty"`
 	LastAcceptedAt      *time.Time `json:"last_accepted_at,omitempty"`
@@ -55,11 +59,21 @@ type Policy struct {
 	RatePerSecond      float64           `json:"rate_per_second" doc:"0 is no limit"`
 	Burst              int               `json:"burst"`
 	HoldScope          string            `json:"hold_scope"`
+	PerSecond          int               `json:"per_second" doc:"Attempts in any second; 0 is no limit"`
+	PerMinute          int               `json:"per_minute" doc:"Attempts in any minute; 0 is no limit"`
+	AccountPerMinute   int               `json:"account_per_minute" doc:"Attempts of all the tenant's endpoints that have it, in any minute; 0 is no limit"`
+	SkipWhilePaused    bool              `json:"skip_while_paused" doc:"Events that come while the endpoint is paused are not for it"`
 	DisableAfter       int               `json:"disable_after"`
+	DisableAfterFails  int               `json:"disable_after_failures" doc:"Attempts in a row that were not accepted; 0 never"`
+	ReenableAfterSecs  float64           `json:"reenable_after_seconds" doc:"How long it rests when disabled by failures; 0 is until it is resumed"`
+	DegradedAbove      float64           `json:"degraded_above" doc:"Share of failed attempts in an hour above which it is degraded; 0: not watched"`
 	CircuitAfter       int               `json:"circuit_after"`
 	DedupWindowSeconds float64           `json:"dedup_window_seconds"`
 	Statuses           map[string]string `json:"statuses,omitempty"`
 	MultiStatus        bool              `json:"multi_status"`
+	Announce           bool              `json:"announce" doc:"webhook.* events tell about its deliveries"`
+	Alert              bool              `json:"alert" doc:"Its dead letters and bad health are told to the tenant's alert addresses"`
+	Rotation           string            `json:"rotation,omitempty" doc:"Which signatures go out while two secrets are live: both, old-first or old-only"`
 	RefreshOn401       bool              `json:"refresh_on_401" doc:"A 401 gets one more attempt at once, newly signed and with a renewed token"`
 }
 
@@ -101,7 +115,7 @@ func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *Endp
 		return nil, err
 	}
 	return &statsOutput{Body: EndpointStats{
-		EndpointID: id.String(), Status: string(e.Status), StatusReason: e.StatusReason,
+		EndpointID: id.String(), Status: string(e.Status), StatusReason: e.StatusReason, ReenableAt: timestamp(e.ReenableAt),
 		Pending: pending, DeadLetters: min(len(dead), deadLetterCount), DeadLettersCapped: len(dead) > deadLetterCount,
 		Health: healthView(health), Policy: policyView(&policy), Overrides: overridden(&e.Policy), Agreements: agreements(e),
 	}}, nil
@@ -119,6 +133,7 @@ func healthView(h *godwit.Health) Health {
 	return Health{
 		Accepted: h.Accepted, Transient: h.Transient, Terminal: h.Terminal,
 		ConsecutiveFailures: h.ConsecutiveFailures, ConsecutiveTerminal: h.ConsecutiveTerminal,
+		Streak: h.Streak, Degraded: !h.DegradedAt.IsZero(), DegradedAt: timestamp(h.DegradedAt),
 		AvgDurationMS: h.AvgDurationMS, LastReason: string(h.LastReason),
 		LastAcceptedAt: timestamp(h.LastAcceptedAt), LastFailureAt: timestamp(h.LastFailureAt),
 		HoldUntil: timestamp(h.HoldUntil), SunsetAt: timestamp(h.SunsetAt),
@@ -131,7 +146,17 @@ func policyView(p *godwit.Policy) Policy {
 		BaseSeconds: p.Base.Seconds(), CapSeconds: p.Cap.Seconds(), MaxRetries: p.MaxRetries, MaxElapsedSeconds: p.MaxElapsed.Seconds(),
 		TimeoutSeconds: p.Timeout.Seconds(), Concurrency: p.Concurrency, RatePerSecond: p.Rate, Burst: p.Burst, HoldScope: p.HoldScope,
 		DisableAfter: p.DisableAfter, CircuitAfter: p.CircuitAfter, DedupWindowSeconds: p.DedupWindow.Seconds(), MultiStatus: p.MultiStatus,
-		RefreshOn401: p.RefreshOn401,
+		RefreshOn401: p.RefreshOn401, AccountPerMinute: p.AccountPerMinute, SkipWhilePaused: p.SkipWhilePaused,
+		DisableAfterFails: p.DisableAfterFailures, ReenableAfterSecs: p.ReenableAfter.Seconds(), DegradedAbove: p.DegradedAbove,
+		Announce: p.Announce, Alert: p.Alert, Rotation: p.Rotation,
+	}
+	for _, w := range p.Windows {
+		switch w.Per {
+		case time.Second:
+			v.PerSecond = w.Count
+		case time.Minute:
+			v.PerMinute = w.Count
+		}
 	}
 	for _, d := range p.Schedule {
 		v.ScheduleSeconds = append(v.ScheduleSeconds, d.Seconds())
@@ -153,6 +178,9 @@ func overridden(o *godwit.PolicyOverrides) []string {
 		"rate_per_second": o.RatePerSecond != nil, "burst": o.Burst != nil, "hold_scope": o.HoldScope != nil,
 		"disable_after": o.DisableAfter != nil, "circuit_after": o.CircuitAfter != nil, "dedup_window_seconds": o.DedupWindowSeconds != nil,
 		"multi_status": o.MultiStatus != nil, "refresh_on_401": o.RefreshOn401 != nil,
+		"per_second": o.PerSecond != nil, "per_minute": o.PerMinute != nil, "account_per_minute": o.AccountPerMinute != nil,
+		"disable_after_failures": o.DisableAfterFails != nil, "reenable_after_seconds": o.ReenableAfterSecs != nil,
+		"skip_while_paused": o.SkipWhilePaused != nil, "announce": o.Announce != nil, "alert": o.Alert != nil, "rotation": o.Rotation != nil,
 	}
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
