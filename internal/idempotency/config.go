@@ -13,14 +13,14 @@ import (
 
 // Config is what a Guard is made of. What it says is also what the published specification says.
 type Config struct {
-	Store    store.Idempotency
-	Ring     *keyring.Ring
+	Store store.Idempotency
+	Ring  *keyring.Ring
 	// Problems answers with what an error is to a client.
 	Problems interface {
 		Write(w http.ResponseWriter, r *http.Request, err error)
 	}
-	Log      *slog.Logger
-	Now      func() time.Time
+	Log *slog.Logger
+	Now func() time.Time
 
 	// Window is how long an answer is kept, from when it was given; a repeat does not prolong it. Defaults to 24 h.
 	Window time.Duration
