@@ -18,14 +18,14 @@ import (
 //go:embed receivers
 var receivers embed.FS
 
-func nodeCommand(t testing.TB) *exec.Cmd {
+func nodeCommand(t testing.TB, script string) *exec.Cmd {
 	t.Helper()
 	provide(t, "Node.js 18 or later with npm", []string{"nodejs", "npm"}, func() bool { return have("node") && have("npm") })
 	modules := install(t, "node", content(t, "receivers/node/package-lock.json"), installNode)
-	return exec.Command("node", unpack(t, "receivers/node/receiver.cjs"), modules)
+	return exec.Command("node", unpack(t, "receivers/node/"+script), modules)
 }
 
-func pythonCommand(t testing.TB) *exec.Cmd {
+func pythonCommand(t testing.TB, script string) *exec.Cmd {
 	t.Helper()
 	provide(t, "Python 3.10 or later with venv", []string{"python3", "python3-venv"}, func() bool {
 		return exec.Command("python3", "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 10))").Run() == nil
@@ -36,7 +36,7 @@ func pythonCommand(t testing.TB) *exec.Cmd {
 		t.Fatalf("ask python3 for its version: %v", err)
 	}
 	venv := install(t, "python", append(interpreter, content(t, "receivers/python/requirements.txt")...), installPython)
-	return exec.Command(filepath.Join(venv, "bin", "python"), unpack(t, "receivers/python/receiver.py"))
+	return exec.Command(filepath.Join(venv, "bin", "python"), unpack(t, "receivers/python/"+script))
 }
 
 // install returns a directory with packages, in the user's cache: one for each

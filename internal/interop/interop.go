@@ -4,6 +4,8 @@
 // that this project did not write: the npm package http-message-signatures on
 // Node.js and the PyPI package of the same name on Python. They answer 204 to a
 // request whose signature, digest, age and nonce are right and 401 to any other.
+// The dialects have no such libraries: for them two small receivers check what
+// their documents tell receivers to check, with nothing of ours in them.
 //
 //	StartNode(t) / StartPython(t)
 //	   ├ install: locked packages into the user's cache directory, once per lock file
@@ -37,6 +39,10 @@ type Key struct {
 	ID     string
 	Secret []byte            // for hmac-sha256
 	Public ed25519.PublicKey // for ed25519
+
+	// For the receivers of dialects: which one, and the secret or public key as its owner was shown it.
+	Dialect string
+	Text    string
 }
 
 // Verdict is what a receiver made of one request.
@@ -47,6 +53,7 @@ type Verdict struct {
 	Method         string `json:"method"`
 	Target         string `json:"target"`
 	IdempotencyKey string `json:"idempotency_key"` // the field, unparsed
+	Body           string `json:"body"`            // of an accepted request, told by the receivers of dialects
 }
 
 // Receiver is a running receiver.
@@ -81,13 +88,25 @@ func TLS(certFile, keyFile string) Option {
 // StartNode starts the receiver on Node.js. It ends with the test.
 func StartNode(t testing.TB, options ...Option) *Receiver {
 	t.Helper()
-	return start(t, "Node", nodeCommand(t), options)
+	return start(t, "Node", nodeCommand(t, "receiver.cjs"), options)
+}
+
+// StartNodeDialects starts, on Node.js, a receiver that verifies the other dialects as their documents say.
+func StartNodeDialects(t testing.TB, options ...Option) *Receiver {
+	t.Helper()
+	return start(t, "Node", nodeCommand(t, "dialects.cjs"), options)
 }
 
 // StartPython starts the receiver on Python. It ends with the test.
 func StartPython(t testing.TB, options ...Option) *Receiver {
 	t.Helper()
-	return start(t, "Python", pythonCommand(t), options)
+	return start(t, "Python", pythonCommand(t, "receiver.py"), options)
+}
+
+// StartPythonDialects starts, on Python, a receiver that verifies the other dialects as their documents say.
+func StartPythonDialects(t testing.TB, options ...Option) *Receiver {
+	t.Helper()
+	return start(t, "Python", pythonCommand(t, "dialects.py"), options)
 }
 
 // SetKeys replaces the keys that the receiver knows. From its return on they are in force.
@@ -98,9 +117,14 @@ func (r *Receiver) SetKeys(t testing.TB, keys ...Key) {
 		Algorithm string `json:"alg"`
 		Secret    []byte `json:"secret,omitempty"`
 		PublicPEM string `json:"public_pem,omitempty"`
+		Text      string `json:"text,omitempty"`
 	}
 	list := make([]wireKey, 0, len(keys))
 	for _, key := range keys {
+		if key.Dialect != "" {
+			list = append(list, wireKey{ID: key.ID, Algorithm: key.Dialect, Text: key.Text})
+			continue
+		}
 		if key.Public == nil {
 			list = append(list, wireKey{ID: key.ID, Algorithm: "hmac-sha256", Secret: key.Secret})
 			continue
