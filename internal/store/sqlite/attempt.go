@@ -46,12 +46,18 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 		if err != nil {
 			return err
 		}
-		return c.each(ctx, `SELECT n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason, class, next_at, verdict, trace
-			FROM attempts WHERE delivery_id = ? ORDER BY n`, ids(id[:]), func(r *rows) error {
-			a, err := scanAttempt(r, d)
-			as = append(as, a)
-			return err
-		})
+		as, err = listAttempts(ctx, c, d)
+		return err
+	})
+	return as, err
+}
+
+func listAttempts(ctx context.Context, c *conn, d *godwit.Delivery) (as []godwit.Attempt, err error) {
+	err = c.each(ctx, `SELECT n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason, class, next_at, verdict, trace
+		FROM attempts WHERE delivery_id = ? ORDER BY n`, ids(d.ID[:]), func(r *rows) error {
+		a, err := scanAttempt(r, d)
+		as = append(as, a)
+		return err
 	})
 	return as, err
 }

@@ -60,7 +60,9 @@ func findDue(ctx context.Context, c *conn, cl *store.Claim, out *store.Claimed) 
 		}
 		e.Body = body
 		rowids = append(rowids, r.int(0))
-		out.Work = append(out.Work, godwit.Work{Delivery: scanDelivery(r, 1), Event: e})
+		d := scanDelivery(r, 1)
+		d.EventType = e.Type
+		out.Work = append(out.Work, godwit.Work{Delivery: d, Event: e})
 	}
 	return rowids, r.err
 }

@@ -8,15 +8,17 @@ import (
 )
 
 // The event's columns stand in the order of eventColumns.
-const deadLetterColumns = deliveryColumns + `, d.dead_at, d.last_detail,
-	d.tenant_id, d.event_id, d.type, d.key, d.content_type, d.attributes, d.principal, d.event_created_at`
+const deadLetterColumns = deliveryColumns + `, d.dead_at, d.replayed_at, d.last_detail,
+	d.tenant_id, d.event_id, d.type, d.key, d.content_type, d.attributes, d.principal, d.event_created_at,
+	d.format, d.source_id, d.occurred_at`
 
-const deadLetterWidth = deliveryWidth + 2 + eventWidth
+const deadLetterWidth = deliveryWidth + 3 + eventWidth
 
 func scanDeadLetter(r *rows) (l godwit.DeadLetter, err error) {
 	l.Delivery = scanDelivery(r, 0)
-	l.DeadAt, l.LastDetail = r.time(deliveryWidth), r.text(deliveryWidth+1)
-	l.Event, err = scanEvent(r, deliveryWidth+2)
+	l.DeadAt, l.ReplayedAt, l.LastDetail = r.time(deliveryWidth), r.time(deliveryWidth+1), r.text(deliveryWidth+2)
+	l.Event, err = scanEvent(r, deliveryWidth+3)
+	l.Delivery.EventType = l.Event.Type
 	return l, err
 }
 
@@ -33,17 +35,17 @@ func bury(c *conn, d *godwit.Delivery, e *godwit.Event, now int64, detail string
 		return err
 	}
 	_, err = c.exec(`INSERT OR REPLACE INTO dead_letters (tenant_id, id, event_id, endpoint_id, status, due_at, reason, attempts,
-		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, dead_at, last_detail,
-		type, key, content_type, attributes, principal, event_created_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, dead_at, replayed_at,
+		last_detail, type, key, content_type, attributes, principal, event_created_at, format, source_id, occurred_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), micros(d.DueAt), string(d.Reason), int64(d.Attempts),
 		int64(d.LastStatus), micros(d.CreatedAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts),
 		micros(d.Run.FirstAt), flag(d.Run.Refreshed), now, detail,
-		e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), e.Body)
+		e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), e.Format, e.SourceID, micros(e.OccurredAt), e.Body)
 	return err
 }
 
-// DeadLetter returns one dead letter with the event's body.
+// DeadLetter returns the open dead letter of a delivery with the event's body.
 func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	var l *godwit.DeadLetter
 	err := s.read(ctx, "read dead letter", func(c *conn) (err error) {
@@ -55,7 +57,7 @@ func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwi
 
 func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	var l godwit.DeadLetter
-	err := c.first(ctx, "SELECT "+deadLetterColumns+", d.body FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ?",
+	err := c.first(ctx, "SELECT "+deadLetterColumns+", d.body FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ? AND d.replayed_at = 0",
 		ids(tenant[:], id[:]), func(r *rows) (err error) {
 			if l, err = scanDeadLetter(r); err == nil {
 				l.Event.Body = r.blob(deadLetterWidth)
@@ -70,15 +72,21 @@ func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id god
 
 // ListDeadLetters lists a tenant's dead letters, newest delivery first.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
-	columns, index := deadLetterColumns, "dead_letters_id"
+	columns, index := deadLetterColumns, "dead_letters_open"
 	if f.WithBody {
 		columns += ", d.body"
 	}
 	if !f.EndpointID.IsZero() {
 		index = "dead_letters_endpoint"
+	} else if f.Replayed {
+		index = "dead_letters_id"
 	}
 	q := newest("SELECT "+columns+" FROM dead_letters d INDEXED BY "+index, "d.id", p)
+	q.then = ", d.n DESC"
 	q.where("d.tenant_id = ?", f.TenantID[:])
+	if !f.Replayed {
+		q.where("d.replayed_at = 0")
+	}
 	if !f.EndpointID.IsZero() {
 		q.where("d.endpoint_id = ?", f.EndpointID[:])
 	}

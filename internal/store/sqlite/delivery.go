@@ -41,9 +41,14 @@ func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.
 
 func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
-	for _, table := range []string{"deliveries", "dead_letters"} {
-		ok, err := c.one(ctx, "SELECT "+deliveryColumns+" FROM "+table+" d WHERE d.tenant_id = ? AND d.id = ?", ids(tenant[:], id[:]),
-			func(r *rows) { d = scanDelivery(r, 0) })
+	for _, from := range []string{
+		"e.type FROM deliveries d LEFT JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id WHERE d.tenant_id = ? AND d.id = ?",
+		"d.type FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ? AND d.replayed_at = 0",
+	} {
+		ok, err := c.one(ctx, "SELECT "+deliveryColumns+", "+from, ids(tenant[:], id[:]), func(r *rows) {
+			d = scanDelivery(r, 0)
+			d.EventType = r.text(deliveryWidth)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +131,12 @@ func (s *Store) Requeue(ctx context.Context, q store.Requeue) ([]godwit.Delivery
 func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
 	var n, epoch int64
-	there, err := c.one(ctx, "SELECT d.n, d.claim_epoch, "+deliveryColumns+" FROM deliveries d WHERE d.tenant_id = ? AND d.id = ?",
-		ids(q.TenantID[:], id[:]), func(r *rows) { n, epoch, d = r.int(0), r.int(1), scanDelivery(r, 2) })
+	there, err := c.one(ctx, "SELECT d.n, d.claim_epoch, "+deliveryColumns+`, e.type FROM deliveries d
+		LEFT JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id WHERE d.tenant_id = ? AND d.id = ?`,
+		ids(q.TenantID[:], id[:]), func(r *rows) {
+			n, epoch, d = r.int(0), r.int(1), scanDelivery(r, 2)
+			d.EventType = r.text(2 + deliveryWidth)
+		})
 	if err != nil || epoch != 0 {
 		return nil, err
 	}
@@ -143,7 +152,9 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 	d.UpdatedAt = now
 	if d.Status != godwit.DeliveryPending {
 		if d.Status.Dead() {
-			if _, err := c.exec("DELETE FROM dead_letters WHERE tenant_id = ? AND id = ?", d.TenantID[:], d.ID[:]); err != nil {
+			_, err := c.exec("UPDATE dead_letters SET replayed_at = ? WHERE tenant_id = ? AND id = ? AND replayed_at = 0",
+				micros(q.Now), d.TenantID[:], d.ID[:])
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -174,7 +185,7 @@ func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryI
 		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed)
 		SELECT tenant_id, id, event_id, endpoint_id, status, 0, due_at, reason, attempts,
 		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed
-		FROM dead_letters WHERE tenant_id = ? AND id = ?`, q.TenantID[:], id[:])
+		FROM dead_letters WHERE tenant_id = ? AND id = ? AND replayed_at = 0`, q.TenantID[:], id[:])
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"strings"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -14,7 +13,7 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 	var ds []godwit.Delivery
 	err := s.read(ctx, "list deliveries", func(c *conn) (err error) {
 		if f.Status != godwit.DeliveryPending || !f.EventID.IsZero() {
-			ds, err = listed(ctx, c, filtered(&f, p, "deliveries d INDEXED BY "+deliveryIndex(&f)))
+			ds, err = listed(ctx, c, filtered(&f, p, deliveryIndex(&f)))
 			return err
 		}
 		// Either many are pending, and some of them are new, or few: then the indexes of what is pending name them all.
@@ -28,25 +27,35 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 }
 
 func listed(ctx context.Context, c *conn, q *listing) (ds []godwit.Delivery, err error) {
-	err = q.each(ctx, c, func(r *rows) error { ds = append(ds, scanDelivery(r, 0)); return nil })
+	err = q.each(ctx, c, func(r *rows) error {
+		d := scanDelivery(r, 0)
+		d.EventType = r.text(deliveryWidth)
+		ds = append(ds, d)
+		return nil
+	})
 	return ds, err
 }
 
 func deliveryIndex(f *store.DeliveryFilter) string {
 	switch {
 	case !f.EventID.IsZero():
-		return "deliveries_event"
+		return "INDEXED BY deliveries_event"
 	case f.Status.Dead() || f.Status == godwit.DeliveryCancelled:
-		return "deliveries_ended"
+		return ended
 	case !f.EndpointID.IsZero():
-		return "deliveries_endpoint"
+		return "INDEXED BY deliveries_endpoint"
 	}
-	return "deliveries_id"
+	return "INDEXED BY deliveries_id"
 }
 
-// filtered is the list in full.
-func filtered(f *store.DeliveryFilter, p store.Page, from string) *listing {
-	q := newest("SELECT "+deliveryColumns+" FROM "+from, "d.id", p)
+const (
+	ended     = "INDEXED BY deliveries_ended"
+	withEvent = " LEFT JOIN events e INDEXED BY events_id ON e.tenant_id = d.tenant_id AND e.id = d.event_id"
+)
+
+// filtered is the list in full, by the index.
+func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
+	q := newest("SELECT "+deliveryColumns+", e.type FROM deliveries d "+index+withEvent, "d.id", p)
 	q.where("d.tenant_id = ?", f.TenantID[:])
 	if !f.EventID.IsZero() {
 		q.where("d.event_id = ?", f.EventID[:])
@@ -57,9 +66,15 @@ func filtered(f *store.DeliveryFilter, p store.Page, from string) *listing {
 	if f.Status != "" {
 		q.where("d.status = ?", string(f.Status))
 	}
-	if strings.HasSuffix(from, "deliveries_ended") {
+	if index == ended {
 		// Says nothing new, but a partial index is used only in its own words.
 		q.where("d.status <> 'pending' AND d.status <> 'accepted'")
+	}
+	if f.Tried != nil {
+		q.where("(d.attempts > 0) = ?", flag(*f.Tried))
+	}
+	if f.EventType != "" {
+		q.where("e.type = ?", f.EventType)
 	}
 	q.created("d", f.Since, f.Until)
 	return q
@@ -71,15 +86,15 @@ const newestLooked = 5000
 func amongNewest(f *store.DeliveryFilter, p store.Page) *listing {
 	inner := *f
 	inner.Status = ""
-	all := filtered(&inner, store.Page{After: p.After, Limit: newestLooked}, "deliveries d INDEXED BY "+deliveryIndex(&inner))
-	q := newest("SELECT "+deliveryColumns+" FROM ("+all.text()+") d", "d.id", store.Page{Limit: p.Limit})
+	all := filtered(&inner, store.Page{After: p.After, Limit: newestLooked}, deliveryIndex(&inner))
+	q := newest("SELECT "+deliveryColumns+", d.type FROM ("+all.text()+") d", "d.id", store.Page{Limit: p.Limit})
 	q.where("d.status = 'pending'")
 	q.args = all.arguments()
 	return q
 }
 
 func amongPending(f *store.DeliveryFilter, p store.Page) *listing {
-	q := filtered(f, p, "deliveries d NOT INDEXED") // but by n
+	q := filtered(f, p, "NOT INDEXED") // but by n
 	due := "SELECT n FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' AND claim_epoch = 0"
 	if !f.EndpointID.IsZero() {
 		due += " AND endpoint_id = ?"

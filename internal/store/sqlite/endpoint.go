@@ -3,20 +3,19 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
 const endpointColumns = `e.id, e.tenant_id, e.url, e.method, e.profile, e.description, e.patterns, e.filter, e.policy, e.metadata,
-	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version`
+	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at`
 
 func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 	e := godwit.Endpoint{
 		ID: r.id(0), TenantID: r.id(1), URL: r.text(2), Method: r.text(3), Profile: r.text(4), Description: r.text(5),
 		Sealed: r.blob(10), Status: godwit.EndpointStatus(r.text(12)), StatusReason: r.text(13), StatusAt: r.time(14),
-		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17),
+		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17), Code: r.text(18), ReenableAt: r.time(19),
 	}
 	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo} {
 		if err := r.parse(i, doc); err != nil {
@@ -46,10 +45,11 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 	}
 	return s.write(ctx, "create endpoint", func(c *conn) error {
 		_, err := c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
-			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2], doc[3],
-			e.Sealed, doc[4], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version)
+			e.Sealed, doc[4], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
+			e.Code, micros(e.ReenableAt))
 		if taken(err) {
 			return store.ErrConflict
 		}
@@ -68,10 +68,10 @@ func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 	}
 	return s.write(ctx, "update endpoint", func(c *conn) error {
 		n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
-			sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, updated_at = ?, version = ?
+			sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?
 			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
 			e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], doc[3], e.Sealed, doc[4], string(e.Status), e.StatusReason,
-			micros(e.StatusAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
+			micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -91,9 +91,14 @@ func owned(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.Endpo
 // changeEndpoint applies what the engine has learnt.
 func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
 	if ch.Disable != "" {
-		_, err := c.exec(`UPDATE endpoints SET status = 'disabled', status_reason = ?1, status_at = ?2, updated_at = ?2,
-			version = version + 1 WHERE id = ?3 AND status = 'active'`, ch.Disable, now, ch.EndpointID[:])
+		_, err := c.exec(`UPDATE endpoints SET status = 'disabled', status_reason = ?1, status_at = ?2, reenable_at = ?3, updated_at = ?2,
+			version = version + 1 WHERE id = ?4 AND status = 'active'`, ch.Disable, now, micros(ch.ReenableAt), ch.EndpointID[:])
 		if err != nil {
+			return err
+		}
+	}
+	if ch.Enable {
+		if err := enable(c, ch.EndpointID, now); err != nil {
 			return err
 		}
 	}
@@ -105,12 +110,31 @@ func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
 	return nil
 }
 
+// enable ends an endpoint's time of rest. Whoever changes its status sets reenable_at, so that this one is still due.
+func enable(c *conn, id godwit.EndpointID, now int64) error {
+	n, err := c.exec(`UPDATE endpoints SET status = 'active', status_reason = '', status_at = ?1, reenable_at = 0, updated_at = ?1,
+		version = version + 1 WHERE id = ?2 AND status = 'disabled' AND reenable_at > 0 AND reenable_at <= ?1`, now, id[:])
+	if err != nil || n == 0 {
+		return err
+	}
+	return resetHealth(c, id, now)
+}
+
 // Endpoint returns an endpoint that is not deleted.
 func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	return s.readEndpoint(ctx, "e.id = ? AND e.tenant_id = ?", id[:], tenant[:])
+}
+
+// EndpointByCode finds an endpoint by its code.
+func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
+	return s.readEndpoint(ctx, "e.code = ? AND e.code <> '' AND e.tenant_id = ?", code, tenant[:])
+}
+
+func (s *Store) readEndpoint(ctx context.Context, where string, args ...driver.Value) (*godwit.Endpoint, error) {
 	var e godwit.Endpoint
 	err := s.read(ctx, "read endpoint", func(c *conn) error {
-		return c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id = ? AND e.tenant_id = ? AND e.status <> 'deleted'",
-			ids(id[:], tenant[:]), func(r *rows) (err error) { e, err = scanEndpoint(r); return err })
+		return c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE "+where+" AND e.status <> 'deleted'", args,
+			func(r *rows) (err error) { e, err = scanEndpoint(r); return err })
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +192,10 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 	if le.Secrets, err = listSecrets(ctx, c, le.Endpoint.ID); err != nil {
 		return err
 	}
-	le.Health, _, err = readHealth(ctx, c, le.Endpoint.ID)
+	if le.Health, _, err = readHealth(ctx, c, le.Endpoint.ID); err != nil {
+		return err
+	}
+	_, err = c.one(ctx, "SELECT code FROM tenants WHERE id = ?", ids(le.Endpoint.TenantID[:]), func(r *rows) { le.Account = r.text(0) })
 	return err
 }
 
@@ -215,53 +242,4 @@ func (s *Store) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*stor
 		return nil
 	})
 	return page, err
-}
-
-// Health returns what is known of an endpoint's outcomes.
-func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
-	var h godwit.Health
-	err := s.read(ctx, "read health", func(c *conn) (err error) {
-		var there bool
-		if h, there, err = readHealth(ctx, c, id); err != nil || there {
-			return err
-		}
-		return c.first(ctx, "SELECT 1 FROM endpoints WHERE id = ?", ids(id[:]), func(*rows) error { return nil })
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &h, nil
-}
-
-func readHealth(ctx context.Context, c *conn, id godwit.EndpointID) (godwit.Health, bool, error) {
-	h := godwit.Health{EndpointID: id}
-	there, err := c.one(ctx, `SELECT consecutive_failures, consecutive_terminal, accepted, transient, terminal, last_accepted_at,
-		last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at, updated_at
-		FROM health WHERE endpoint_id = ?`, ids(id[:]), func(r *rows) {
-		h.ConsecutiveFailures, h.ConsecutiveTerminal = int(r.int(0)), int(r.int(1))
-		h.Accepted, h.Transient, h.Terminal = r.int(2), r.int(3), r.int(4)
-		h.LastAcceptedAt, h.LastFailureAt, h.LastReason = r.time(5), r.time(6), godwit.Reason(r.text(7))
-		h.AvgDurationMS, h.HoldUntil, h.SunsetAt = r.float(8), r.time(9), r.time(10)
-		h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = r.time(11), r.time(12), r.time(13)
-	})
-	return h, there, err
-}
-
-func putHealth(c *conn, h *godwit.Health) error {
-	_, err := c.exec(`INSERT OR REPLACE INTO health (endpoint_id, consecutive_failures, consecutive_terminal, accepted, transient,
-		terminal, last_accepted_at, last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at,
-		updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		h.EndpointID[:], int64(h.ConsecutiveFailures), int64(h.ConsecutiveTerminal), h.Accepted, h.Transient, h.Terminal,
-		micros(h.LastAcceptedAt), micros(h.LastFailureAt), string(h.LastReason), h.AvgDurationMS, micros(h.HoldUntil),
-		micros(h.SunsetAt), micros(h.CircuitOpenAt), micros(h.ProbeAt), micros(h.UpdatedAt))
-	return err
-}
-
-// ResetHealth forgives an endpoint.
-func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
-	return s.write(ctx, "reset health", func(c *conn) error {
-		_, err := c.exec(`UPDATE health SET consecutive_failures = 0, consecutive_terminal = 0, hold_until = 0, circuit_open_at = 0,
-			probe_at = 0, updated_at = ? WHERE endpoint_id = ?`, micros(now), id[:])
-		return err
-	})
 }

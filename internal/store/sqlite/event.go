@@ -3,24 +3,26 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const eventColumns = `e.tenant_id, e.id, e.type, e.key, e.content_type, e.attributes, e.principal, e.created_at`
+const eventColumns = `e.tenant_id, e.id, e.type, e.key, e.content_type, e.attributes, e.principal, e.created_at,
+	e.format, e.source_id, e.occurred_at`
 
 // scanEvent reads eventColumns from position at; the body follows them where it is asked for.
 func scanEvent(r *rows, at int) (*godwit.Event, error) {
 	e := &godwit.Event{
 		TenantID: r.id(at), ID: r.id(at + 1), Type: r.text(at + 2), Key: r.text(at + 3), ContentType: r.text(at + 4),
-		Principal: r.id(at + 6), CreatedAt: r.time(at + 7),
+		Principal: r.id(at + 6), CreatedAt: r.time(at + 7), Format: r.text(at + 8), SourceID: r.text(at + 9), OccurredAt: r.time(at + 10),
 	}
 	return e, r.parse(at+5, &e.Attributes)
 }
 
-const eventWidth = 8
+const eventWidth = 11
 
 // insertEvent stores an event unless it is there, and reports whether it did.
 func insertEvent(c *conn, e *godwit.Event, keptSince int64) (bool, error) {
@@ -28,9 +30,10 @@ func insertEvent(c *conn, e *godwit.Event, keptSince int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := c.exec(`INSERT INTO events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		e.TenantID[:], e.ID[:], e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), keptSince, e.Body)
+	n, err := c.exec(`INSERT INTO events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since,
+		format, source_id, occurred_at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		e.TenantID[:], e.ID[:], e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), keptSince,
+		e.Format, e.SourceID, micros(e.OccurredAt), e.Body)
 	return n == 1, err
 }
 
@@ -83,6 +86,46 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 		})
 	})
 	return events, err
+}
+
+// EventsAfter lists a tenant's events, oldest first. It looks at their types before it reads them whole: patterns may pass
+// over many.
+func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
+	before := f.Before
+	if before.IsZero() {
+		before = godwit.EventID{0xff}
+	}
+	var events []godwit.Event
+	err := s.read(ctx, "list events in order", func(c *conn) error {
+		r, err := c.query(ctx, `SELECT e.id, e.type, e.created_at, e.occurred_at FROM events e INDEXED BY events_id
+			WHERE e.tenant_id = ? AND e.id > ? AND e.id < ? ORDER BY e.id`, f.TenantID[:], f.After[:], before[:])
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		for size := 0; len(events) < f.Limit && r.next(); {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !inRange(&f, r.text(1), &godwit.Event{CreatedAt: r.time(2), OccurredAt: r.time(3)}) {
+				continue
+			}
+			e, err := readEvent(ctx, c, f.TenantID, r.id(0))
+			if err != nil {
+				return err
+			}
+			if size += len(e.Body); f.MaxBytes > 0 && size > f.MaxBytes && len(events) > 0 {
+				return nil
+			}
+			events = append(events, *e)
+		}
+		return r.err
+	})
+	return events, err
+}
+
+func inRange(f *store.EventRange, eventType string, e *godwit.Event) bool {
+	return within(e.Time(), f.Since, f.Until) && (len(f.Patterns) == 0 || slices.ContainsFunc(f.Patterns, func(p string) bool { return godwit.MatchPattern(p, eventType) }))
 }
 
 // ids makes arguments of ids.

@@ -14,6 +14,7 @@ import (
 type listing struct {
 	from  string
 	id    string
+	then  string // further terms of the order
 	conds []string
 	args  []driver.Value
 	limit int
@@ -49,7 +50,7 @@ func (q *listing) created(table string, since, until time.Time) {
 }
 
 func (q *listing) text() string {
-	return q.from + " WHERE " + strings.Join(q.conds, " AND ") + " ORDER BY " + q.id + " DESC LIMIT ?"
+	return q.from + " WHERE " + strings.Join(q.conds, " AND ") + " ORDER BY " + q.id + " DESC" + q.then + " LIMIT ?"
 }
 
 func (q *listing) arguments() []driver.Value { return append(q.args, int64(max(q.limit, 0))) }

@@ -22,15 +22,15 @@ func TestPlans(t *testing.T) {
 		"endpoints due": {waiting, []string{"SEARCH d USING COVERING INDEX deliveries_due (endpoint_id>?)", "SEARCH d USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
 		"record result": {updateClaimed, []string{"SEARCH deliveries USING INDEX deliveries_id (tenant_id=? AND id=?)"}},
 		"list of a tenant": {
-			filtered(&store.DeliveryFilter{}, store.Page{}, "deliveries d INDEXED BY deliveries_id").text(),
+			filtered(&store.DeliveryFilter{}, store.Page{}, "INDEXED BY deliveries_id").text(),
 			[]string{"SEARCH d USING INDEX deliveries_id (tenant_id=?)"},
 		},
 		"list of an endpoint": {
-			filtered(&store.DeliveryFilter{EndpointID: godwit.EndpointID{1}}, store.Page{After: [16]byte{1}}, "deliveries d INDEXED BY deliveries_endpoint").text(),
+			filtered(&store.DeliveryFilter{EndpointID: godwit.EndpointID{1}}, store.Page{After: [16]byte{1}}, "INDEXED BY deliveries_endpoint").text(),
 			[]string{"SEARCH d USING INDEX deliveries_endpoint (endpoint_id=? AND id<?)"},
 		},
 		"list of the dead": {
-			filtered(&store.DeliveryFilter{Status: godwit.DeliveryTerminal}, store.Page{After: [16]byte{1}}, "deliveries d INDEXED BY deliveries_ended").text(),
+			filtered(&store.DeliveryFilter{Status: godwit.DeliveryTerminal}, store.Page{After: [16]byte{1}}, "INDEXED BY deliveries_ended").text(),
 			[]string{"SEARCH d USING INDEX deliveries_ended (tenant_id=? AND status=? AND id<?)"},
 		},
 		"few pending": {

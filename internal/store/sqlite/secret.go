@@ -11,21 +11,21 @@ import (
 
 // Public lists leave the sealed column out by putting NULL in its place.
 const (
-	secretColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, sealed"
-	publicColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, NULL"
+	secretColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, hash, hint, sealed"
+	publicColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, hash, hint, NULL"
 )
 
 func scanSecret(r *rows) godwit.Secret {
 	return godwit.Secret{
 		ID: r.id(0), EndpointID: r.id(1), TenantID: r.id(2), Algorithm: r.text(3), PublicKey: r.blob(4),
-		CreatedAt: r.time(5), NotBefore: r.time(6), ExpiresAt: r.time(7), Sealed: r.blob(8),
+		CreatedAt: r.time(5), NotBefore: r.time(6), ExpiresAt: r.time(7), Hash: r.text(8), Hint: r.text(9), Sealed: r.blob(10),
 	}
 }
 
 func insertSecret(c *conn, s *godwit.Secret) error {
-	_, err := c.exec("INSERT INTO secrets ("+secretColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err := c.exec("INSERT INTO secrets ("+secretColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		s.ID[:], s.EndpointID[:], s.TenantID[:], s.Algorithm, s.PublicKey, micros(s.CreatedAt), micros(s.NotBefore),
-		micros(s.ExpiresAt), s.Sealed)
+		micros(s.ExpiresAt), s.Hash, s.Hint, s.Sealed)
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -52,20 +52,35 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 }
 
 // AddSecret stores a new secret and gives the others an end.
-func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, oldExpire time.Time) error {
+func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
 	return s.write(ctx, "add secret", func(c *conn) error {
 		if err := owned(ctx, c, secret.TenantID, secret.EndpointID); err != nil {
 			return err
 		}
-		if !oldExpire.IsZero() {
-			_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1)`,
-				micros(oldExpire), secret.EndpointID[:])
-			if err != nil {
-				return err
-			}
+		if err := expireSecrets(c, secret, others); err != nil {
+			return err
 		}
 		return insertSecret(c, secret)
 	})
+}
+
+// expireSecrets gives what an endpoint has its end when another secret comes. Those that end before that anyway do not
+// count among the kept.
+func expireSecrets(c *conn, next *godwit.Secret, others store.Expiry) error {
+	if others.At.IsZero() {
+		return nil
+	}
+	if others.Keep > 0 {
+		_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) AND id NOT IN (
+			SELECT id FROM secrets WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) ORDER BY id DESC LIMIT ?3)`,
+			micros(next.NotBefore), next.EndpointID[:], int64(others.Keep))
+		if err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1)`,
+		micros(others.At), next.EndpointID[:])
+	return err
 }
 
 // PublicKeys lists the public keys that have not expired.

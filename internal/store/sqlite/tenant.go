@@ -8,17 +8,25 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const tenantColumns = "id, name, require_idempotency_key, created_at, deleted_at"
+const tenantColumns = "id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation"
 
-func scanTenant(r *rows) godwit.Tenant {
-	return godwit.Tenant{ID: r.id(0), Name: r.text(1), RequireIdempotencyKey: r.bool(2), CreatedAt: r.time(3), DeletedAt: r.time(4)}
+func scanTenant(r *rows) (godwit.Tenant, error) {
+	t := godwit.Tenant{
+		ID: r.id(0), Name: r.text(1), RequireIdempotencyKey: r.bool(2), CreatedAt: r.time(3), DeletedAt: r.time(4), Code: r.text(5),
+		Validation: godwit.Validation(r.text(7)),
+	}
+	return t, r.parse(6, &t.AlertEmails)
 }
 
 // CreateTenant stores a tenant.
 func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
+	emails, err := document(t.AlertEmails)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, "create tenant", func(c *conn) error {
-		_, err := c.exec("INSERT INTO tenants ("+tenantColumns+") VALUES (?, ?, ?, ?, ?)",
-			t.ID[:], t.Name, flag(t.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt))
+		_, err := c.exec("INSERT INTO tenants ("+tenantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)", t.ID[:], t.Name,
+			flag(t.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt), t.Code, emails, string(t.Validation))
 		if taken(err) {
 			return store.ErrConflict
 		}
@@ -28,9 +36,13 @@ func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 
 // UpdateTenant changes name and settings.
 func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
+	emails, err := document(t.AlertEmails)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, "update tenant", func(c *conn) error {
-		n, err := c.exec("UPDATE tenants SET name = ?, require_idempotency_key = ? WHERE id = ? AND deleted_at = 0",
-			t.Name, flag(t.RequireIdempotencyKey), t.ID[:])
+		n, err := c.exec(`UPDATE tenants SET name = ?, require_idempotency_key = ?, alert_emails = ?, validation = ?
+			WHERE id = ? AND deleted_at = 0`, t.Name, flag(t.RequireIdempotencyKey), emails, string(t.Validation), t.ID[:])
 		if err == nil && n == 0 {
 			return store.ErrNotFound
 		}
@@ -43,7 +55,7 @@ func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant,
 	var t godwit.Tenant
 	err := s.read(ctx, "read tenant", func(c *conn) error {
 		return c.first(ctx, "SELECT "+tenantColumns+" FROM tenants WHERE id = ? AND deleted_at = 0", ids(id[:]),
-			func(r *rows) error { t = scanTenant(r); return nil })
+			func(r *rows) (err error) { t, err = scanTenant(r); return err })
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +69,11 @@ func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant,
 	q.where("deleted_at = 0")
 	var ts []godwit.Tenant
 	err := s.read(ctx, "list tenants", func(c *conn) error {
-		return q.each(ctx, c, func(r *rows) error { ts = append(ts, scanTenant(r)); return nil })
+		return q.each(ctx, c, func(r *rows) error {
+			t, err := scanTenant(r)
+			ts = append(ts, t)
+			return err
+		})
 	})
 	return ts, err
 }

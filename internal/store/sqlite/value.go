@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,11 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
+// within reports whether a time lies between two, both included, as precisely as times are stored; a zero bound is none.
+func within(t, since, until time.Time) bool {
+	return (since.IsZero() || micros(t) >= micros(since)) && (until.IsZero() || micros(t) <= micros(until))
+}
+
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -35,11 +41,13 @@ func document(v any) (driver.Value, error) {
 	if r := reflect.ValueOf(v); r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return nil, nil
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // what is JSON already stays as it is
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode document: %w", err)
 	}
-	return string(b), nil
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // parse reads a document back; NULL leaves v as it is.
