@@ -49,7 +49,7 @@ func classifySuccess(v *godwit.Verdict, x *godwit.Exchange, p *godwit.Policy) {
 	case x.Status == http.StatusMultiStatus && !p.MultiStatus:
 		v.Outcome, v.Reason, v.Review = godwit.Terminal, godwit.ReasonMultiStatus, true
 	case x.Status == http.StatusMultiStatus:
-		if v.Outcome = multiStatus(x, p); v.Outcome != godwit.Accepted {
+		if v.Outcome = multiStatus(x, p, edsTable); v.Outcome != godwit.Accepted {
 			v.Reason = godwit.ReasonMultiElement
 		}
 	default:
@@ -89,6 +89,8 @@ func classifyStatus(v *godwit.Verdict, x *godwit.Exchange, p *godwit.Policy) {
 		}
 	}
 }
+
+func edsTable(code int) godwit.Outcome { outcome, _ := statusOutcome(code); return outcome }
 
 // statusOutcome is the draft's status table for everything that is not 2xx.
 func statusOutcome(code int) (godwit.Outcome, godwit.Reason) {

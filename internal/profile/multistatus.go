@@ -12,14 +12,14 @@ import (
 // multiStatus reads a 207 under agreement: accepted only when every element is, terminal when any element is terminal or
 // the body cannot be understood, else transient (EDS T-7). Understood are WebDAV's XML and JSON: an array of objects with
 // a numeric `status`, bare or under `responses`.
-func multiStatus(x *godwit.Exchange, p *godwit.Policy) godwit.Outcome {
+func multiStatus(x *godwit.Exchange, p *godwit.Policy, table statusTable) godwit.Outcome {
 	codes := multiStatusCodes(x.Body)
 	if len(codes) == 0 || x.BodyCapped {
 		return godwit.Terminal
 	}
 	worst := godwit.Accepted
 	for _, code := range codes {
-		outcome, _ := statusOutcome(code)
+		outcome := table(code)
 		if code >= 200 && code <= 299 && code != 207 {
 			outcome = godwit.Accepted
 		}

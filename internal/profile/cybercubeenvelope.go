@@ -1,0 +1,101 @@
+package profile
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// CybercubeAPIVersion is the version of the standard that events follow (CCW-EVT-2).
+const CybercubeAPIVersion = "2026-01-17"
+
+// CybercubeEvent is what an event of the CYBERCUBE standard says (CCW-EVT-1).
+type CybercubeEvent struct {
+	ID        string
+	Type      string
+	CreatedAt time.Time
+	Data      []byte // a JSON object with the members object and perhaps previous_attributes, put in as it is
+	Account   string // code of the tenant
+	Livemode  bool
+}
+
+// CybercubeEnvelope writes an event. The same event always gives the same bytes.
+func CybercubeEnvelope(e CybercubeEvent) []byte {
+	b := cybercubeHead(e.ID, e.Type, e.CreatedAt, len(e.Data))
+	return cybercubeTail(appendRaw(b, "data", e.Data), e.Account, e.Livemode)
+}
+
+func cybercubeHead(id, eventType string, at time.Time, size int) []byte {
+	b := make([]byte, 0, 288+len(id)+2*len(eventType)+size)
+	b = append(b, '{')
+	b = appendMember(b, "id", id)
+	b = appendMember(b, "type", eventType)
+	b = appendMember(b, "api_version", CybercubeAPIVersion)
+	return appendMember(b, "created_at", cybercubeTime(at))
+}
+
+func cybercubeTail(b []byte, account string, livemode bool) []byte {
+	b = appendMember(b, "account_id", godwit.FormatCode(godwit.CodeTenant, account))
+	if livemode {
+		return append(b, `,"livemode":true}`...)
+	}
+	return append(b, `,"livemode":false}`...)
+}
+
+// CybercubeEventID is the id that an event has in this dialect: its producer's own when it was told in it, else ours in
+// the form that sorts by time (CCW-EVT-13, CCW-EVT-16).
+func CybercubeEventID(e *godwit.Event) string {
+	if e.Format == godwit.FormatCybercube && e.SourceID != "" {
+		return e.SourceID
+	}
+	return "evt_" + e.ID.Base32()
+}
+
+// CybercubeAttemptID is the id of one attempt (CCW-HTTP-4).
+func CybercubeAttemptID(id godwit.AttemptID) string { return "wh_" + hex.EncodeToString(id[4:]) }
+
+// cybercubeBody is the body of a delivery: the event as it was told, or one whose resource is what the event carries. The
+// resource gets an id and a type where it has none, and nothing else is made up.
+func cybercubeBody(e *godwit.Event, account string) []byte {
+	if e.Format == godwit.FormatCybercube {
+		return e.Body
+	}
+	eventID := CybercubeEventID(e)
+	id, object := member{name: "id"}, member{name: "object"}
+	resource, subject := cybercubeResource(e, &id, &object)
+
+	b := cybercubeHead(eventID, e.Type, e.Time(), len(resource))
+	b = append(b, `,"data":{"object":{`...)
+	switch {
+	case id.value != nil:
+	case isText(subject):
+		b = appendRaw(b, "id", subject)
+	default:
+		b = appendMember(b, "id", eventID)
+	}
+	if object.value == nil {
+		kind, _, _ := strings.Cut(e.Type, ".")
+		b = appendMember(b, "object", kind)
+	}
+	b = append(joinObjects(b, resource), '}')
+	return cybercubeTail(b, account, !isTest(e.Type))
+}
+
+// cybercubeResource is the JSON object that an event of another format is about, and the subject that its envelope names.
+func cybercubeResource(e *godwit.Event, id, object *member) (resource, subject []byte) {
+	if e.Format == godwit.FormatOJS {
+		data, subject := member{name: "data"}, member{name: "subject"}
+		if isObject(readJSON(e.Body, &data, &subject)) && isObject(data.value) {
+			return readJSON(data.value, id, object), subject.value
+		}
+	}
+	return payloadObject(readJSON(e.Body, id, object), e), nil
+}
+
+// isTest tells the types of the events by which an endpoint is tried out: not production (CCW-EVT-8).
+func isTest(eventType string) bool { return eventType == "webhook.test" || eventType == "godwit.test" }
+
+// cybercubeTime renders a time in UTC to the second (CCW-EVT-3).
+func cybercubeTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
