@@ -218,7 +218,8 @@ func readRecord(r *row) *godwit.IdempotencyRecord {
 
 var eventColumns = []string{
 	"tenant_id uuid", "id uuid", "principal uuid", "created_at timestamptz", "type text", "key text", "content_type text",
-	"key_slot int8", "deliveries bytea", "attributes json", "body bytea",
+	"key_slot int8", "deliveries bytea", "attributes json", "body bytea", "format text", "source_id text",
+	"occurred_at timestamptz",
 }
 
 // keySlot is where the index over keys has an event. A key alone is random: each new one would touch, and log, another
@@ -281,6 +282,9 @@ func addEventRows(p *pipeline, list []*newEvent, keyed bool) {
 	column(a, typeBytes, list, func(e *newEvent) { a.deliveryIDs(e.deliveries) })
 	column(a, typeJSON, list, func(e *newEvent) { a.optionalBytes(encodeMap(e.event.Attributes)) })
 	column(a, typeBytes, list, func(e *newEvent) { a.bytes(e.event.Body) })
+	rareColumn(a, typeText, list, func(e *newEvent) bool { return e.event.Format != "" }, func(e *newEvent) { a.text(e.event.Format) })
+	rareColumn(a, typeText, list, func(e *newEvent) bool { return e.event.SourceID != "" }, func(e *newEvent) { a.text(e.event.SourceID) })
+	rareColumn(a, typeTime, list, func(e *newEvent) bool { return !e.event.OccurredAt.IsZero() }, func(e *newEvent) { a.time(e.event.OccurredAt) })
 	if !keyed {
 		p.add(insertEvents, nil)
 		return

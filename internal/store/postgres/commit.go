@@ -105,7 +105,7 @@ var healthColumns = []string{
 	"endpoint_id uuid", "consecutive_failures int4", "consecutive_terminal int4", "accepted int8", "transient int8",
 	"terminal int8", "avg_duration_ms float8", "last_reason text", "last_accepted_at timestamptz",
 	"last_failure_at timestamptz", "hold_until timestamptz", "sunset_at timestamptz", "circuit_open_at timestamptz",
-	"probe_at timestamptz", "updated_at timestamptz",
+	"probe_at timestamptz", "updated_at timestamptz", "streak int4", "degraded_at timestamptz", "recent bytea",
 }
 
 var upsertHealth = prepared("health", insert("endpoint_health", healthColumns...)+
@@ -139,6 +139,9 @@ func (c *commit) addHealth(p *pipeline) {
 	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.CircuitOpenAt) })
 	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.ProbeAt) })
 	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.UpdatedAt) })
+	column(a, typeInt4, rows, func(h *godwit.Health) { a.int4(h.Streak) })
+	column(a, typeTime, rows, func(h *godwit.Health) { a.time(h.DegradedAt) })
+	column(a, typeBytes, rows, func(h *godwit.Health) { a.optionalBytes(encodeRecent(h.Recent)) })
 	p.add(upsertHealth, nil)
 }
 
@@ -150,10 +153,30 @@ func column[T any](p *parameters, element uint32, rows []T, write func(T)) {
 	}
 }
 
+// rareColumn writes a column that is null in most rows. Nothing is sent where it is null in all that follow: arrays that
+// end before others unnest to nulls.
+func rareColumn[T any](p *parameters, element uint32, rows []T, has func(T) bool, write func(T)) {
+	for len(rows) > 0 && !has(rows[len(rows)-1]) {
+		rows = rows[:len(rows)-1]
+	}
+	p.array(element, len(rows))
+	for i := range rows {
+		if has(rows[i]) {
+			write(rows[i])
+		} else {
+			p.null()
+		}
+	}
+}
+
 var (
 	disableEndpoint = prepared("disable", `UPDATE endpoints
-		SET status = 'disabled', status_reason = $2, status_at = $3, updated_at = $3, version = version + 1
+		SET status = 'disabled', status_reason = $2, status_at = $3, reenable_at = $4, updated_at = $3, version = version + 1
 		WHERE id = $1 AND status = 'active'`)
+	enableEndpoint = prepared("enable", `WITH enabled AS (UPDATE endpoints
+			SET status = 'active', status_reason = '', status_at = $2, reenable_at = NULL, updated_at = $2, version = version + 1
+			WHERE id = $1 AND status = 'disabled' AND reenable_at <= $2 RETURNING id)
+		UPDATE endpoint_health SET `+clearedHealth+`, updated_at = $2 FROM enabled WHERE endpoint_id = enabled.id`)
 	moveEndpoint = prepared("move", `UPDATE endpoints SET url = $3, updated_at = $4, version = version + 1
 		WHERE id = $1 AND url = $2 AND status <> 'deleted'`)
 )
@@ -165,7 +188,14 @@ func (c *commit) addChanges(p *pipeline) {
 			a.scalarID(change.EndpointID)
 			a.scalarText(change.Disable)
 			a.scalarTime(c.batch.Now)
+			a.optionalScalarTime(change.ReenableAt)
 			p.add(disableEndpoint, nil)
+		}
+		if change.Enable {
+			a := p.begin()
+			a.scalarID(change.EndpointID)
+			a.scalarTime(c.batch.Now)
+			p.add(enableEndpoint, nil)
 		}
 		if change.MoveTo != "" {
 			a := p.begin()

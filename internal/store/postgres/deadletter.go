@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,21 +15,26 @@ var (
 	deathColumns     = []string{"dead_at timestamptz", "last_detail text"}
 	deadEventColumns = []string{
 		"event_principal uuid", "event_created_at timestamptz", "event_type text", "event_key text",
-		"event_content_type text", "event_attributes json", "event_body bytea",
+		"event_content_type text", "event_attributes json", "event_body bytea", "event_format text", "event_source_id text",
+		"event_occurred_at timestamptz",
 	}
 	deadColumns = join(deliveryColumns, deathColumns, deadEventColumns)
 )
 
 // storedEvent is what a dead letter takes from the stored event, in the order of deadEventColumns.
-const storedEvent = `e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body`
+const storedEvent = `e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id,
+	e.occurred_at`
+
+// openLetter is what makes a dead letter unique.
+const openLetter = `(tenant_id, id) WHERE replayed_at IS NULL `
 
 var (
 	insertDead = prepared("dead", insert("dead_letters", deadColumns...)+
-		` ON CONFLICT (tenant_id, id) `+replace(deadColumns))
+		` ON CONFLICT `+openLetter+replace(deadColumns))
 	insertDeadStored = prepared("dead_stored", `INSERT INTO dead_letters (`+names(deadColumns)+`)
 		SELECT n.*, `+storedEvent+` FROM `+rows(1, join(deliveryColumns, deathColumns)...)+` AS n
 		JOIN events AS e ON e.tenant_id = n.tenant_id AND e.id = n.event_id
-		ON CONFLICT (tenant_id, id) `+replace(deadColumns))
+		ON CONFLICT `+openLetter+replace(deadColumns))
 )
 
 // addDead stores dead letters: with the event that the result brings, or else with the stored one.
@@ -58,6 +64,9 @@ func addDead(p *pipeline, dead []*store.Result, now time.Time) {
 	column(a, typeText, brought, func(r *store.Result) { a.text(r.Event.ContentType) })
 	column(a, typeJSON, brought, func(r *store.Result) { a.optionalBytes(encodeMap(r.Event.Attributes)) })
 	column(a, typeBytes, brought, func(r *store.Result) { a.bytes(r.Event.Body) })
+	column(a, typeText, brought, func(r *store.Result) { a.optionalText(r.Event.Format) })
+	column(a, typeText, brought, func(r *store.Result) { a.optionalText(r.Event.SourceID) })
+	column(a, typeTime, brought, func(r *store.Result) { a.time(r.Event.OccurredAt) })
 	p.add(insertDead, nil)
 }
 
@@ -68,14 +77,14 @@ func writeDeaths(a *parameters, list []*store.Result, now time.Time) {
 }
 
 const (
-	selectDead = `SELECT ` + deliveryFields + `, dead_at, last_detail, event_principal, event_created_at, event_type, event_key,
-		event_content_type, event_attributes`
+	selectDead = `SELECT ` + deliveryFields + `, event_type, dead_at, replayed_at, last_detail, event_principal, event_created_at, event_type, event_key,
+		event_content_type, event_attributes, coalesce(event_format, ''), coalesce(event_source_id, ''), event_occurred_at`
 	deadBody = `, event_body FROM dead_letters`
 )
 
-// DeadLetter returns one with its whole event.
+// DeadLetter returns the open one of a delivery, with its whole event.
 func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
-	r, err := s.pool.Query(ctx, selectDead+deadBody+` WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
+	r, err := s.pool.Query(ctx, selectDead+deadBody+` WHERE tenant_id = $1 AND id = $2 AND replayed_at IS NULL`, [16]byte(tenant), [16]byte(id))
 	if err != nil {
 		return nil, failed("read dead letter", err)
 	}
@@ -83,7 +92,8 @@ func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwi
 	return d, failed("read dead letter", err)
 }
 
-// ListDeadLetters pages by delivery id, newest first.
+// ListDeadLetters pages by delivery id, newest first. Where it lists several of one delivery they are on one page, so that
+// the next one can go on by the id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
@@ -101,11 +111,15 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 		w.add("reason = ?", clean(string(f.Reason)))
 	}
 	w.between("dead_at", f.Since, f.Until)
+	if !f.Replayed {
+		w.add("replayed_at IS NULL")
+	}
 	body := `, NULL::bytea FROM dead_letters`
 	if f.WithBody {
 		body = deadBody
 	}
-	r, err := s.pool.Query(ctx, selectDead+body+w.sql()+w.newestFirst(p.Limit), w.args...)
+	r, err := s.pool.Query(ctx, `SELECT * FROM (`+selectDead+body+w.sql()+fmt.Sprintf(` ORDER BY id DESC FETCH FIRST %d ROWS WITH TIES`, max(p.Limit, 0))+`) AS page
+		ORDER BY id DESC, dead_at DESC`, w.args...)
 	if err != nil {
 		return nil, failed("list dead letters", err)
 	}
@@ -117,8 +131,8 @@ func scanDead(r pgx.CollectableRow) (*godwit.DeadLetter, error) {
 	d := &godwit.DeadLetter{Event: &godwit.Event{}}
 	e := d.Event
 	var attributes []byte
-	fields := append(deliveryTargets(&d.Delivery), scanTime(&d.DeadAt), &d.LastDetail, scanID(&e.Principal), scanTime(&e.CreatedAt),
-		&e.Type, &e.Key, &e.ContentType, &attributes, &e.Body)
+	fields := append(deliveryTargets(&d.Delivery), scanTime(&d.DeadAt), scanTime(&d.ReplayedAt), &d.LastDetail, scanID(&e.Principal),
+		scanTime(&e.CreatedAt), &e.Type, &e.Key, &e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &e.Body)
 	if err := r.Scan(fields...); err != nil {
 		return nil, err
 	}

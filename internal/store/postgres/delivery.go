@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -19,13 +18,16 @@ const (
 		last_status, run_attempts, run_refreshed, status, reason, run_trigger, run_actor`
 	pendingFields = `tenant_id, id, event_id, endpoint_id, created_at, updated_at, due_at, run_first_at, attempts,
 		last_status, run_attempts, run_refreshed, 'pending' AS status, reason, run_trigger, run_actor`
+	// typed are the columns of deliveries d, with the type of their event: it is not stored with them.
+	typed = `d.*, coalesce((SELECT e.type FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id),
+		(SELECT l.event_type FROM dead_letters AS l WHERE l.tenant_id = d.tenant_id AND l.id = d.id LIMIT 1), '')`
 )
 
 func deliveryTargets(d *godwit.Delivery) []any {
 	return []any{
 		scanID(&d.TenantID), scanID(&d.ID), scanID(&d.EventID), scanID(&d.EndpointID), scanTime(&d.CreatedAt),
 		scanTime(&d.UpdatedAt), scanTime(&d.DueAt), scanTime(&d.Run.FirstAt), &d.Attempts, &d.LastStatus, &d.Run.Attempts,
-		&d.Run.Refreshed, &d.Status, &d.Reason, &d.Run.Trigger, &d.Run.Actor,
+		&d.Run.Refreshed, &d.Status, &d.Reason, &d.Run.Trigger, &d.Run.Actor, &d.EventType,
 	}
 }
 
@@ -40,9 +42,9 @@ type querier interface {
 }
 
 func readDelivery(ctx context.Context, q querier, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
-	r, err := q.Query(ctx, `SELECT `+pendingFields+` FROM pending_deliveries WHERE tenant_id = $1 AND id = $2
+	r, err := q.Query(ctx, `SELECT `+typed+` FROM (SELECT `+pendingFields+` FROM pending_deliveries WHERE tenant_id = $1 AND id = $2
 		UNION ALL SELECT `+deliveryFields+` FROM deliveries WHERE tenant_id = $1 AND id = $2
-		UNION ALL SELECT `+deliveryFields+` FROM dead_letters WHERE tenant_id = $1 AND id = $2 LIMIT 1`,
+		UNION ALL SELECT `+deliveryFields+` FROM dead_letters WHERE tenant_id = $1 AND id = $2 AND replayed_at IS NULL LIMIT 1) AS d`,
 		[16]byte(tenant), [16]byte(id))
 	if err != nil {
 		return nil, err
@@ -74,12 +76,18 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 	if !f.EndpointID.IsZero() {
 		w.add("endpoint_id = ?", [16]byte(f.EndpointID))
 	}
+	if f.EventType != "" {
+		w.add("EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id AND e.type = ?)", clean(f.EventType))
+	}
+	if f.Tried != nil {
+		w.add("(attempts > 0) = ?", *f.Tried)
+	}
 	w.between("created_at", f.Since, f.Until)
 	if !f.Since.IsZero() {
 		w.add("id >= ?", firstID(f.Since.Add(-skew)))
 	}
 	end := w.newestFirst(p.Limit)
-	sql := `(SELECT ` + pendingFields + ` FROM pending_deliveries` + w.sql() + end + `)`
+	sql := `(SELECT ` + pendingFields + ` FROM pending_deliveries AS d` + w.sql() + end + `)`
 	switch f.Status {
 	case godwit.DeliveryPending:
 	case "":
@@ -87,7 +95,7 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 	default:
 		sql = listFinished(&w, f, end)
 	}
-	r, err := s.pool.Query(ctx, `SELECT * FROM (`+sql+`) AS part`+end, w.args...)
+	r, err := s.pool.Query(ctx, `SELECT `+typed+` FROM (SELECT * FROM (`+sql+`) AS part`+end+`) AS d ORDER BY id DESC`, w.args...)
 	if err != nil {
 		return nil, failed("list deliveries", err)
 	}
@@ -98,7 +106,7 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 // listFinished narrows a list that ends in the past by ids, so that it does not walk over all that is newer. Deliveries
 // that an event gained later carry its time and a newer id: they are few, and have an index of their own.
 func listFinished(w *where, f store.DeliveryFilter, end string) string {
-	const from = `(SELECT ` + deliveryFields + ` FROM deliveries`
+	const from = `(SELECT ` + deliveryFields + ` FROM deliveries AS d`
 	if f.Status != "" {
 		w.add("status = ?", string(f.Status))
 	}
@@ -138,44 +146,14 @@ func splitIDs(joined []byte) [][16]byte {
 	return ids
 }
 
-// Attempts lists a delivery's attempts, first to last.
-func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
-	d, err := readDelivery(ctx, s.pool, tenant, id)
-	if err != nil {
-		return nil, failed("list attempts", err)
-	}
-	r, err := s.pool.Query(ctx, `SELECT id, started_at, next_at, duration, n, status, trigger, outcome, reason, url, verdict, trace
-		FROM attempts WHERE delivery_id = $1 ORDER BY n, id`, [16]byte(id))
-	if err != nil {
-		return nil, failed("list attempts", err)
-	}
-	list, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (godwit.Attempt, error) {
-		a := godwit.Attempt{DeliveryID: id, TenantID: tenant, EventID: d.EventID, EndpointID: d.EndpointID}
-		var micros int64
-		var verdict, trace []byte
-		err := r.Scan(scanID(&a.ID), scanTime(&a.StartedAt), scanTime(&a.NextAt), &micros, &a.N, &a.Status, &a.Trigger,
-			&a.Verdict.Outcome, &a.Verdict.Reason, &a.URL, &verdict, &trace)
-		if err != nil {
-			return a, err
-		}
-		a.Duration = time.Duration(micros) * time.Microsecond
-		if trace != nil {
-			if err := json.Unmarshal(trace, &a.Trace); err != nil {
-				return a, err
-			}
-		}
-		return a, decodeVerdict(verdict, &a.Verdict)
-	})
-	return list, failed("list attempts", err)
-}
-
 // endPending moves pending deliveries to the finished ones; %s selects them. $1 is the status, $2 the reason, $3 the time.
 const endPending = `WITH gone AS (DELETE FROM pending_deliveries AS p USING (%s) AS n
-		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = 0 RETURNING p.*)
-	INSERT INTO deliveries (` + deliveryFields + `)
-	SELECT tenant_id, id, event_id, endpoint_id, created_at, $3, due_at, run_first_at, attempts, last_status, run_attempts,
-		run_refreshed, $1, $2, run_trigger, run_actor FROM gone
-	RETURNING ` + deliveryFields
+		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = 0 RETURNING p.*),
+	d AS (INSERT INTO deliveries (` + deliveryFields + `)
+		SELECT tenant_id, id, event_id, endpoint_id, created_at, $3, due_at, run_first_at, attempts, last_status, run_attempts,
+			run_refreshed, $1, $2, run_trigger, run_actor FROM gone
+		RETURNING ` + deliveryFields + `)
+	SELECT ` + typed + ` FROM d`
 
 // Cancel ends a pending delivery that is not claimed.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {

@@ -12,16 +12,17 @@ import (
 )
 
 const endpointFields = `id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata, sealed,
-	sealed_info, status, status_reason, status_at, created_at, updated_at, version`
+	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at`
 
 // CreateEndpoint stores an endpoint with its first secret, which may be nil.
 func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 			[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
-			optionalJSON(e.Filter), optionalJSON(e.Policy), optionalJSON(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
-			string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version)
+			optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
+			string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version,
+			clean(e.Code), optionalTime(e.ReenableAt))
 		if err != nil || secret == nil {
 			return err
 		}
@@ -34,11 +35,12 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
 			policy = $9, metadata = $10, sealed = $11, sealed_info = $12, status = $13, status_reason = $14, status_at = $15,
-			updated_at = $16, version = $3
+			updated_at = $16, reenable_at = $17, version = $3
 		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
 		[16]byte(e.TenantID), [16]byte(e.ID), e.Version, clean(e.URL), e.Method, clean(e.Description), cleanAll(e.Patterns),
-		optionalJSON(e.Filter), optionalJSON(e.Policy), optionalJSON(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
-		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt))
+		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
+		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt),
+		optionalTime(e.ReenableAt))
 	if err != nil || tag.RowsAffected() == 1 {
 		return failed("update endpoint", err)
 	}
@@ -57,6 +59,17 @@ func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.
 	}
 	e, err := pgx.CollectExactlyOneRow(r, scanEndpoint)
 	return e, failed("read endpoint", err)
+}
+
+// EndpointByCode finds an endpoint that is not deleted by its code.
+func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
+	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
+		WHERE code = $2 AND code <> '' AND tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant), clean(code))
+	if err != nil {
+		return nil, failed("find endpoint", err)
+	}
+	e, err := pgx.CollectExactlyOneRow(r, scanEndpoint)
+	return e, failed("find endpoint", err)
 }
 
 // ListEndpoints leaves deleted ones out.
@@ -87,7 +100,7 @@ func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
 	var filter, policy, metadata, info []byte
 	err := r.Scan(scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
 		&policy, &metadata, &e.Sealed, &info, &e.Status, &e.StatusReason, scanTime(&e.StatusAt), scanTime(&e.CreatedAt),
-		scanTime(&e.UpdatedAt), &e.Version)
+		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt))
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +173,22 @@ func (s *Store) loadEndpoints(ctx context.Context, where string, args ...any) ([
 		return nil, err
 	}
 	health, err := pgx.CollectRows(r, scanHealth)
+	if err != nil {
+		return nil, err
+	}
 	for _, h := range health {
 		byID[h.EndpointID].Health = *h
 	}
+	r, err = s.pool.Query(ctx, `SELECT e.id, t.code FROM endpoints AS e JOIN tenants AS t ON t.id = e.tenant_id WHERE e.id = ANY ($1)`, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id godwit.EndpointID
+	var account string
+	_, err = pgx.ForEachRow(r, []any{scanID(&id), &account}, func() error {
+		byID[id].Account = account
+		return nil
+	})
 	return list, err
 }
 

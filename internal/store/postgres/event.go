@@ -2,6 +2,10 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -10,7 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const eventFields = `SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes`
+const eventFields = `SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, coalesce(format, ''),
+	coalesce(source_id, ''), occurred_at`
 
 // Event returns an event with its body.
 func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
@@ -58,6 +63,56 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 	return values(list), failed("list events", err)
 }
 
+// EventsAfter lists events in the order of their ids, oldest first, with their bodies. Each body's size counts before it
+// is read.
+func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
+	var w where
+	w.add("tenant_id = ?", [16]byte(f.TenantID))
+	if !f.After.IsZero() {
+		w.add("id > ?", [16]byte(f.After))
+	}
+	if !f.Before.IsZero() {
+		w.add("id < ?", [16]byte(f.Before))
+	}
+	w.patterns(f.Patterns)
+	if !f.Since.IsZero() {
+		w.add("coalesce(occurred_at, created_at) >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		w.add("coalesce(occurred_at, created_at) <= ?", f.Until)
+	}
+	bound := int64(f.MaxBytes)
+	if bound <= 0 {
+		bound = math.MaxInt64
+	}
+	sql := fmt.Sprintf(`SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, format, source_id, occurred_at, body
+		FROM events%s ORDER BY id LIMIT %d`, w.sql(), max(f.Limit, 0))
+	sql = eventFields + `, body FROM (SELECT *, row_number() OVER first AS place, sum(octet_length(body)) OVER first AS bytes
+		FROM (` + sql + `) AS found WINDOW first AS (ORDER BY id)) AS sized WHERE place = 1 OR bytes <= ` + strconv.FormatInt(bound, 10) + ` ORDER BY id`
+	r, err := s.pool.Query(ctx, sql, w.args...)
+	if err != nil {
+		return nil, failed("list events", err)
+	}
+	list, err := pgx.CollectRows(r, scanEvent)
+	return values(list), failed("list events", err)
+}
+
+// patterns lets any of some patterns select the type, as godwit.MatchPattern does.
+func (w *where) patterns(list []string) {
+	if len(list) == 0 || slices.Contains(list, "*") {
+		return
+	}
+	var exact, prefixes []string
+	for _, p := range list {
+		exact = append(exact, clean(p))
+		if prefix, wild := strings.CutSuffix(clean(p), "*"); wild {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	w.add("(type = ANY (?) OR EXISTS (SELECT FROM unnest(?::text[]) AS prefix WHERE starts_with(type, prefix) AND type <> prefix))",
+		exact, prefixes)
+}
+
 // mostSlots is two years of hours. Beyond that ids do not mean time, and the index over keys is of no use.
 const mostSlots = 2 * 366 * 24
 
@@ -88,7 +143,7 @@ func scanEvent(r pgx.CollectableRow) (*godwit.Event, error) {
 	e := &godwit.Event{}
 	var attributes []byte
 	err := r.Scan(scanID(&e.TenantID), scanID(&e.ID), scanID(&e.Principal), scanTime(&e.CreatedAt), &e.Type, &e.Key,
-		&e.ContentType, &attributes, &e.Body)
+		&e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &e.Body)
 	if err != nil {
 		return nil, err
 	}

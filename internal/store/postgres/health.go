@@ -14,14 +14,34 @@ import (
 
 const selectHealth = `SELECT endpoint_id, consecutive_failures, consecutive_terminal, accepted, transient, terminal,
 	avg_duration_ms, last_reason, last_accepted_at, last_failure_at, hold_until, sunset_at, circuit_open_at, probe_at,
-	updated_at FROM endpoint_health`
+	updated_at, streak, degraded_at, recent FROM endpoint_health`
 
 func scanHealth(r pgx.CollectableRow) (*godwit.Health, error) {
 	h := &godwit.Health{}
-	return h, r.Scan(scanID(&h.EndpointID), &h.ConsecutiveFailures, &h.ConsecutiveTerminal, &h.Accepted, &h.Transient,
+	var recent []byte
+	err := r.Scan(scanID(&h.EndpointID), &h.ConsecutiveFailures, &h.ConsecutiveTerminal, &h.Accepted, &h.Transient,
 		&h.Terminal, &h.AvgDurationMS, &h.LastReason, scanTime(&h.LastAcceptedAt), scanTime(&h.LastFailureAt),
-		scanTime(&h.HoldUntil), scanTime(&h.SunsetAt), scanTime(&h.CircuitOpenAt), scanTime(&h.ProbeAt), scanTime(&h.UpdatedAt))
+		scanTime(&h.HoldUntil), scanTime(&h.SunsetAt), scanTime(&h.CircuitOpenAt), scanTime(&h.ProbeAt), scanTime(&h.UpdatedAt),
+		&h.Streak, scanTime(&h.DegradedAt), &recent)
+	if err != nil {
+		return nil, err
+	}
+	return h, h.Recent.UnmarshalBinary(recent)
 }
+
+// encodeRecent gives nil when there is nothing.
+func encodeRecent(r godwit.Recent) []byte {
+	b, err := r.MarshalBinary()
+	if err != nil {
+		return nil // it never fails
+	}
+	return b
+}
+
+// clearedHealth forgives an endpoint that is enabled again. Totals, last times and an announced sunset stay, and so does
+// what was counted over the last hour: an endpoint is degraded until that moves on.
+const clearedHealth = `consecutive_failures = 0, consecutive_terminal = 0, streak = 0, hold_until = NULL,
+	circuit_open_at = NULL, probe_at = NULL`
 
 // Health of an endpoint without outcomes is empty but for its id.
 func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
@@ -45,7 +65,6 @@ func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Healt
 
 // ResetHealth clears failure counts, hold and circuit.
 func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE endpoint_health SET consecutive_failures = 0, consecutive_terminal = 0,
-		hold_until = NULL, circuit_open_at = NULL, probe_at = NULL, updated_at = $2 WHERE endpoint_id = $1`, [16]byte(id), now)
+	_, err := s.pool.Exec(ctx, `UPDATE endpoint_health SET `+clearedHealth+`, updated_at = $2 WHERE endpoint_id = $1`, [16]byte(id), now)
 	return failed("reset health", err)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +115,26 @@ func optionalJSON(v any) any {
 		return nil
 	}
 	return text
+}
+
+// encodeRaw writes an object whose values are documents, as they are; nil when there are none.
+func encodeRaw(m map[string]json.RawMessage) any {
+	if len(m) == 0 {
+		return nil
+	}
+	text := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return nil // a string always encodes
+		}
+		text = append(append(text, quoted...), ':')
+		text = append(text, m[name]...)
+	}
+	return append(text, '}')
 }
 
 func values[T any](list []*T) []T {

@@ -47,8 +47,9 @@ type requeue struct {
 
 // makeDue moves up those that wait. Claimed ones are with a node, and stay.
 func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
-	r, err := q.tx.Query(ctx, `UPDATE pending_deliveries SET due_at = $3, updated_at = $3
-		WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 RETURNING `+pendingFields, [16]byte(q.TenantID), q.ids, q.Now)
+	r, err := q.tx.Query(ctx, `WITH d AS (UPDATE pending_deliveries SET due_at = $3, updated_at = $3
+			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 RETURNING `+pendingFields+`)
+		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids, q.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +71,12 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 	_, err = q.tx.Exec(ctx, `WITH swept AS (
 			SELECT DISTINCT ON (d.event_id) d.*, n.key_slot, string_agg(uuid_send(d.id), ''::bytea) OVER (PARTITION BY d.event_id) AS ids
 			FROM unnest($3::uuid[], $4::int8[]) AS n (event_id, key_slot)
-			JOIN dead_letters AS d ON d.event_id = n.event_id AND d.tenant_id = $1 AND d.id = ANY ($2)),
+			JOIN dead_letters AS d ON d.event_id = n.event_id AND d.tenant_id = $1 AND d.id = ANY ($2) AND d.replayed_at IS NULL),
 		restored AS (
-			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, key_slot, deliveries, attributes, body)
+			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, key_slot, deliveries, attributes, body,
+				format, source_id, occurred_at)
 			SELECT tenant_id, event_id, event_principal, event_created_at, event_type, event_key, event_content_type, key_slot,
-				ids, event_attributes, event_body FROM swept
+				ids, event_attributes, event_body, event_format, event_source_id, event_occurred_at FROM swept
 			ON CONFLICT DO NOTHING RETURNING tenant_id, id)
 		INSERT INTO kept_events (tenant_id, id, kept_at) SELECT tenant_id, id, $5 FROM restored
 		ON CONFLICT (tenant_id, id) DO UPDATE SET kept_at = excluded.kept_at`, [16]byte(q.TenantID), q.ids, events, slots, q.Now)
@@ -85,7 +87,7 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 	_, err = q.tx.Exec(ctx, `UPDATE events AS e SET deliveries = e.deliveries || n.deliveries FROM (
 			SELECT d.tenant_id, d.event_id, string_agg(uuid_send(d.id), ''::bytea) AS deliveries
 			FROM dead_letters AS d JOIN events AS e ON e.tenant_id = d.tenant_id AND e.id = d.event_id
-			WHERE d.tenant_id = $1 AND d.id = ANY ($2) AND position(uuid_send(d.id) IN e.deliveries) = 0
+			WHERE d.tenant_id = $1 AND d.id = ANY ($2) AND d.replayed_at IS NULL AND position(uuid_send(d.id) IN e.deliveries) = 0
 			GROUP BY d.tenant_id, d.event_id) AS n
 		WHERE e.tenant_id = n.tenant_id AND e.id = n.event_id`, [16]byte(q.TenantID), q.ids)
 	return err
@@ -93,7 +95,7 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 
 // sweptEvents lists events that only dead letters keep, with their place in the index over keys.
 func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []int64, err error) {
-	r, err := q.tx.Query(ctx, `SELECT DISTINCT d.event_id, d.event_key FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
+	r, err := q.tx.Query(ctx, `SELECT DISTINCT d.event_id, d.event_key FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2) AND d.replayed_at IS NULL
 		AND NOT EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)`, [16]byte(q.TenantID), q.ids)
 	if err != nil {
 		return nil, nil, err
@@ -107,17 +109,18 @@ func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []i
 	return events, slots, err
 }
 
-// runAgain moves finished deliveries whose event is there back to the pending ones, in a new run. A dead letter stands in
-// for a delivery that was swept.
+// runAgain moves finished deliveries whose event is there back to the pending ones, in a new run. Their open dead letters
+// are replayed now; one of them stands in for a delivery that was swept.
 func (q *requeue) runAgain(ctx context.Context) ([]*godwit.Delivery, error) {
 	rows, err := q.tx.Query(ctx, `WITH finished AS (
 			DELETE FROM deliveries AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
 				AND EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)
 			RETURNING `+deliveryFields+`),
-		dead AS (DELETE FROM dead_letters WHERE tenant_id = $1 AND id = ANY ($2) RETURNING `+deliveryFields+`),
-		again AS (SELECT * FROM finished
+		dead AS (UPDATE dead_letters SET replayed_at = $3 WHERE tenant_id = $1 AND id = ANY ($2) AND replayed_at IS NULL
+			RETURNING `+deliveryFields+`),
+		d AS (SELECT * FROM finished
 			UNION ALL SELECT * FROM dead WHERE NOT EXISTS (SELECT FROM finished WHERE finished.id = dead.id))
-		SELECT `+deliveryFields+` FROM again`, [16]byte(q.TenantID), q.ids)
+		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids, q.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,8 @@ func (w *sweep) deadLetters(ctx context.Context) error {
 	if w.DeadLettersBefore.IsZero() {
 		return nil
 	}
-	return w.remove(ctx, &w.swept.DeadLetters, `DELETE FROM dead_letters WHERE (tenant_id, id) IN (
-		SELECT tenant_id, id FROM dead_letters WHERE dead_at < $1 ORDER BY dead_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+	return w.remove(ctx, &w.swept.DeadLetters, `DELETE FROM dead_letters WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM dead_letters WHERE dead_at < $1 ORDER BY dead_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 		w.DeadLettersBefore, w.limit)
 }
 
@@ -108,7 +108,7 @@ func (w *sweep) expired(ctx context.Context) error {
 		dead AS (INSERT INTO dead_letters (`+names(deadColumns)+`)
 			SELECT `+endedFields+`, $3, '', `+storedEvent+` FROM gone AS p
 			JOIN events AS e ON e.tenant_id = p.tenant_id AND e.id = p.event_id
-			ON CONFLICT (tenant_id, id) DO NOTHING)
+			ON CONFLICT `+openLetter+`DO NOTHING)
 		INSERT INTO deliveries (`+deliveryFields+`) SELECT `+endedFields+` FROM gone AS p`,
 		firstID(w.EventsBefore.Add(skew)), w.EventsBefore, w.Now, w.limit)
 }

@@ -22,20 +22,21 @@ func changed(doing string, tag pgconn.CommandTag, err error) error {
 
 // CreateTenant stores a tenant.
 func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at)
-		VALUES ($1, $2, $3, $4, $5)`,
-		[16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey, optionalTime(t.CreatedAt), optionalTime(t.DeletedAt))
+	_, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		[16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey, optionalTime(t.CreatedAt), optionalTime(t.DeletedAt), clean(t.Code),
+		cleanAll(t.AlertEmails), string(t.Validation))
 	return failed("create tenant", err)
 }
 
 // UpdateTenant changes name and settings.
 func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
-	tag, err := s.pool.Exec(ctx, `UPDATE tenants SET name = $2, require_idempotency_key = $3
-		WHERE id = $1 AND deleted_at IS NULL`, [16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey)
+	tag, err := s.pool.Exec(ctx, `UPDATE tenants SET name = $2, require_idempotency_key = $3, alert_emails = $4, validation = $5
+		WHERE id = $1 AND deleted_at IS NULL`, [16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey, cleanAll(t.AlertEmails), string(t.Validation))
 	return changed("update tenant", tag, err)
 }
 
-const selectTenants = `SELECT id, name, require_idempotency_key, created_at, deleted_at FROM tenants`
+const selectTenants = `SELECT id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation FROM tenants`
 
 // Tenant returns a tenant that is not deleted.
 func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
@@ -62,7 +63,8 @@ func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant,
 
 func scanTenant(r pgx.CollectableRow) (*godwit.Tenant, error) {
 	t := &godwit.Tenant{}
-	return t, r.Scan(scanID(&t.ID), &t.Name, &t.RequireIdempotencyKey, scanTime(&t.CreatedAt), scanTime(&t.DeletedAt))
+	return t, r.Scan(scanID(&t.ID), &t.Name, &t.RequireIdempotencyKey, scanTime(&t.CreatedAt), scanTime(&t.DeletedAt), &t.Code,
+		&t.AlertEmails, &t.Validation)
 }
 
 // DeleteTenant marks it deleted, with its keys and endpoints.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ import (
 // parameters collects the values of one statement in one buffer.
 type parameters struct {
 	buf    []byte
-	starts []int    // where each value begins
+	starts []int    // where each value begins; nullStart for one that is null
 	list   [][]byte // what values gave last
 }
 
@@ -28,16 +29,22 @@ func (p *parameters) reset() {
 	p.buf, p.starts = p.buf[:0], p.starts[:0]
 }
 
+// nullStart stands for a parameter that is null.
+const nullStart = -1
+
 // values gives the parameters as the driver takes them. They are valid until the next reset.
 func (p *parameters) values() [][]byte {
 	p.list = p.list[:0]
-	for i, start := range p.starts {
-		end := len(p.buf)
-		if i+1 < len(p.starts) {
-			end = p.starts[i+1]
+	end := len(p.buf)
+	for _, start := range slices.Backward(p.starts) {
+		if start == nullStart {
+			p.list = append(p.list, nil)
+			continue
 		}
 		p.list = append(p.list, p.buf[start:end:end])
+		end = start
 	}
+	slices.Reverse(p.list)
 	return p.list
 }
 
@@ -105,6 +112,15 @@ func (p *parameters) text(s string) {
 	p.buf = append(p.buf, s...)
 }
 
+// optionalText stores the empty text as null.
+func (p *parameters) optionalText(s string) {
+	if s == "" {
+		p.null()
+		return
+	}
+	p.text(s)
+}
+
 func (p *parameters) bytes(b []byte) {
 	p.buf = binary.BigEndian.AppendUint32(p.buf, uint32(len(b)))
 	p.buf = append(p.buf, b...)
@@ -135,6 +151,15 @@ func (p *parameters) scalarInt8(v int64) {
 }
 
 func (p *parameters) scalarTime(t time.Time) { p.scalarInt8(t.UnixMicro() - epochMicros) }
+
+// optionalScalarTime is null for the zero time.
+func (p *parameters) optionalScalarTime(t time.Time) {
+	if t.IsZero() {
+		p.starts = append(p.starts, nullStart)
+		return
+	}
+	p.scalarTime(t)
+}
 
 func (p *parameters) scalarID(id [16]byte) {
 	p.starts = append(p.starts, len(p.buf))

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const attemptFields = `delivery_id, id, started_at, next_at, duration, n, status, trigger, outcome, reason, url, verdict, trace`
+
+// scanAttempt reads what is stored of an attempt; the rest follows from its delivery.
+func scanAttempt(r pgx.CollectableRow) (a godwit.Attempt, err error) {
+	var micros int64
+	var verdict, trace []byte
+	err = r.Scan(scanID(&a.DeliveryID), scanID(&a.ID), scanTime(&a.StartedAt), scanTime(&a.NextAt), &micros, &a.N, &a.Status,
+		&a.Trigger, &a.Verdict.Outcome, &a.Verdict.Reason, &a.URL, &verdict, &trace)
+	if err != nil {
+		return a, err
+	}
+	a.Duration = time.Duration(micros) * time.Microsecond
+	if trace != nil {
+		if err := json.Unmarshal(trace, &a.Trace); err != nil {
+			return a, err
+		}
+	}
+	return a, decodeVerdict(verdict, &a.Verdict)
+}
+
+// belong fills in what an attempt shares with its delivery.
+func belong(a *godwit.Attempt, d *godwit.Delivery) {
+	a.TenantID, a.EventID, a.EndpointID = d.TenantID, d.EventID, d.EndpointID
+}
+
+// Attempts lists a delivery's attempts, first to last.
+func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
+	d, err := readDelivery(ctx, s.pool, tenant, id)
+	if err != nil {
+		return nil, failed("list attempts", err)
+	}
+	r, err := s.pool.Query(ctx, `SELECT `+attemptFields+` FROM attempts WHERE delivery_id = $1 ORDER BY n, id`, [16]byte(id))
+	if err != nil {
+		return nil, failed("list attempts", err)
+	}
+	list, err := pgx.CollectRows(r, scanAttempt)
+	for i := range list {
+		belong(&list[i], d)
+	}
+	return list, failed("list attempts", err)
+}
+
+// logDepth is how many deliveries of each kind the log of attempts looks at.
+const logDepth = 1000
+
+// ListAttempts looks at an endpoint's newest deliveries, and at those that had more to them than one accepted attempt, the
+// latest tried first. What they were tried is then merged by time.
+func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
+	deliveries, err := s.loggedDeliveries(ctx, f)
+	if err != nil || len(deliveries) == 0 {
+		return nil, failed("list attempts", err)
+	}
+	list, err := s.readLog(ctx, f, deliveries, limit)
+	if err == nil {
+		err = s.countRuns(ctx, list)
+	}
+	if err == nil {
+		err = s.nameTypes(ctx, f.TenantID, list)
+	}
+	return list, failed("list attempts", err)
+}
+
+// loggedDeliveries finds the deliveries whose attempts may be in the log.
+func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (map[godwit.DeliveryID]*godwit.Delivery, error) {
+	var w where
+	w.add("tenant_id = ? AND endpoint_id = ?", [16]byte(f.TenantID), [16]byte(f.EndpointID))
+	if !f.Until.IsZero() { // what came later was not tried before
+		w.add("id < ?", firstID(f.Until.Add(skew)))
+	}
+	newest := w.newestFirst(logDepth)
+	byID := w.sql()
+	if !f.Since.IsZero() { // what was not touched since was not tried since
+		w.add("updated_at >= ?", f.Since)
+	}
+	latest := fmt.Sprintf(` ORDER BY updated_at DESC LIMIT %d`, logDepth)
+	sql := `(SELECT ` + pendingFields + ` FROM pending_deliveries AS d` + w.sql() + ` AND attempts > 0` + latest + `)
+		UNION (SELECT ` + deliveryFields + ` FROM deliveries AS d` + w.sql() + ` AND (attempts > 1 OR status <> 'accepted')` + latest + `)`
+	if len(f.Outcomes) == 0 || slices.Contains(f.Outcomes, godwit.Accepted) {
+		sql += ` UNION (SELECT ` + deliveryFields + ` FROM deliveries AS d` + byID + newest + `)`
+	}
+	r, err := s.pool.Query(ctx, `SELECT d.*, '' FROM (`+sql+`) AS d`, w.args...)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(r, scanDelivery)
+	found := make(map[godwit.DeliveryID]*godwit.Delivery, len(list))
+	for _, d := range list {
+		found[d.ID] = d
+	}
+	return found, err
+}
+
+// readLog reads the latest attempts of some deliveries. Their ids follow time, so the oldest delivery and the filter tell
+// which partitions to look into.
+func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries map[godwit.DeliveryID]*godwit.Delivery, limit int) ([]store.LoggedAttempt, error) {
+	ids := make([][16]byte, 0, len(deliveries))
+	first := f.Since
+	for id, d := range deliveries {
+		ids = append(ids, id)
+		if f.Since.IsZero() && (first.IsZero() || d.CreatedAt.Before(first)) {
+			first = d.CreatedAt
+		}
+	}
+	var w where
+	w.add("delivery_id = ANY (?)", ids)
+	w.add("id >= ?", firstID(first.Add(-skew)))
+	if !f.Since.IsZero() {
+		w.add("started_at >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		w.add("started_at <= ? AND id < ?", f.Until, firstID(f.Until.Add(skew)))
+	}
+	if len(f.Outcomes) > 0 {
+		outcomes := make([]string, len(f.Outcomes))
+		for i, o := range f.Outcomes {
+			outcomes[i] = string(o)
+		}
+		w.add("outcome = ANY (?)", outcomes)
+	}
+	r, err := s.pool.Query(ctx, `SELECT `+attemptFields+` FROM attempts`+w.sql()+
+		fmt.Sprintf(` ORDER BY started_at DESC, id DESC LIMIT %d`, max(limit, 0)), w.args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(r, func(r pgx.CollectableRow) (l store.LoggedAttempt, err error) {
+		l.Attempt, err = scanAttempt(r)
+		d := deliveries[l.Attempt.DeliveryID]
+		belong(&l.Attempt, d)
+		l.Final = godwit.DeliveryPending
+		if l.Attempt.N >= d.Attempts {
+			l.Final = d.Status
+		}
+		l.Run = max(d.Run.Attempts-(d.Attempts-l.Attempt.N), 0) // 0: it was in a run before
+		return l, err
+	})
+}
+
+// countRuns numbers the attempts of earlier runs. Each run begins with an attempt whose trigger says so.
+func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error {
+	var ids [][16]byte
+	for i := range list {
+		if list[i].Run == 0 {
+			ids = append(ids, list[i].Attempt.DeliveryID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	continued := []string{string(godwit.TriggerRetry), string(godwit.TriggerRefresh), string(godwit.TriggerMoved)}
+	r, err := s.pool.Query(ctx, `SELECT delivery_id, n FROM attempts WHERE delivery_id = ANY ($1) AND (n = 1 OR NOT trigger = ANY ($2))
+		ORDER BY n`, ids, continued)
+	if err != nil {
+		return err
+	}
+	begun := map[godwit.DeliveryID][]int{} // where its runs begin, first to last
+	var id godwit.DeliveryID
+	var n int
+	_, err = pgx.ForEachRow(r, []any{scanID(&id), &n}, func() error {
+		begun[id] = append(begun[id], n)
+		return nil
+	})
+	for i := range list {
+		l := &list[i]
+		if l.Run > 0 {
+			continue
+		}
+		l.Run = l.Attempt.N // where the beginning was swept
+		for _, first := range begun[l.Attempt.DeliveryID] {
+			if first <= l.Attempt.N {
+				l.Run = l.Attempt.N - first + 1
+			}
+		}
+	}
+	return err
+}
+
+// nameTypes fills in what the events are.
+func (s *Store) nameTypes(ctx context.Context, tenant godwit.TenantID, list []store.LoggedAttempt) error {
+	ids := make([][16]byte, len(list))
+	for i := range list {
+		ids[i] = list[i].Attempt.EventID
+	}
+	r, err := s.pool.Query(ctx, `SELECT id, type FROM events WHERE tenant_id = $1 AND id = ANY ($2)`, [16]byte(tenant), ids)
+	if err != nil {
+		return err
+	}
+	types := map[godwit.EventID]string{}
+	var id godwit.EventID
+	var name string
+	_, err = pgx.ForEachRow(r, []any{scanID(&id), &name}, func() error {
+		types[id] = name
+		return nil
+	})
+	for i := range list {
+		list[i].EventType = types[list[i].Attempt.EventID]
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// PutEventType stores an entry of the catalogue, in place of the one of its name.
+func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
+	schemas, err := encodeSchemas(t.Schemas)
+	if err != nil {
+		return fmt.Errorf("store event type: %w", err)
+	}
+	_, err = s.pool.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
+			example = excluded.example, schemas = excluded.schemas, updated_at = excluded.updated_at`,
+		[16]byte(t.TenantID), clean(t.Name), clean(t.Description), t.Deprecated, optionalRaw(t.Example), schemas,
+		optionalTime(t.CreatedAt), optionalTime(t.UpdatedAt))
+	return failed("store event type", err)
+}
+
+// encodeSchemas gives nil when there are none.
+func encodeSchemas(list []godwit.EventSchema) (any, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // they come back as they were given
+	err := e.Encode(list)
+	return text.Bytes(), err
+}
+
+// optionalRaw is the parameter for a document that may be missing.
+func optionalRaw(text json.RawMessage) any {
+	if len(text) == 0 {
+		return nil
+	}
+	return []byte(text)
+}
+
+const selectEventTypes = `SELECT tenant_id, name, description, deprecated, example, schemas, created_at, updated_at FROM event_types`
+
+func scanEventType(r pgx.CollectableRow) (*godwit.EventType, error) {
+	t := &godwit.EventType{}
+	var example, schemas []byte
+	err := r.Scan(scanID(&t.TenantID), &t.Name, &t.Description, &t.Deprecated, &example, &schemas, scanTime(&t.CreatedAt), scanTime(&t.UpdatedAt))
+	if err != nil {
+		return nil, err
+	}
+	t.Example = example
+	return t, decodeMap(schemas, &t.Schemas)
+}
+
+// EventType returns one entry.
+func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
+	r, err := s.pool.Query(ctx, selectEventTypes+` WHERE tenant_id = $1 AND name = $2`, [16]byte(tenant), clean(name))
+	if err != nil {
+		return nil, failed("read event type", err)
+	}
+	t, err := pgx.CollectExactlyOneRow(r, scanEventType)
+	return t, failed("read event type", err)
+}
+
+// ListEventTypes lists entries by name, after the given one.
+func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
+	r, err := s.pool.Query(ctx, selectEventTypes+` WHERE tenant_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
+		[16]byte(tenant), clean(after), max(limit, 0))
+	if err != nil {
+		return nil, failed("list event types", err)
+	}
+	list, err := pgx.CollectRows(r, scanEventType)
+	return values(list), failed("list event types", err)
+}
+
+// DeleteEventType removes an entry.
+func (s *Store) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM event_types WHERE tenant_id = $1 AND name = $2`, [16]byte(tenant), clean(name))
+	return changed("delete event type", tag, err)
+}
