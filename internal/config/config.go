@@ -21,6 +21,9 @@ type Config struct {
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
 	// Address /metrics is served on instead of the API's, so that it can be kept private. Defaults to the API's.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
+	// Ranges that deliveries come from, as /.well-known/webhook-ips tells receivers. Set your own: the default is the
+	// CYBERCUBE standard's, networks that exist in documentation only. Defaults to 203.0.113.0/24,198.51.100.0/24.
+	WebhookIPs []Network `name:"webhook-ips" default:"203.0.113.0/24,198.51.100.0/24" placeholder:"CIDR"`
 	// Address for Go's profiler (/debug/pprof/), for loopback or a private network only. Defaults to none: off.
 	DebugListen string `name:"debug-listen" placeholder:"HOST:PORT"`
 
@@ -30,6 +33,7 @@ type Config struct {
 	ACME      ACME      `embed:"" prefix:"acme-"`
 	Retention Retention `embed:"" prefix:"retention-"`
 	Limits    Limits    `embed:"" prefix:"limits-"`
+	Cybercube Cybercube `embed:"" prefix:"cybercube-"`
 	Log       Log       `embed:"" prefix:"log-"`
 }
 
@@ -103,6 +107,22 @@ type Limits struct {
 	InFlight int `name:"in-flight" default:"2048" placeholder:"N"`
 	// Payloads that may be in memory over all endpoints. Defaults to 64MiB.
 	Held Size `name:"held" default:"64MiB" placeholder:"SIZE"`
+}
+
+// Cybercube is about the CYBERCUBE API under /api/v1/webhooks. Its limits are per account, in any hour; 0 lifts one.
+type Cybercube struct {
+	// Endpoints that may be created. Defaults to 10.
+	CreatesPerHour int `name:"creates-per-hour" default:"10" placeholder:"N"`
+	// Changes of endpoints. Defaults to 60.
+	UpdatesPerHour int `name:"updates-per-hour" default:"60" placeholder:"N"`
+	// Endpoints that may be deleted. Defaults to 10.
+	DeletesPerHour int `name:"deletes-per-hour" default:"10" placeholder:"N"`
+	// Tests of endpoints. Defaults to 30.
+	TestsPerHour int `name:"tests-per-hour" default:"30" placeholder:"N"`
+	// Replays, of one event or of a range. Defaults to 10.
+	ReplaysPerHour int `name:"replays-per-hour" default:"10" placeholder:"N"`
+	// Take in events of well-formed types that the standard does not list. Defaults to true.
+	UnknownTypes bool `name:"unknown-types" default:"true" negatable:""`
 }
 
 // Log is about what the process says of itself, on standard error.

@@ -12,6 +12,9 @@ import (
 // SQLite is the value of Store that means the embedded database.
 const SQLite = "sqlite"
 
+// maxPerHour bounds the memory that counting takes.
+const maxPerHour = 100_000
+
 // Check refuses what cannot work, naming every setting that is wrong.
 func (c *Config) Check() error {
 	var errs []error
@@ -67,6 +70,15 @@ func (c *Config) Check() error {
 	} {
 		if n < 1 {
 			bad(flag, "must be at least 1")
+		}
+	}
+	for flag, n := range map[string]int{
+		"cybercube-creates-per-hour": c.Cybercube.CreatesPerHour, "cybercube-updates-per-hour": c.Cybercube.UpdatesPerHour,
+		"cybercube-deletes-per-hour": c.Cybercube.DeletesPerHour, "cybercube-tests-per-hour": c.Cybercube.TestsPerHour,
+		"cybercube-replays-per-hour": c.Cybercube.ReplaysPerHour,
+	} {
+		if n < 0 || n > maxPerHour {
+			bad(flag, "must be between 0 and %d", maxPerHour)
 		}
 	}
 	if c.Log.Format != "text" && c.Log.Format != "json" {
