@@ -131,6 +131,19 @@ func (r *Registry) Endpoint(ctx context.Context, tenant godwit.TenantID, id godw
 	return r.store.Endpoint(ctx, tenant, id)
 }
 
+// ResolveEndpoint finds an endpoint of the tenant by any rendering of its id: sub_ with a UUID, or WEB-XXXXXX-X. What cannot
+// be an id names no endpoint; a mistyped character is found out without a look into the store (CCW-API-5).
+func (r *Registry) ResolveEndpoint(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
+	if id, err := godwit.ParseEndpointID(text); err == nil {
+		return r.store.Endpoint(ctx, tenant, id)
+	}
+	code, err := godwit.ParseCode(godwit.CodeEndpoint, text)
+	if err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", store.ErrNotFound)
+	}
+	return r.store.EndpointByCode(ctx, tenant, code)
+}
+
 // ListEndpoints pages through a tenant's endpoints.
 func (r *Registry) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	return r.store.ListEndpoints(ctx, f, p)
@@ -193,11 +206,24 @@ func sameOrigin(a, b string) bool {
 
 // Pause holds an endpoint's deliveries until it is resumed.
 func (r *Registry) Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
+	return r.stop(ctx, tenant, id, godwit.EndpointPaused, reason)
+}
+
+// Disable holds an endpoint's deliveries as failures do, but by a person's hand: it is not tried again by itself.
+func (r *Registry) Disable(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
+	return r.stop(ctx, tenant, id, godwit.EndpointDisabled, reason)
+}
+
+// stop says once more what is so already without taking away why it is.
+func (r *Registry) stop(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, status godwit.EndpointStatus, reason string) (*godwit.Endpoint, error) {
 	if err := checkText("reason", reason, MaxDescription); err != nil {
 		return nil, err
 	}
 	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
-		r.setStatus(e, godwit.EndpointPaused, reason)
+		if e.Status == status && reason == "" {
+			reason = e.StatusReason
+		}
+		r.setStatus(e, status, reason)
 		return nil
 	})
 }
@@ -226,7 +252,10 @@ func (r *Registry) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, i
 }
 
 func (r *Registry) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
-	e.Status, e.StatusReason, e.StatusAt = s, reason, r.now()
+	if e.Status != s {
+		e.StatusAt = r.now()
+	}
+	e.Status, e.StatusReason, e.ReenableAt = s, reason, time.Time{}
 }
 
 // change applies f to the endpoint as it is stored, again when another change came between.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,23 +19,62 @@ const MaxName = 100
 
 // TenantSpec is what a tenant's owner decides.
 type TenantSpec struct {
-	Name                  string `json:"name"`
-	RequireIdempotencyKey bool   `json:"require_idempotency_key"`
+	Name                  string
+	RequireIdempotencyKey bool
+	AlertEmails           []string
+	Validation            godwit.Validation
+}
+
+// MaxAlertEmails is how many addresses a tenant's alerts go to.
+const MaxAlertEmails = 10
+
+func (s *TenantSpec) check() error {
+	errs := []error{checkName("name", s.Name)}
+	if len(s.AlertEmails) > MaxAlertEmails {
+		errs = append(errs, fieldError("alert_emails", "must have at most %d addresses", MaxAlertEmails))
+	}
+	for i, address := range s.AlertEmails {
+		field := fmt.Sprintf("alert_emails[%d]", i)
+		if !validEmail(address) {
+			errs = append(errs, fieldError(field, "must be an e-mail address, as in ops@example.com"))
+		} else if slices.ContainsFunc(s.AlertEmails[:i], func(other string) bool { return strings.EqualFold(other, address) }) {
+			errs = append(errs, fieldError(field, "is given twice"))
+		}
+	}
+	switch s.Validation {
+	case godwit.ValidateNone, godwit.ValidateKnown, godwit.ValidateStrict:
+	default:
+		errs = append(errs, fieldError("event_validation", "must be empty, %q or %q", godwit.ValidateKnown, godwit.ValidateStrict))
+	}
+	return errors.Join(errs...)
+}
+
+// validEmail takes a bare address that can stand in an SMTP command: the mail goes there and nowhere else.
+func validEmail(address string) bool {
+	const longest = 254 // RFC 5321
+	parsed, err := mail.ParseAddress(address)
+	if err != nil || parsed.Name != "" || parsed.Address != address || len(address) > longest {
+		return false
+	}
+	return !strings.ContainsFunc(address, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '<' || c == '>' || c == '"' })
 }
 
 // CreateTenant makes a tenant, without keys.
 func (r *Registry) CreateTenant(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
-	if err := checkName("name", spec.Name); err != nil {
+	if err := spec.check(); err != nil {
 		return nil, err
 	}
 	now := r.now()
-	t := &godwit.Tenant{
-		ID: godwit.NewTenantID(now), Name: spec.Name, RequireIdempotencyKey: spec.RequireIdempotencyKey, CreatedAt: now,
-	}
+	t := &godwit.Tenant{ID: godwit.NewTenantID(now), CreatedAt: now}
+	spec.apply(t)
 	if err := withCode(&t.Code, "create tenant", func() error { return r.store.CreateTenant(ctx, t) }); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+func (s *TenantSpec) apply(t *godwit.Tenant) {
+	t.Name, t.RequireIdempotencyKey, t.AlertEmails, t.Validation = s.Name, s.RequireIdempotencyKey, s.AlertEmails, s.Validation
 }
 
 // Tenant returns a tenant.
@@ -51,14 +93,16 @@ func (r *Registry) UpdateTenant(ctx context.Context, id godwit.TenantID, edit fu
 	if err != nil {
 		return nil, err
 	}
-	spec := TenantSpec{Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey}
+	spec := TenantSpec{
+		Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, Validation: t.Validation,
+	}
 	if err := edit(&spec); err != nil {
 		return nil, err
 	}
-	if err := checkName("name", spec.Name); err != nil {
+	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	t.Name, t.RequireIdempotencyKey = spec.Name, spec.RequireIdempotencyKey
+	spec.apply(t)
 	if err := r.store.UpdateTenant(ctx, t); err != nil {
 		return nil, fmt.Errorf("update tenant: %w", err)
 	}
