@@ -95,6 +95,9 @@ type Route struct {
 	Limit int64
 	// OwnKey leaves the Idempotency-Key to the handler: for events, whose key travels on.
 	OwnKey bool
+	// Enter, when not nil, is called once the caller is known, before anything else can be answered: for headers that go
+	// with every answer to that caller, a refusal or a repeat too.
+	Enter func(h http.Header, c *registry.Caller)
 }
 
 const managementLimit = 1 << 20
@@ -115,6 +118,9 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 		if err != nil {
 			a.cfg.Errors.Write(w, r, err)
 			return
+		}
+		if route.Enter != nil {
+			route.Enter(w.Header(), caller)
 		}
 		call := &Call{W: w, R: r, Caller: caller}
 		if !carriesBody(r.Method) {
