@@ -65,7 +65,7 @@ func (a *Announcement) Envelope(id godwit.EventID) []byte {
 	data = appendMember(data, "error", a.Error)
 	data = appendMember(data, "reason", a.Reason)
 	if !a.NextAt.IsZero() {
-		data = appendMember(data, "next_attempt_at", ojsTime(a.NextAt))
+		data = appendTime(data, "next_attempt_at", ojsTime, a.NextAt)
 	}
 	data = append(data, '}')
 	return OJSEnvelope(OJSEvent{

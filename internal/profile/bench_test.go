@@ -56,3 +56,14 @@ func signerOf(t testing.TB, name string) (Profile, Signer) {
 	}
 	return p, signer
 }
+
+// BenchmarkReadJSON is what it takes to know that a body is a JSON object.
+func BenchmarkReadJSON(b *testing.B) {
+	body := benchBody()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if readJSON(body) == nil {
+			b.Fatal("no JSON")
+		}
+	}
+}

@@ -90,7 +90,7 @@ func (cybercube) Render(m Message) (http.Header, []byte) {
 		fieldCCWFirstAt, fieldCCWRetries, fieldLimit, fieldRemaining, fieldReset}
 	values := [len(names)]string{mediaJSON, QuoteKey(m.Event.Key), CybercubeAttemptID(m.ID), m.Event.Type, strconv.Itoa(run.Attempts + 1), ccwUserAgent}
 	if run.Attempts > 0 {
-		values[6], values[7] = cybercubeTime(run.FirstAt), strconv.Itoa(run.Attempts)
+		values[6], values[7] = run.FirstAt.UTC().Format(cybercubeTime), strconv.Itoa(run.Attempts)
 	}
 	if m.Budget.Limit > 0 {
 		values[8], values[9] = strconv.Itoa(m.Budget.Limit), strconv.Itoa(m.Budget.Remaining)

@@ -11,6 +11,9 @@ import (
 // CybercubeAPIVersion is the version of the standard that events follow (CCW-EVT-2).
 const CybercubeAPIVersion = "2026-01-17"
 
+// cybercubeTime is a time in UTC to the second (CCW-EVT-3).
+const cybercubeTime = "2006-01-02T15:04:05Z"
+
 // CybercubeEvent is what an event of the CYBERCUBE standard says (CCW-EVT-1).
 type CybercubeEvent struct {
 	ID        string
@@ -33,7 +36,7 @@ func cybercubeHead(id, eventType string, at time.Time, size int) []byte {
 	b = appendMember(b, "id", id)
 	b = appendMember(b, "type", eventType)
 	b = appendMember(b, "api_version", CybercubeAPIVersion)
-	return appendMember(b, "created_at", cybercubeTime(at))
+	return appendTime(b, "created_at", cybercubeTime, at)
 }
 
 func cybercubeTail(b []byte, account string, livemode bool) []byte {
@@ -96,6 +99,3 @@ func cybercubeResource(e *godwit.Event, id, object *member) (resource, subject [
 
 // isTest tells the types of the events by which an endpoint is tried out: not production (CCW-EVT-8).
 func isTest(eventType string) bool { return eventType == "webhook.test" || eventType == "godwit.test" }
-
-// cybercubeTime renders a time in UTC to the second (CCW-EVT-3).
-func cybercubeTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }

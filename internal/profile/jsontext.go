@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"time"
 	"unicode/utf8"
 )
 
@@ -18,6 +19,12 @@ func appendMember(b []byte, name, text string) []byte {
 // appendRaw adds a member whose value is JSON already.
 func appendRaw(b []byte, name string, value []byte) []byte {
 	return append(appendName(b, name), value...)
+}
+
+// appendTime adds a time in UTC. Layouts hold nothing that needs escaping.
+func appendTime(b []byte, name, layout string, t time.Time) []byte {
+	b = append(appendName(b, name), '"')
+	return append(t.UTC().AppendFormat(b, layout), '"')
 }
 
 // appendName begins a member. Names are plain ASCII.

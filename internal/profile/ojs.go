@@ -83,7 +83,7 @@ const (
 
 func (ojs) Render(m Message) (http.Header, []byte) {
 	values := [...]string{mediaJSON, QuoteKey(m.Event.Key), m.Event.Type, m.Delivery.ID.String(), m.Delivery.EndpointID.String(), ojsUserAgent}
-	h := make(http.Header, 12)
+	h := make(http.Header, 8) // with the two of the signature
 	for i, name := range [...]string{"Content-Type", fieldKey, fieldOJSEventType, fieldOJSDelivery, fieldOJSSubscription, "User-Agent"} {
 		h[name] = values[i : i+1 : i+1]
 	}

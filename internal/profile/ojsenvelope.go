@@ -10,6 +10,8 @@ const (
 	ojsSpecVersion = "1.0"
 	// ojsSource is where events come from that were not told in this dialect.
 	ojsSource = "ojs://godwit"
+	// ojsTime is RFC 3339 with milliseconds, and without them when they are zero.
+	ojsTime = "2006-01-02T15:04:05.999Z07:00"
 )
 
 // OJSEvent is what an Open Job Spec event envelope says (OJS-PAY-2).
@@ -29,7 +31,7 @@ func OJSEnvelope(e OJSEvent) []byte {
 	b = appendMember(b, "id", e.ID)
 	b = appendMember(b, "type", e.Type)
 	b = appendMember(b, "source", e.Source)
-	b = appendMember(b, "time", ojsTime(e.Time))
+	b = appendTime(b, "time", ojsTime, e.Time)
 	b = appendMember(b, "subject", e.Subject)
 	b = appendRaw(b, "data", e.Data)
 	return append(b, '}')
@@ -51,7 +53,7 @@ func CompleteOJS(envelope []byte, id string, at time.Time) []byte {
 		add = appendMember(add, "id", id)
 	}
 	if own.value == nil {
-		add = appendMember(add, "time", ojsTime(at))
+		add = appendTime(add, "time", ojsTime, at)
 	}
 	return joinObjects(add, object)
 }
@@ -90,6 +92,3 @@ func resourceID(data []byte) string {
 	}
 	return ""
 }
-
-// ojsTime renders a time as RFC 3339 in UTC with milliseconds, and without them when they are zero.
-func ojsTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
