@@ -254,7 +254,7 @@ type DeadLetterFilter struct {
 	Since      time.Time // dead at or after
 	Until      time.Time // dead before
 	WithBody   bool
-	Replayed   bool // include those that were replayed; pages may then hold several of one delivery, the latest first
+	Replayed   bool // include those that were replayed; pages may then hold several of one delivery, the latest first, and be longer for it
 }
 
 // Events is what people ask about events.
@@ -293,7 +293,7 @@ type Endpoints interface {
 	// it has one, is taken.
 	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
 	// UpdateEndpoint stores e if the stored version is e.Version-1; ErrConflict when it is not. ErrNotFound when it is
-	// deleted. Tenant, profile and creation time stay as they were.
+	// deleted. Tenant, code, profile and creation time stay as they were.
 	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
 	// Endpoint returns an endpoint that is not deleted.
 	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
@@ -309,7 +309,7 @@ type Endpoints interface {
 	// Health of an endpoint without outcomes is empty but for its id.
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
 	// ResetHealth clears failure counts, hold and circuit when an operator enables an endpoint again. Totals, the last
-	// times and an announced sunset stay.
+	// times, the last hour's counts and an announced sunset stay.
 	ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error
 
 	// Secrets lists an endpoint's secrets, expired ones too, newest first.
@@ -396,6 +396,7 @@ type EventTypes interface {
 	EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
 	// ListEventTypes lists entries by name, after the given one.
 	ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error)
+	// DeleteEventType: ErrNotFound when there is no such entry.
 	DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error
 }
 

@@ -12,6 +12,9 @@ var deadLetterCases = []testCase{
 	{"list, filtered and paged", deadLetterList},
 	{"bodies come when asked for", deadLetterBodies},
 	{"belongs to its tenant", deadLetterTenant},
+	{"one that was replayed stays, and a second one opens", deadLetterReplayed},
+	{"replayed ones are swept by their age", deadLetterExpires},
+	{"keeps the whole event", deadLetterEvent},
 }
 
 func deadLetterList(t *testing.T, f *fixture) {
@@ -96,5 +99,111 @@ func deadLetterTenant(t *testing.T, f *fixture) {
 		if ds := got(f.s.ListDeadLetters(f.ctx, filter, store.Page{Limit: 5}))(t); len(ds) != 0 {
 			t.Errorf("a stranger lists %v", ds)
 		}
+	}
+}
+
+func deadLetterReplayed(t *testing.T, f *fixture) {
+	list := func(replayed bool, limit int) []godwit.DeadLetter {
+		t.Helper()
+		all := store.DeadLetterFilter{TenantID: f.tenant, WithBody: true, Replayed: replayed}
+		var list []godwit.DeadLetter
+		for p := (store.Page{Limit: limit}); ; {
+			page := got(f.s.ListDeadLetters(f.ctx, all, p))(t)
+			list = append(list, page...)
+			if len(page) < limit {
+				return list
+			}
+			p.After = page[len(page)-1].Delivery.ID
+		}
+	}
+	die := func() godwit.DeadLetter {
+		t.Helper()
+		w := f.claimOne(f.endpoint)
+		f.tick(time.Second)
+		r := f.attempted(w, godwit.DeliveryTerminal)
+		f.record(r)
+		return godwit.DeadLetter{Delivery: r.Delivery, Event: w.Event, DeadAt: f.now, LastDetail: r.LastDetail}
+	}
+	older := f.acceptOne()
+	untouched := die()
+	f.tick(time.Second)
+	id := f.acceptOne()
+	letters := []godwit.DeadLetter{die()}
+	for range 2 { // each replay dies
+		f.tick(time.Minute)
+		letters[0].ReplayedAt = f.now
+		f.requeue(id)
+		_, err := f.s.DeadLetter(f.ctx, f.tenant, id)
+		f.is(err, store.ErrNotFound)
+		same(t, "open ones", list(false, 10), []godwit.DeadLetter{untouched})
+		same(t, "with those replayed", list(true, 10), append(letters[:len(letters):len(letters)], untouched))
+		letters = append([]godwit.DeadLetter{die()}, letters...)
+		same(t, "the open one", got(f.s.DeadLetter(f.ctx, f.tenant, id))(t), &letters[0])
+	}
+	same(t, "open ones", list(false, 10), []godwit.DeadLetter{letters[0], untouched})
+	for _, limit := range []int{1, 2, 10} { // pages lose none
+		same(t, "with those replayed", list(true, limit), append(letters[:3:3], untouched))
+	}
+	f.requeue(id)
+	f.finish(godwit.DeliveryAccepted)
+	if open := list(false, 10); len(open) != 1 || open[0].Delivery.ID != older {
+		t.Errorf("open after all: %+v", open)
+	}
+	d := f.delivery(id)
+	if d.Status != godwit.DeliveryAccepted || d.Attempts != 4 {
+		t.Errorf("delivery after all: %+v", d)
+	}
+}
+
+// A delivery that was swept, accepted in the end, is not what an old dead letter says of it.
+func deadLetterExpires(t *testing.T, f *fixture) {
+	id := f.acceptOne()
+	f.finish(godwit.DeliveryTerminal)
+	first := f.now
+	f.tick(time.Hour)
+	f.requeue(id)
+	f.finish(godwit.DeliveryTerminal)
+	swept := f.sweepAll(store.Sweep{DeadLettersBefore: first.Add(time.Minute)})
+	if swept.DeadLetters != 1 {
+		t.Errorf("swept %d dead letters, want the replayed one", swept.DeadLetters)
+	}
+	filter := store.DeadLetterFilter{TenantID: f.tenant, Replayed: true}
+	left := got(f.s.ListDeadLetters(f.ctx, filter, store.Page{Limit: 10}))(t)
+	if len(left) != 1 || !left[0].DeadAt.Equal(f.now) || !left[0].ReplayedAt.IsZero() {
+		t.Errorf("left is %+v", left)
+	}
+	f.tick(time.Hour)
+	f.requeue(id)
+	f.finish(godwit.DeliveryAccepted)
+	f.tick(24 * time.Hour)
+	f.sweepAll(store.Sweep{EventsBefore: f.now.Add(-time.Hour)})
+	_, err := f.s.Delivery(f.ctx, f.tenant, id)
+	f.is(err, store.ErrNotFound)
+	if again := f.requeue(id); len(again) != 0 {
+		t.Errorf("requeued from a dead letter that was replayed: %+v", again)
+	}
+}
+
+func deadLetterEvent(t *testing.T, f *fixture) {
+	e := f.makeEvent()
+	e.Format, e.SourceID, e.OccurredAt = godwit.FormatCybercube, "evt_theirs", f.now.Add(-time.Hour)
+	e.Attributes = map[string]string{"a": "b"}
+	for name, brought := range map[string]*godwit.Event{"brought": e, "taken from the store": nil} {
+		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
+			e.ID = mint[godwit.EventID](f.tick(time.Second))
+			n := f.fanOut(e, f.endpoint)
+			f.accept(n)
+			r := f.attempted(f.claimOne(f.endpoint), godwit.DeliveryTerminal)
+			r.Event = brought
+			f.record(r)
+			same(t, "event", got(f.s.DeadLetter(f.ctx, f.tenant, n.Deliveries[0].ID))(t).Event, e)
+			f.tick(24 * time.Hour)
+			f.sweepAll(store.Sweep{EventsBefore: f.now})
+			f.stored(e.ID, false)
+			f.requeue(n.Deliveries[0].ID)
+			same(t, "restored event", got(f.s.Event(f.ctx, f.tenant, e.ID))(t), e)
+			same(t, "claimed event", f.claimOne(f.endpoint).Event, e)
+		})
 	}
 }

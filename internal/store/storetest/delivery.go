@@ -14,6 +14,8 @@ var deliveryCases = []testCase{
 	{"belongs to its tenant", deliveryTenant},
 	{"cancel", deliveryCancel},
 	{"count pending", deliveryCount},
+	{"list by type and by whether it was tried", deliveryTyped},
+	{"tells the type of its event", deliveryType},
 }
 
 func deliveryKey(d *godwit.Delivery) [16]byte { return d.ID }
@@ -184,4 +186,89 @@ func deliveryCount(t *testing.T, f *fixture) {
 	if n := got(f.s.CountPending(f.ctx, mint[godwit.EndpointID](f.now)))(t); n != 0 {
 		t.Errorf("%d are pending for an unknown endpoint", n)
 	}
+}
+
+func deliveryTyped(t *testing.T, f *fixture) {
+	var all []godwit.Delivery
+	for i := range 12 {
+		f.tick(time.Second)
+		e := f.makeEvent()
+		e.Type = []string{"order.paid", "order.sent", "order"}[i%3]
+		n := f.fanOut(e, f.endpoint)
+		f.accept(n)
+		if i%4 != 0 {
+			f.record(f.attempted(f.claimOne(f.endpoint), []godwit.DeliveryStatus{
+				"", godwit.DeliveryAccepted, godwit.DeliveryPending, godwit.DeliveryTerminal}[i%4]))
+		}
+		if i == 8 {
+			got(f.s.Cancel(f.ctx, f.tenant, n.Deliveries[0].ID, f.now))(t) // ended without an attempt
+		} else if i%4 == 0 {
+			f.claimOne(f.endpoint) // claimed, and not tried yet
+		}
+		d := f.delivery(n.Deliveries[0].ID)
+		if d.EventType != e.Type {
+			t.Fatalf("delivery of %s says %q", e.Type, d.EventType)
+		}
+		all = append(all, *d)
+	}
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		filter store.DeliveryFilter
+		keep   func(d *godwit.Delivery) bool
+	}{
+		"type":       {store.DeliveryFilter{EventType: "order.sent"}, func(d *godwit.Delivery) bool { return d.EventType == "order.sent" }},
+		"exactly":    {store.DeliveryFilter{EventType: "order"}, func(d *godwit.Delivery) bool { return d.EventType == "order" }},
+		"no pattern": {store.DeliveryFilter{EventType: "order.*"}, func(d *godwit.Delivery) bool { return false }},
+		"tried":      {store.DeliveryFilter{Tried: &yes}, func(d *godwit.Delivery) bool { return d.Attempts > 0 }},
+		"untried":    {store.DeliveryFilter{Tried: &no}, func(d *godwit.Delivery) bool { return d.Attempts == 0 }},
+		"pending and tried": {store.DeliveryFilter{Status: godwit.DeliveryPending, Tried: &yes}, func(d *godwit.Delivery) bool {
+			return d.Status == godwit.DeliveryPending && d.Attempts > 0
+		}},
+		"pending and untried": {store.DeliveryFilter{Status: godwit.DeliveryPending, Tried: &no, EndpointID: f.endpoint},
+			func(d *godwit.Delivery) bool { return d.Status == godwit.DeliveryPending && d.Attempts == 0 }},
+		"type and status": {store.DeliveryFilter{EventType: "order.paid", Status: godwit.DeliveryTerminal}, func(d *godwit.Delivery) bool {
+			return d.EventType == "order.paid" && d.Status == godwit.DeliveryTerminal
+		}},
+		"type and time": {store.DeliveryFilter{EventType: "order.paid", Since: all[4].CreatedAt, Until: all[10].CreatedAt}, func(d *godwit.Delivery) bool {
+			return d.EventType == "order.paid" && !d.CreatedAt.Before(all[4].CreatedAt) && d.CreatedAt.Before(all[10].CreatedAt)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []godwit.Delivery
+			for i := len(all) - 1; i >= 0; i-- {
+				if c.keep(&all[i]) {
+					want = append(want, all[i])
+				}
+			}
+			if found := f.in(t).list(c.filter); len(found)+len(want) > 0 {
+				same(t, "deliveries", found, want)
+			}
+		})
+	}
+}
+
+// The type is told wherever a delivery is read, also when only its dead letter is left.
+func deliveryType(t *testing.T, f *fixture) {
+	e := f.makeEvent()
+	e.Type = "invoice.overdue"
+	n := f.fanOut(e, f.endpoint)
+	f.accept(n)
+	id := n.Deliveries[0].ID
+	check := func(when string, d *godwit.Delivery) {
+		t.Helper()
+		if d.EventType != e.Type {
+			t.Errorf("%s: type is %q, want %q", when, d.EventType, e.Type)
+		}
+	}
+	check("pending", f.delivery(id))
+	check("cancelled", got(f.s.Cancel(f.ctx, f.tenant, id, f.now))(t))
+	check("requeued", &f.requeue(id)[0])
+	f.finish(godwit.DeliveryTerminal)
+	check("dead", f.delivery(id))
+	check("dead letter", &got(f.s.DeadLetter(f.ctx, f.tenant, id))(t).Delivery)
+	f.tick(24 * time.Hour)
+	f.sweepAll(store.Sweep{EventsBefore: f.now})
+	f.stored(e.ID, false)
+	check("swept", f.delivery(id))
+	check("requeued from its dead letter", &f.requeue(id)[0])
 }
