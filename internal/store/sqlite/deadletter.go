@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -70,7 +71,8 @@ func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id god
 	return &l, nil
 }
 
-// ListDeadLetters lists a tenant's dead letters, newest delivery first.
+// ListDeadLetters lists a tenant's dead letters, newest delivery first. Where it lists several of one delivery they are on
+// one page, which may be longer for it: the next one goes on by the delivery's id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	columns, index := deadLetterColumns, "dead_letters_open"
 	if f.WithBody {
@@ -106,15 +108,29 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 		q.where("d.dead_at < ?", micros(f.Until))
 	}
 	var letters []godwit.DeadLetter
+	if f.Replayed && p.Limit > 0 {
+		q.limit = math.MaxInt // until the page is full
+	}
 	err := s.read(ctx, "list dead letters", func(c *conn) error {
-		return q.each(ctx, c, func(r *rows) error {
+		r, err := c.query(ctx, q.text(), q.arguments()...)
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		for r.next() {
 			l, err := scanDeadLetter(r)
-			if err == nil && f.WithBody {
+			if err != nil {
+				return err
+			}
+			if n := len(letters); n >= p.Limit && letters[n-1].Delivery.ID != l.Delivery.ID {
+				return nil
+			}
+			if f.WithBody {
 				l.Event.Body = r.blob(deadLetterWidth)
 			}
 			letters = append(letters, l)
-			return err
-		})
+		}
+		return r.err
 	})
 	return letters, err
 }

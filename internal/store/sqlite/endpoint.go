@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -37,9 +40,29 @@ func documents(vs ...any) ([]driver.Value, error) {
 	return out, nil
 }
 
+// metadata is a document whose values are kept to the byte.
+func metadata(m godwit.Metadata) driver.Value {
+	if len(m) == 0 {
+		return nil
+	}
+	b := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		value := m[name]
+		if len(value) == 0 {
+			value = json.RawMessage("null")
+		}
+		quoted, _ := json.Marshal(name) // of a string it never fails
+		b = append(append(append(b, quoted...), ':'), value...)
+	}
+	return string(append(b, '}'))
+}
+
 // CreateEndpoint stores an endpoint with its first secret.
 func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
-	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.Metadata, e.SealedInfo)
+	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.SealedInfo)
 	if err != nil {
 		return err
 	}
@@ -47,8 +70,8 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 		_, err := c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
 			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2], doc[3],
-			e.Sealed, doc[4], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
+			e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
+			metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
 			e.Code, micros(e.ReenableAt))
 		if taken(err) {
 			return store.ErrConflict
@@ -62,7 +85,7 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 
 // UpdateEndpoint stores the next version of an endpoint.
 func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
-	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.Metadata, e.SealedInfo)
+	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.SealedInfo)
 	if err != nil {
 		return err
 	}
@@ -70,8 +93,8 @@ func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 		n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
 			sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?
 			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
-			e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], doc[3], e.Sealed, doc[4], string(e.Status), e.StatusReason,
-			micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
+			e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
+			e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
 		if err != nil || n == 1 {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -21,9 +23,23 @@ func scanEventType(r *rows) (godwit.EventType, error) {
 	return t, r.parse(7, &t.Schemas)
 }
 
+// encodeSchemas leaves what is in a schema as it is, but for space between its tokens.
+func encodeSchemas(schemas []godwit.EventSchema) (driver.Value, error) {
+	if len(schemas) == 0 {
+		return nil, nil
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(schemas); err != nil {
+		return nil, fmt.Errorf("encode schemas: %w", err)
+	}
+	return b.String(), nil
+}
+
 // PutEventType stores an entry of a tenant's catalogue.
 func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
-	schemas, err := document(t.Schemas)
+	schemas, err := encodeSchemas(t.Schemas)
 	if err != nil {
 		return err
 	}

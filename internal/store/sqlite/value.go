@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 )
 
@@ -41,13 +40,11 @@ func document(v any) (driver.Value, error) {
 	if r := reflect.ValueOf(v); r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return nil, nil
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // what is JSON already stays as it is
-	if err := enc.Encode(v); err != nil {
+	b, err := json.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("encode document: %w", err)
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	return string(b), nil
 }
 
 // parse reads a document back; NULL leaves v as it is.

@@ -11,6 +11,8 @@ import (
 
 var endpointCases = []testCase{
 	{"keeps every member", endpointMembers},
+	{"codes", endpointCodes},
+	{"metadata is kept to the byte", endpointMetadata},
 	{"an update needs the next version", endpointVersion},
 	{"deleted ones are hidden", endpointDeleted},
 	{"list, filtered and paged", endpointList},
@@ -39,6 +41,7 @@ func (f *fixture) fullEndpoint() *godwit.Endpoint {
 	e.Sealed = []byte{0, 1, 2, 0xff}
 	e.SealedInfo = godwit.SealedInfo{HeaderNames: []string{"X-A", "X-B"}, AuthKind: godwit.AuthBearer}
 	e.Status, e.StatusReason, e.StatusAt = godwit.EndpointPaused, "maintenance", f.now.Add(-time.Minute)
+	e.ReenableAt = f.now.Add(time.Hour)
 	e.CreatedAt, e.UpdatedAt = f.now.Add(-time.Hour), f.now.Add(time.Microsecond)
 	return e
 }
@@ -56,6 +59,59 @@ func endpointMembers(t *testing.T, f *fixture) {
 	if len(e.Patterns)+len(e.Filter)+len(e.Metadata)+len(e.Sealed) != 0 {
 		t.Errorf("empty members came back as %+v", e)
 	}
+}
+
+func endpointCodes(t *testing.T, f *fixture) {
+	e := f.fullEndpoint()
+	e.Code = "X2M8KD"
+	f.must(f.s.CreateEndpoint(f.ctx, e, nil))
+	same(t, "by its code", got(f.s.EndpointByCode(f.ctx, f.tenant, "X2M8KD"))(t), e)
+	same(t, "by its id", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t), e)
+	for _, code := range []string{"X2M8KE", "x2m8kd", ""} { // others have none
+		_, err := f.s.EndpointByCode(f.ctx, f.tenant, code)
+		f.is(err, store.ErrNotFound)
+	}
+	stranger := f.in(t)
+	stranger.tenant = f.newTenant()
+	_, err := f.s.EndpointByCode(f.ctx, stranger.tenant, "X2M8KD")
+	f.is(err, store.ErrNotFound)
+
+	for _, f := range []*fixture{f, stranger} { // all tenants share the codes
+		twin := f.makeEndpoint()
+		twin.Code = "X2M8KD"
+		f.is(f.s.CreateEndpoint(f.ctx, twin, f.makeSecret(twin.ID)), store.ErrConflict)
+		_, err := f.s.Endpoint(f.ctx, f.tenant, twin.ID)
+		f.is(err, store.ErrNotFound)
+		twin.Code = ""
+		f.must(f.s.CreateEndpoint(f.ctx, twin, f.makeSecret(twin.ID)))
+	}
+
+	update := *e
+	update.Code, update.Version = "222222", 2
+	f.must(f.s.UpdateEndpoint(f.ctx, &update))
+	same(t, "code after an update", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t).Code, "X2M8KD")
+	same(t, "loaded code", got(f.s.LoadEndpoint(f.ctx, e.ID))(t).Endpoint.Code, "X2M8KD")
+
+	f.remove(e.ID)
+	_, err = f.s.EndpointByCode(f.ctx, f.tenant, "X2M8KD")
+	f.is(err, store.ErrNotFound)
+	late := f.makeEndpoint()
+	late.Code = "X2M8KD" // people may still hold the old one
+	f.is(f.s.CreateEndpoint(f.ctx, late, nil), store.ErrConflict)
+}
+
+func endpointMetadata(t *testing.T, f *fixture) {
+	e := f.makeEndpoint()
+	e.Metadata = godwit.Metadata{
+		"text": []byte(`"a\u0062 <b>&\u2028 \ud83d\ude00 é"`), "number": []byte(`-0.10e+5`), "big": []byte(`123456789012345678901234567890`),
+		"null": []byte(`null`), "flag": []byte(`true`), "list": []byte(`[1, [ ], {"a":null}]`), "": []byte(`{}`), "a.b \"c\" é": []byte(`0`),
+		"object": []byte("{\"z\": 1,\n\t\"a\": {\"deep\": [\"\"]}, \"z\": 2}"),
+	}
+	f.must(f.s.CreateEndpoint(f.ctx, e, nil))
+	same(t, "metadata", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t).Metadata, e.Metadata)
+	e.Metadata, e.Version = godwit.Metadata{"only": []byte(`[ ]`)}, 2
+	f.must(f.s.UpdateEndpoint(f.ctx, e))
+	same(t, "updated metadata", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t).Metadata, e.Metadata)
 }
 
 func endpointVersion(t *testing.T, f *fixture) {
@@ -151,6 +207,10 @@ func endpointList(t *testing.T, f *fixture) {
 }
 
 func endpointLoad(t *testing.T, f *fixture) {
+	account := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Code: "ACME22", Name: "coded", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &account))
+	bareID, bareTenant := f.endpoint, f.tenant
+	f.tenant = account.ID
 	e := f.fullEndpoint()
 	s := f.makeSecret(e.ID)
 	f.must(f.s.CreateEndpoint(f.ctx, e, s))
@@ -160,11 +220,11 @@ func endpointLoad(t *testing.T, f *fixture) {
 	h := f.makeHealth()
 	h.EndpointID = e.ID
 	f.commit(&store.Batch{Health: []godwit.Health{h}})
-	want := &store.LoadedEndpoint{Endpoint: *e, Secrets: []godwit.Secret{*second, *s}, Health: h}
+	want := &store.LoadedEndpoint{Endpoint: *e, Secrets: []godwit.Secret{*second, *s}, Health: h, Account: "ACME22"}
 	same(t, "loaded", got(f.s.LoadEndpoint(f.ctx, e.ID))(t), want)
 
 	bare := &store.LoadedEndpoint{
-		Endpoint: *got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), Health: godwit.Health{EndpointID: f.endpoint},
+		Endpoint: *got(f.s.Endpoint(f.ctx, bareTenant, bareID))(t), Health: godwit.Health{EndpointID: bareID},
 	}
 	all := map[godwit.EndpointID]*store.LoadedEndpoint{}
 	f.must(f.s.LoadEndpoints(f.ctx, func(le *store.LoadedEndpoint) error { all[le.Endpoint.ID] = le; return nil }))
@@ -172,10 +232,10 @@ func endpointLoad(t *testing.T, f *fixture) {
 		t.Fatalf("loaded %d endpoints, want 2", len(all))
 	}
 	same(t, "loaded with all", all[e.ID], want)
-	same(t, "bare one", all[f.endpoint].Endpoint, bare.Endpoint)
-	same(t, "bare one's health", all[f.endpoint].Health, bare.Health)
-	if len(all[f.endpoint].Secrets) != 0 {
-		t.Errorf("an endpoint without secrets has %v", all[f.endpoint].Secrets)
+	same(t, "bare one", all[bareID].Endpoint, bare.Endpoint)
+	same(t, "bare one's health", all[bareID].Health, bare.Health)
+	if len(all[bareID].Secrets) != 0 || all[bareID].Account != "" {
+		t.Errorf("an endpoint without secrets, of a tenant without a code, has %v and %q", all[bareID].Secrets, all[bareID].Account)
 	}
 
 	stop := errors.New("stop")

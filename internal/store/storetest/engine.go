@@ -14,11 +14,18 @@ var engineCases = []testCase{
 	{"health of an endpoint without outcomes", engineHealthEmpty},
 	{"reset of health", engineResetHealth},
 	{"disable", engineDisable},
+	{"enable after a time of rest", engineEnable},
+	{"enable leaves what a person has changed", engineEnableRefused},
 	{"move", engineMove},
 }
 
 func (f *fixture) makeHealth() godwit.Health {
+	var recent godwit.Recent
+	for i := range 90 {
+		recent.Add(f.now.Add(time.Duration(i-90)*time.Minute), time.Minute, i%3 == 0)
+	}
 	return godwit.Health{
+		Streak: 9, DegradedAt: f.now.Add(-time.Minute), Recent: recent,
 		EndpointID: f.endpoint, ConsecutiveFailures: 3, ConsecutiveTerminal: 2, Accepted: 1 << 40, Transient: 5, Terminal: 6,
 		LastAcceptedAt: f.now.Add(-time.Hour), LastFailureAt: f.now.Add(-time.Second), LastReason: godwit.ReasonStatus,
 		AvgDurationMS: 12.5, HoldUntil: f.now.Add(time.Minute), SunsetAt: f.now.Add(time.Hour),
@@ -48,7 +55,7 @@ func engineResetHealth(t *testing.T, f *fixture) {
 	f.commit(&store.Batch{Health: []godwit.Health{h}})
 	f.tick(time.Minute)
 	f.must(f.s.ResetHealth(f.ctx, f.endpoint, f.now))
-	h.ConsecutiveFailures, h.ConsecutiveTerminal = 0, 0
+	h.ConsecutiveFailures, h.ConsecutiveTerminal, h.Streak = 0, 0, 0
 	h.HoldUntil, h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = time.Time{}, time.Time{}, time.Time{}, f.now
 	same(t, "health", got(f.s.Health(f.ctx, f.endpoint))(t), &h)
 }
@@ -73,6 +80,66 @@ func engineDisable(t *testing.T, f *fixture) {
 	f.must(f.s.UpdateEndpoint(f.ctx, &want))
 	f.commit(&store.Batch{Changes: []store.EndpointChange{{EndpointID: f.endpoint, Disable: "again"}}})
 	same(t, "paused endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+}
+
+func engineEnable(t *testing.T, f *fixture) {
+	h := f.makeHealth()
+	rest := f.now.Add(24 * time.Hour)
+	want := *got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	f.commit(&store.Batch{
+		Health: []godwit.Health{h}, Changes: []store.EndpointChange{{EndpointID: f.endpoint, Disable: "failures", ReenableAt: rest}},
+	})
+	want.Status, want.StatusReason, want.StatusAt, want.UpdatedAt = godwit.EndpointDisabled, "failures", f.now, f.now
+	want.ReenableAt = rest
+	want.Version++
+	same(t, "disabled", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	same(t, "loaded", got(f.s.LoadEndpoint(f.ctx, f.endpoint))(t).Endpoint, want)
+
+	enable := &store.Batch{Changes: []store.EndpointChange{{EndpointID: f.endpoint, Enable: true}}}
+	f.now = rest.Add(-time.Microsecond)
+	enable.Now = f.now
+	f.commit(enable)
+	same(t, "too early", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	same(t, "its health", got(f.s.Health(f.ctx, f.endpoint))(t), &h)
+
+	f.now, enable.Now = rest, rest
+	f.commit(enable)
+	want.Status, want.StatusReason, want.StatusAt, want.UpdatedAt = godwit.EndpointActive, "", f.now, f.now
+	want.ReenableAt = time.Time{}
+	want.Version++
+	same(t, "enabled", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	h.ConsecutiveFailures, h.ConsecutiveTerminal, h.Streak = 0, 0, 0
+	h.HoldUntil, h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = time.Time{}, time.Time{}, time.Time{}, f.now
+	same(t, "health", got(f.s.Health(f.ctx, f.endpoint))(t), &h)
+
+	enable.Now = f.tick(time.Hour)
+	f.commit(enable)
+	same(t, "enabled again", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	same(t, "health of an active one", got(f.s.Health(f.ctx, f.endpoint))(t), &h)
+}
+
+func engineEnableRefused(t *testing.T, f *fixture) {
+	for name, change := range map[string]func(e *godwit.Endpoint){
+		"paused":            func(e *godwit.Endpoint) { e.Status, e.ReenableAt = godwit.EndpointPaused, time.Time{} },
+		"active":            func(e *godwit.Endpoint) { e.Status, e.ReenableAt = godwit.EndpointActive, time.Time{} },
+		"deleted":           func(e *godwit.Endpoint) { e.Status = godwit.EndpointDeleted },
+		"disabled later":    func(e *godwit.Endpoint) { e.ReenableAt = f.now.Add(48 * time.Hour) },
+		"disabled for good": func(e *godwit.Endpoint) { e.ReenableAt = time.Time{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
+			id := f.newEndpoint()
+			rest := f.now.Add(24 * time.Hour)
+			f.commit(&store.Batch{Changes: []store.EndpointChange{{EndpointID: id, Disable: "failures", ReenableAt: rest}}})
+			e := got(f.s.Endpoint(f.ctx, f.tenant, id))(t)
+			change(e)
+			e.Version++
+			f.must(f.s.UpdateEndpoint(f.ctx, e))
+			f.now = rest
+			f.commit(&store.Batch{Changes: []store.EndpointChange{{EndpointID: id, Enable: true}}})
+			same(t, "endpoint", got(f.s.LoadEndpoint(f.ctx, id))(t).Endpoint, *e)
+		})
+	}
 }
 
 func engineMove(t *testing.T, f *fixture) {

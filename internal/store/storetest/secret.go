@@ -11,6 +11,7 @@ import (
 var secretCases = []testCase{
 	{"keeps every member", secretMembers},
 	{"rotation", secretRotation},
+	{"rotation that keeps few", secretKeep},
 	{"public keys", secretPublicKeys},
 	{"belongs to its tenant", secretTenant},
 }
@@ -19,6 +20,7 @@ func (f *fixture) makeSecret(endpoint godwit.EndpointID) *godwit.Secret {
 	return &godwit.Secret{
 		ID: mint[godwit.SecretID](f.now), EndpointID: endpoint, TenantID: f.tenant, Algorithm: godwit.AlgorithmHMAC,
 		Sealed: []byte("sealed \x00\xff"), CreatedAt: f.now, NotBefore: f.now,
+		Hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", Hint: "w7é/",
 	}
 }
 
@@ -61,6 +63,52 @@ func secretRotation(t *testing.T, f *fixture) {
 	f.must(f.s.AddSecret(f.ctx, s, store.Expiry{At: f.now}))
 	if ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t); !ss[0].ExpiresAt.IsZero() {
 		t.Error("another endpoint's rotation ended this one's secret")
+	}
+}
+
+// What ends when a secret is added beside others, of which some number stays.
+func secretKeep(t *testing.T, f *fixture) {
+	for name, c := range map[string]struct {
+		keep int
+		old  []time.Duration // oldest first: when they expire, counted from the new one's beginning; 0 never
+		want []time.Duration // the same afterwards
+	}{
+		"all":                     {0, []time.Duration{0, 0, 0}, []time.Duration{24, 24, 24}},
+		"the newest":              {1, []time.Duration{0, 0, 0}, []time.Duration{-1, -1, 24}},
+		"two":                     {2, []time.Duration{0, 100, 0}, []time.Duration{-1, 24, 24}},
+		"more than there are":     {5, []time.Duration{0, 0}, []time.Duration{24, 24}},
+		"none there":              {1, nil, nil},
+		"an earlier end stays":    {2, []time.Duration{0, 3, 0}, []time.Duration{-1, 3, 24}},
+		"what ended before":       {1, []time.Duration{0, 0, -7}, []time.Duration{-1, 24, -7}},
+		"what ended is not moved": {1, []time.Duration{-7, 0}, []time.Duration{-7, 24}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
+			e := f.newEndpoint()
+			begin := f.now.Add(time.Hour)
+			at := func(hours time.Duration) time.Time {
+				switch hours {
+				case 0:
+					return time.Time{}
+				case -1:
+					return begin
+				}
+				return begin.Add(hours * time.Hour)
+			}
+			var want []godwit.Secret
+			for i, expires := range c.old {
+				s := f.makeSecret(e)
+				s.ID = mint[godwit.SecretID](f.tick(time.Second))
+				s.ExpiresAt = at(expires)
+				f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
+				s.ExpiresAt = at(c.want[i])
+				want = append([]godwit.Secret{*s}, want...)
+			}
+			fresh := f.makeSecret(e)
+			fresh.ID, fresh.NotBefore = mint[godwit.SecretID](f.tick(time.Second)), begin
+			f.must(f.s.AddSecret(f.ctx, fresh, store.Expiry{At: at(24), Keep: c.keep}))
+			same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, e))(t), append([]godwit.Secret{*fresh}, want...))
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 var tenantCases = []testCase{
 	{"create, update, list", tenantMembers},
+	{"codes", tenantCodes},
 	{"delete takes keys and endpoints along", tenantDelete},
 }
 
@@ -18,21 +19,42 @@ func tenantMembers(t *testing.T, f *fixture) {
 	want := []godwit.Tenant{*got(f.s.Tenant(f.ctx, f.tenant))(t)}
 	for range 4 {
 		f.tick(time.Second)
-		n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Name: "Größe & \"Söhne\"", RequireIdempotencyKey: true, CreatedAt: f.now}
+		n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Name: "Größe & \"Söhne\"", RequireIdempotencyKey: true, CreatedAt: f.now,
+			Code: godwit.NewCode(), AlertEmails: []string{"ops@example.com", "\"a b\"@example.com"}, Validation: godwit.ValidateStrict}
 		f.must(f.s.CreateTenant(f.ctx, &n))
 		same(t, "tenant", got(f.s.Tenant(f.ctx, n.ID))(t), &n)
 		want = append([]godwit.Tenant{n}, want...)
 	}
 	f.is(f.s.CreateTenant(f.ctx, &want[0]), store.ErrConflict)
 	want[1].Name, want[1].RequireIdempotencyKey = "new name", false
+	want[1].AlertEmails, want[1].Validation = nil, godwit.ValidateKnown
 	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
 	same(t, "updated", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
+	want[1].AlertEmails, want[1].Validation = []string{"new@example.com"}, godwit.ValidateNone
+	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
+	same(t, "updated again", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
 	same(t, "tenants", pages(t, func(n *godwit.Tenant) [16]byte { return n.ID }, func(p store.Page) ([]godwit.Tenant, error) {
 		return f.s.ListTenants(f.ctx, p)
 	}), want)
 	_, err := f.s.Tenant(f.ctx, mint[godwit.TenantID](f.now))
 	f.is(err, store.ErrNotFound)
 	f.is(f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: mint[godwit.TenantID](f.now)}), store.ErrNotFound)
+}
+
+func tenantCodes(t *testing.T, f *fixture) {
+	n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Code: "ABCDEF", Name: "first", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &n))
+	twin := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Code: "ABCDEF", Name: "second", CreatedAt: f.now}
+	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict)
+	_, err := f.s.Tenant(f.ctx, twin.ID)
+	f.is(err, store.ErrNotFound)
+	f.newTenant() // none has a code, as the fixture's: that is no conflict
+	update := n
+	update.Code = "222222"
+	f.must(f.s.UpdateTenant(f.ctx, &update))
+	same(t, "code after an update", got(f.s.Tenant(f.ctx, n.ID))(t).Code, "ABCDEF")
+	got(f.s.DeleteTenant(f.ctx, n.ID, f.now))(t)
+	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict) // people may still hold the old one
 }
 
 func tenantDelete(t *testing.T, f *fixture) {

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var eventTypeCases = []testCase{
+	{"put, read, replace", eventTypeMembers},
+	{"list by name", eventTypeList},
+	{"delete", eventTypeDelete},
+}
+
+func (f *fixture) makeEventType(name string) *godwit.EventType {
+	return &godwit.EventType{TenantID: f.tenant, Name: name, CreatedAt: f.now, UpdatedAt: f.now}
+}
+
+func eventTypeMembers(t *testing.T, f *fixture) {
+	bare := f.makeEventType("order.created")
+	f.must(f.s.PutEventType(f.ctx, bare))
+	same(t, "bare", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), bare)
+
+	first := f.now
+	full := f.makeEventType("order.created")
+	full.Description, full.Deprecated = "An order <came> in & \u2603", true
+	full.Example = json.RawMessage("{\"id\": 12345678901234567890,\n \"total\": 1.10, \"a\": \"<&>\"}")
+	full.Schemas = []godwit.EventSchema{
+		{Version: 1, Schema: json.RawMessage(`{"type":"object","required":["id"],"title":"<&>"}`), CreatedAt: f.now},
+		{Version: 2, Schema: json.RawMessage(`true`), CreatedAt: f.tick(time.Hour)},
+	}
+	full.CreatedAt, full.UpdatedAt = f.now, f.now
+	f.must(f.s.PutEventType(f.ctx, full))
+	full.CreatedAt = first
+	same(t, "replaced", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), full)
+
+	bare.UpdatedAt = f.tick(time.Hour)
+	f.must(f.s.PutEventType(f.ctx, bare))
+	same(t, "with everything taken away", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), bare)
+
+	for _, name := range []string{"order", "order.created.more", "ORDER.CREATED", ""} {
+		_, err := f.s.EventType(f.ctx, f.tenant, name)
+		f.is(err, store.ErrNotFound)
+	}
+}
+
+func eventTypeList(t *testing.T, f *fixture) {
+	// In the order of the bytes, whatever the locale.
+	names := []string{"Order.paid", "order", "order-x.a", "order.Paid", "order.created", "order.paid", "order_x"}
+	var want []godwit.EventType
+	for i := range names {
+		e := f.makeEventType(names[(i*3)%len(names)])
+		f.must(f.s.PutEventType(f.ctx, e))
+	}
+	for _, name := range names {
+		want = append(want, *f.makeEventType(name))
+	}
+	mine := f.tenant
+	f.tenant = f.newTenant()
+	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.created")))
+
+	var found []godwit.EventType
+	for after := ""; ; after = found[len(found)-1].Name {
+		page := got(f.s.ListEventTypes(f.ctx, mine, after, 3))(t)
+		found = append(found, page...)
+		if len(page) < 3 {
+			break
+		}
+	}
+	same(t, "event types", found, want)
+	if list := got(f.s.ListEventTypes(f.ctx, f.tenant, "order.created", 3))(t); len(list) != 0 {
+		t.Errorf("after the last one there is %v", list)
+	}
+}
+
+func eventTypeDelete(t *testing.T, f *fixture) {
+	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.created")))
+	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.paid")))
+	stranger := f.newTenant()
+	_, err := f.s.EventType(f.ctx, stranger, "order.created")
+	f.is(err, store.ErrNotFound)
+	f.is(f.s.DeleteEventType(f.ctx, stranger, "order.created"), store.ErrNotFound)
+	f.must(f.s.DeleteEventType(f.ctx, f.tenant, "order.created"))
+	_, err = f.s.EventType(f.ctx, f.tenant, "order.created")
+	f.is(err, store.ErrNotFound)
+	f.is(f.s.DeleteEventType(f.ctx, f.tenant, "order.created"), store.ErrNotFound)
+	got(f.s.EventType(f.ctx, f.tenant, "order.paid"))(t)
+	again := f.makeEventType("order.created")
+	again.CreatedAt = f.tick(time.Hour)
+	f.must(f.s.PutEventType(f.ctx, again))
+	same(t, "made again", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), again)
+}
