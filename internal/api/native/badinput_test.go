@@ -79,7 +79,7 @@ func TestBadInput(t *testing.T) {
 		{"many patterns", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","patterns":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 101), ",") + `]}`}, 422, problem.Invalid, "patterns"},
 		{"unknown profile", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","profile":"soap"}`}, 422, problem.Invalid, "profile"},
 		{"long description", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","description":"` + long + `"}`}, 422, problem.Invalid, "description"},
-		{"long metadata", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","metadata":{"a":"` + long + `"}}`}, 422, problem.Invalid, "metadata.a"},
+		{"long metadata", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","metadata":{"a":"` + strings.Repeat(long, 3) + `"}}`}, 422, problem.Invalid, "metadata.a"},
 		{"empty filter", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","filter":{"a":[]}}`}, 422, problem.Invalid, "filter.a"},
 		{"filter name", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","filter":{"a b":["x"]}}`}, 422, problem.Invalid, "filter.a b"},
 		{"private address", call{path: "/v1/endpoints", body: `{"url":"https://10.1.2.3/"}`}, 422, problem.Invalid, "url"},

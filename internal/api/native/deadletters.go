@@ -15,14 +15,18 @@ import (
 
 // DeadLetter is a delivery that ended without being accepted.
 type DeadLetter struct {
-	Delivery   Delivery  `json:"delivery"`
-	Event      Event     `json:"event"`
-	DeadAt     time.Time `json:"dead_at"`
-	LastDetail string    `json:"last_detail,omitempty" doc:"One line about the last attempt"`
+	Delivery   Delivery   `json:"delivery"`
+	Event      Event      `json:"event"`
+	DeadAt     time.Time  `json:"dead_at"`
+	ReplayedAt *time.Time `json:"replayed_at,omitempty" doc:"When it was sent again. If that fails for good too, there is a new dead letter."`
+	LastDetail string     `json:"last_detail,omitempty" doc:"One line about the last attempt"`
 }
 
 func deadLetterView(d *godwit.DeadLetter) DeadLetter {
-	return DeadLetter{Delivery: deliveryView(&d.Delivery), Event: eventView(d.Event), DeadAt: d.DeadAt.UTC(), LastDetail: d.LastDetail}
+	return DeadLetter{
+		Delivery: deliveryView(&d.Delivery), Event: eventView(d.Event), DeadAt: d.DeadAt.UTC(),
+		ReplayedAt: timestamp(d.ReplayedAt), LastDetail: d.LastDetail,
+	}
 }
 
 // deadLetterFilter is how dead letters are chosen, in the query and in the body of a bulk replay alike.
@@ -33,18 +37,19 @@ type deadLetterFilter struct {
 	Reason   string
 	Since    time.Time
 	Until    time.Time
+	Replayed bool // those that were replayed too
 }
 
-func (f deadLetterFilter) parse(tenant godwit.TenantID) (store.DeadLetterFilter, error) {
+func (s *server) deadLetterFilter(ctx context.Context, c *registry.Caller, f deadLetterFilter) (store.DeadLetterFilter, error) {
 	out := store.DeadLetterFilter{
-		TenantID: tenant, EventType: f.Type, Status: godwit.DeliveryStatus(f.Status), Reason: godwit.Reason(f.Reason),
-		Since: f.Since, Until: f.Until,
+		TenantID: c.Tenant.ID, EventType: f.Type, Status: godwit.DeliveryStatus(f.Status), Reason: godwit.Reason(f.Reason),
+		Since: f.Since, Until: f.Until, Replayed: f.Replayed,
 	}
 	if why := godwit.ValidEventType(f.Type); f.Type != "" && why != "" {
 		return out, problem.Invalid.In("type", "%s", why)
 	}
 	var err error
-	out.EndpointID, err = endpointParam(f.Endpoint)
+	out.EndpointID, err = s.endpointParam(ctx, c, f.Endpoint)
 	return out, err
 }
 
@@ -55,10 +60,11 @@ type DeadLetterParams struct {
 	Type     string `query:"type" maxLength:"128" doc:"Only events of this type"`
 	Status   string `query:"status" enum:"terminal,exhausted"`
 	Reason   string `query:"reason" maxLength:"64" doc:"Only with this reason"`
+	Replayed bool   `query:"replayed" doc:"Also those that were replayed since"`
 }
 
 func (p DeadLetterParams) filter() deadLetterFilter {
-	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until}
+	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until, Replayed: p.Replayed}
 }
 
 type (
@@ -91,10 +97,11 @@ func (s *server) deadLetterRoutes() {
 	tags := []string{"Dead letters"}
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/v1/dead-letters", Tags: tags, Summary: "List dead letters",
+		Description: "Those that are open: deliveries which ended without being accepted and were not replayed since.",
 	}, s.listDeadLetters)
 	s.raw(mayRead, exportOperation(s), s.exportDeadLetters)
 	typed(s, mayRead, huma.Operation{
-		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get a dead letter",
+		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get the open dead letter of a delivery",
 	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
 		id, err := in.parse()
 		if err != nil {
@@ -108,7 +115,7 @@ func (s *server) deadLetterRoutes() {
 	})
 	typed(s, mayManage, huma.Operation{
 		OperationID: "replay-dead-letter", Method: http.MethodPost, Path: "/v1/dead-letters/{id}/replay", Tags: tags, Summary: "Replay a dead letter",
-		DefaultStatus: http.StatusAccepted, Description: "Starts a new run under the same idempotency key; the dead letter is gone.",
+		DefaultStatus: http.StatusAccepted, Description: "Starts a new run under the same idempotency key. The dead letter is marked as replayed and kept until it expires.",
 	}, s.replayDeadLetter)
 	typed(s, mayManage, huma.Operation{
 		OperationID: "replay-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/replay", Tags: tags, Summary: "Replay the dead letters that match",
@@ -118,19 +125,13 @@ func (s *server) deadLetterRoutes() {
 }
 
 func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
-	p, err := in.page(listDead)
+	f, err := s.deadLetterFilter(ctx, c, in.filter())
 	if err != nil {
 		return nil, err
 	}
-	f, err := in.filter().parse(c.Tenant.ID)
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.cfg.Store.ListDeadLetters(ctx, f, p)
-	if err != nil {
-		return nil, err
-	}
-	return listOf(in.PageParams, listDead, items, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView), nil
+	return deadLetters.page(in.PageParams, func(p store.Page) ([]godwit.DeadLetter, error) {
+		return s.cfg.Store.ListDeadLetters(ctx, f, p)
+	})
 }
 
 func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
@@ -162,7 +163,7 @@ func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *
 	if b.Until != nil {
 		f.Until = *b.Until
 	}
-	filter, err := f.parse(c.Tenant.ID)
+	filter, err := s.deadLetterFilter(ctx, c, f)
 	if err != nil {
 		return nil, err
 	}

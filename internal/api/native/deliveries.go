@@ -18,6 +18,7 @@ import (
 type Delivery struct {
 	ID         string     `json:"id" example:"del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	EventID    string     `json:"event_id"`
+	EventType  string     `json:"event_type,omitempty" doc:"Absent when the event was removed at the end of its retention"`
 	EndpointID string     `json:"endpoint_id"`
 	Status     string     `json:"status" enum:"pending,accepted,terminal,exhausted,cancelled" doc:"accepted: the receiver acknowledged the request, and nothing more"`
 	Reason     string     `json:"reason,omitempty" doc:"Why it is where it is"`
@@ -45,7 +46,7 @@ type DeliveryDetail struct {
 
 func deliveryView(d *godwit.Delivery) Delivery {
 	v := Delivery{
-		ID: d.ID.String(), EventID: d.EventID.String(), EndpointID: d.EndpointID.String(), Status: string(d.Status),
+		ID: d.ID.String(), EventID: d.EventID.String(), EventType: d.EventType, EndpointID: d.EndpointID.String(), Status: string(d.Status),
 		Reason: string(d.Reason), Attempts: d.Attempts, LastStatus: d.LastStatus,
 		Run:       Run{Trigger: string(d.Run.Trigger), Actor: d.Run.Actor, Attempts: d.Run.Attempts, FirstAt: timestamp(d.Run.FirstAt)},
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
@@ -83,6 +84,7 @@ type (
 		RangeParams
 		Endpoint string `query:"endpoint" doc:"Only to this endpoint"`
 		Event    string `query:"event" doc:"Only of this event"`
+		Type     string `query:"type" maxLength:"128" doc:"Only events of this type"`
 		Status   string `query:"status" enum:"pending,accepted,terminal,exhausted,cancelled"`
 	}
 	deliveryOutput       struct{ Body Delivery }
@@ -128,34 +130,31 @@ func deliveryShown(d *godwit.Delivery, err error) (*deliveryOutput, error) {
 }
 
 func (s *server) listDeliveries(ctx context.Context, c *registry.Caller, in *listDeliveriesInput) (*listOutput[Delivery], error) {
-	p, err := in.page(listDels)
-	if err != nil {
-		return nil, err
+	f := store.DeliveryFilter{
+		TenantID: c.Tenant.ID, EventType: in.Type, Status: godwit.DeliveryStatus(in.Status), Since: in.Since, Until: in.Until,
 	}
-	f := store.DeliveryFilter{TenantID: c.Tenant.ID, Status: godwit.DeliveryStatus(in.Status), Since: in.Since, Until: in.Until}
-	if f.EndpointID, err = endpointParam(in.Endpoint); err != nil {
+	if why := godwit.ValidEventType(in.Type); in.Type != "" && why != "" {
+		return nil, problem.Invalid.In("type", "%s", why)
+	}
+	var err error
+	if f.EndpointID, err = s.endpointParam(ctx, c, in.Endpoint); err != nil {
 		return nil, err
 	}
 	if in.Event != "" {
-		if f.EventID, err = godwit.ParseEventID(in.Event); err != nil {
-			return nil, badID("event", "evt_…")
+		if f.EventID, err = parseEvent("event", in.Event); err != nil {
+			return nil, err
 		}
 	}
-	items, err := s.cfg.Store.ListDeliveries(ctx, f, p)
-	if err != nil {
-		return nil, err
-	}
-	return listOf(in.PageParams, listDels, items, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView), nil
+	return deliveries.page(in.PageParams, func(p store.Page) ([]godwit.Delivery, error) { return s.cfg.Store.ListDeliveries(ctx, f, p) })
 }
 
-func endpointParam(text string) (id godwit.EndpointID, err error) {
+// endpointParam is the endpoint that a filter names; zero when it names none.
+func (s *server) endpointParam(ctx context.Context, c *registry.Caller, text string) (godwit.EndpointID, error) {
 	if text == "" {
-		return id, nil
+		return godwit.EndpointID{}, nil
 	}
-	if id, err = godwit.ParseEndpointID(text); err != nil {
-		return id, badID("endpoint", "sub_…")
-	}
-	return id, nil
+	id, err := s.endpointID(ctx, c, "endpoint", text)
+	return id, missing("endpoint", "endpoint", err)
 }
 
 // missing names the member that points to nothing.

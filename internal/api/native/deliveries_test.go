@@ -259,6 +259,27 @@ func TestDeadLetters(t *testing.T) {
 	if len(l.Items) != 1 {
 		t.Errorf("%d dead letters are left", len(l.Items))
 	}
+	// Those that were replayed are kept, and told apart.
+	replayed := 0
+	for cursor := ""; ; cursor = "&cursor=" + l.NextCursor {
+		l = list[DeadLetter]{}
+		h.get("/v1/dead-letters?replayed=true&limit=2" + cursor).want(200).into(&l)
+		for _, d := range l.Items {
+			if d.ReplayedAt != nil {
+				replayed++
+			}
+		}
+		if l.NextCursor == "" {
+			break
+		}
+	}
+	if replayed != 5 {
+		t.Errorf("%d dead letters are marked as replayed", replayed)
+	}
+	if n := strings.Count(string(h.get("/v1/dead-letters/export?replayed=true").want(200).body), "\n"); n != 6 {
+		t.Errorf("the export has %d lines", n)
+	}
+	h.get("/v1/dead-letters/export?replayed=maybe").refused(400, problem.InvalidRequest, "replayed")
 	h.post("/v1/dead-letters/replay", `{"status":"lost"}`).refused(400, problem.InvalidRequest, "status")
 	h.post("/v1/dead-letters/replay", `{"limit":0}`).refused(400, problem.InvalidRequest, "limit")
 	h.post("/v1/dead-letters/replay", `{"cursor":"zzz"}`).refused(400, problem.InvalidRequest, "cursor")

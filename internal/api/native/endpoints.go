@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,15 +17,32 @@ import (
 
 // EndpointPath names an endpoint. Huma fills embedded structs only where their type is exported.
 type EndpointPath struct {
-	ID string `path:"id" doc:"Id of the endpoint"`
+	ID string `path:"id" doc:"Id of the endpoint, or its public_id"`
 }
 
-func (p EndpointPath) parse() (godwit.EndpointID, error) {
-	id, err := godwit.ParseEndpointID(p.ID)
-	if err != nil {
-		return id, badID("id", "sub_…")
+// endpointID reads an endpoint's id as any of the APIs renders it (decision 6). Only a public id has to be looked up.
+func (s *server) endpointID(ctx context.Context, c *registry.Caller, field, text string) (godwit.EndpointID, error) {
+	if id, err := godwit.ParseEndpointID(text); err == nil {
+		return id, nil
 	}
-	return id, nil
+	if !plausibleEndpoint(text) {
+		return godwit.EndpointID{}, badID(field, "sub_…")
+	}
+	e, err := s.cfg.Registry.ResolveEndpoint(ctx, c.Tenant.ID, text)
+	if err != nil {
+		return godwit.EndpointID{}, err
+	}
+	return e.ID, nil
+}
+
+// plausibleEndpoint tells what could be an id from what is a mistake of the caller's program. A mistyped public id names
+// nothing, and is answered so.
+func plausibleEndpoint(text string) bool {
+	if _, err := godwit.ParseEndpointID(text); err == nil {
+		return true
+	}
+	text = strings.TrimSpace(text)
+	return len(text) == len("WEB-XXXXXX-X") && strings.EqualFold(text[:4], godwit.CodeEndpoint+"-")
 }
 
 type (
@@ -117,20 +135,12 @@ func (s *server) createEndpoint(ctx context.Context, c *registry.Caller, in *cre
 }
 
 func (s *server) listEndpoints(ctx context.Context, c *registry.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
-	p, err := in.page(listSubs)
-	if err != nil {
-		return nil, err
-	}
 	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
-	items, err := s.cfg.Registry.ListEndpoints(ctx, f, p)
-	if err != nil {
-		return nil, err
-	}
-	return listOf(in.PageParams, listSubs, items, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView), nil
+	return endpoints.page(in.PageParams, func(p store.Page) ([]godwit.Endpoint, error) { return s.cfg.Registry.ListEndpoints(ctx, f, p) })
 }
 
 func (s *server) getEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +155,7 @@ func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
 }
 
 func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*struct{}, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +163,7 @@ func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *End
 }
 
 func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *pauseInput) (*endpointOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +175,7 @@ func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *paus
 }
 
 func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +183,7 @@ func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *End
 }
 
 func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotateInput) (*issuedSecretOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +209,7 @@ type secretsOutput struct {
 }
 
 func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *EndpointPath) (*secretsOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +229,7 @@ func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *Endpoi
 const testEventType = "godwit.test"
 
 func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*testOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -40,7 +42,7 @@ func TestEndpointLifecycle(t *testing.T) {
 	if !reflect.DeepEqual(got, e.Endpoint) {
 		t.Errorf("read back %+v, created %+v", got, e.Endpoint)
 	}
-	if fmt.Sprint(got.HeaderNames) != "[X-Api]" || got.Metadata["team"] != "a" || *got.Policy.MaxRetries != 3 || got.Filter["region"][0] != "eu" {
+	if fmt.Sprint(got.HeaderNames) != "[X-Api]" || string(got.Metadata["team"]) != `"a"` || *got.Policy.MaxRetries != 3 || got.Filter["region"][0] != "eu" {
 		t.Errorf("got %+v", got)
 	}
 
@@ -431,5 +433,117 @@ func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	h.publish("order.paid", `{}`)
 	if r := thief.wait(t); r.header.Get("Authorization") != "Bearer new" || r.header.Get("X-A") != "2" {
 		t.Errorf("sent %v", r.header)
+	}
+}
+
+// TestProfilesAreDocumented keeps the document from missing a dialect that is added.
+func TestProfilesAreDocumented(t *testing.T) {
+	field, _ := reflect.TypeFor[NewEndpoint]().FieldByName("Profile")
+	for _, name := range profile.Names() {
+		if !strings.Contains(field.Tag.Get("doc"), name) {
+			t.Errorf("profile %s is not named", name)
+		}
+	}
+}
+
+// Metadata is any JSON and comes back as it was sent; a patch touches what it names.
+func TestMetadataIsAnyJSON(t *testing.T) {
+	h := newHarness(t)
+	e := h.endpoint("https://a.example/", `"metadata":{"team":"a","limits":{"z":1,"a":[true,null,1e300]},"n":12345678901234567890,"none":null}`)
+	read := func() map[string]string {
+		var got Endpoint
+		h.get("/v1/endpoints/" + e.ID).want(200).into(&got)
+		text := map[string]string{}
+		for name, value := range got.Metadata {
+			text[name] = string(value)
+		}
+		return text
+	}
+	want := map[string]string{"team": `"a"`, "limits": `{"z":1,"a":[true,null,1e300]}`, "n": `12345678901234567890`, "none": `null`}
+	if got := read(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	h.do(call{method: "PATCH", path: "/v1/endpoints/" + e.ID, body: `{"metadata":{"team":null,"limits":{"z":null},"more":[1,{"b":2}]}}`}).want(200)
+	want = map[string]string{"limits": `{"a":[true,null,1e300]}`, "n": `12345678901234567890`, "none": `null`, "more": `[1,{"b":2}]`}
+	if got := read(); !reflect.DeepEqual(got, want) {
+		t.Errorf("after the patch: %v", got)
+	}
+	h.do(call{method: "PATCH", path: "/v1/endpoints/" + e.ID, body: `{"metadata":"x"}`}).refused(400, problem.InvalidRequest, "metadata")
+}
+
+// Decision 6: any API takes any rendering of an id.
+func TestIdsInEveryRendering(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t)
+	e := h.endpoint(receiver.URL)
+	if code, err := godwit.ParseCode(godwit.CodeEndpoint, e.PublicID); err != nil || code == "" {
+		t.Fatalf("public id %q: %v", e.PublicID, err)
+	}
+	for _, id := range []string{e.ID, e.PublicID, strings.ToLower(e.PublicID)} {
+		var got Endpoint
+		h.get("/v1/endpoints/" + id).want(200).into(&got)
+		if got.ID != e.ID {
+			t.Errorf("%s is %s", id, got.ID)
+		}
+		h.get("/v1/endpoints/" + id + "/stats").want(200)
+		h.do(call{method: "PATCH", path: "/v1/endpoints/" + id, body: `{"description":"x"}`}).want(200)
+	}
+	var sent Accepted
+	h.post("/v1/events?type=order.paid", `1`).want(202).into(&sent)
+	receiver.wait(t)
+	event, err := godwit.ParseEventID(sent.ID)
+	must(t, err)
+	for _, id := range []string{sent.ID, "evt_" + event.Base32()} {
+		var got EventDetail
+		h.get("/v1/events/" + id).want(200).into(&got)
+		if got.ID != sent.ID {
+			t.Errorf("%s is %s", id, got.ID)
+		}
+		var l list[Delivery]
+		h.get("/v1/deliveries?event=" + id + "&endpoint=" + e.PublicID + "&type=order.paid").want(200).into(&l)
+		if len(l.Items) != 1 || l.Items[0].EventType != "order.paid" {
+			t.Errorf("deliveries of %s: %+v", id, l.Items)
+		}
+		h.post("/v1/events/"+id+"/replay", `{"endpoints":["`+e.PublicID+`"]}`).want(202)
+		receiver.wait(t)
+	}
+	var l list[Delivery]
+	if h.get("/v1/deliveries?type=order.other").want(200).into(&l); len(l.Items) != 0 {
+		t.Errorf("deliveries of another type: %+v", l.Items)
+	}
+
+	wrong := []byte(e.PublicID)
+	wrong[len(wrong)-1] ^= 1 // another letter
+	h.get("/v1/endpoints/"+string(wrong)).refused(404, problem.NotFound, "")
+	h.get("/v1/deliveries?endpoint="+string(wrong)).refused(422, problem.Invalid, "endpoint")
+	h.get("/v1/endpoints/ACC-X2M8KD-Z").refused(400, problem.InvalidRequest, "id")
+	h.get("/v1/events/evt_zzzz").refused(400, problem.InvalidRequest, "id")
+	h.post("/v1/events/"+sent.ID+"/replay", `{"endpoints":["`+e.ID+`","`+e.PublicID+`"]}`).refused(422, problem.Invalid, "endpoints[1]")
+}
+
+// An endpoint's owner may bring the key along; it is shown by no answer but the one that takes it.
+func TestOwnSigningKey(t *testing.T) {
+	h := newHarness(t)
+	own := base64Of(bytes.Repeat([]byte{7}, 32))
+	next := base64Of(bytes.Repeat([]byte{9}, 32))
+	e := h.endpoint("https://a.example/", `"secret":"`+own+`"`, `"algorithm":"hmac-sha256"`, `"paused":true`)
+	if e.Secret.Value != own || e.Status != "paused" {
+		t.Errorf("issued %+v", e)
+	}
+	var rotated IssuedSecret
+	h.post("/v1/endpoints/"+e.ID+"/rotate-secret", `{"secret":"`+next+`"}`).want(200).into(&rotated)
+	if rotated.Value != next || rotated.Hint != next[len(next)-4:] {
+		t.Errorf("rotated to %+v", rotated)
+	}
+	for _, path := range []string{"/v1/endpoints", "/v1/endpoints/" + e.ID, "/v1/endpoints/" + e.ID + "/secrets"} {
+		if body := string(h.get(path).want(200).body); strings.Contains(body, own) || strings.Contains(body, next) {
+			t.Errorf("%s shows a key", path)
+		}
+	}
+	for _, weak := range []string{"short", "not base64 at all, but long enough to be one"} {
+		a := h.post("/v1/endpoints", `{"url":"https://a.example/","secret":"`+weak+`"}`)
+		if a.refused(422, problem.Invalid, "secret"); strings.Contains(string(a.body), weak) {
+			t.Errorf("the refusal repeats the key: %s", a.body)
+		}
 	}
 }

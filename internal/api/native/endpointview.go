@@ -14,7 +14,7 @@ type Endpoint struct {
 	PublicID     string                 `json:"public_id" doc:"The same endpoint's short id, to be read aloud; taken wherever the id is" example:"WEB-X2M8KD-Z"`
 	URL          string                 `json:"url"`
 	Method       string                 `json:"method" enum:"POST,PUT"`
-	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation"`
+	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation" example:"eds"`
 	Description  string                 `json:"description"`
 	Patterns     []string               `json:"patterns"`
 	Filter       map[string][]string    `json:"filter,omitempty"`
@@ -63,7 +63,6 @@ type Secret struct {
 	NotBefore time.Time  `json:"not_before"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Hint      string     `json:"hint,omitempty" doc:"Last four characters of its value"`
-	Hash      string     `json:"hash,omitempty" doc:"SHA-256 of its value, in hex, to tell secrets apart without them"`
 }
 
 // IssuedSecret is a new secret, at the only time its value is shown.
@@ -75,7 +74,7 @@ type IssuedSecret struct {
 func secretView(s *godwit.Secret, now time.Time) Secret {
 	v := Secret{
 		ID: s.ID.String(), Algorithm: s.Algorithm, Live: s.LiveAt(now), CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(),
-		ExpiresAt: timestamp(s.ExpiresAt), Hint: s.Hint, Hash: s.Hash,
+		ExpiresAt: timestamp(s.ExpiresAt), Hint: s.Hint,
 	}
 	if len(s.PublicKey) > 0 {
 		v.PublicKey = base64.StdEncoding.EncodeToString(s.PublicKey)
@@ -106,7 +105,7 @@ type Auth struct {
 type NewEndpoint struct {
 	URL         string                  `json:"url" doc:"Where to deliver; https unless the operator allows http" example:"https://example.com/webhooks"`
 	Method      string                  `json:"method,omitempty" enum:"POST,PUT" doc:"PUT needs policy.agreement. Defaults to POST."`
-	Profile     string                  `json:"profile,omitempty" doc:"Wire dialect. Defaults to eds."`
+	Profile     string                  `json:"profile,omitempty" doc:"Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds."`
 	Description string                  `json:"description,omitempty"`
 	Patterns    []string                `json:"patterns,omitempty" doc:"Event types to deliver: exact, prefix.* or *. Defaults to [\"*\"]." example:"[\"order.*\"]"`
 	Filter      map[string][]string     `json:"filter,omitempty" doc:"For each attribute named, the event's value must be one of those listed"`

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,12 +46,19 @@ type EventPath struct {
 	ID string `path:"id" doc:"Id of the event"`
 }
 
-func (p EventPath) parse() (godwit.EventID, error) {
-	id, err := godwit.ParseEventID(p.ID)
-	if err != nil {
-		return id, badID("id", "evt_…")
+func (p EventPath) parse() (godwit.EventID, error) { return parseEvent("id", p.ID) }
+
+// parseEvent reads an event's id as any of the APIs renders it: evt_ with a UUID, or with 26 characters (decision 6).
+func parseEvent(field, text string) (godwit.EventID, error) {
+	if id, err := godwit.ParseEventID(text); err == nil {
+		return id, nil
 	}
-	return id, nil
+	if short, ok := strings.CutPrefix(text, "evt_"); ok {
+		if id, err := godwit.ParseEventBase32(short); err == nil {
+			return id, nil
+		}
+	}
+	return godwit.EventID{}, badID(field, "evt_…")
 }
 
 type (
@@ -93,20 +101,11 @@ func (s *server) eventRoutes() {
 }
 
 func (s *server) listEvents(ctx context.Context, c *registry.Caller, in *listEventsInput) (*listOutput[Event], error) {
-	p, err := in.page(listEvents)
-	if err != nil {
-		return nil, err
-	}
 	if why := godwit.ValidPattern(in.Type); in.Type != "" && why != "" {
 		return nil, problem.Invalid.In("type", "%s", why)
 	}
-	items, err := s.cfg.Store.ListEvents(ctx, store.EventFilter{
-		TenantID: c.Tenant.ID, Type: in.Type, Key: in.Key, Since: in.Since, Until: in.Until,
-	}, p)
-	if err != nil {
-		return nil, err
-	}
-	return listOf(in.PageParams, listEvents, items, func(e *godwit.Event) [16]byte { return e.ID }, eventView), nil
+	f := store.EventFilter{TenantID: c.Tenant.ID, Type: in.Type, Key: in.Key, Since: in.Since, Until: in.Until}
+	return events.page(in.PageParams, func(p store.Page) ([]godwit.Event, error) { return s.cfg.Store.ListEvents(ctx, f, p) })
 }
 
 func (s *server) getEvent(ctx context.Context, c *registry.Caller, in *EventPath) (*eventOutput, error) {
@@ -134,17 +133,17 @@ func (s *server) replayEvent(ctx context.Context, c *registry.Caller, in *replay
 	if in.Body != nil {
 		for i, text := range in.Body.Endpoints {
 			field := "endpoints[" + strconv.Itoa(i) + "]"
-			endpoint, err := godwit.ParseEndpointID(text)
-			if err != nil {
+			if !plausibleEndpoint(text) {
 				return nil, badID(field, "sub_…")
 			}
-			if slices.Contains(endpoints, endpoint) {
-				return nil, problem.Invalid.In(field, "is named twice") // it would be sent twice
-			}
-			if _, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, endpoint); err != nil {
+			endpoint, err := s.cfg.Registry.ResolveEndpoint(ctx, c.Tenant.ID, text)
+			if err != nil {
 				return nil, missing(field, "endpoint", err)
 			}
-			endpoints = append(endpoints, endpoint)
+			if slices.Contains(endpoints, endpoint.ID) {
+				return nil, problem.Invalid.In(field, "is named twice") // it would be sent twice
+			}
+			endpoints = append(endpoints, endpoint.ID)
 		}
 	}
 	deliveries, err := s.cfg.Engine.ReplayEvent(ctx, c.Tenant.ID, id, endpoints, c.Actor())

@@ -32,7 +32,7 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *re
 		s.fail(w, r, err)
 		return
 	}
-	f, err := filter.parse(c.Tenant.ID)
+	f, err := s.deadLetterFilter(r.Context(), c, filter)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -106,6 +106,10 @@ func exportFilter(q url.Values) (f deadLetterFilter, err error) {
 		case "status":
 			if f.Status = v; v != string(godwit.DeliveryTerminal) && v != string(godwit.DeliveryExhausted) {
 				return f, problem.InvalidRequest.In(name, "must be terminal or exhausted")
+			}
+		case "replayed":
+			if f.Replayed = v == "true"; v != "true" && v != "false" {
+				return f, problem.InvalidRequest.In(name, "must be true or false")
 			}
 		case "since":
 			f.Since, err = timeParam(name, v)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Key is an API key as the API shows it: never with its token.
@@ -78,15 +79,7 @@ func (s *server) keyRoutes() {
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
 	}, func(ctx context.Context, c *registry.Caller, in *PageParams) (*listOutput[Key], error) {
-		p, err := in.page(listKeys)
-		if err != nil {
-			return nil, err
-		}
-		items, err := s.cfg.Registry.ListKeys(ctx, c.Tenant.ID, p)
-		if err != nil {
-			return nil, err
-		}
-		return listOf(*in, listKeys, items, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView), nil
+		return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return s.cfg.Registry.ListKeys(ctx, c.Tenant.ID, p) })
 	})
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -62,24 +63,45 @@ func parseCursor(kind listKind, text string) (id [16]byte, err error) {
 	return id, nil
 }
 
-// page asks the store for one item more than is shown: that is how it is known whether there is a next page.
-func (p PageParams) page(kind listKind) (store.Page, error) {
-	after, err := parseCursor(kind, p.Cursor)
-	return store.Page{After: after, Limit: p.Limit + 1}, err
+// A collection is something that is listed: what its items are known by, and how they are shown.
+type collection[T, V any] struct {
+	kind listKind
+	id   func(*T) [16]byte
+	view func(*T) V
 }
 
-// listOf renders a page.
-func listOf[T, V any](p PageParams, kind listKind, items []T, id func(*T) [16]byte, view func(*T) V) *listOutput[V] {
+// page reads a page and renders it. The store is asked for one item more than is shown: that is how it is known whether there
+// is a next page. Items of one id stay on one page, since the next one goes on after that id.
+func (c collection[T, V]) page(p PageParams, read func(store.Page) ([]T, error)) (*listOutput[V], error) {
+	after, err := parseCursor(c.kind, p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	items, err := read(store.Page{After: after, Limit: p.Limit + 1})
+	if err != nil {
+		return nil, err
+	}
 	out := &listOutput[V]{Body: list[V]{Items: make([]V, 0, min(len(items), p.Limit))}}
 	for i := range items {
-		if i == p.Limit {
-			out.Body.NextCursor = cursor(kind, id(&items[i-1]))
+		if i >= p.Limit && c.id(&items[i]) != c.id(&items[i-1]) {
+			out.Body.NextCursor = cursor(c.kind, c.id(&items[i-1]))
 			break
 		}
-		out.Body.Items = append(out.Body.Items, view(&items[i]))
+		out.Body.Items = append(out.Body.Items, c.view(&items[i]))
 	}
-	return out
+	return out, nil
 }
+
+// The collections.
+var (
+	tenants     = collection[godwit.Tenant, Tenant]{listTenants, func(t *godwit.Tenant) [16]byte { return t.ID }, tenantView}
+	keys        = collection[godwit.APIKey, Key]{listKeys, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView}
+	endpoints   = collection[godwit.Endpoint, Endpoint]{listSubs, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView}
+	events      = collection[godwit.Event, Event]{listEvents, func(e *godwit.Event) [16]byte { return e.ID }, eventView}
+	deliveries  = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}
+	deadLetters = collection[godwit.DeadLetter, DeadLetter]{listDead, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView}
+	notices     = collection[godwit.Notice, Notice]{listNotices, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView}
+)
 
 // timestamp renders a time; the zero time is left out.
 func timestamp(t time.Time) *time.Time {

@@ -332,6 +332,38 @@ func TestTenantsAndKeys(t *testing.T) {
 	h.get("/v1/tenants/"+tenant.ID).refused(404, problem.NotFound, "")
 }
 
+func TestTenantAlertsAndValidation(t *testing.T) {
+	h := newHarness(t)
+	var tenant Tenant
+	h.post("/v1/tenants", `{"name":"Second","alert_emails":["ops@example.com"],"event_validation":"known"}`).want(201).into(&tenant)
+	if _, err := godwit.ParseCode(godwit.CodeTenant, tenant.AccountID); err != nil {
+		t.Errorf("account id %q: %v", tenant.AccountID, err)
+	}
+	if !reflect.DeepEqual(tenant.AlertEmails, []string{"ops@example.com"}) || tenant.EventValidation != "known" {
+		t.Errorf("created %+v", tenant)
+	}
+	patch := func(body string) *answer {
+		return h.do(call{method: "PATCH", path: "/v1/tenants/" + tenant.ID, body: body})
+	}
+	patch(`{"alert_emails":["a@example.com","b@example.com"],"event_validation":"strict"}`).want(200)
+	h.get("/v1/tenants/" + tenant.ID).want(200).into(&tenant)
+	if len(tenant.AlertEmails) != 2 || tenant.EventValidation != "strict" {
+		t.Errorf("changed %+v", tenant)
+	}
+	patch(`{"alert_emails":[],"event_validation":""}`).want(200).into(&tenant)
+	if len(tenant.AlertEmails) != 0 || tenant.EventValidation != "" {
+		t.Errorf("cleared %+v", tenant)
+	}
+	for _, bad := range []string{"nobody", "a@b@c", "Ops <ops@example.com>", "<ops@example.com>", "a@example.com\r\nRCPT TO:<b@example.com>", "a b@example.com", "\"a b\"@example.com", "ops@exämple.com"} {
+		body, err := json.Marshal(map[string]any{"alert_emails": []string{"ok@example.com", bad}})
+		must(t, err)
+		patch(string(body)).refused(422, problem.Invalid, "alert_emails[1]")
+	}
+	patch(`{"alert_emails":["a@example.com","A@example.com"]}`).refused(422, problem.Invalid, "alert_emails[1]")
+	patch(`{"alert_emails":["`+strings.Join(strings.Split("0123456789a", ""), `@example.com","`)+`@example.com"]}`).refused(400, problem.InvalidRequest, "alert_emails")
+	patch(`{"event_validation":"some"}`).refused(400, problem.InvalidRequest, "event_validation")
+}
+
 func TestHostileKeysOnTheAPI(t *testing.T) {
 	trace.Covers(t, "IKH-SEC-2")
 	h := newHarness(t)
@@ -390,7 +422,9 @@ func TestPatchHasEveryPolicyMember(t *testing.T) {
 		case "statuses", "agreement":
 		case "hold_scope":
 			must(t, json.Unmarshal([]byte(`{"hold_scope":"event"}`), &full))
-		case "multi_status", "refresh_on_401":
+		case "rotation":
+			must(t, json.Unmarshal([]byte(`{"rotation":"both"}`), &full))
+		case "multi_status", "refresh_on_401", "skip_while_paused", "announce", "alert":
 			must(t, json.Unmarshal([]byte(`{"`+name+`":true}`), &full))
 		default:
 			must(t, json.Unmarshal([]byte(`{"`+name+`":1}`), &full))

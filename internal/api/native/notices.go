@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Notice tells an operator of something a person should know or decide.
@@ -53,15 +54,9 @@ func (s *server) noticeRoutes() {
 		OperationID: "list-notices", Method: http.MethodGet, Path: "/v1/notices", Tags: []string{"Notices"}, Summary: "List notices",
 		Description: "What a person should know or decide: an endpoint was disabled, has moved, refuses for legal reasons, resolves to a forbidden address.",
 	}, func(ctx context.Context, c *registry.Caller, in *listInput) (*listOutput[Notice], error) {
-		p, err := in.page(listNotices)
-		if err != nil {
-			return nil, err
-		}
-		items, err := s.cfg.Store.ListNotices(ctx, c.Tenant.ID, in.Open, p)
-		if err != nil {
-			return nil, err
-		}
-		return listOf(in.PageParams, listNotices, items, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView), nil
+		return notices.page(in.PageParams, func(p store.Page) ([]godwit.Notice, error) {
+			return s.cfg.Store.ListNotices(ctx, c.Tenant.ID, in.Open, p)
+		})
 	})
 	type path struct {
 		ID string `path:"id" doc:"Id of the notice"`

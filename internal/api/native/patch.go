@@ -86,7 +86,7 @@ type patchInput struct {
 }
 
 func (s *server) updateEndpoint(ctx context.Context, c *registry.Caller, in *patchInput) (*endpointOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -99,6 +99,7 @@ func exportOperation(s *server) huma.Operation {
 			{Name: "endpoint", In: "query", Schema: text}, {Name: "type", In: "query", Schema: text},
 			{Name: "status", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"terminal", "exhausted"}}},
 			{Name: "reason", In: "query", Schema: text}, {Name: "since", In: "query", Schema: when}, {Name: "until", In: "query", Schema: when},
+			{Name: "replayed", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Also those that were replayed since"},
 		},
 		Responses: s.failures(map[string]*huma.Response{
 			"200": {Description: "Lines of dead letters", Content: map[string]*huma.MediaType{"application/x-ndjson": {Schema: s.refOf(ExportedDeadLetter{})}}},

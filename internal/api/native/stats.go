@@ -90,7 +90,7 @@ type statsOutput struct{ Body EndpointStats }
 const deadLetterCount = 1000
 
 func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *EndpointPath) (*statsOutput, error) {
-	id, err := in.parse()
+	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}

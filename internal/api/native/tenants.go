@@ -9,32 +9,48 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Tenant is a tenant as the API shows it.
 type Tenant struct {
 	ID                    string    `json:"id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	AccountID             string    `json:"account_id" doc:"Its short id, as CYBERCUBE events name it" example:"ACC-9F4K7Q-T"`
 	Name                  string    `json:"name"`
 	RequireIdempotencyKey bool      `json:"require_idempotency_key" doc:"Events without Idempotency-Key are refused"`
+	AlertEmails           []string  `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
+	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
 	CreatedAt             time.Time `json:"created_at"`
 }
 
 func tenantView(t *godwit.Tenant) Tenant {
-	return Tenant{ID: t.ID.String(), Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, CreatedAt: t.CreatedAt.UTC()}
+	v := Tenant{
+		ID: t.ID.String(), AccountID: godwit.FormatCode(godwit.CodeTenant, t.Code), Name: t.Name,
+		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
+		CreatedAt: t.CreatedAt.UTC(),
+	}
+	if v.AlertEmails == nil {
+		v.AlertEmails = []string{}
+	}
+	return v
 }
 
 type tenantInput struct {
 	Body struct {
-		Name                  string `json:"name"`
-		RequireIdempotencyKey bool   `json:"require_idempotency_key,omitempty"`
+		Name                  string   `json:"name"`
+		RequireIdempotencyKey bool     `json:"require_idempotency_key,omitempty"`
+		AlertEmails           []string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints"`
+		EventValidation       string   `json:"event_validation,omitempty" enum:",known,strict"`
 	} `nameHint:"NewTenant"`
 }
 
 type tenantPatch struct {
 	TenantPath
 	Body struct {
-		Name                  *string `json:"name,omitempty"`
-		RequireIdempotencyKey *bool   `json:"require_idempotency_key,omitempty"`
+		Name                  *string   `json:"name,omitempty"`
+		RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty"`
+		AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
+		EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict"`
 	} `nameHint:"TenantPatch"`
 }
 
@@ -62,7 +78,10 @@ func (s *server) tenantRoutes() {
 		Summary: "Create a tenant", DefaultStatus: http.StatusCreated,
 		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.",
 	}, func(ctx context.Context, _ *registry.Caller, in *tenantInput) (*tenantOutput, error) {
-		t, err := s.cfg.Registry.CreateTenant(ctx, registry.TenantSpec{Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey})
+		t, err := s.cfg.Registry.CreateTenant(ctx, registry.TenantSpec{
+			Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
+			AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -71,15 +90,7 @@ func (s *server) tenantRoutes() {
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "list-tenants", Method: http.MethodGet, Path: "/v1/tenants", Tags: []string{"Tenants"}, Summary: "List tenants",
 	}, func(ctx context.Context, _ *registry.Caller, in *PageParams) (*listOutput[Tenant], error) {
-		p, err := in.page(listTenants)
-		if err != nil {
-			return nil, err
-		}
-		items, err := s.cfg.Registry.ListTenants(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return listOf(*in, listTenants, items, func(t *godwit.Tenant) [16]byte { return t.ID }, tenantView), nil
+		return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return s.cfg.Registry.ListTenants(ctx, p) })
 	})
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "get-tenant", Method: http.MethodGet, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"}, Summary: "Get a tenant",
@@ -123,6 +134,12 @@ func (s *server) updateTenant(ctx context.Context, _ *registry.Caller, in *tenan
 		}
 		if in.Body.RequireIdempotencyKey != nil {
 			spec.RequireIdempotencyKey = *in.Body.RequireIdempotencyKey
+		}
+		if in.Body.AlertEmails != nil {
+			spec.AlertEmails = *in.Body.AlertEmails
+		}
+		if in.Body.EventValidation != nil {
+			spec.Validation = godwit.Validation(*in.Body.EventValidation)
 		}
 		return nil
 	})
