@@ -1,0 +1,140 @@
+package ojs
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// envelope is an event as its producer wrote it, with what has to be known about it.
+type envelope struct {
+	raw    []byte // as it came
+	source string
+	id     string // its producer's; empty: none was given
+	time   bool   // it says when it happened
+	pub    engine.Publication
+}
+
+// readEnvelope reads an event and completes it. The fields that are wrong are returned by name.
+func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
+	members, wrong := topMembers(raw)
+	if wrong != nil {
+		return nil, wrong
+	}
+	env := &envelope{raw: raw}
+	env.complete(now)
+	if wrong := checkEnvelope(env.pub.Body, members); wrong != nil {
+		return nil, wrong
+	}
+	env.source = *textOf(members["source"])
+	env.pub.Type, env.pub.Attributes = *textOf(members["type"]), attributesOf(members["data"])
+	if id := textOf(members["id"]); id != nil {
+		env.id, env.pub.ID, env.pub.SourceID = *id, godwit.EventID{}, *id
+	}
+	if text := textOf(members["time"]); text != nil {
+		at, err := time.Parse(time.RFC3339, *text)
+		if err != nil { // a leap second, which the schema allows and no clock here knows
+			return nil, []problem.Field{{Field: "time", Detail: "must be an RFC 3339 time"}}
+		}
+		env.time, env.pub.OccurredAt = true, at.UTC()
+	}
+	return env, nil
+}
+
+// complete puts what is missing of specversion, id and time in front of the event, and leaves everything else to the byte
+// (OJS-API-19). An id that is minted here is to be submitted at once: readers of events wait for it a moment only.
+func (env *envelope) complete(now time.Time) {
+	minted := godwit.NewEventID(now)
+	env.pub.ContentType, env.pub.Format = "application/json", godwit.FormatOJS
+	env.pub.Body = profile.CompleteOJS(env.raw, minted.String(), now)
+	if env.id == "" {
+		env.pub.ID = minted // the body names it
+	}
+	if !env.time {
+		env.pub.OccurredAt = now.Truncate(time.Millisecond) // as the body tells it
+	}
+}
+
+// topMembers reads an object. A member that is given twice is refused: receivers would not agree which of the two counts.
+func topMembers(raw []byte) (map[string]json.RawMessage, []problem.Field) {
+	refuse := func(field, detail string) (map[string]json.RawMessage, []problem.Field) {
+		return nil, []problem.Field{{Field: field, Detail: detail}}
+	}
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return refuse("", "must be JSON in UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return refuse("", "must be a JSON object")
+	}
+	members := map[string]json.RawMessage{}
+	for dec.More() {
+		token, err := dec.Token()
+		name, ok := token.(string)
+		if err != nil || !ok {
+			return refuse("", "must be a JSON object")
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return refuse(clip(name), "must be JSON")
+		}
+		if _, twice := members[name]; twice {
+			return refuse(clip(name), "is given twice")
+		}
+		members[name] = value
+	}
+	return members, nil
+}
+
+// checkEnvelope holds a completed envelope against the catalogue, and against what a schema cannot say.
+func checkEnvelope(complete []byte, members map[string]json.RawMessage) []problem.Field {
+	var wrong []problem.Field
+	for _, f := range catalogue.OJS().Check(complete) {
+		wrong = append(wrong, problem.Field{Field: f.Field, Detail: f.Detail})
+	}
+	if _, given := members["data"]; !given {
+		wrong = append(wrong, problem.Field{Field: "data", Detail: "is required"})
+	}
+	if wrong != nil {
+		return wrong
+	}
+	// The catalogue takes references as well, but where an event comes from is to be told apart from everywhere else.
+	if u, err := url.Parse(*textOf(members["source"])); err != nil || u.Scheme == "" {
+		wrong = append(wrong, problem.Field{Field: "source", Detail: "must be an absolute URI, as in ojs://my-service/workers/worker-1"})
+	}
+	if why := godwit.ValidEventType(*textOf(members["type"])); why != "" {
+		wrong = append(wrong, problem.Field{Field: "type", Detail: why})
+	}
+	return wrong
+}
+
+// attributesOf are what filters look at. A value that no filter could name is left out.
+func attributesOf(data json.RawMessage) map[string]string {
+	var known struct {
+		Queue   *string `json:"queue"`
+		JobType *string `json:"job_type"`
+	}
+	if json.Unmarshal(data, &known) != nil {
+		return nil
+	}
+	var attributes map[string]string
+	for name, value := range map[string]*string{attributeQueue: known.Queue, attributeJobType: known.JobType} {
+		if value == nil || registry.ValidAttributeValue(*value) != "" {
+			continue
+		}
+		if attributes == nil {
+			attributes = map[string]string{}
+		}
+		attributes[name] = *value
+	}
+	return attributes
+}

@@ -1,0 +1,57 @@
+package ojs
+
+import (
+	"net/http"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// What this implements.
+const (
+	extensionURI     = "urn:ojs:ext:webhooks"
+	extensionVersion = "1.0.0-rc.1"
+)
+
+type manifest struct {
+	SpecVersion    string `json:"specversion"` // of the event envelope
+	Implementation struct {
+		Name     string `json:"name"`
+		Version  string `json:"version,omitempty"`
+		Language string `json:"language"`
+	} `json:"implementation"`
+	Protocols  []string `json:"protocols"`
+	Extensions struct {
+		Official []extension `json:"official"`
+	} `json:"extensions"`
+	Capabilities map[string]bool   `json:"capabilities"`
+	Endpoints    map[string]string `json:"endpoints"`
+	Limits       map[string]int64  `json:"limits"`
+}
+
+type extension struct {
+	Name    string `json:"name"`
+	URI     string `json:"uri"`
+	Version string `json:"version"`
+}
+
+// manifest says what is here, to anyone (OJS-CON-9). It claims no conformance level: those are of job systems.
+func (s *server) manifest() http.Handler {
+	var m manifest
+	m.SpecVersion = "1.0"
+	m.Implementation.Name, m.Implementation.Version, m.Implementation.Language = "godwit", s.cfg.Version, "go"
+	m.Protocols = []string{"http"}
+	m.Extensions.Official = []extension{{Name: "webhooks", URI: extensionURI, Version: extensionVersion}}
+	m.Capabilities = map[string]bool{
+		"attribute_filters": true, "wildcards": true, "secret_rotation": true, "delivery_log": true, "delivery_retry": true,
+		"test_endpoint": true, "custom_headers": true, "event_polling": true, "event_ingest": true,
+		"event_batching": false, // of deliveries (OT-9)
+	}
+	m.Endpoints = map[string]string{
+		"subscriptions": subscriptionsPath, "deliveries": deliveriesPath, "events": eventsPath, "events_batch": eventsPath + "/batch",
+	}
+	m.Limits = map[string]int64{
+		"max_event_bytes": s.cfg.MaxBody, "max_batch_bytes": s.cfg.MaxBatchBody, "max_batch_events": godwit.MaxEventsPerBatch,
+		"max_page": maxLimit, "max_poll_events": maxPoll,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, m) })
+}

@@ -1,0 +1,92 @@
+package ojs
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strconv"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// pagination tells where a list goes on.
+type pagination struct {
+	Total      *int   `json:"total,omitempty"`
+	HasMore    bool   `json:"has_more"`
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// Lengths of a page (OJS-API-5).
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// A listKind keeps a cursor of one list from being used on another.
+type listKind byte
+
+const (
+	listSubscriptions listKind = 's'
+	listDeliveries    listKind = 'd'
+)
+
+const cursorVersion = 1
+
+// cursor names the last item of a page. Clients are not to look into it.
+func cursor(kind listKind, id [16]byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion, byte(kind)}, id[:]...))
+}
+
+// pageOf reads limit and cursor. It asks the store for one item more than is shown: that is how it is known whether there is
+// another page.
+func pageOf(query url.Values, kind listKind) (store.Page, error) {
+	limit, err := limitOf(query, defaultLimit, maxLimit)
+	if err != nil {
+		return store.Page{}, err
+	}
+	page := store.Page{Limit: limit + 1}
+	text := query.Get("cursor")
+	if text == "" {
+		return page, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != 18 || b[0] != cursorVersion || b[1] != byte(kind) {
+		return page, problem.InvalidRequest.In("cursor", "is not a next_cursor of this list")
+	}
+	copy(page.After[:], b[2:])
+	return page, nil
+}
+
+func limitOf(query url.Values, usual, most int) (int, error) {
+	if !query.Has("limit") {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || n < 1 || n > most {
+		return 0, problem.InvalidRequest.In("limit", "must be a whole number from 1 to %d", most)
+	}
+	return n, nil
+}
+
+// cut takes the one item too many off a page, and tells where the list goes on.
+func cut[T any](kind listKind, page store.Page, items []T, id func(*T) [16]byte) ([]T, pagination) {
+	if len(items) < page.Limit {
+		return items, pagination{}
+	}
+	items = items[:page.Limit-1]
+	return items, pagination{HasMore: true, NextCursor: cursor(kind, id(&items[len(items)-1]))}
+}
+
+// queryOf reads the query of a request. A parameter that is given twice is given once too often, save where lists are asked for.
+func queryOf(raw string) (url.Values, error) {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, problem.InvalidRequest.In("query", "is not a valid query string")
+	}
+	for _, name := range []string{"limit", "cursor", "after", "subscription_id", "event_id", "status", "event_type"} {
+		if len(query[name]) > 1 {
+			return nil, problem.InvalidRequest.In(name, "must be given once")
+		}
+	}
+	return query, nil
+}

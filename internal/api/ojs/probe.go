@@ -1,0 +1,68 @@
+package ojs
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// What a test sends (OJS-API-12). It comes from where the events about deliveries come from.
+const (
+	testEvent  = "webhook.test"
+	testSource = "ojs://godwit/webhooks"
+)
+
+// testResult is what the endpoint made of it (OJS-API-11, OJS-API-13).
+type testResult struct {
+	Success        bool   `json:"success"`
+	StatusCode     int    `json:"status_code"` // 0 when no answer came
+	ResponseTimeMS int64  `json:"response_time_ms"`
+	ResponseBody   string `json:"response_body"`
+	Error          string `json:"error,omitempty"`
+}
+
+// testSubscription sends one synthetic event and waits for the answer. Whatever the endpoint does is a result, not an error.
+func (s *server) testSubscription(c *dialect.Call) error {
+	e, err := s.subscription(c)
+	if err != nil {
+		return err
+	}
+	now := s.cfg.Clock.Now()
+	id := godwit.NewEventID(now)
+	// The endpoint's own timeout bounds it. That of a request with a key is shorter than an endpoint may ask for.
+	ctx := context.WithoutCancel(c.R.Context())
+	probed, err := s.cfg.Engine.Probe(ctx, e.TenantID, e.ID, engine.Publication{
+		ID: id, Type: testEvent, ContentType: "application/json", Format: godwit.FormatOJS, OccurredAt: now,
+		Body: profile.OJSEnvelope(profile.OJSEvent{
+			ID: id.String(), Type: testEvent, Source: testSource, Time: now, Subject: e.ID.String(), Data: []byte(`{"ping":true}`),
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(c.W, http.StatusOK, resultOf(probed))
+	return nil
+}
+
+func resultOf(p *engine.Probed) testResult {
+	x := &p.Exchange
+	out := testResult{
+		Success: p.Verdict.Outcome == godwit.Accepted, StatusCode: x.Status, ResponseTimeMS: x.Duration.Milliseconds(),
+		ResponseBody: profile.Excerpt(strings.ToValidUTF8(string(x.Body), "\uFFFD"), godwit.MaxBodyExcerpt),
+	}
+	switch {
+	case x.Failure != nil:
+		out.Error = string(x.Failure.Kind)
+		if x.Failure.Detail != "" {
+			out.Error += ": " + profile.Excerpt(x.Failure.Detail, 200)
+		}
+	case !out.Success:
+		out.Error = string(p.Verdict.Reason)
+	}
+	return out
+}
