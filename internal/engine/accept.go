@@ -29,7 +29,8 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	now := e.clock.Now()
+	now, slot := e.settles.enter(e.clock, earliestID(submissions))
+	defer e.settles.leave(slot)
 	receipts := make([]Receipt, len(submissions))
 	accepts := make([]store.Accept, 0, len(submissions))
 	places := make([][]place, 0, len(submissions))
@@ -64,6 +65,18 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	return receipts, done.err
 }
 
+// earliestID is the time of the oldest id that a caller has minted itself; zero when there is none.
+func earliestID(submissions []Submission) (at time.Time) {
+	for i := range submissions {
+		for k := range submissions[i].Events {
+			if id := submissions[i].Events[k].ID; !id.IsZero() {
+				at = earliest(at, id.Time())
+			}
+		}
+	}
+	return at
+}
+
 // prepareAccept builds the events and their fan-out, and keeps places for the deliveries.
 func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (store.Accept, []place) {
 	receipt.Events = make([]godwit.Event, len(s.Events))
@@ -73,17 +86,7 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 	for i := range s.Events {
 		p := &s.Events[i]
 		event := &receipt.Events[i]
-		*event = godwit.Event{
-			ID: p.ID, TenantID: s.TenantID, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
-			Body: p.Body, Attributes: p.Attributes, Principal: s.Principal, CreatedAt: now,
-			Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt,
-		}
-		if event.ID.IsZero() {
-			event.ID = godwit.NewEventID(now)
-		}
-		if event.Key == "" {
-			event.Key = MintKey()
-		}
+		*event = newEvent(p, s.TenantID, s.Principal, now)
 		trigger := p.Trigger
 		if trigger == "" {
 			trigger = godwit.TriggerAccept
@@ -105,6 +108,22 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 		}
 	}
 	return accept, places
+}
+
+// newEvent makes the event of a publication, with what its publisher left to us.
+func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, now time.Time) godwit.Event {
+	event := godwit.Event{
+		ID: p.ID, TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
+		Body: p.Body, Attributes: p.Attributes, Principal: principal, CreatedAt: now,
+		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt,
+	}
+	if event.ID.IsZero() {
+		event.ID = godwit.NewEventID(now)
+	}
+	if event.Key == "" {
+		event.Key = MintKey()
+	}
+	return event
 }
 
 func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*lane {

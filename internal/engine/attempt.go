@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func (e *Engine) attempt(l *lane, it *item) {
 	defer e.attempts.Done()
 	t := l.current(e.clock.Now())
-	x, token := e.exchange(t, it)
+	x, token := e.exchange(e.base, t, it)
 	if x.Status == http.StatusUnauthorized && token != "" {
 		t.token.Invalidate(token)
 	}
@@ -30,7 +31,7 @@ func (e *Engine) attempt(l *lane, it *item) {
 }
 
 // exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
-func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string) {
+func (e *Engine) exchange(ctx context.Context, t *target, it *item) (x godwit.Exchange, token string) {
 	now := e.clock.Now()
 	it.attempt = godwit.NewAttemptID(now)
 	if t.broken != nil {
@@ -42,7 +43,7 @@ func (e *Engine) exchange(t *target, it *item) (x godwit.Exchange, token string)
 		Event: it.work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: it.attempt, Endpoint: &t.endpoint, Account: t.account,
 		Budget: it.budget,
 	})
-	x = e.cfg.Sender.Send(e.base, &sender.Request{
+	x = e.cfg.Sender.Send(ctx, &sender.Request{
 		Method:  t.endpoint.Method,
 		URL:     t.endpoint.URL,
 		Header:  header,
@@ -64,6 +65,7 @@ type judgement struct {
 	result  store.Result
 	change  *store.EndpointChange
 	notices []godwit.Notice
+	news    *news // events that tell of it; nil when there are none
 	profile string
 }
 
@@ -85,6 +87,9 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	decision := godwit.Decide(&t.policy, &verdict, &run, godwit.Moment{
 		Now: now, SunsetAt: l.sunset(&verdict), Scale: e.cfg.TimeScale, Draw: e.cfg.Draw,
 	})
+	if decision.Status == godwit.DeliveryPending && l.target.Load().endpoint.Status == godwit.EndpointDeleted {
+		decision = godwit.Decision{Status: godwit.DeliveryCancelled, Reason: godwit.ReasonEndpointDeleted} // meanwhile
+	}
 	d.Run.Refreshed = d.Run.Refreshed || decision.Trigger == godwit.TriggerRefresh
 	d.Status, d.Reason, d.LastStatus, d.UpdatedAt = decision.Status, decision.Reason, x.Status, now
 	d.DueAt = decision.At
@@ -102,6 +107,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 		j.result.Event, j.result.LastDetail = it.work.Event, lastDetail(x, &verdict)
 	}
 	e.heal(l, t, j, &decision, now)
+	e.tell(t, j, it.work.Event, now)
 	if decision.Trigger == godwit.TriggerRefresh || decision.Trigger == godwit.TriggerMoved {
 		it.trigger = decision.Trigger
 		j.result.KeepClaim = true
@@ -182,7 +188,9 @@ func (e *Engine) outOfTime(t *target, d *godwit.Delivery, now time.Time) bool {
 func (e *Engine) expire(l *lane, it *item, now time.Time) {
 	d := it.work.Delivery
 	d.Status, d.Reason, d.UpdatedAt, d.DueAt = godwit.DeliveryExhausted, godwit.ReasonTimeExhausted, now, time.Time{}
-	e.commits.result(l, it, &judgement{result: store.Result{
+	j := &judgement{result: store.Result{
 		Delivery: d, Epoch: it.epoch, Event: it.work.Event, LastDetail: "the time for retries ended while it waited",
-	}})
+	}}
+	e.tell(l.target.Load(), j, it.work.Event, now)
+	e.commits.result(l, it, j)
 }

@@ -37,9 +37,11 @@ type committer struct {
 	busy     bool
 }
 
-// acceptOp is the accepts of one Submit.
+// acceptOp is the accepts of one Submit, or a change of an endpoint: what somebody waits for.
 type acceptOp struct {
 	accepts []store.Accept
+	change  *store.EndpointChange
+	notices []godwit.Notice
 	done    chan acceptDone
 }
 
@@ -64,7 +66,16 @@ func newCommitter(e *Engine) *committer {
 
 // accept commits the accepts of one submission and waits for it.
 func (c *committer) accept(accepts []store.Accept) acceptDone {
-	op := &acceptOp{accepts: accepts, done: make(chan acceptDone, 1)}
+	return c.await(&acceptOp{accepts: accepts})
+}
+
+// change commits what the engine changes about an endpoint by itself, and waits for it.
+func (c *committer) change(change store.EndpointChange, notices ...godwit.Notice) error {
+	return c.await(&acceptOp{change: &change, notices: notices}).err
+}
+
+func (c *committer) await(op *acceptOp) acceptDone {
+	op.done = make(chan acceptDone, 1)
 	c.mu.Lock()
 	if c.stopping {
 		c.mu.Unlock()
@@ -224,6 +235,9 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 	c.setError(err)
 	if err == nil {
 		c.settle(accepts, results, committed)
+		for i := range batch.Notices {
+			c.engine.cfg.OnNotice(batch.Notices[i])
+		}
 		return true
 	}
 	c.engine.log.Error("commit", "accepts", len(accepts), "results", len(results), "error", err)
@@ -245,6 +259,7 @@ func (c *committer) write(accepts []*acceptOp, results []*resultOp) bool {
 		if change := results[0].j.change; change != nil {
 			results[0].lane.changed(change, false)
 		}
+		c.engine.unpublished(results[0].j.news)
 		results[0].lane.lost(results[0].item)
 		return true
 	}
@@ -296,14 +311,22 @@ func (c *committer) isolate(accepts []*acceptOp, results []*resultOp) bool {
 
 func (c *committer) assemble(accepts []*acceptOp, results []*resultOp) *store.Batch {
 	b := &store.Batch{Now: c.engine.clock.Now()}
+	b.Accepts = make([]store.Accept, 0, len(accepts))
 	for _, op := range accepts {
 		b.Accepts = append(b.Accepts, op.accepts...)
+		b.Notices = append(b.Notices, op.notices...)
+		if op.change != nil {
+			b.Changes = append(b.Changes, *op.change)
+		}
 	}
 	touched := map[*lane]struct{}{}
 	if len(results) > 0 {
 		b.Results = make([]store.Result, 0, len(results))
 	}
 	for _, op := range results {
+		if op.j.news != nil {
+			b.Accepts = append(b.Accepts, op.j.news.accept)
+		}
 		b.Results = append(b.Results, op.j.result)
 		b.Notices = append(b.Notices, op.j.notices...)
 		if op.j.change != nil {
@@ -335,6 +358,8 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 	}
 	watched := !c.engine.feed.empty()
 	for i, op := range results {
+		// Also with a result that was refused: its news are stored, perhaps by an earlier commit whose answer was lost.
+		c.engine.published(op.j.news)
 		if fenced[i] {
 			c.engine.log.Warn("result refused: the delivery is no longer ours", "delivery", op.item.work.Delivery.ID.String())
 			op.lane.refused(op.item)

@@ -71,6 +71,11 @@ type Config struct {
 	Draw func() float64
 	// Retention says how long things are kept.
 	Retention Retention
+	// ExplicitMeta keeps the pattern "*" from selecting the webhook.* events that tell of deliveries: only patterns that
+	// name them do. Defaults to false.
+	ExplicitMeta bool
+	// OnNotice is called after a notice is stored, on the goroutine that commits: it must not block. Defaults to nothing.
+	OnNotice func(godwit.Notice)
 }
 
 func (c *Config) setDefaults() error {
@@ -82,6 +87,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Draw == nil {
 		c.Draw = draw
+	}
+	if c.OnNotice == nil {
+		c.OnNotice = func(godwit.Notice) {}
 	}
 	defaultTo(&c.Window, 1024)
 	defaultTo(&c.MaxInFlight, 2048)
@@ -108,6 +116,7 @@ type Engine struct {
 	store Store
 	clock clock.Clock
 	log   *slog.Logger
+	began time.Time
 
 	index   index
 	commits *committer
@@ -117,9 +126,14 @@ type Engine struct {
 	feed    feed
 	heldB   atomic.Int64
 	keys    inProgress
-	claims  chan struct{}             // as many as may be under way at once
-	reading [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until it is known
-	stale   sync.Map                  // EndpointID → struct{}: changed, but could not be read
+	settles settling
+	probes  chan struct{} // as many as may be under way at once
+	// accounts are the bounds that lanes share, by tenant.
+	accounts   accounts
+	cancelling atomic.Int32              // whether what waits for deleted endpoints is being cancelled: see cancelWaiting
+	claims     chan struct{}             // as many as may be under way at once
+	reading    [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until it is known
+	stale      sync.Map                  // EndpointID → struct{}: changed, but could not be read
 
 	// base is the context of requests in flight; it is cancelled with cause when draining took too long.
 	base     context.Context
@@ -141,7 +155,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, started: make(chan struct{})}
+	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, began: cfg.Clock.Now(), started: make(chan struct{})}
+	e.index.explicitMeta = cfg.ExplicitMeta
+	e.probes = make(chan struct{}, maxProbes)
 	e.base, e.cut = context.WithCancelCause(context.Background())
 	e.slots.free = cfg.MaxInFlight
 	e.workers = workers{jobs: make(chan job), run: func(j job) { e.attempt(j.lane, j.item) }}

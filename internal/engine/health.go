@@ -35,20 +35,27 @@ func (e *Engine) heal(l *lane, t *target, j *judgement, decision *godwit.Decisio
 	} else {
 		h.AvgDurationMS += (ms - h.AvgDurationMS) / 20
 	}
+	if t.policy.DegradedAbove > 0 {
+		e.watch(l, t, j, now)
+	}
 	if v.Outcome == godwit.Accepted {
 		h.Accepted++
-		h.LastAcceptedAt, h.ConsecutiveFailures, h.ConsecutiveTerminal = now, 0, 0
+		h.LastAcceptedAt, h.ConsecutiveFailures, h.ConsecutiveTerminal, h.Streak = now, 0, 0, 0
 		h.CircuitOpenAt, h.ProbeAt = time.Time{}, time.Time{}
 		l.strikes = godwit.EventID{}
 		return
 	}
 	h.LastFailureAt, h.LastReason = now, v.Reason
+	h.Streak++
 	if v.Outcome == godwit.Terminal {
 		h.Terminal++
 		if v.Class == godwit.ClassApplication {
 			h.CircuitOpenAt, h.ProbeAt = time.Time{}, time.Time{} // it refuses, but it answers: there is nothing to probe for
 		}
-		e.strike(l, t, j, decision, now)
+		if decision.Status == godwit.DeliveryTerminal && l.strikes != a.EventID {
+			l.strikes = a.EventID
+			h.ConsecutiveTerminal++
+		}
 	} else {
 		h.Transient++
 		// What was on the wire when the circuit opened says nothing new. Else many requests that fail together would put
@@ -58,6 +65,7 @@ func (e *Engine) heal(l *lane, t *target, j *judgement, decision *godwit.Decisio
 			l.trip(t, now)
 		}
 	}
+	e.disableIfUnfit(l, t, j, now)
 	if v.RetryAfter > 0 && t.policy.HoldScope == godwit.HoldEndpoint {
 		hold := now.Add(e.cfg.TimeScale.Real(min(v.RetryAfter, t.policy.MaxElapsed)))
 		if hold.After(h.HoldUntil) {
@@ -69,46 +77,59 @@ func (e *Engine) heal(l *lane, t *target, j *judgement, decision *godwit.Decisio
 	}
 }
 
-// strike counts terminal outcomes over distinct events; too many in a row disable the endpoint until a person looks at it
-// (EDS-SEC-DOS-3). A 410 does so at once.
-func (e *Engine) strike(l *lane, t *target, j *judgement, decision *godwit.Decision, now time.Time) {
+// disableIfUnfit disables the endpoint when it said that it is gone, when too many events in a row ended terminal, until a
+// person looks at it (EDS-SEC-DOS-3), or when too many attempts in a row failed, until it has rested (CCW-HLT-3).
+func (e *Engine) disableIfUnfit(l *lane, t *target, j *judgement, now time.Time) {
 	h, a := &l.health, j.result.Attempt
-	if decision.Status == godwit.DeliveryTerminal && l.strikes != a.EventID {
-		l.strikes = a.EventID
-		h.ConsecutiveTerminal++
-	}
-	var why string
+	change := store.EndpointChange{EndpointID: l.id}
 	switch {
 	case a.Verdict.DisableEndpoint:
-		why = string(godwit.ReasonGone)
-	case t.policy.DisableAfter > 0 && h.ConsecutiveTerminal >= t.policy.DisableAfter:
-		why = fmt.Sprintf("%d consecutive terminal outcomes, the last: %s", h.ConsecutiveTerminal, a.Verdict.Reason)
+		change.Disable = string(godwit.ReasonGone)
+	case a.Verdict.Outcome == godwit.Terminal && t.policy.DisableAfter > 0 && h.ConsecutiveTerminal >= t.policy.DisableAfter:
+		change.Disable = fmt.Sprintf("%d consecutive terminal outcomes, the last: %s", h.ConsecutiveTerminal, a.Verdict.Reason)
+	case t.policy.DisableAfterFailures > 0 && h.Streak >= t.policy.DisableAfterFailures:
+		change.Disable = fmt.Sprintf("%d consecutive failures, the last: %s", h.Streak, failureText(a.Status, &a.Verdict))
+		if t.policy.ReenableAfter > 0 {
+			change.ReenableAt = now.Add(e.cfg.TimeScale.Real(t.policy.ReenableAfter))
+		}
 	default:
 		return
 	}
 	if l.target.Load().endpoint.Status != godwit.EndpointActive {
 		return
 	}
-	j.change = &store.EndpointChange{EndpointID: l.id, Disable: why}
-	l.setStatus(godwit.EndpointDisabled, why)
-	j.notices = append(j.notices, godwit.Notice{
-		ID: godwit.NewNoticeID(now), TenantID: a.TenantID, EndpointID: l.id, DeliveryID: a.DeliveryID,
-		EventID: a.EventID, Kind: godwit.NoticeEndpointDisabled, Detail: why, CreatedAt: now,
-	})
-	e.log.Warn("endpoint disabled", "endpoint", l.id.String(), "tenant", a.TenantID.String(), "reason", why)
+	j.change = &change
+	l.disable(&change)
+	j.notices = append(j.notices, aboutAttempt(a, godwit.NoticeEndpointDisabled, change.Disable, now))
+	e.log.Warn("endpoint disabled", "endpoint", l.id.String(), "tenant", a.TenantID.String(), "reason", change.Disable)
 }
 
-// setStatus changes the status in memory ahead of the commit, so that nothing more is sent meanwhile.
-func (l *lane) setStatus(status godwit.EndpointStatus, why string) {
+// disable changes the status in memory ahead of the commit, so that nothing more is sent meanwhile.
+func (l *lane) disable(c *store.EndpointChange) {
 	for {
 		old := l.target.Load()
 		next := *old
-		next.endpoint.Status, next.endpoint.StatusReason = status, why
+		next.endpoint.Status, next.endpoint.StatusReason, next.endpoint.ReenableAt = godwit.EndpointDisabled, c.Disable, c.ReenableAt
 		if l.target.CompareAndSwap(old, &next) {
 			break
 		}
 	}
 	l.shed()
+}
+
+// failureText says in a few words why an attempt failed. Nothing that a receiver wrote is in it.
+func failureText(status int, v *godwit.Verdict) string {
+	if v.Class == godwit.ClassApplication && status != 0 {
+		return fmt.Sprintf("HTTP %d", status)
+	}
+	return string(v.Reason)
+}
+
+func aboutAttempt(a *godwit.Attempt, kind godwit.NoticeKind, detail string, now time.Time) godwit.Notice {
+	return godwit.Notice{
+		ID: godwit.NewNoticeID(now), TenantID: a.TenantID, EndpointID: a.EndpointID, DeliveryID: a.DeliveryID,
+		EventID: a.EventID, Kind: kind, Detail: detail, CreatedAt: now,
+	}
 }
 
 // trip opens the circuit after too many failures in a row; while open, one delivery at a time probes the endpoint, each
@@ -129,10 +150,8 @@ func (l *lane) trip(t *target, now time.Time) {
 }
 
 func (e *Engine) notice(t *target, a *godwit.Attempt, now time.Time) godwit.Notice {
-	n := godwit.Notice{
-		ID: godwit.NewNoticeID(now), TenantID: a.TenantID, EndpointID: a.EndpointID, DeliveryID: a.DeliveryID,
-		EventID: a.EventID, CreatedAt: now, Link: a.Trace.Link,
-	}
+	n := aboutAttempt(a, "", "", now)
+	n.Link = a.Trace.Link
 	switch {
 	case a.Verdict.MoveTo != "":
 		n.Kind, n.Detail = godwit.NoticeEndpointMoved, fmt.Sprintf("308: moved from %s to %s", t.endpoint.URL, a.Verdict.MoveTo)

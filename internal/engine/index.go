@@ -14,6 +14,8 @@ type index struct {
 	mu      sync.Mutex // serialises writers
 	lanes   sync.Map   // EndpointID → *lane
 	tenants sync.Map   // TenantID → *tenantIndex
+
+	explicitMeta bool // the pattern "*" does not select webhook.* events
 }
 
 // tenantIndex maps the first segment of patterns to lanes, so that a tenant with thousands of endpoints for different
@@ -77,7 +79,11 @@ func (x *index) tenant(id godwit.TenantID) *tenantIndex {
 }
 
 func (ti *tenantIndex) add(l *lane) {
-	endpoint := &l.target.Load().endpoint
+	t := l.target.Load()
+	endpoint := &t.endpoint
+	if endpoint.Status == godwit.EndpointPaused && t.policy.SkipWhilePaused {
+		return // what comes now is not for it (OJS-SUB-6)
+	}
 	heads := map[string]bool{}
 	for _, p := range endpoint.Patterns {
 		heads[head(p)] = true
@@ -103,15 +109,34 @@ func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[s
 		return nil
 	}
 	ti := v.(*tenantIndex)
+	byName := x.byNameOnly(eventType)
 	var lanes []*lane
 	for _, group := range [...][]matcher{ti.any, ti.byHead[head(eventType)]} {
 		for _, m := range group {
-			if m.endpoint.Selects(eventType, attributes) {
+			if m.selects(eventType, attributes, byName) {
 				lanes = append(lanes, m.lane)
 			}
 		}
 	}
 	return lanes
+}
+
+// byNameOnly reports whether the event is for those alone whose patterns name it: what the server tells of itself is not
+// part of "everything".
+func (x *index) byNameOnly(eventType string) bool {
+	return strings.HasPrefix(eventType, "godwit.") || x.explicitMeta && strings.HasPrefix(eventType, "webhook.")
+}
+
+func (m *matcher) selects(eventType string, attributes map[string]string, byName bool) bool {
+	if !byName {
+		return m.endpoint.Selects(eventType, attributes)
+	}
+	for _, p := range m.endpoint.Patterns {
+		if p != "*" && godwit.MatchPattern(p, eventType) {
+			return m.endpoint.Filter.Match(attributes)
+		}
+	}
+	return false
 }
 
 // inProgress holds the idempotency keys of submissions under way, with their fingerprints.

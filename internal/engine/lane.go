@@ -20,10 +20,13 @@ type lane struct {
 	target atomic.Pointer[target] // what the endpoint is now; replaced whole on change
 
 	inLine bool // guarded by slots.mu
+	waits  bool // stands in the line of its account; guarded by account.mu
 
 	mu       sync.Mutex
 	health   godwit.Health
 	limiter  *rate.Limiter
+	windows  *rateWindows                  // nil: none
+	account  *account                      // nil: it has no part in one
 	queue    []*item                       // claimed and ready, in order
 	held     map[godwit.DeliveryID]holding // everything that has a place in the window
 	bytes    int64                         // of the payloads held
@@ -36,6 +39,7 @@ type lane struct {
 	timer    clock.Timer
 	timerAt  time.Time
 	strikes  godwit.EventID // last event that ended terminal, so that one event counts once
+	enabling *godwit.Notice // tells that the endpoint is set free by itself, while that is being stored
 }
 
 // A holding is a place in the window. The item tells whose it is: a delivery that went back to the store may have been
@@ -68,8 +72,11 @@ type item struct {
 func (e *Engine) newLane(l *store.LoadedEndpoint) *lane {
 	ln := &lane{engine: e, id: l.Endpoint.ID, health: l.Health, held: map[godwit.DeliveryID]holding{}}
 	ln.health.EndpointID = l.Endpoint.ID
-	ln.target.Store(e.newTarget(l))
-	ln.limiter = newLimiter(&ln.target.Load().policy)
+	t := e.newTarget(l)
+	ln.target.Store(t)
+	ln.limiter = newLimiter(&t.policy)
+	ln.windows = newRateWindows(&t.policy, e.cfg.TimeScale, nil)
+	ln.account = e.account(t)
 	return ln
 }
 
@@ -172,6 +179,7 @@ func (l *lane) overflowed(now time.Time) {
 	defer l.mu.Unlock()
 	l.overflow = true
 	l.nextDue = earliest(l.nextDue, now)
+	l.cancelIfDeleted()
 	l.pump()
 }
 
@@ -218,11 +226,21 @@ func (l *lane) pump() {
 		return
 	}
 	now := l.engine.clock.Now()
+	l.attend(now)
 	l.expireFirst(now)
-	for l.mayStart(now) && l.engine.slots.take(l) {
+	for l.mayStart(now) && l.take(now, false) {
 		l.start(now)
 	}
 	l.refillIfLow(now)
+}
+
+// take gets what a start needs besides the lane's own leave: a slot, and a part of the account's allowance where it has
+// one. Turn says that the account has called the lane.
+func (l *lane) take(now time.Time, turn bool) bool {
+	if l.account == nil {
+		return l.engine.slots.take(l)
+	}
+	return l.account.take(l, now, turn, func() bool { return l.engine.slots.take(l) })
 }
 
 // granted uses a slot that came to this lane by turn; it reports whether it did.
@@ -230,7 +248,7 @@ func (l *lane) granted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.engine.clock.Now()
-	if !l.mayStart(now) {
+	if !l.mayStart(now) || l.account != nil && !l.account.take(l, now, false, nil) {
 		l.refillIfLow(now)
 		return false
 	}
@@ -254,14 +272,17 @@ func (l *lane) mayStart(now time.Time) bool {
 	if !l.mayStartIgnoringRate(now) {
 		return false
 	}
-	if l.limiter == nil {
-		return true
+	var wait time.Duration
+	if l.limiter != nil {
+		r := l.limiter.ReserveN(now, 1)
+		wait = r.DelayFrom(now)
+		r.CancelAt(now)
 	}
-	r := l.limiter.ReserveN(now, 1)
-	d := r.DelayFrom(now)
-	r.CancelAt(now)
-	if d > 0 {
-		l.wakeAt(now.Add(d))
+	if l.windows != nil {
+		wait = max(wait, l.windows.free()-l.engine.since(now))
+	}
+	if wait > 0 {
+		l.wakeAt(now.Add(wait))
 		return false
 	}
 	return true
@@ -297,6 +318,11 @@ func (l *lane) start(now time.Time) {
 	it := l.next()
 	if l.limiter != nil {
 		l.limiter.AllowN(now, 1)
+	}
+	if l.windows != nil {
+		at := l.engine.since(now)
+		l.windows.take(at)
+		it.budget = l.windows.budget(at, now)
 	}
 	l.inFlight++
 	l.holdItem(it, heldInFlight)
@@ -336,6 +362,7 @@ func (l *lane) recorded(it *item, next *godwit.Delivery, again bool) {
 		l.drop(next.ID, it)
 		if next.Status == godwit.DeliveryPending {
 			l.nextDue = earliest(l.nextDue, next.DueAt)
+			l.cancelIfDeleted()
 		}
 	}
 	l.pump()
@@ -375,10 +402,11 @@ func (l *lane) dropForeign() {
 }
 
 // shed gives queued deliveries back to the store when the endpoint stops being sent to, so that they cost rows and not
-// memory. Called with the lane locked.
+// memory. Those of a deleted endpoint end there. Called with the lane locked.
 func (l *lane) shed() {
 	keep := 0
-	if l.target.Load().endpoint.Status == godwit.EndpointActive {
+	status := l.target.Load().endpoint.Status
+	if status == godwit.EndpointActive {
 		keep = 1 // for the probe
 	}
 	if len(l.queue) <= keep {
@@ -389,7 +417,11 @@ func (l *lane) shed() {
 	l.queue = l.queue[:keep]
 	for _, it := range back {
 		l.holdItem(it, heldRecording)
-		l.engine.commits.release(l, it, nil)
+		if status == godwit.EndpointDeleted {
+			l.engine.cancel(l, it)
+		} else {
+			l.engine.commits.release(l, it, nil)
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func (e *Engine) renew(ctx context.Context) error {
 	lapsed := e.leases.set(held, now.Add(e.cfg.LeaseTTL), e.clock)
 	e.dropForeign()
 	e.learnDue(ctx, gained)
-	if lapsed {
+	if lapsed || len(gained) > 0 {
 		e.wakeAll()
 	}
 	return err

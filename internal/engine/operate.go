@@ -73,8 +73,13 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 	if old.policy.Rate != t.policy.Rate || old.policy.Burst != t.policy.Burst {
 		l.limiter = newLimiter(&t.policy)
 	}
+	if !slices.Equal(old.policy.Windows, t.policy.Windows) {
+		l.windows = newRateWindows(&t.policy, l.engine.cfg.TimeScale, l.windows)
+	}
+	l.account = l.engine.account(t)
 	if t.endpoint.Status != godwit.EndpointActive {
 		l.shed()
+		l.cancelIfDeleted()
 	}
 	l.pump()
 }
@@ -82,7 +87,7 @@ func (l *lane) reload(loaded *store.LoadedEndpoint) {
 // forgive is what store.ResetHealth does, in memory: results that were under way may have come after it.
 func (l *lane) forgive() {
 	h := &l.health
-	h.ConsecutiveFailures, h.ConsecutiveTerminal = 0, 0
+	h.ConsecutiveFailures, h.ConsecutiveTerminal, h.Streak = 0, 0, 0
 	h.HoldUntil, h.CircuitOpenAt, h.ProbeAt = time.Time{}, time.Time{}, time.Time{}
 	l.strikes = godwit.EventID{}
 }
@@ -129,6 +134,28 @@ func (l *lane) move(c *store.EndpointChange) {
 func (e *Engine) Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error) {
 	return e.requeueOne(ctx, store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id},
 		Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
+}
+
+// RetryFailed makes a delivery due at once that has failed: one that waits for its next attempt, or a dead one, which gets a
+// new run with all its attempts (OJS-RTY-6). ErrInFlight when it is being sent, store.ErrConflict when there is nothing to try
+// again: it is delivered, cancelled, or was not tried yet.
+func (e *Engine) RetryFailed(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error) {
+	d, err := e.store.Delivery(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Status.Dead() && (d.Status != godwit.DeliveryPending || d.Attempts == 0) {
+		return nil, store.ErrConflict
+	}
+	made, err := e.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id},
+		Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(made) == 0:
+		return nil, ErrInFlight
+	}
+	return e.store.Delivery(ctx, tenant, id)
 }
 
 func (e *Engine) requeueOne(ctx context.Context, r store.Requeue) (*godwit.Delivery, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -57,12 +58,70 @@ func (e *Engine) sweepStore(ctx context.Context) {
 				e.log.Debug("swept", "counts", *swept)
 			}
 			more = swept.More
-			pause := time.NewTimer(sweepPause)
-			select {
-			case <-pause.C:
-			case <-ctx.Done():
-				pause.Stop()
+			rest(ctx)
+		}
+	}
+}
+
+// rest leaves the store to others for a moment.
+func rest(ctx context.Context) {
+	pause := time.NewTimer(sweepPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+}
+
+// cancel ends a claimed delivery whose endpoint is deleted.
+func (e *Engine) cancel(l *lane, it *item) {
+	d := it.work.Delivery
+	d.Status, d.Reason, d.UpdatedAt, d.DueAt = godwit.DeliveryCancelled, godwit.ReasonEndpointDeleted, e.clock.Now(), time.Time{}
+	e.commits.result(l, it, &judgement{result: store.Result{Delivery: d, Epoch: it.epoch}})
+}
+
+// cancelIfDeleted has what waits in the store for a deleted endpoint ended soon: its owner looks at it now, and not when the
+// next sweep has been (OJS-API-10). Called with the lane locked.
+func (l *lane) cancelIfDeleted() {
+	if l.target.Load().endpoint.Status == godwit.EndpointDeleted && l.engine.running() {
+		l.engine.cancelWaiting()
+	}
+}
+
+// The states of Engine.cancelling.
+const (
+	cancelIdle int32 = iota
+	cancelUnderWay
+	cancelAgain // somebody asked while it was under way
+)
+
+// cancelWaiting runs that part of the sweep beside everything else, once for all who ask meanwhile.
+func (e *Engine) cancelWaiting() {
+	if e.cancelling.Swap(cancelAgain) != cancelIdle {
+		return
+	}
+	e.task(func() {
+		for {
+			e.cancelling.Store(cancelUnderWay)
+			e.cancelRound()
+			if e.cancelling.CompareAndSwap(cancelUnderWay, cancelIdle) {
+				return
 			}
+		}
+	})
+}
+
+func (e *Engine) cancelRound() {
+	for more := true; more && e.base.Err() == nil; {
+		swept, err := e.store.Sweep(e.base, store.Sweep{Now: e.clock.Now(), Limit: sweepRows})
+		if err != nil {
+			if e.base.Err() == nil {
+				e.log.Error("cancel what waits for deleted endpoints", "error", err) // the next sweep does it
+			}
+			return
+		}
+		if more = swept.More; more {
+			rest(e.base)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (e *Engine) useSecrets(t *target, s *godwit.EndpointSecrets) error {
 
 // sign makes the signer from the secrets that are live, and notes when that set changes next.
 func (e *Engine) sign(t *target, now time.Time) error {
-	var keys []profile.SigningKey
+	var live []*godwit.Secret
 	var until time.Time
 	for i := range t.secrets {
 		s := &t.secrets[i]
@@ -114,9 +115,12 @@ func (e *Engine) sign(t *target, now time.Time) error {
 				until = earliest(until, edge)
 			}
 		}
-		if !s.LiveAt(now) {
-			continue
+		if s.LiveAt(now) {
+			live = append(live, s)
 		}
+	}
+	var keys []profile.SigningKey
+	for _, s := range signing(live, t.policy.Rotation) {
 		material, err := e.cfg.Ring.Open(s.Sealed, "secret:"+s.ID.String())
 		if err != nil {
 			return errCannotOpen
@@ -133,6 +137,28 @@ func (e *Engine) sign(t *target, now time.Time) error {
 	}
 	t.signer = signer
 	return nil
+}
+
+// signing chooses which of the live secrets sign, and in which order: a receiver that reads one signature only must find
+// there the one it knows (OT-15, CT-8).
+func signing(live []*godwit.Secret, rotation string) []*godwit.Secret {
+	slices.SortStableFunc(live, func(a, b *godwit.Secret) int {
+		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 || a.ExpiresAt.Equal(b.ExpiresAt) {
+			return order
+		}
+		// Made at the same time: a new secret gives the older ones their end.
+		if a.ExpiresAt.IsZero() || !b.ExpiresAt.IsZero() && a.ExpiresAt.After(b.ExpiresAt) {
+			return -1
+		}
+		return 1
+	})
+	switch {
+	case rotation == godwit.RotationOldFirst:
+		slices.Reverse(live)
+	case rotation == godwit.RotationOldOnly && len(live) > 1:
+		live = live[len(live)-1:]
+	}
+	return live
 }
 
 // current returns the lane's target with a signer whose keys are live now.

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// An account is what the lanes of one tenant share: a bound on the attempts that those of them start together which have
+// one (CCW-LIM-2). When it is reached they stand in line, and each that is called starts one at a turn, so that an endpoint
+// with much to send does not leave the others with nothing.
+//
+// Locks are taken in the order lane, account, slots.
+type account struct {
+	engine *Engine
+	span   time.Duration // a minute
+
+	mu      sync.Mutex
+	log     startLog
+	keep    int
+	waiting []*lane
+	timer   clock.Timer
+	timerAt time.Duration
+}
+
+// accounts are the tenants that have such a bound.
+type accounts struct {
+	mu      sync.Mutex
+	tenants map[godwit.TenantID]*account
+}
+
+// account of a lane, nil when it has no part in one.
+func (e *Engine) account(t *target) *account {
+	if t.policy.AccountPerMinute == 0 {
+		return nil
+	}
+	e.accounts.mu.Lock()
+	defer e.accounts.mu.Unlock()
+	a := e.accounts.tenants[t.endpoint.TenantID]
+	if a == nil {
+		a = &account{engine: e, span: e.cfg.TimeScale.Real(time.Minute)}
+		if e.accounts.tenants == nil {
+			e.accounts.tenants = map[godwit.TenantID]*account{}
+		}
+		e.accounts.tenants[t.endpoint.TenantID] = a
+	}
+	return a
+}
+
+// take counts a start of the lane if one is free and nobody who stands in line could use it; turn says that the lane was
+// called from there. Else the lane stands in line. Slot, when not nil, gets a slot for the request: without one nothing is
+// counted. Called with the lane locked.
+func (a *account) take(l *lane, now time.Time, turn bool, slot func() bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := a.engine.since(now)
+	limit := limitOf(l)
+	free := a.log.free(limit, a.span)
+	if free > at || !turn && a.first(at, l) {
+		if !l.waits {
+			l.waits = true
+			a.waiting = append(a.waiting, l)
+		}
+		a.wakeAt(max(free, at))
+		return false
+	}
+	if slot != nil && !slot() {
+		return false
+	}
+	a.keep = max(a.keep, limit)
+	a.log.add(at, a.keep, a.span)
+	return true
+}
+
+func limitOf(l *lane) int { return l.target.Load().policy.AccountPerMinute }
+
+// first reports whether another lane stands in line that could start now.
+func (a *account) first(at time.Duration, l *lane) bool {
+	for _, other := range a.waiting {
+		if other != l && a.mayStart(other, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayStart goes by the lane's own limit: an endpoint may have a smaller one than the others. One whose limit was lifted is
+// called to find out.
+func (a *account) mayStart(l *lane, at time.Duration) bool {
+	limit := limitOf(l)
+	return limit == 0 || a.log.free(limit, a.span) <= at
+}
+
+func (a *account) wakeAt(at time.Duration) {
+	if a.timer != nil {
+		if a.timerAt <= at {
+			return
+		}
+		a.timer.Stop()
+	}
+	a.timerAt = at
+	var timer clock.Timer
+	timer = a.engine.clock.AfterFunc(max(at-a.engine.since(a.engine.clock.Now()), 0), func() {
+		a.mu.Lock()
+		if a.timer == timer {
+			a.timer = nil
+		}
+		a.mu.Unlock()
+		a.serve()
+	})
+	a.timer = timer
+}
+
+// serve calls lanes from the line as long as there is something for them.
+func (a *account) serve() {
+	for {
+		l := a.next()
+		if l == nil {
+			return
+		}
+		l.called()
+	}
+}
+
+// next takes the first lane that may start out of the line; if there is none, it sees to it that they are served when the
+// next start falls out of the minute.
+func (a *account) next() *lane {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waiting) == 0 {
+		return nil
+	}
+	at := a.engine.since(a.engine.clock.Now())
+	for i, l := range a.waiting {
+		if a.mayStart(l, at) {
+			a.waiting = slices.Delete(a.waiting, i, i+1)
+			l.waits = false
+			return l
+		}
+	}
+	soonest := a.log.free(limitOf(a.waiting[0]), a.span)
+	for _, l := range a.waiting[1:] {
+		soonest = min(soonest, a.log.free(limitOf(l), a.span))
+	}
+	a.wakeAt(soonest)
+	return nil
+}
+
+// called uses the lane's turn in the line of its account.
+func (l *lane) called() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.engine.clock.Now()
+	if l.account != nil && l.engine.running() && l.mayStart(now) && l.take(now, true) {
+		l.start(now)
+	}
+	l.pump()
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// MaxReplay is how many events one ReplayTo takes (CCW-API-22).
+const MaxReplay = 1000
+
+// ErrTooMany reports more events than MaxReplay.
+var ErrTooMany = errors.New("too many events to replay at once")
+
+// ReplayTo sends stored events again to one endpoint, whatever its patterns: those it had before in a new run of their
+// delivery, the others in a delivery of their own, the oldest first. It returns how many of them are on their way; one that was
+// pending anyway is. An endpoint of another tenant is store.ErrNotFound. What is sent to one that is paused or disabled waits.
+func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error) {
+	if len(events) > MaxReplay {
+		return 0, ErrTooMany
+	}
+	l := e.index.lane(endpoint)
+	if l == nil || l.target.Load().endpoint.TenantID != tenant {
+		return 0, store.ErrNotFound
+	}
+	if !e.running() {
+		return 0, ErrStopping
+	}
+	again, fresh, err := e.split(ctx, tenant, endpoint, inOrder(events))
+	if err != nil {
+		return 0, err
+	}
+	// What is new is due since its event was accepted, so that it comes in that order and before what was sent already.
+	if len(fresh) > 0 {
+		if err := e.addTo(l, fresh); err != nil {
+			return 0, err
+		}
+	}
+	if len(again) > 0 {
+		if _, err := e.Replay(ctx, tenant, again, actor); err != nil {
+			return len(fresh), err
+		}
+	}
+	return len(again) + len(fresh), nil
+}
+
+// inOrder names each event once, the oldest first.
+func inOrder(events []godwit.Event) []*godwit.Event {
+	list := make([]*godwit.Event, len(events))
+	for i := range events {
+		list[i] = &events[i]
+	}
+	slices.SortStableFunc(list, func(a, b *godwit.Event) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return slices.CompactFunc(list, func(a, b *godwit.Event) bool { return a.ID == b.ID })
+}
+
+// split tells events that went to the endpoint before, by their deliveries, from those that did not.
+func (e *Engine) split(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
+	for _, event := range events {
+		if event.TenantID != tenant {
+			return nil, nil, fmt.Errorf("replay event %s: %w", event.ID, store.ErrNotFound)
+		}
+		found, err := e.store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
+		if err != nil {
+			return nil, nil, fmt.Errorf("find deliveries to replay: %w", err)
+		}
+		if len(found) > 0 {
+			again = append(again, found[0].ID)
+		} else {
+			fresh = append(fresh, event)
+		}
+	}
+	return again, fresh, nil
+}
+
+// addTo gives stored events to an endpoint they did not go to before, in one transaction.
+func (e *Engine) addTo(l *lane, events []*godwit.Event) error {
+	now := e.clock.Now()
+	accept := store.Accept{Events: make([]store.NewEvent, len(events))}
+	for i, event := range events {
+		accept.Events[i] = store.NewEvent{Event: event, Deliveries: []store.NewDelivery{
+			{ID: godwit.NewDeliveryID(now), EndpointID: l.id, Trigger: godwit.TriggerReplay},
+		}}
+	}
+	if done := e.commits.accept([]store.Accept{accept}); done.err != nil {
+		return fmt.Errorf("add deliveries to replay: %w", done.err)
+	}
+	l.overflowed(now)
+	return nil
+}
