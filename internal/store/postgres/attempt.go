@@ -105,8 +105,8 @@ func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (ma
 	return found, err
 }
 
-// readLog reads the latest attempts of some deliveries. Their ids follow time, so the oldest delivery and the filter tell
-// which partitions to look into.
+// readLog reads the latest attempts of some deliveries, looking each of them up: OFFSET 0 keeps the planner from reading
+// the table instead. Ids follow time, so the oldest delivery and the filter tell which partitions to look into.
 func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries map[godwit.DeliveryID]*godwit.Delivery, limit int) ([]store.LoggedAttempt, error) {
 	ids := make([][16]byte, 0, len(deliveries))
 	first := f.Since
@@ -117,13 +117,12 @@ func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries m
 		}
 	}
 	var w where
-	w.add("delivery_id = ANY (?)", ids)
-	w.add("id >= ?", firstID(first.Add(-skew)))
+	w.add("delivery_id = c.id AND a.id >= ?", firstID(first.Add(-skew)))
 	if !f.Since.IsZero() {
 		w.add("started_at >= ?", f.Since)
 	}
 	if !f.Until.IsZero() {
-		w.add("started_at <= ? AND id < ?", f.Until, firstID(f.Until.Add(skew)))
+		w.add("started_at <= ? AND a.id < ?", f.Until, firstID(f.Until.Add(skew)))
 	}
 	if len(f.Outcomes) > 0 {
 		outcomes := make([]string, len(f.Outcomes))
@@ -132,8 +131,10 @@ func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries m
 		}
 		w.add("outcome = ANY (?)", outcomes)
 	}
-	r, err := s.pool.Query(ctx, `SELECT `+attemptFields+` FROM attempts`+w.sql()+
-		fmt.Sprintf(` ORDER BY started_at DESC, id DESC LIMIT %d`, max(limit, 0)), w.args...)
+	w.args = append(w.args, ids)
+	r, err := s.pool.Query(ctx, fmt.Sprintf(`SELECT a.* FROM unnest($%d::uuid[]) AS c (id)
+		CROSS JOIN LATERAL (SELECT `+attemptFields+` FROM attempts AS a%s OFFSET 0) AS a
+		ORDER BY started_at DESC, a.id DESC LIMIT %d`, len(w.args), w.sql(), max(limit, 0)), w.args...)
 	if err != nil {
 		return nil, err
 	}

@@ -110,6 +110,9 @@ func listFinished(w *where, f store.DeliveryFilter, end string) string {
 	if f.Status != "" {
 		w.add("status = ?", string(f.Status))
 	}
+	if f.Tried != nil && !*f.Tried {
+		w.add("status <> 'accepted'") // nothing is accepted untried; there is an index of the others
+	}
 	if f.Until.IsZero() {
 		return from + w.sql() + end + `)`
 	}

@@ -53,12 +53,17 @@ func migrations() ([]migration, error) {
 	return list, nil
 }
 
-// migrate applies what is missing, each migration in a transaction. Nodes that start together take turns.
+// migrate brings the schema up to date.
 func migrate(ctx context.Context, conn *pgx.Conn) error {
 	list, err := migrations()
 	if err != nil {
 		return err
 	}
+	return apply(ctx, conn, list)
+}
+
+// apply applies what is missing of a list, each migration in a transaction. Nodes that start together take turns.
+func apply(ctx context.Context, conn *pgx.Conn, list []migration) error {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return failed("lock the schema", err)
 	}
@@ -68,7 +73,7 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 		return failed("look for the table of migrations", err)
 	}
 	if !there {
-		_, err = conn.Exec(ctx, `CREATE TABLE schema_migrations (
+		_, err := conn.Exec(ctx, `CREATE TABLE schema_migrations (
 			version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
 		if err != nil {
 			return failed("create the table of migrations", err)

@@ -123,7 +123,7 @@ func TestListsNeverScan(t *testing.T) {
 	for _, f := range []store.DeliveryFilter{
 		{}, {EventID: d.EventID}, {EndpointID: l.endpoint}, {Status: godwit.DeliveryAccepted},
 		{Status: godwit.DeliveryTerminal}, {Status: godwit.DeliveryPending}, {Since: hour},
-		{EndpointID: l.endpoint, Status: godwit.DeliveryCancelled, Since: hour},
+		{EndpointID: l.endpoint, Status: godwit.DeliveryCancelled, Since: hour}, {EventType: "order.paid"}, {Tried: new(bool)},
 	} {
 		f.TenantID = l.tenant
 		must(t)(s.ListDeliveries(ctx, f, page))
@@ -132,10 +132,22 @@ func TestListsNeverScan(t *testing.T) {
 		f.TenantID = l.tenant
 		must(t)(s.ListEvents(ctx, f, page))
 	}
+	for _, f := range []store.AttemptFilter{
+		{}, {Since: hour}, {Until: hour}, {Outcomes: []godwit.Outcome{godwit.Transient, godwit.Terminal}}, {Outcomes: []godwit.Outcome{godwit.Accepted}},
+	} {
+		f.TenantID, f.EndpointID = l.tenant, l.endpoint
+		must(t)(s.ListAttempts(ctx, f, 50))
+	}
+	for _, r := range []store.EventRange{{After: d.EventID}, {Patterns: []string{"order.*", "none"}}, {Since: hour}} {
+		r.TenantID, r.Limit, r.MaxBytes = l.tenant, 50, 1<<20
+		must(t)(s.EventsAfter(ctx, r))
+	}
 	must(t)(s.Event(ctx, l.tenant, d.EventID))
 	must(t)(s.Delivery(ctx, l.tenant, d.ID))
 	must(t)(s.Attempts(ctx, l.tenant, d.ID))
 	must(t)(s.ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: l.tenant}, page))
+	must(t)(s.ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: l.tenant, Replayed: true}, page))
+	must(t)(s.EndpointByCode(ctx, l.tenant, "X2M8KD"))
 	must(t)(s.Recorded(ctx, [32]byte{1}, d.CreatedAt))
 	must(t)(s.Requeue(ctx, store.Requeue{TenantID: l.tenant, Deliveries: []godwit.DeliveryID{d.ID}, Now: d.CreatedAt}))
 	queries := heard.clear()
