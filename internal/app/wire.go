@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/native"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -117,8 +118,13 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	jobs, err := a.newOJS(d)
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a.whenDelivering(api, problems))
+	mux.Handle("/ojs/", jobs)
 	mux.Handle("/openapi.json", api)
 	mux.Handle("/docs/", pages)
 	mux.Handle(wellknown.DirectoryPath, pages)
@@ -147,7 +153,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 
 // whenDelivering refuses changes until this node delivers. While it waits for the shards, another node delivers, and would
 // not hear of an endpoint that is changed here.
-func (a *App) whenDelivering(next http.Handler, problems *problem.Writer) http.Handler {
+func (a *App) whenDelivering(next http.Handler, problems dialect.ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-a.engine.Started():
