@@ -1,0 +1,62 @@
+package cybercube
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// attributesOf are what filters look at: which resource it is, and its simple members. Those nearest to the top come first;
+// what is over the limits of attributes, or cannot be one, is left out.
+func attributesOf(object json.RawMessage, livemode bool) map[string]string {
+	out := map[string]string{attributeLivemode: strconv.FormatBool(livemode)}
+	members := objectOf(object)
+	if id, ok := scalar(members["id"]); ok {
+		put(out, attributeResource, id)
+	}
+	if kind, ok := scalar(members["object"]); ok {
+		put(out, attributeKind, kind)
+	}
+	level := map[string]json.RawMessage{}
+	for name, raw := range members {
+		level[attributeObject+name] = raw
+	}
+	for range maxAttributeDepth {
+		next := map[string]json.RawMessage{}
+		for _, name := range slices.Sorted(maps.Keys(level)) {
+			if value, ok := scalar(level[name]); ok {
+				put(out, name, value)
+				continue
+			}
+			for inner, raw := range objectOf(level[name]) {
+				next[name+"."+inner] = raw
+			}
+		}
+		level = next
+	}
+	return out
+}
+
+// maxAttributeDepth is how deep a member may lie that can be filtered by.
+const maxAttributeDepth = 4
+
+func objectOf(raw json.RawMessage) map[string]json.RawMessage {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+func put(out map[string]string, name, value string) {
+	if len(out) < godwit.MaxAttributes && registry.ValidAttributeName(name) == "" && registry.ValidAttributeValue(value) == "" {
+		out[name] = value
+	}
+}

@@ -1,0 +1,111 @@
+package cybercube
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Prefix is where the API is mounted.
+const Prefix = "/api/v1/webhooks/"
+
+// Config is what the API is made of.
+type Config struct {
+	dialect.Config
+	// Limits of management operations. The zero value has none.
+	Limits Limits
+	// UnknownTypes takes in events of well-formed types that the standard does not list (CCW-EVT-25).
+	UnknownTypes bool
+	// DeadLetterRetention is how long dead letters are kept, and so when they expire. Required.
+	DeadLetterRetention time.Duration
+	// StallTimeout is how long a reader of an export may take nothing before it is cut off. Defaults to 90 s.
+	StallTimeout time.Duration
+}
+
+type server struct {
+	cfg    Config
+	api    *dialect.API
+	mux    *http.ServeMux
+	limits budgets
+
+	exports chan struct{} // as many as are under way
+}
+
+var (
+	mayIngest = []godwit.Scope{godwit.ScopeIngest}
+	mayRead   = []godwit.Scope{godwit.ScopeRead}
+	mayManage = []godwit.Scope{godwit.ScopeManage}
+)
+
+// New makes the handler. Mount it at Prefix.
+func New(cfg Config) (http.Handler, error) {
+	if cfg.DeadLetterRetention <= 0 {
+		return nil, errors.New("cybercube: retention of dead letters is required")
+	}
+	if cfg.StallTimeout <= 0 {
+		cfg.StallTimeout = 90 * time.Second
+	}
+	api, err := dialect.New(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{
+		cfg: cfg, api: api, mux: http.NewServeMux(), exports: make(chan struct{}, maxExports),
+		limits: newBudgets(cfg.Limits, cfg.TimeScale.Real(time.Hour), cfg.Clock.Now),
+	}
+	s.routes()
+	return s, nil
+}
+
+func (s *server) routes() {
+	read := dialect.Route{Need: mayRead}
+	manage := dialect.Route{Need: mayManage}
+	limited := func(b *budget) dialect.Route { return dialect.Route{Need: mayManage, Enter: b.tell} }
+
+	s.route("POST endpoints", limited(s.limits.create), s.createEndpoint)
+	s.route("GET endpoints", read, s.listEndpoints)
+	s.route("GET endpoints/{id}", read, s.getEndpoint)
+	s.route("PATCH endpoints/{id}", limited(s.limits.update), s.updateEndpoint)
+	s.route("DELETE endpoints/{id}", limited(s.limits.remove), s.deleteEndpoint)
+	s.route("POST endpoints/{id}/rotate-secret", manage, s.rotateSecret)
+	s.route("POST endpoints/{id}/test", limited(s.limits.test), s.testEndpoint)
+	s.route("GET endpoints/{id}/failures", read, s.failures)
+	s.route("GET endpoints/{id}/logs", read, s.logs)
+	s.route("POST events", dialect.Route{Need: mayIngest, Limit: s.cfg.MaxBody + envelopeRoom, OwnKey: true}, s.ingest)
+	s.route("POST events/{id}/replay", limited(s.limits.replay), s.replayEvent)
+	s.route("POST replay", limited(s.limits.replay), s.replayRange)
+	s.mux.HandleFunc("/", s.unmatched)
+}
+
+func (s *server) route(pattern string, r dialect.Route, serve func(*dialect.Call) error) {
+	method, path, _ := strings.Cut(pattern, " ")
+	s.mux.Handle(method+" "+Prefix+path, s.api.Handle(r, serve))
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mux.ServeHTTP(w, r)
+}
+
+// unmatched answers what no route takes: with 405 and Allow when the path is known under other methods.
+func (s *server) unmatched(w http.ResponseWriter, r *http.Request) {
+	nameRequest(w)
+	var allow []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		probe := *r
+		probe.Method = method
+		if _, pattern := s.mux.Handler(&probe); pattern != "/" && pattern != "" {
+			allow = append(allow, method)
+		}
+	}
+	if len(allow) == 0 {
+		s.cfg.Errors.Write(w, r, problem.NotFound.With("there is nothing at this path"))
+		return
+	}
+	s.cfg.Errors.Write(w, r, problem.MethodNotAllowed.With("this resource takes %s", strings.Join(allow, ", ")).
+		WithHeader("Allow", strings.Join(allow, ", ")))
+}

@@ -1,0 +1,239 @@
+package cybercube
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// wireProfile is the profile of endpoints that are made here.
+const wireProfile = "cybercube"
+
+func (s *server) createEndpoint(c *dialect.Call) error {
+	f, err := readForm(c.Body, "url", "description", "events", "filter")
+	if err != nil {
+		return err
+	}
+	f.required("url")
+	n := registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{
+		URL: f.text("url"), Profile: wireProfile, Description: f.text("description"), Patterns: f.texts("events"), Filter: f.filter(),
+	}}
+	if err := f.err(); err != nil {
+		return err
+	}
+	giveBack, err := s.limits.create.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	ctx := c.R.Context()
+	e, secret, err := s.cfg.Registry.CreateEndpoint(ctx, c.Tenant(), n)
+	if err != nil {
+		giveBack()
+		return err
+	}
+	v, err := s.view(ctx, c, e)
+	if err != nil {
+		return err
+	}
+	v.Secret = secret.Value
+	c.W.Header().Set("Location", Prefix+"endpoints/"+v.ID)
+	return answer(c, http.StatusCreated, v)
+}
+
+// Page sizes of lists (CT-25).
+const (
+	pageUsual = 20
+	pageMost  = 100
+)
+
+func (s *server) listEndpoints(c *dialect.Call) error {
+	p, err := query(c.R.URL, "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	page := p.page()
+	if err := p.err(); err != nil {
+		return err
+	}
+	page.Limit++ // whether there are more
+	endpoints, err := s.cfg.Registry.ListEndpoints(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
+	if err != nil {
+		return err
+	}
+	views := make([]*endpointView, 0, len(endpoints))
+	var next string
+	for i := range endpoints {
+		if len(views) == page.Limit-1 {
+			next = cursor(endpoints[i-1].ID)
+			break
+		}
+		v, err := s.view(c.R.Context(), c, &endpoints[i])
+		if err != nil {
+			return err
+		}
+		views = append(views, v)
+	}
+	writeJSON(c.W, c.R, http.StatusOK, paged(c, p, views, next))
+	return nil
+}
+
+// page reads limit and cursor.
+func (p *params) page() store.Page {
+	page := store.Page{Limit: p.limit(pageUsual, pageMost)}
+	if p.values.Has("cursor") {
+		id, err := base64.RawURLEncoding.DecodeString(p.values.Get("cursor"))
+		if err != nil || len(id) != len(page.After) {
+			p.wrong("cursor", "must be one that an answer of this list gave")
+			return page
+		}
+		copy(page.After[:], id)
+	}
+	return page
+}
+
+func cursor(last [16]byte) string { return base64.RawURLEncoding.EncodeToString(last[:]) }
+
+// paged puts a part of a list into its envelope.
+func paged[T any](c *dialect.Call, p *params, items []T, next string) list[T] {
+	l := list[T]{Data: items, Links: links{Self: c.R.URL.RequestURI()}}
+	l.Meta.Pagination = pagination{PageSize: len(items), HasNext: next != "", HasPrev: p.values.Has("cursor")}
+	if next != "" {
+		q := maps.Clone(p.values)
+		q.Set("cursor", next)
+		q.Set("limit", strconv.Itoa(p.limit(pageUsual, pageMost)))
+		l.Links.Next = c.R.URL.Path + "?" + q.Encode()
+	}
+	return l
+}
+
+func (s *server) getEndpoint(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	return s.show(c, e)
+}
+
+func (s *server) show(c *dialect.Call, e *godwit.Endpoint) error {
+	v, err := s.view(c.R.Context(), c, e)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, v)
+}
+
+// updateEndpoint changes the members that are given (CCW-API-11).
+func (s *server) updateEndpoint(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	f, err := readForm(c.Body, "url", "description", "events", "filter", "status")
+	if err != nil {
+		return err
+	}
+	edit, status := f.changes()
+	if err := f.err(); err != nil {
+		return err
+	}
+	if len(f.members) == 0 {
+		return s.show(c, e)
+	}
+	giveBack, err := s.limits.update.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	if e, err = s.change(c, e, edit, status); err != nil {
+		giveBack()
+		return err
+	}
+	return s.show(c, e)
+}
+
+// changes reads what a request changes: of the endpoint as its owner wrote it, and of its status.
+func (f *form) changes() (edit func(*registry.EndpointSpec) error, status godwit.EndpointStatus) {
+	given := registry.EndpointSpec{URL: f.text("url"), Patterns: f.texts("events"), Filter: f.filter()}
+	if !f.null("description") { // null clears it
+		given.Description = f.text("description")
+	}
+	if f.has("status") {
+		switch status = godwit.EndpointStatus(f.text("status")); status {
+		case godwit.EndpointActive, godwit.EndpointPaused, godwit.EndpointDisabled:
+		default:
+			f.wrong("status", "must be active, paused or disabled")
+		}
+	}
+	if !f.has("url") && !f.has("description") && !f.has("events") && !f.has("filter") {
+		return nil, status
+	}
+	return func(spec *registry.EndpointSpec) error {
+		if f.has("url") {
+			spec.URL = given.URL
+		}
+		if f.has("description") {
+			spec.Description = given.Description
+		}
+		if f.has("events") {
+			spec.Patterns = given.Patterns
+		}
+		if f.has("filter") {
+			spec.Filter = refilter(spec.Filter, given.Filter)
+		}
+		return nil
+	}, status
+}
+
+// refilter replaces the part of a filter that this API shows, and keeps the rest.
+func refilter(old, given godwit.Filter) godwit.Filter {
+	out := godwit.Filter{}
+	for name, values := range old {
+		if !ours(name) {
+			out[name] = values
+		}
+	}
+	maps.Copy(out, given)
+	return out
+}
+
+// change does the edit first: it is the part that may be refused.
+func (s *server) change(c *dialect.Call, e *godwit.Endpoint, edit func(*registry.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
+	ctx, id := c.R.Context(), e.ID
+	var err error
+	if edit != nil {
+		if e, err = s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant(), id, edit); err != nil {
+			return nil, err
+		}
+	}
+	switch status {
+	case godwit.EndpointActive:
+		return s.cfg.Registry.Resume(ctx, c.Tenant(), id)
+	case godwit.EndpointPaused:
+		return s.cfg.Registry.Pause(ctx, c.Tenant(), id, "")
+	case godwit.EndpointDisabled:
+		return s.cfg.Registry.Disable(ctx, c.Tenant(), id, "")
+	}
+	return e, nil
+}
+
+func (s *server) deleteEndpoint(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	giveBack, err := s.limits.remove.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Registry.DeleteEndpoint(c.R.Context(), c.Tenant(), e.ID); err != nil {
+		giveBack()
+		return err
+	}
+	c.W.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,79 @@
+package cybercube
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// endpointView is the standard's endpoint object (CCW-API-3). The members from health on, but for the counts and times, are
+// ours.
+type endpointView struct {
+	ID            string   `json:"id"`
+	URL           string   `json:"url"`
+	Description   string   `json:"description,omitempty"`
+	Events        []string `json:"events"`
+	Secret        string   `json:"secret,omitempty"` // only when it was just made
+	Status        string   `json:"status"`
+	AccountID     string   `json:"account_id"`
+	CreatedAt     string   `json:"created_at"`
+	UpdatedAt     string   `json:"updated_at"`
+	LastDelivery  string   `json:"last_delivery_at,omitempty"`
+	LastSuccess   string   `json:"last_success_at,omitempty"`
+	LastFailure   string   `json:"last_failure_at,omitempty"`
+	FailureCount  int      `json:"failure_count"`
+	Health        string   `json:"health"`
+	SecretHint    string   `json:"secret_hint,omitempty"`
+	SecretCreated string   `json:"secret_created_at,omitempty"`
+
+	Filter         *filterView `json:"filter,omitempty"`
+	DisabledAt     string      `json:"disabled_at,omitempty"`
+	DisabledReason string      `json:"disabled_reason,omitempty"`
+	ReenableAt     string      `json:"reenable_at,omitempty"`
+}
+
+// The values of health (CT-10): it is seen, never set.
+const (
+	healthy  = "healthy"
+	degraded = "degraded"
+)
+
+// view shows an endpoint as it is now.
+func (s *server) view(ctx context.Context, c *dialect.Call, e *godwit.Endpoint) (*endpointView, error) {
+	secrets, err := s.cfg.Registry.Secrets(ctx, e.TenantID, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	health, err := s.api.HealthOf(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	v := &endpointView{
+		ID: publicID(e), URL: e.URL, Description: e.Description, Events: e.Patterns, Status: string(e.Status),
+		AccountID: accountID(c.Caller.Tenant), CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt),
+		LastDelivery: moment(health.LastAttemptAt()), LastSuccess: moment(health.LastAcceptedAt), LastFailure: moment(health.LastFailureAt),
+		FailureCount: health.Streak, Health: s.judge(e, &health), Filter: viewFilter(e.Filter),
+	}
+	if len(secrets) > 0 { // newest first
+		v.SecretHint, v.SecretCreated = secrets[0].Hint, timestamp(secrets[0].CreatedAt)
+	}
+	if e.Status == godwit.EndpointDisabled {
+		v.DisabledAt, v.DisabledReason, v.ReenableAt = moment(e.StatusAt), e.StatusReason, moment(e.ReenableAt)
+	}
+	return v, nil
+}
+
+// judge looks at the last hour as it is now: an endpoint recovers by failures growing old, too (CCW-HLT-2).
+func (s *server) judge(e *godwit.Endpoint, h *godwit.Health) string {
+	policy, err := registry.EffectivePolicy(e)
+	if err != nil || policy.DegradedAbove <= 0 {
+		return healthy
+	}
+	if h.Recent.FailedShare(s.cfg.Clock.Now(), s.cfg.TimeScale.Real(time.Minute)) > policy.DegradedAbove {
+		return degraded
+	}
+	return healthy
+}

@@ -1,0 +1,244 @@
+package cybercube
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"regexp"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// envelopeRoom is how much longer than the event's data a request may be: the other members.
+const envelopeRoom = 4 << 10
+
+// maxAhead is how far a producer's clock may be ahead of ours.
+const maxAhead = 5 * time.Minute
+
+var ownID = regexp.MustCompile(`^evt_[A-Za-z0-9]{26}$`)
+
+// A posting is an event as its producer told it.
+type posting struct {
+	id        string // the producer's own; empty when there is none
+	eventType string
+	data      json.RawMessage
+	object    json.RawMessage
+	livemode  bool
+	createdAt time.Time // to the second; zero when it was not told
+}
+
+// ingest takes an event in (CCW-API-28).
+func (s *server) ingest(c *dialect.Call) error {
+	key, err := s.api.EventKey(c)
+	if err != nil {
+		return err
+	}
+	p, err := s.readPosting(c)
+	if err != nil {
+		return err
+	}
+	if p.id == "" {
+		return s.submit(c, p, key)
+	}
+	if key == "" {
+		return s.submitOnce(c, p, "")
+	}
+	s.api.Guarded(c, func(c *dialect.Call) error { return s.submitOnce(c, p, key) })
+	return nil
+}
+
+// readPosting judges the whole event before anything is done with it (CCW-EVT-27).
+func (s *server) readPosting(c *dialect.Call) (*posting, error) {
+	f, err := readForm(c.Body, "id", "type", "api_version", "created_at", "data", "account_id", "livemode")
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Body) == 0 {
+		return nil, problem.InvalidRequest.In("body", "must be an event")
+	}
+	f.errs = nil // the catalogue finds all that, too
+	for _, wrong := range catalogue.Cybercube().Check(c.Body) {
+		f.wrong(wrong.Field, "%s", wrong.Detail)
+	}
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	p := &posting{id: f.text("id"), eventType: f.text("type"), data: f.members["data"], livemode: true, createdAt: f.time("created_at").Truncate(time.Second)}
+	if f.has("livemode") {
+		p.livemode = f.bool("livemode")
+	}
+	s.check(c, f, p)
+	return p, f.err()
+}
+
+// check looks at what a schema cannot say.
+func (s *server) check(c *dialect.Call, f *form, p *posting) {
+	if f.has("id") && !ownID.MatchString(p.id) {
+		f.wrong("id", "must be evt_ followed by 26 letters and digits")
+	}
+	if !s.cfg.UnknownTypes && !catalogue.Cybercube().Has(p.eventType) {
+		f.wrong("type", "is not in the catalogue of the standard")
+	}
+	if profile.Meta(p.eventType) {
+		f.wrong("type", "is kept for what this server tells of itself")
+	}
+	if !p.createdAt.IsZero() && p.createdAt.After(s.cfg.Clock.Now().Add(maxAhead)) {
+		f.wrong("created_at", "must not be in the future")
+	}
+	// The account is the token's, never the body's (CCW-API-1); told all the same, it has to agree.
+	if f.has("account_id") && f.text("account_id") != accountID(c.Caller.Tenant) {
+		f.wrong("account_id", "is not the account of the token")
+	}
+	var data struct {
+		Object   json.RawMessage            `json:"object"`
+		Previous map[string]json.RawMessage `json:"previous_attributes"`
+	}
+	if json.Unmarshal(p.data, &data) != nil {
+		f.wrong("data", "must be an object")
+		return
+	}
+	p.object = data.Object
+	for name := range objectOf(p.data) {
+		if name != "object" && name != "previous_attributes" {
+			f.wrong("data."+clip(name), "is not a member that is known")
+		}
+	}
+	object := objectOf(p.object)
+	for name, old := range data.Previous {
+		if now, there := object[name]; there && sameJSON(old, now) {
+			f.wrong("data.previous_attributes."+clip(name), "has not changed: it holds the old values of changed members only")
+		}
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// publication makes the event that is stored: its body is the complete envelope, so that no byte of it depends on when or
+// by what version it is sent (CCW-EVT-26).
+func (s *server) publication(t *godwit.Tenant, p *posting, key string) engine.Publication {
+	now := s.cfg.Clock.Now()
+	pub := engine.Publication{
+		ID: godwit.NewEventID(now), Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
+		SourceID: p.id, OccurredAt: p.createdAt, Attributes: attributesOf(p.object, p.livemode),
+	}
+	if pub.OccurredAt.IsZero() {
+		pub.OccurredAt = now.Truncate(time.Second)
+	}
+	id := p.id
+	if id == "" {
+		id = "evt_" + pub.ID.Base32()
+	}
+	pub.Body = envelope(t, p, id, pub.OccurredAt)
+	return pub
+}
+
+func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {
+	return profile.CybercubeEnvelope(profile.CybercubeEvent{
+		ID: id, Type: p.eventType, CreatedAt: at, Data: p.data, Account: t.Code, Livemode: p.livemode,
+	})
+}
+
+// submit stores an event that gets its id from us.
+func (s *server) submit(c *dialect.Call, p *posting, key string) error {
+	sub := s.submission(c, p, key)
+	if key != "" {
+		sub.Idempotency = s.api.ByKey(c, key, accepted)
+	}
+	return s.store(c, sub)
+}
+
+// submitOnce stores an event that has an id of its own, unless it is there already (CCW-EVT-14).
+func (s *server) submitOnce(c *dialect.Call, p *posting, key string) error {
+	known, err := s.minted(c, p)
+	if err != nil || known {
+		return err
+	}
+	sub := s.submission(c, p, key)
+	sub.Idempotency = s.api.BySource(c, source, p.id, c.Body, accepted)
+	err = s.store(c, sub)
+	if errors.Is(err, engine.ErrKeyReused) {
+		return errOtherEvent
+	}
+	return err
+}
+
+var errOtherEvent = problem.Conflict.In("id", "is the id of another event")
+
+// minted answers when the producer repeats an event under the id that we gave it.
+func (s *server) minted(c *dialect.Call, p *posting) (bool, error) {
+	id, err := godwit.ParseEventBase32(p.id[len("evt_"):])
+	if err != nil {
+		return false, nil
+	}
+	event, err := s.cfg.Store.Event(c.R.Context(), c.Tenant(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	at := p.createdAt
+	if at.IsZero() {
+		at = event.Time()
+	}
+	name := profile.CybercubeEventID(event)
+	if event.Format != godwit.FormatCybercube || !bytes.Equal(event.Body, envelope(c.Caller.Tenant, p, name, at)) {
+		return false, errOtherEvent
+	}
+	return true, answer(c, http.StatusAccepted, acceptedView{ID: name})
+}
+
+func (s *server) submission(c *dialect.Call, p *posting, key string) engine.Submission {
+	return engine.Submission{
+		TenantID: c.Tenant(), Principal: c.Caller.Key.Principal,
+		Events: []engine.Publication{s.publication(c.Caller.Tenant, p, key)},
+	}
+}
+
+func (s *server) store(c *dialect.Call, sub engine.Submission) error {
+	receipts, err := s.cfg.Engine.Submit(c.R.Context(), sub)
+	if err == nil {
+		err = receipts[0].Err
+	}
+	if err != nil {
+		return err
+	}
+	resp := receipts[0].Replayed
+	if resp != nil {
+		c.W.Header().Set(idempotency.ReplayedHeader, "true")
+	} else {
+		resp = accepted(receipts[0].Events, receipts[0].Fanout)
+	}
+	c.W.Header().Set("Content-Type", resp.ContentType)
+	c.W.WriteHeader(resp.Status)
+	c.W.Write(resp.Body)
+	return nil
+}
+
+type acceptedView struct {
+	ID string `json:"id"`
+}
+
+// accepted is the answer to an event.
+func accepted(events []godwit.Event, _ []int) *godwit.StoredResponse {
+	return &godwit.StoredResponse{
+		Status: http.StatusAccepted, ContentType: jsonType,
+		Body: encode(data[acceptedView]{acceptedView{ID: profile.CybercubeEventID(&events[0])}}),
+	}
+}

@@ -1,0 +1,221 @@
+package cybercube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// logEntry is one attempt (CCW-API-26), or one that is still to come.
+type logEntry struct {
+	ID             string `json:"id,omitempty"` // it gets one when it is sent
+	EventID        string `json:"event_id"`
+	EventType      string `json:"event_type"`
+	EndpointID     string `json:"endpoint_id"`
+	Attempt        int    `json:"attempt"`
+	Status         string `json:"status"`
+	HTTPStatus     int    `json:"http_status,omitempty"`
+	ResponseTimeMS *int64 `json:"response_time_ms,omitempty"`
+	ErrorMessage   string `json:"error_message,omitempty"`
+	NextRetryAt    string `json:"next_retry_at,omitempty"`
+	CreatedAt      string `json:"created_at"`
+}
+
+// The states of an attempt (CCW-API-27).
+const (
+	statusPending   = "pending"
+	statusSuccess   = "success"
+	statusFailed    = "failed"
+	statusExhausted = "exhausted"
+)
+
+// statusOf is what became of an attempt: exhausted is the last of a run that could have gone on (CT-12).
+func statusOf(a *godwit.Attempt) string {
+	switch {
+	case a.Verdict.Outcome == godwit.Accepted:
+		return statusSuccess
+	case a.Verdict.Outcome == godwit.Transient && a.NextAt.IsZero() && a.Trigger != godwit.TriggerTest:
+		return statusExhausted
+	}
+	return statusFailed
+}
+
+// The log has more entries than other lists.
+const (
+	logUsual = 50
+	logMost  = 100
+)
+
+// logs lists the attempts of an endpoint, newest first (CCW-API-25).
+func (s *server) logs(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	p, err := query(c.R.URL, "start_time", "end_time", "status", "limit")
+	if err != nil {
+		return err
+	}
+	filter := store.AttemptFilter{TenantID: c.Tenant(), EndpointID: e.ID, Since: p.time("start_time"), Until: p.time("end_time")}
+	if !filter.Until.IsZero() && filter.Until.Before(filter.Since) {
+		p.wrong("end_time", "must not be before start_time")
+	}
+	if filter.Until.Equal(filter.Until.Truncate(time.Second)) && !filter.Until.IsZero() {
+		filter.Until = filter.Until.Add(time.Second - time.Microsecond) // to the second, and that one whole
+	}
+	status, limit := p.status(), p.limit(logUsual, logMost)
+	if err := p.err(); err != nil {
+		return err
+	}
+	var entries []logEntry
+	if status == statusPending {
+		entries, err = s.pending(c, e, &filter, limit)
+	} else {
+		entries, err = s.attempts(c, e, &filter, status, limit)
+	}
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, entries)
+}
+
+func (p *params) status() string {
+	status := p.values.Get("status")
+	if p.values.Has("status") && !slices.Contains([]string{statusPending, statusSuccess, statusFailed, statusExhausted}, status) {
+		p.wrong("status", "must be pending, success, failed or exhausted")
+	}
+	return status
+}
+
+func (s *server) attempts(c *dialect.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
+	entries, known := []logEntry{}, names{}
+	ask := limit
+	switch status {
+	case statusSuccess:
+		f.Outcomes = []godwit.Outcome{godwit.Accepted}
+	case statusFailed:
+		f.Outcomes = []godwit.Outcome{godwit.Transient, godwit.Terminal}
+	case statusExhausted:
+		f.Outcomes = []godwit.Outcome{godwit.Transient}
+		ask = limit * maxRunLength // the last of each run
+	}
+	logged, err := s.cfg.Store.ListAttempts(c.R.Context(), *f, ask)
+	if err != nil {
+		return nil, err
+	}
+	for i := range logged {
+		if status == statusExhausted && statusOf(&logged[i].Attempt) != statusExhausted {
+			continue
+		}
+		if len(entries) == limit {
+			break
+		}
+		eventID, err := known.of(c.R.Context(), s, c.Tenant(), logged[i].Attempt.EventID)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entryOf(e, &logged[i], eventID))
+	}
+	return entries, nil
+}
+
+// maxRunLength is how many attempts a run of the standard has.
+const maxRunLength = 7
+
+func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntry {
+	a := &l.Attempt
+	took := a.Duration.Milliseconds()
+	entry := logEntry{
+		ID: profile.CybercubeAttemptID(a.ID), EventID: eventID, EventType: l.EventType, EndpointID: publicID(e), Attempt: l.Run,
+		Status: statusOf(a), ResponseTimeMS: &took, NextRetryAt: moment(a.NextAt), CreatedAt: timestamp(a.StartedAt),
+	}
+	if !broken(a) {
+		entry.HTTPStatus = a.Status
+	}
+	if a.Verdict.Outcome != godwit.Accepted {
+		entry.ErrorMessage = errorMessage(a)
+	}
+	return entry
+}
+
+// pending lists what waits for its next attempt.
+func (s *server) pending(c *dialect.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
+	filter := store.DeliveryFilter{TenantID: c.Tenant(), EndpointID: e.ID, Status: godwit.DeliveryPending, Since: f.Since, Until: f.Until}
+	waiting, err := s.cfg.Store.ListDeliveries(c.R.Context(), filter, store.Page{Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	entries, known := make([]logEntry, len(waiting)), names{}
+	for i := range waiting {
+		d := &waiting[i]
+		eventID, err := known.of(c.R.Context(), s, c.Tenant(), d.EventID)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = logEntry{
+			EventID: eventID, EventType: d.EventType, EndpointID: publicID(e), Attempt: d.Run.Attempts + 1, Status: statusPending,
+			NextRetryAt: moment(d.DueAt), CreatedAt: timestamp(d.CreatedAt),
+		}
+	}
+	return entries, nil
+}
+
+// errorMessage is what went wrong in people's words (CT-23): the status's phrase, or the failure of transport.
+func errorMessage(a *godwit.Attempt) string {
+	if phrase := http.StatusText(a.Status); phrase != "" && !broken(a) {
+		return phrase
+	}
+	return errorOf(a)
+}
+
+// errorOf is what went wrong (CCW-RTY-11).
+func errorOf(a *godwit.Attempt) string {
+	if broken(a) && a.Trace.Detail != "" {
+		return cause(a) + ": " + a.Trace.Detail
+	}
+	return cause(a)
+}
+
+// cause is the same in short.
+func cause(a *godwit.Attempt) string {
+	if broken(a) || a.Status == 0 {
+		return string(a.Verdict.Reason)
+	}
+	return "HTTP " + strconv.Itoa(a.Status)
+}
+
+// broken reports whether it was not the answer that decided, but that there was none, or none that could be followed.
+func broken(a *godwit.Attempt) bool {
+	switch godwit.FailureKind(a.Verdict.Reason) {
+	case godwit.FailureRedirectForbidden, godwit.FailureRedirectLimit, godwit.FailureRedirectInvalid:
+		return true
+	}
+	return a.Verdict.Class == godwit.ClassTransport
+}
+
+// names remembers how events are called in this dialect while an answer is made.
+type names map[godwit.EventID]string
+
+// of is the id by which the receiver knows an event. Of one past its time the producer's own is not known any more.
+func (n names) of(ctx context.Context, s *server, tenant godwit.TenantID, id godwit.EventID) (string, error) {
+	if name, known := n[id]; known {
+		return name, nil
+	}
+	event, err := s.cfg.Store.Event(ctx, tenant, id)
+	if errors.Is(err, store.ErrNotFound) {
+		event, err = &godwit.Event{ID: id}, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	n[id] = profile.CybercubeEventID(event)
+	return n[id], nil
+}

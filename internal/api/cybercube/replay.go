@@ -1,0 +1,218 @@
+package cybercube
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+type replayedView struct {
+	EventID    string `json:"event_id"`
+	EndpointID string `json:"endpoint_id"`
+	Queued     int    `json:"queued"`
+}
+
+type rangeView struct {
+	ReplayID string `json:"replay_id"`
+	Queued   int    `json:"queued"`
+	HasMore  bool   `json:"has_more"`
+}
+
+// replayEvent sends an event to an endpoint again, or for the first time (CCW-API-20).
+func (s *server) replayEvent(c *dialect.Call) error {
+	f, err := readForm(c.Body, "endpoint_id")
+	if err != nil {
+		return err
+	}
+	e, err := s.target(c, f)
+	if err != nil {
+		return err
+	}
+	found, err := s.find(c.R.Context(), c.Tenant(), e.ID, c.R.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	giveBack, err := s.limits.replay.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	queued, err := s.sendAgain(c, e, found)
+	if err != nil {
+		giveBack()
+		return err
+	}
+	return answer(c, http.StatusAccepted, replayedView{EventID: profile.CybercubeEventID(found.Event), EndpointID: publicID(e), Queued: queued})
+}
+
+// target is the endpoint that a replay goes to.
+func (s *server) target(c *dialect.Call, f *form) (*godwit.Endpoint, error) {
+	f.required("endpoint_id")
+	id := f.text("endpoint_id")
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	e, err := s.endpoint(c.R.Context(), c.Tenant(), id)
+	if err != nil {
+		return nil, err
+	}
+	if e.Status == godwit.EndpointDisabled {
+		return nil, problem.Conflict.With("the endpoint is disabled: set its status to active first")
+	}
+	return e, nil
+}
+
+// find looks for an event, and where it is past its time for the dead letter that still has it.
+func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
+	event, err := s.api.Event(ctx, tenant, id, source)
+	if err == nil {
+		return &godwit.DeadLetter{Event: event}, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	var before func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
+	oldest := s.cfg.Clock.Now().Add(time.Hour - s.cfg.TimeScale.Real(s.cfg.Retention))
+	filter := store.DeadLetterFilter{TenantID: tenant, EndpointID: endpoint}
+	page := store.Page{After: before(oldest), Limit: 200}
+	for {
+		letters, err := s.cfg.Store.ListDeadLetters(ctx, filter, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range letters {
+			if e := letters[i].Event; profile.CybercubeEventID(e) == id || e.ID.String() == id {
+				return &letters[i], nil
+			}
+		}
+		if len(letters) < page.Limit {
+			return nil, problem.NotFound.With("there is no such event")
+		}
+		page.After = letters[len(letters)-1].Delivery.ID
+	}
+}
+
+func (s *server) sendAgain(c *dialect.Call, e *godwit.Endpoint, found *godwit.DeadLetter) (int, error) {
+	ctx, actor := c.R.Context(), c.Caller.Actor()
+	if found.Delivery.ID.IsZero() {
+		return s.cfg.Engine.ReplayTo(ctx, c.Tenant(), e.ID, []godwit.Event{*found.Event}, actor)
+	}
+	made, err := s.cfg.Engine.Replay(ctx, c.Tenant(), []godwit.DeliveryID{found.Delivery.ID}, actor)
+	return len(made), err
+}
+
+// maxReplay is how many events one request replays (CCW-API-22).
+const maxReplay = 1000
+
+// replayRange sends the account's events of a time to an endpoint, oldest first, those that never went to it too
+// (CCW-API-21).
+func (s *server) replayRange(c *dialect.Call) error {
+	f, err := readForm(c.Body, "endpoint_id", "start_time", "end_time", "event_types")
+	if err != nil {
+		return err
+	}
+	events := f.eventRange()
+	e, err := s.target(c, f)
+	if err != nil {
+		return err
+	}
+	events.TenantID = c.Tenant()
+	giveBack, err := s.limits.replay.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	v := rangeView{ReplayID: newReplayID()}
+	if v.Queued, v.HasMore, err = s.sendRange(c, e, events); err != nil {
+		if v.Queued == 0 {
+			giveBack()
+		}
+		return err
+	}
+	s.cfg.Log.Info("events replayed", "replay", v.ReplayID, "tenant", c.Tenant().String(), "endpoint", e.ID.String(),
+		"actor", c.Caller.Actor(), "queued", v.Queued, "more", v.HasMore)
+	return answer(c, http.StatusAccepted, v)
+}
+
+// ahead is how much later than it was accepted an event may say that it happened: what a search by time has to look at
+// besides.
+const ahead = 24 * time.Hour
+
+// eventRange reads which events are meant.
+func (f *form) eventRange() store.EventRange {
+	f.required("start_time", "end_time")
+	r := store.EventRange{Since: f.time("start_time"), Until: f.time("end_time"), Patterns: f.texts("event_types")}
+	if len(f.errs) == 0 && r.Until.Before(r.Since) {
+		f.wrong("end_time", "must not be before start_time")
+	}
+	if f.has("event_types") && !f.null("event_types") && len(r.Patterns) == 0 {
+		f.wrong("event_types", "must name at least one type or pattern; leave it out for all")
+	}
+	if len(r.Patterns) > maxPatterns {
+		f.wrong("event_types", "must have at most %d", maxPatterns)
+	}
+	for i, p := range r.Patterns {
+		if why := godwit.ValidPattern(p); why != "" {
+			f.wrong(fmt.Sprintf("event_types[%d]", i), "%s", why)
+		}
+	}
+	// An event tells its time to the second: the last second belongs to the range whole.
+	if r.Until.Equal(r.Until.Truncate(time.Second)) {
+		r.Until = r.Until.Add(time.Second - time.Microsecond)
+	}
+	if from := r.Since.Add(-ahead); from.Unix() > 0 {
+		var first func(time.Time) godwit.EventID = godwit.FirstIDAt
+		r.After = first(from)
+	}
+	return r
+}
+
+const maxPatterns = 100
+
+// replayMemory bounds the bodies that a replay holds at once.
+const replayMemory = 8 << 20
+
+// sendRange works in pages, and then looks whether there is one more.
+func (s *server) sendRange(c *dialect.Call, e *godwit.Endpoint, r store.EventRange) (queued int, more bool, err error) {
+	ctx := c.R.Context()
+	for taken := 0; ; {
+		r.Limit, r.MaxBytes = max(1, min(200, maxReplay-taken)), replayMemory
+		events, err := s.cfg.Store.EventsAfter(ctx, r)
+		if err != nil || len(events) == 0 {
+			return queued, false, err
+		}
+		r.After = events[len(events)-1].ID
+		events = slices.DeleteFunc(events, func(e godwit.Event) bool { return !replayable(&e, r.Patterns) })
+		if len(events) == 0 {
+			continue
+		}
+		if taken == maxReplay {
+			return queued, true, nil
+		}
+		n, err := s.cfg.Engine.ReplayTo(ctx, c.Tenant(), e.ID, events, c.Caller.Actor())
+		queued += n
+		taken += len(events)
+		if err != nil {
+			return queued, false, err
+		}
+	}
+}
+
+// replayable leaves out what the server told of itself, unless it is asked for by name.
+func replayable(e *godwit.Event, patterns []string) bool {
+	return !profile.Meta(e.Type) || slices.ContainsFunc(patterns, func(p string) bool { return p != "*" && godwit.MatchPattern(p, e.Type) })
+}
+
+func newReplayID() string {
+	var b [12]byte
+	godwit.Random(b[:])
+	return "rpl_" + hex.EncodeToString(b[:])
+}

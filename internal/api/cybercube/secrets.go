@@ -1,0 +1,55 @@
+package cybercube
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+type rotatedView struct {
+	Secret     string `json:"secret"`
+	ValidUntil string `json:"previous_secret_valid_until"`
+}
+
+// rotateSecret issues a new secret. The one before signs on for a day, so that the receiver can change over, unless it is
+// revoked (CCW-API-14, CCW-SEC-11).
+func (s *server) rotateSecret(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	f, err := readForm(c.Body, "revoke_previous")
+	if err != nil {
+		return err
+	}
+	var rotation registry.Rotation
+	if f.bool("revoke_previous") {
+		rotation.Overlap = new(time.Duration)
+	}
+	if err := f.err(); err != nil {
+		return err
+	}
+	issued, err := s.cfg.Registry.RotateSecret(c.R.Context(), c.Tenant(), e.ID, rotation)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, rotatedView{Secret: issued.Value, ValidUntil: timestamp(issued.OthersUntil)})
+}
+
+// Redact takes the secret out of an answer before it is kept for repeats: it is shown once (CCW-SEC-7, OT-26).
+func Redact(body []byte) []byte {
+	var whole map[string]json.RawMessage
+	if json.Unmarshal(body, &whole) != nil {
+		return body
+	}
+	var inner map[string]json.RawMessage
+	if json.Unmarshal(whole["data"], &inner) != nil || inner["secret"] == nil {
+		return body
+	}
+	delete(inner, "secret")
+	whole["data"] = encode(inner)
+	return encode(whole)
+}

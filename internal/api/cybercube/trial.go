@@ -1,0 +1,102 @@
+package cybercube
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// trialView is what came of a test (CCW-API-16).
+type trialView struct {
+	EventID        string `json:"event_id"`
+	DeliveryID     string `json:"delivery_id"`
+	Success        bool   `json:"success"`
+	StatusCode     int    `json:"status_code,omitempty"` // absent when there was no answer
+	ResponseTimeMS int64  `json:"response_time_ms"`
+	ResponseBody   string `json:"response_body"`
+	Error          string `json:"error,omitempty"`
+}
+
+// trialType is the type of a test event when none is asked for.
+const trialType = "project.created"
+
+var wellFormed = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+){1,2}$`)
+
+const maxTypeLength = 100
+
+// testEndpoint sends a sample event to the endpoint alone, whatever its patterns, and tells what came back. It is one
+// attempt, with no effect on the endpoint.
+func (s *server) testEndpoint(c *dialect.Call) error {
+	e, err := s.named(c)
+	if err != nil {
+		return err
+	}
+	f, err := readForm(c.Body, "event_type")
+	if err != nil {
+		return err
+	}
+	eventType := trialType
+	if f.has("event_type") {
+		eventType = f.text("event_type")
+		if len(eventType) > maxTypeLength || !wellFormed.MatchString(eventType) {
+			f.wrong("event_type", "must be two or three words of lower-case letters and '_', joined by dots, as in project.created")
+		}
+	}
+	if err := f.err(); err != nil {
+		return err
+	}
+	giveBack, err := s.limits.test.take(c.W.Header(), c.Tenant())
+	if err != nil {
+		return err
+	}
+	pub := s.publication(c.Caller.Tenant, s.sample(eventType), "")
+	pub.Trigger = godwit.TriggerTest
+	seen, err := s.cfg.Engine.Probe(c.R.Context(), c.Tenant(), e.ID, pub)
+	if err != nil {
+		giveBack()
+		return err
+	}
+	x := &seen.Exchange
+	v := trialView{
+		EventID: profile.CybercubeEventID(&seen.Event), DeliveryID: profile.CybercubeAttemptID(seen.Attempt),
+		Success: seen.Verdict.Outcome == godwit.Accepted, StatusCode: x.Status, ResponseTimeMS: x.Duration.Milliseconds(),
+		ResponseBody: profile.Excerpt(string(x.Body), godwit.MaxBodyExcerpt),
+	}
+	if !v.Success {
+		a := godwit.Attempt{Status: x.Status, Verdict: seen.Verdict}
+		if x.Failure != nil {
+			a.Trace.Detail = x.Failure.Detail
+		}
+		v.Error = errorOf(&a)
+	}
+	return answer(c, http.StatusOK, v)
+}
+
+// sample makes a test event: the standard's example of the type, or the least that an event can be.
+func (s *server) sample(eventType string) *posting {
+	p := &posting{eventType: eventType, livemode: false}
+	for _, t := range catalogue.Cybercube().Types() {
+		var example struct {
+			Data json.RawMessage `json:"data"`
+		}
+		if t.Name == eventType && json.Unmarshal(t.Example, &example) == nil {
+			p.data = compact(example.Data)
+		}
+	}
+	if p.data == nil {
+		resource, _, _ := strings.Cut(eventType, ".")
+		at := s.cfg.Clock.Now().UTC().Format(time.RFC3339)
+		p.data = compact(encode(map[string]any{"object": map[string]string{
+			"id": godwit.FormatCode("TST", godwit.NewCode()), "object": resource, "created_at": at, "updated_at": at,
+		}}))
+	}
+	p.object = objectOf(p.data)["object"]
+	return p
+}
