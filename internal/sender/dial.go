@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A dialer opens connections. It is called by net/http on goroutines of its own, with a context that carries the request's
-// values but not its deadline: a connection may serve another request than the one that asked for it.
+// A dialer opens connections. For a link it is called by the attempt; for net/http on goroutines of its own, with a context
+// that carries the request's values but not its deadline: a connection may serve another request than the one that asked.
 type dialer struct {
 	guarded net.Dialer // to receivers
 	proxy   net.Dialer // to the egress proxy
@@ -79,30 +79,68 @@ func (d *dialer) dialPlain(ctx context.Context, network, addr string) (net.Conn,
 }
 
 // dialTLS makes the handshake here rather than leave it to net/http, so that HTTP/1 bytes pass a wire above TLS. HTTP/2 needs
-// the bare *tls.Conn.
+// the bare *tls.Conn. A connection that the request has brought along is taken instead of a new one.
 func (d *dialer) dialTLS(cfg *tls.Config) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, &dialError{err: err}
+		if o, ok := ctx.Value(offerKey{}).(*offer); ok {
+			if conn := o.take(); conn != nil {
+				return conn, nil
+			}
 		}
 		conn, err := d.dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		cfg := cfg.Clone()
-		cfg.ServerName = host
-		secure := tls.Client(conn, cfg)
-		ctx, cancel := context.WithTimeout(ctx, d.timeout)
-		defer cancel()
-		if err := secure.HandshakeContext(ctx); err != nil {
-			conn.Close()
-			return nil, &dialError{tls: true, err: err}
-		}
-		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+		secure, err := d.handshake(ctx, conn, addr, cfg)
+		switch {
+		case err != nil:
+			return nil, err
+		case speaksHTTP2(secure):
 			return secure, nil
 		}
 		return newWire(secure, true), nil
+	}
+}
+
+// handshake puts TLS over a connection, which it closes when that fails.
+func (d *dialer) handshake(ctx context.Context, conn net.Conn, addr string, cfg *tls.Config) (*tls.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		conn.Close()
+		return nil, &dialError{err: err}
+	}
+	cfg = cfg.Clone()
+	cfg.ServerName = host
+	secure := tls.Client(conn, cfg)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, &dialError{tls: true, err: err}
+	}
+	return secure, nil
+}
+
+func speaksHTTP2(c *tls.Conn) bool { return c.ConnectionState().NegotiatedProtocol == "h2" }
+
+// An offer is a connection made for a link over which the receiver turned out to speak HTTP/2. It travels in the context of
+// the request to net/http's pool, which takes it when it wants to dial.
+type offer struct{ conn atomic.Pointer[tls.Conn] }
+
+type offerKey struct{}
+
+func newOffer(conn *tls.Conn) *offer {
+	o := &offer{}
+	o.conn.Store(conn)
+	return o
+}
+
+func (o *offer) take() *tls.Conn { return o.conn.Swap(nil) }
+
+// withdraw closes the connection if nobody took it.
+func (o *offer) withdraw() {
+	if conn := o.take(); conn != nil {
+		conn.Close()
 	}
 }
 

@@ -20,6 +20,10 @@ func contextFailure(ctx context.Context, sent bool) *godwit.Failure {
 	if interrupted(ctx) {
 		return &godwit.Failure{Kind: godwit.FailureInterrupted, Sent: sent, Detail: ErrInterrupted.Error()}
 	}
+	return timedOut(sent)
+}
+
+func timedOut(sent bool) *godwit.Failure {
 	text := "deadline passed before the request was sent"
 	if sent {
 		text = "deadline passed before the response was complete"
@@ -29,41 +33,40 @@ func contextFailure(ctx context.Context, sent bool) *godwit.Failure {
 
 // failedBeforeResponse says why there is no response header, and the status when at least its line had come. It goes by
 // how far the request got and by the types of errors, never by their text.
-func (h *hop) failedBeforeResponse(ctx context.Context, err error) (*godwit.Failure, int) {
+func (t *trip) failedBeforeResponse(ctx context.Context, err error) (*godwit.Failure, int) {
 	switch {
 	case ctx.Err() != nil:
-		return contextFailure(ctx, h.sent()), 0
-	case h.conn == nil:
+		return contextFailure(ctx, t.sent()), 0
+	case t.conn == nil:
 		return failedToConnect(err), 0
-	case h.wire == nil:
+	case t.wire == nil:
 		return failedStream(err), 0
 	}
+	return failedHTTP1(err, t.wire.seen())
+}
+
+// failedHTTP1 says why a connection that a request had taken gave no response header.
+func failedHTTP1(err error, s seen) (*godwit.Failure, int) {
 	fail := func(kind godwit.FailureKind, text string) *godwit.Failure {
-		return &godwit.Failure{Kind: kind, Sent: h.sent(), Detail: text}
-	}
-	line, status := lineNone, 0
-	if h.wire.clear {
-		line, status = h.wire.statusLine()
-	} else if !h.wire.cut() {
-		line = lineForeign
+		return &godwit.Failure{Kind: kind, Sent: s.sent, Detail: text}
 	}
 	switch {
-	case line == lineNone && alerted(err):
+	case s.line == lineNone && alerted(err):
 		// A TLS 1.3 server refuses a missing or foreign client certificate after the client's handshake is over.
 		return fail(godwit.FailureTLSHandshake, detail(err)), 0
-	case line == lineNone:
+	case s.line == lineNone:
 		return fail(godwit.FailureReset, "connection closed before a response"), 0
-	case line == linePartial:
+	case s.line == linePartial:
 		return fail(godwit.FailureReset, "connection closed within the status line"), 0
-	case line == lineForeign:
+	case s.line == lineForeign:
 		return fail(godwit.FailureProtocol, "response is not valid HTTP"), 0
-	case !h.wire.cut():
+	case !s.cut:
 		// Asked of the connection, not of the error: net/http calls a header cut within a line malformed.
-		return fail(godwit.FailureProtocol, "response header is not valid or too large"), status
-	case status >= 100 && status <= 199:
+		return fail(godwit.FailureProtocol, "response header is not valid or too large"), s.status
+	case s.status >= 100 && s.status <= 199:
 		return fail(godwit.FailureReset, "connection closed after an interim response"), 0
 	default:
-		return fail(godwit.FailureTruncated, "connection closed within the response header"), status
+		return fail(godwit.FailureTruncated, "connection closed within the response header"), s.status
 	}
 }
 
@@ -160,7 +163,7 @@ func failedStream(err error) *godwit.Failure {
 }
 
 // failedInBody is for a response whose header had come.
-func (h *hop) failedInBody(ctx context.Context, err error) *godwit.Failure {
+func failedInBody(ctx context.Context, err error, http1 bool) *godwit.Failure {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, true)
 	}
@@ -170,12 +173,17 @@ func (h *hop) failedInBody(ctx context.Context, err error) *godwit.Failure {
 	case errors.As(err, &stream):
 		f.Kind, f.Detail = godwit.FailureStreamReset, "stream reset within the response body"
 	case cut(err):
-	case h.wire == nil:
+	case !http1:
 		f.Kind, f.Detail = godwit.FailureStreamReset, "stream or connection given up within the response body"
 	default:
 		f.Kind, f.Detail = godwit.FailureProtocol, "response body is not validly framed"
 	}
 	return f
+}
+
+// switchedUnasked is for 101: we never ask to switch, so it is no answer to a delivery (EDS-STA-1xx).
+func switchedUnasked() *godwit.Failure {
+	return &godwit.Failure{Kind: godwit.FailureProtocol, Sent: true, Detail: "receiver switched protocols unasked"}
 }
 
 // cut says that the connection ended or failed, in contrast to carrying something we cannot read.

@@ -69,22 +69,6 @@ func (s *Sender) sameOrAllowedHost(from, to string) bool {
 	})
 }
 
-// sameOrigin says whether what was meant for one URL may be shown to the other without a second thought.
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && portOf(a) == portOf(b)
-}
-
-func portOf(u *url.URL) string {
-	switch p := u.Port(); {
-	case p != "":
-		return p
-	case u.Scheme == "http":
-		return "80"
-	default:
-		return "443"
-	}
-}
-
 // follow decides on a response that the caller wants followed: the next URL, or why there is none. The receiver answered,
 // so a failure here leaves nothing unknown: Sent stays false.
 func (s *Sender) follow(r *Request, from *url.URL, hops int, header http.Header) (*url.URL, *godwit.Failure) {

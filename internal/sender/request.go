@@ -32,8 +32,9 @@ type Request struct {
 
 	// Prepare is called once for every hop, when its URL and Host are final, to add credential and signature: they are
 	// remade for a redirect's target, not carried along (EDS-RED-6). otherOrigin says that the hop leaves the scheme, host
-	// or port of URL. The header is a copy it may change; URL, Host, method and body it must leave alone. An error ends
-	// the attempt as godwit.FailureCredential, with the error's text as detail. Defaults to nothing.
+	// or port of URL. The header is a copy it may change; URL, Host, method and body it must leave alone, and it must not
+	// keep the request: what it is made of is used again. An error ends the attempt as godwit.FailureCredential, with the
+	// error's text as detail. Defaults to nothing.
 	Prepare func(req *http.Request, otherOrigin bool) error
 
 	// FreshConnection asks for a new DNS lookup and a new connection, which is closed after the attempt (EDS-STA-421). The
@@ -63,12 +64,24 @@ var connectionHeaders = map[string]bool{
 // CheckHeader says whether a header field may be sent: no line breaks or other control characters, and no field that
 // belongs to the connection. The error wraps ErrHeader and does not repeat the value.
 func CheckHeader(name, value string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return checkValue(name, value)
+}
+
+func checkName(name string) error {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("%w: name %q is not a token", ErrHeader, name)
 	case connectionHeaders[textproto.CanonicalMIMEHeaderKey(name)]:
 		return fmt.Errorf("%w: %s belongs to the connection", ErrHeader, name)
-	case !httpguts.ValidHeaderFieldValue(value):
+	}
+	return nil
+}
+
+func checkValue(name, value string) error {
+	if !httpguts.ValidHeaderFieldValue(value) {
 		return fmt.Errorf("%w: value of %s holds a control character", ErrHeader, name)
 	}
 	return nil
@@ -76,13 +89,11 @@ func CheckHeader(name, value string) error {
 
 func checkHeaders(h http.Header) error {
 	for name, values := range h {
-		if len(values) == 0 {
-			if err := CheckHeader(name, ""); err != nil {
-				return err
-			}
+		if err := checkName(name); err != nil {
+			return err
 		}
 		for _, v := range values {
-			if err := CheckHeader(name, v); err != nil {
+			if err := checkValue(name, v); err != nil {
 				return err
 			}
 		}

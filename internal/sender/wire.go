@@ -1,14 +1,13 @@
 package sender
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"sync"
 	"syscall"
 )
 
-// A wire is a connection that carries HTTP/1, watched at the level of HTTP bytes. net/http tells neither whether a failed
+// A wire is a connection that carries HTTP/1 for net/http, watched at the level of HTTP bytes. net/http tells neither whether a failed
 // request had left, nor whether a status line had arrived; and it gives up a reply when writing the rest of the request
 // fails. The wire knows the first two and mends the third.
 //
@@ -25,9 +24,7 @@ type wire struct {
 	begun   int64  // value of written when the current request began, or when the last one was done
 	hungUp  bool   // writing failed because the peer closed
 	retired bool   // not to be used for another request
-	head    [16]byte
-	headLen int
-	lined   bool // a complete first line of the response was seen
+	start   start
 	ended   bool // reading has failed or come to the end
 }
 
@@ -48,7 +45,7 @@ func (w *wire) begin() uint64 {
 	defer w.mu.Unlock()
 	w.turn++
 	w.begun = w.written
-	w.headLen, w.lined, w.ended = 0, false, false
+	w.start, w.ended = start{}, false
 	return w.turn
 }
 
@@ -118,11 +115,18 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut says that the connection ended or failed under the current request.
-func (w *wire) cut() bool {
+// seen tells what is known of the current request when there is no response.
+func (w *wire) seen() seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ended
+	s := seen{sent: w.written > w.begun, cut: w.ended}
+	switch {
+	case w.clear:
+		s.line, s.status = w.start.line()
+	case !w.ended:
+		s.line = lineForeign
+	}
+	return s
 }
 
 // heard notes the start of a response. It says false when no request was sent that these bytes could answer: a peer that
@@ -133,49 +137,6 @@ func (w *wire) heard(p []byte) bool {
 	if w.written == w.begun {
 		return false
 	}
-	if w.lined {
-		return true
-	}
-	w.headLen += copy(w.head[w.headLen:], p)
-	w.lined = bytes.IndexByte(p, '\n') >= 0
+	w.start.add(p)
 	return true
-}
-
-// A lineState says how much of a status line has arrived.
-type lineState int
-
-const (
-	lineNone    lineState = iota // no byte
-	linePartial                  // the start of one
-	lineWhole                    // all of it
-	lineForeign                  // something that is not HTTP
-)
-
-// statusLine tells what arrived of the current response's first status line, and its code when it is whole.
-func (w *wire) statusLine() (lineState, int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	const form = "HTTP/1.x "
-	head := w.head[:w.headLen]
-	for i := range min(len(head), len(form)) {
-		if head[i] != form[i] && form[i] != 'x' {
-			return lineForeign, 0
-		}
-	}
-	switch {
-	case len(head) == 0:
-		return lineNone, 0
-	case !w.lined:
-		return linePartial, 0
-	case len(head) < len(form)+3:
-		return lineForeign, 0
-	}
-	status := 0
-	for _, c := range head[len(form) : len(form)+3] {
-		if c < '0' || c > '9' {
-			return lineForeign, 0
-		}
-		status = status*10 + int(c-'0')
-	}
-	return lineWhole, status
 }

@@ -1,0 +1,140 @@
+package sender
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// A clientID is the connections made under one client certificate, or under none. Neither connections nor resumable
+// sessions, which carry the client's identity, may pass from one to the other.
+type clientID struct {
+	dialer    *dialer
+	tls       *tls.Config
+	links     links           // HTTP/1.1
+	transport *http.Transport // HTTP/2, and everything through a proxy
+	proxied   bool
+	lastUse   uint64
+}
+
+func (s *Sender) newClientID(cert *tls.Certificate) *clientID {
+	cfg := s.tls.Clone()
+	cfg.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	if cert != nil {
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
+	}
+	return &clientID{
+		dialer:    &s.dialer,
+		tls:       cfg,
+		links:     links{max: s.maxIdle, maxHost: s.maxIdlePerHost, timeout: s.idleTimeout},
+		transport: s.newTransport(cfg),
+		proxied:   s.proxy != nil,
+	}
+}
+
+func (s *Sender) newTransport(cfg *tls.Config) *http.Transport {
+	t := &http.Transport{
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        s.maxIdle,
+		MaxIdleConnsPerHost: s.maxIdlePerHost,
+		IdleConnTimeout:     s.idleTimeout,
+		TLSHandshakeTimeout: s.dialer.timeout,
+		TLSClientConfig:     cfg,
+		// No Accept-Encoding is sent: a response is kept as it came, and none can unpack to more than its cap.
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: s.maxResponseHeader,
+		HTTP2: &http.HTTP2Config{
+			// A connection that has died in silence is found out before its streams have all run into their deadlines.
+			SendPingTimeout: 15 * time.Second,
+			PingTimeout:     15 * time.Second,
+			// What a receiver can make us hold: no more than we would read anyway.
+			MaxReceiveBufferPerStream:     128 << 10,
+			MaxReceiveBufferPerConnection: 1 << 20,
+		},
+	}
+	if s.proxy != nil {
+		t.Proxy = http.ProxyURL(s.proxy)
+		t.DialContext = s.dialer.dialProxy
+		return t
+	}
+	t.DialContext = s.dialer.dialPlain
+	t.DialTLSContext = s.dialer.dialTLS(cfg)
+	return t
+}
+
+// newFreshClientID makes one for a single request: its connection is closed after it.
+func (s *Sender) newFreshClientID(cert *tls.Certificate) *clientID {
+	c := s.newClientID(cert)
+	c.links.closed = true
+	c.transport.DisableKeepAlives = true
+	return c
+}
+
+// clientID returns the connections for a request and what to call when the attempt is over.
+func (s *Sender) clientID(r *Request) (c *clientID, done func(), err error) {
+	switch {
+	case r.FreshConnection:
+		c = s.newFreshClientID(r.ClientCertificate)
+		return c, c.CloseIdleConnections, nil
+	case r.ClientCertificate != nil:
+		c, err = s.certifiedID(r.ClientCertificate)
+	default:
+		c = s.shared
+	}
+	return c, func() {
+		if s.closed.Load() {
+			c.CloseIdleConnections()
+		}
+	}, err
+}
+
+func (s *Sender) certifiedID(cert *tls.Certificate) (*clientID, error) {
+	if len(cert.Certificate) == 0 {
+		return nil, errors.New("client certificate is empty")
+	}
+	id := sha256.Sum256(cert.Certificate[0])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses++
+	c := s.clientIDs[id]
+	if c == nil {
+		if len(s.clientIDs) >= s.maxClientIDs {
+			s.dropOldestClientIDLocked()
+		}
+		c = s.newClientID(cert)
+		s.clientIDs[id] = c
+	}
+	c.lastUse = s.uses
+	return c, nil
+}
+
+func (s *Sender) dropOldestClientIDLocked() {
+	var oldest [sha256.Size]byte
+	first := true
+	for id, c := range s.clientIDs {
+		if first || c.lastUse < s.clientIDs[oldest].lastUse {
+			oldest, first = id, false
+		}
+	}
+	s.clientIDs[oldest].retire()
+	delete(s.clientIDs, oldest)
+}
+
+// usesLinks says that a request to a place goes over a link, as far as is known.
+func (c *clientID) usesLinks(p *place) bool {
+	return linksWork && !c.proxied && !(p.secure && c.links.speaksHTTP2(p.origin))
+}
+
+// CloseIdleConnections closes unused connections.
+func (c *clientID) CloseIdleConnections() {
+	c.links.clear(false)
+	c.transport.CloseIdleConnections()
+}
+
+// retire closes unused connections, and those in use when their requests are over.
+func (c *clientID) retire() {
+	c.links.clear(true)
+	c.transport.CloseIdleConnections()
+}

@@ -1,0 +1,189 @@
+package sender
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// overLink makes the request over a link and writes what it saw to x. When the receiver turns out to speak HTTP/2, nothing
+// was sent, and the connection is returned for net/http.
+func (h *hop) overLink(b *bound, d *desk, req *http.Request, x *godwit.Exchange) *offer {
+	whole, err := d.encode(req, h.place, h.request.Body, h.request.FreshConnection)
+	if err != nil {
+		x.Failure = unsendable(err)
+		return nil
+	}
+	for b.Context.Err() == nil {
+		l, offer, err := h.connect(b)
+		switch {
+		case offer != nil:
+			return offer
+		case err != nil && b.Err() != nil:
+			x.Failure = contextFailure(b, false)
+			return nil
+		case err != nil:
+			x.Failure = failedToConnect(err)
+			return nil
+		}
+		x.RemoteAddr, x.Proto, x.Reused = l.remote, "HTTP/1.1", h.reused
+		if !h.converse(b, d, l, req, whole, x) {
+			return nil
+		}
+	}
+	x.Failure = contextFailure(b, false)
+	return nil
+}
+
+// connect returns an idle link or a new one.
+func (h *hop) connect(b *bound) (*link, *offer, error) {
+	if l := h.id.links.take(h.place.origin); l != nil {
+		h.reused = true
+		return l, nil, nil
+	}
+	h.reused = false
+	l, http2, err := h.id.dialLink(b, h.place)
+	if http2 != nil {
+		h.id.links.speakHTTP2(h.place.origin, true)
+		return nil, newOffer(http2), nil
+	}
+	return l, nil, err
+}
+
+// converse has the exchange on a link. It asks for another link when this one was an idle one that had died, and took not a
+// byte: the request has not left.
+func (h *hop) converse(b *bound, d *desk, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
+	l.begin(b.at, h.sender.maxResponseHeader)
+	calm := func() bool { return true }
+	if b.Context.Done() != nil {
+		calm = context.AfterFunc(b.Context, l.cut)
+	}
+	w := l.send(d.out, h.request.Body, whole)
+	d.in.Reset(l)
+	firstByte(b.Context, d)
+	resp, err := l.response(d.in, req)
+	if err != nil {
+		calm()
+		l.cut()
+		w.wait()
+		if h.reused && l.hungUp && l.written == 0 && outOfTime(b, l, false) == nil {
+			return true
+		}
+		x.Failure, x.Status = failedOverLink(b, l, err)
+		return false
+	}
+	keep := h.hear(b, l, resp, x) && d.in.Buffered() == 0 && !l.ended
+	keep = w.over(keep) && keep && !l.hungUp
+	if calm() && keep && !h.request.FreshConnection {
+		h.id.links.give(l)
+	} else {
+		l.close()
+	}
+	return false
+}
+
+// hear reads the response to its end. It says whether its connection may serve another request.
+func (h *hop) hear(b *bound, l *link, resp *http.Response, x *godwit.Exchange) (keep bool) {
+	x.Status, x.Header, x.Proto = resp.StatusCode, resp.Header, resp.Proto
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		x.Failure = switchedUnasked()
+		return false
+	}
+	var err error
+	x.Body, x.BodyCapped, err = h.sender.readBody(resp.Body)
+	if err != nil {
+		if x.Failure = outOfTime(b, l, true); x.Failure == nil {
+			x.Failure = failedInBody(b, err, true)
+		}
+		return false
+	}
+	// One that answered 421 leads to the wrong place for the next request, too (EDS-STA-421).
+	return !x.BodyCapped && !resp.Close && resp.StatusCode > 199 && resp.StatusCode != http.StatusMisdirectedRequest
+}
+
+// failedOverLink says why there is no response header, and the status when at least its line had come.
+func failedOverLink(b *bound, l *link, err error) (*godwit.Failure, int) {
+	if f := outOfTime(b, l, l.written > 0); f != nil {
+		return f, 0
+	}
+	return failedHTTP1(err, l.seen())
+}
+
+// outOfTime returns nil unless the attempt's time was over, or its context. The link knows best: its timer and the machine's
+// clock may differ by a hair.
+func outOfTime(b *bound, l *link, sent bool) *godwit.Failure {
+	switch {
+	case b.Context.Err() != nil:
+		return contextFailure(b, sent)
+	case l.late:
+		return timedOut(sent)
+	}
+	return nil
+}
+
+// firstByte serves a caller that traces its requests.
+func firstByte(ctx context.Context, d *desk) {
+	t := httptrace.ContextClientTrace(ctx)
+	if t == nil || t.GotFirstResponseByte == nil {
+		return
+	}
+	if _, err := d.in.Peek(1); err == nil {
+		t.GotFirstResponseByte()
+	}
+}
+
+// writing is a request on its way out.
+type writing struct {
+	link *link
+	done chan struct{} // nil when it was written at once
+}
+
+// send writes a request. A large one is written aside, so that a reply that comes before all of it has left is read
+// (EDS T-39). An error is left to the reading side, which sees the reply that came before it, or the end.
+func (l *link) send(head, payload []byte, whole bool) writing {
+	if whole {
+		_ = l.write(head)
+		return writing{link: l}
+	}
+	w := writing{link: l, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		if l.write(head) == nil && len(payload) > 0 {
+			_ = l.write(payload)
+		}
+	}()
+	return w
+}
+
+// wait waits until nothing is being written any more.
+func (w writing) wait() {
+	if w.done != nil {
+		<-w.done
+	}
+}
+
+// lastWords is how long a request may take to be written after its reply was read, for the connection to be kept.
+const lastWords = 50 * time.Millisecond
+
+// over ends the writing, the reply being there, and says whether it was finished. It waits for that only for the sake of
+// keeping the connection.
+func (w writing) over(keep bool) bool {
+	if w.done == nil {
+		return true
+	}
+	if keep {
+		t := time.NewTimer(lastWords)
+		defer t.Stop()
+		select {
+		case <-w.done:
+			return true
+		case <-t.C:
+		}
+	}
+	w.link.cut()
+	<-w.done
+	return false
+}

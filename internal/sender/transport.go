@@ -1,0 +1,124 @@
+package sender
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// maxStale is how many dead pooled connections a request may meet before it gets one of its own.
+const maxStale = 3
+
+// A trip is a hop by net/http: over HTTP/2, or through a proxy.
+type trip struct {
+	*hop
+
+	// Set when the request has got a connection.
+	conn net.Conn
+	wire *wire // nil for HTTP/2
+	turn uint64
+}
+
+// transport makes the request by net/http and writes what it saw to x.
+func (h *hop) transport(ctx context.Context, req *http.Request, x *godwit.Exchange) {
+	if err := checkHeaders(req.Header); err != nil {
+		x.Failure = unsendable(err)
+		return
+	}
+	t := trip{hop: h}
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: t.gotConn}))
+	resp, err := t.roundTrip(req)
+	t.describe(x)
+	if err != nil {
+		x.Failure, x.Status = t.failedBeforeResponse(ctx, err)
+		return
+	}
+	x.Status, x.Header, x.Proto = resp.StatusCode, resp.Header, resp.Proto
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body.Close()
+		x.Failure = switchedUnasked()
+		return
+	}
+	x.Body, x.BodyCapped, err = h.sender.readBody(resp.Body)
+	if err != nil {
+		x.Failure = failedInBody(ctx, err, t.wire != nil)
+	}
+	resp.Body.Close()
+	if t.wire != nil {
+		if x.Status == http.StatusMisdirectedRequest {
+			t.wire.retire() // it leads to the wrong place for the next request, too (EDS-STA-421)
+		}
+		t.wire.done(t.turn)
+	}
+}
+
+// body is never nil or http.NoBody, also when it is empty: net/http would take that for leave to send the request again. Its
+// type is one net/http knows to be in memory, so that header and body leave in one packet.
+func body(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+// roundTrip puts the request on the wire once. A pooled connection may turn out dead before a byte was written; then the
+// request, which has not left, takes another one.
+func (t *trip) roundTrip(req *http.Request) (*http.Response, error) {
+	id := t.id
+	for stale := 0; ; stale++ {
+		t.conn, t.wire, t.reused = nil, nil, false
+		req = req.WithContext(req.Context())
+		req.Body = body(t.request.Body)
+		resp, err := id.transport.RoundTrip(req)
+		if err == nil || !t.diedUnused() || req.Context().Err() != nil {
+			return resp, err
+		}
+		if stale == maxStale {
+			id = t.sender.newFreshClientID(t.request.ClientCertificate)
+			defer id.CloseIdleConnections()
+		}
+	}
+}
+
+// diedUnused says that a pooled connection failed and that nothing of this request was written to it.
+func (t *trip) diedUnused() bool { return t.wire != nil && t.reused && !t.wire.sent() }
+
+// gotConn is called by net/http, on the goroutine of roundTrip.
+func (t *trip) gotConn(info httptrace.GotConnInfo) {
+	t.conn, t.reused = info.Conn, info.Reused
+	switch c := info.Conn.(type) {
+	case *wire:
+		t.wire = c
+	case *tls.Conn:
+		t.wire = nil
+		if c.ConnectionState().NegotiatedProtocol != "h2" {
+			t.wire, _ = c.NetConn().(*wire) // HTTP/1 over TLS through a proxy
+		}
+	}
+	if t.wire != nil {
+		t.turn = t.wire.begin()
+		t.id.links.speakHTTP2(t.place.origin, false) // not any more
+	}
+}
+
+// describe notes the connection.
+func (t *trip) describe(x *godwit.Exchange) {
+	x.Reused = t.reused
+	switch {
+	case t.conn == nil:
+	case t.wire != nil:
+		x.RemoteAddr, x.Proto = t.wire.remote, "HTTP/1.1"
+	default:
+		x.RemoteAddr, x.Proto = t.conn.RemoteAddr().String(), "HTTP/2.0"
+	}
+}
+
+// sent says whether bytes of the request may have reached the receiver. An HTTP/2 connection is shared, so there the answer
+// is yes from the moment it was taken.
+func (t *trip) sent() bool {
+	if t.wire != nil {
+		return t.wire.sent()
+	}
+	return t.conn != nil
+}
