@@ -10,9 +10,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/native"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
+	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -107,14 +109,19 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	types, err := catalogue.New(catalogue.Config{Store: a.store, Now: a.clock.Now})
+	if err != nil {
+		return err
+	}
 	api, err := native.New(native.Config{
-		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Done: a.done,
 	})
 	if err != nil {
 		return err
 	}
-	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Idempotency: guard, Problems: problems, Now: a.clock.Now})
+	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Idempotency: guard, Problems: problems, Now: a.clock.Now,
+		Addresses: config.Prefixes(a.cfg.WebhookIPs)})
 	if err != nil {
 		return err
 	}
@@ -122,12 +129,18 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	webhooks, err := a.newCybercube(d, problems)
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a.whenDelivering(api, problems))
 	mux.Handle("/ojs/", jobs)
+	mux.Handle(cybercube.Prefix, webhooks)
 	mux.Handle("/openapi.json", api)
 	mux.Handle("/docs/", pages)
 	mux.Handle(wellknown.DirectoryPath, pages)
+	mux.Handle(wellknown.AddressesPath, pages)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -47,6 +47,16 @@ func (s *Standard) Types() []godwit.EventType { return s.types }
 // Has reports whether the standard lists the type.
 func (s *Standard) Has(eventType string) bool { return s.schemas[eventType] != nil }
 
+// Type finds a type that the standard lists.
+func (s *Standard) Type(name string) (*godwit.EventType, bool) {
+	for i := range s.types {
+		if s.types[i].Name == name {
+			return &s.types[i], true
+		}
+	}
+	return nil, false
+}
+
 // Check says what in an event does not fit, by path, as in data.object.id. An event of a type that is not listed is held
 // against what all events have in common (CCW-EVT-25).
 func (s *Standard) Check(event []byte) []godwit.FieldError {

@@ -94,7 +94,7 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 		in := &session{caller: caller, requestID: w.Header().Get(problem.RequestIDHeader), request: r}
 		r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, in))
 		w.Header().Set("Cache-Control", "no-store")
-		if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+		if r.Method != http.MethodPost && r.Method != http.MethodPatch && r.Method != http.MethodPut {
 			next(w, r)
 			return
 		}
@@ -112,7 +112,7 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
-		if idempotency.Present(r.Header) {
+		if idempotency.Present(r.Header) && r.Method != http.MethodPut {
 			s.cfg.Idempotency.Serve(w, r, scopeOf(caller, r.Method+" "+r.URL.Path), body, next)
 			return
 		}

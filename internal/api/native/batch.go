@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *registry.C
 		s.fail(w, r, err)
 		return
 	}
-	pubs, err := s.parseBatch(body, key != "", c.Tenant.RequireIdempotencyKey)
+	pubs, err := s.parseBatch(r.Context(), c, body, key != "")
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -153,7 +154,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 }
 
 // parseBatch reads {"events":[…]} and names every event that is wrong, up to a bound.
-func (s *server) parseBatch(body []byte, oneKey, needKeys bool) ([]engine.Publication, error) {
+func (s *server) parseBatch(ctx context.Context, c *registry.Caller, body []byte, oneKey bool) ([]engine.Publication, error) {
 	var raw []json.RawMessage
 	seen := false
 	err := eachMember("", body, func(name string, value json.RawMessage) error {
@@ -174,17 +175,21 @@ func (s *server) parseBatch(body []byte, oneKey, needKeys bool) ([]engine.Public
 	case len(raw) > godwit.MaxEventsPerBatch:
 		return nil, problem.InvalidRequest.In("events", "must hold at most %d events", godwit.MaxEventsPerBatch)
 	}
-	return s.parseItems(raw, oneKey, needKeys)
+	return s.parseItems(ctx, c, raw, oneKey)
 }
 
 const maxBatchErrors = 20
 
-func (s *server) parseItems(raw []json.RawMessage, oneKey, needKeys bool) ([]engine.Publication, error) {
+func (s *server) parseItems(ctx context.Context, c *registry.Caller, raw []json.RawMessage, oneKey bool) ([]engine.Publication, error) {
 	pubs := make([]engine.Publication, 0, len(raw))
 	keys := map[string]int{}
 	var wrong *problem.Problem
 	for i, item := range raw {
-		pub, err := s.parseItem(fmt.Sprintf("events[%d].", i), item, i, oneKey, needKeys, keys)
+		prefix := fmt.Sprintf("events[%d].", i)
+		pub, err := s.parseItem(prefix, item, i, oneKey, c.Tenant.RequireIdempotencyKey, keys)
+		if err == nil {
+			err = s.fits(ctx, c, prefix, false, pub)
+		}
 		if err == nil {
 			pubs = append(pubs, *pub)
 			continue

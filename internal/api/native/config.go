@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -44,6 +45,7 @@ type Config struct {
 	Store       Store
 	Engine      Engine
 	Registry    *registry.Registry
+	Catalogue   *catalogue.Catalogue
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Clock       clock.Clock
@@ -62,8 +64,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, idempotency, problems, clock and log are required")
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, catalogue, idempotency, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = godwit.DefaultMaxBody

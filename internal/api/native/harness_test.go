@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -126,11 +127,13 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 		Store: h.store, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
 	})
 	must(t, err)
+	types, err := catalogue.New(catalogue.Config{Store: h.store, Now: h.clock.Now})
+	must(t, err)
 	problems := &problem.Writer{Base: "https://godwit.example", Log: log}
 	guard, err := idempotency.New(idempotency.Config{Store: h.store, Ring: ring, Problems: problems, Log: log, Now: h.clock.Now})
 	must(t, err)
 	handler, err := New(Config{
-		Store: h.store, Engine: h.engine, Registry: h.registry, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		MaxBody: o.maxBody, Version: "test", Done: h.done,
 	})
 	must(t, err)

@@ -44,7 +44,10 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.C
 		return
 	}
 	defer s.intake.leave(c.Tenant.ID, room)
-	pub, err := s.readEvent(w, r)
+	pub, raw, err := s.readEvent(w, r)
+	if err == nil {
+		err = s.fits(r.Context(), c, "", raw, pub)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -173,27 +176,28 @@ func acceptedView(e *godwit.Event, deliveries int) Accepted {
 	return Accepted{ID: e.ID.String(), IdempotencyKey: e.Key, Deliveries: deliveries, CreatedAt: e.CreatedAt.UTC().Truncate(time.Microsecond)}
 }
 
-// readEvent reads the event out of the request.
-func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*engine.Publication, error) {
+// readEvent reads the event out of the request, and says whether the body was the payload as it is.
+func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.Publication, raw bool, err error) {
 	eventType, attributes, err := outside(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if eventType == "" {
 		if len(attributes) > 0 {
-			return nil, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
+			return nil, false, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
 		}
-		return s.readEnvelope(w, r)
+		pub, err = s.readEnvelope(w, r)
+		return pub, false, err
 	}
-	pub := &engine.Publication{Type: eventType, Attributes: attributes}
+	pub = &engine.Publication{Type: eventType, Attributes: attributes}
 	if pub.ContentType, err = mediaType(r); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	if err := checkPublication("", pub); err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	pub.Body, err = readBody(w, r, s.cfg.MaxBody)
-	return pub, err
+	return pub, true, err
 }
 
 // outside is what the URL and the header say about the event.

@@ -19,6 +19,7 @@ func (s *server) routes() error {
 	s.keyRoutes()
 	s.endpointRoutes()
 	s.eventRoutes()
+	s.eventTypeRoutes()
 	s.deliveryRoutes()
 	s.deadLetterRoutes()
 	s.noticeRoutes()

@@ -1,0 +1,216 @@
+package native
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// EventType is what events of a type mean and look like.
+type EventType struct {
+	Name        string          `json:"name" example:"order.created"`
+	Description string          `json:"description"`
+	Deprecated  bool            `json:"deprecated"`
+	Standard    string          `json:"standard,omitempty" enum:"ojs,cybercube" doc:"The standard that it is built in from; absent on the tenant's own"`
+	Version     int             `json:"version,omitempty" doc:"Of the schema in force"`
+	Schema      json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"`
+	Example     json.RawMessage `json:"example,omitempty"`
+	CreatedAt   *time.Time      `json:"created_at,omitempty"`
+	UpdatedAt   *time.Time      `json:"updated_at,omitempty"`
+}
+
+// EventTypeDetail is a type with every version of its schema.
+type EventTypeDetail struct {
+	EventType
+	Versions []SchemaVersion `json:"versions" doc:"First to last; the last is in force"`
+}
+
+// SchemaVersion is one version of a type's schema.
+type SchemaVersion struct {
+	Version   int             `json:"version"`
+	Schema    json.RawMessage `json:"schema"`
+	CreatedAt *time.Time      `json:"created_at,omitempty"`
+}
+
+func eventTypeView(t *godwit.EventType, standard string) EventType {
+	v := EventType{
+		Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Standard: standard, Example: t.Example,
+		CreatedAt: timestamp(t.CreatedAt), UpdatedAt: timestamp(t.UpdatedAt),
+	}
+	if n := len(t.Schemas); n > 0 {
+		v.Version, v.Schema = t.Schemas[n-1].Version, t.Schemas[n-1].Schema
+	}
+	return v
+}
+
+func eventTypeShown(t *godwit.EventType, standard string) *eventTypeOutput {
+	out := &eventTypeOutput{Body: EventTypeDetail{EventType: eventTypeView(t, standard), Versions: []SchemaVersion{}}}
+	for _, s := range t.Schemas {
+		out.Body.Versions = append(out.Body.Versions, SchemaVersion{Version: s.Version, Schema: s.Schema, CreatedAt: timestamp(s.CreatedAt)})
+	}
+	return out
+}
+
+type (
+	eventTypePath struct {
+		Name string `path:"name" doc:"The type" example:"order.created"`
+	}
+	listEventTypesInput struct {
+		Standard string `query:"standard" enum:"ojs,cybercube" doc:"Those that are built in from this standard, instead of the tenant's own"`
+		Limit    int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many items at most"`
+		Cursor   string `query:"cursor" maxLength:"256" doc:"next_cursor of the page before"`
+	}
+	putEventTypeInput struct {
+		Name string `path:"name" doc:"The type" example:"order.created"`
+		Body struct {
+			Description string          `json:"description,omitempty"`
+			Deprecated  bool            `json:"deprecated,omitempty" doc:"Producers should use another type. Nothing is refused for it."`
+			Schema      json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays."`
+			Example     json.RawMessage `json:"example,omitempty" doc:"A payload that fits the schema"`
+		} `nameHint:"EventTypeDraft"`
+	}
+	eventTypeOutput struct{ Body EventTypeDetail }
+)
+
+func (s *server) eventTypeRoutes() {
+	tags := []string{"Event types"}
+	typed(s, mayRead, huma.Operation{
+		OperationID: "list-event-types", Method: http.MethodGet, Path: "/v1/event-types", Tags: tags, Summary: "List event types",
+		Description: "By name. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.",
+	}, s.listEventTypes)
+	typed(s, mayRead, huma.Operation{
+		OperationID: "get-event-type", Method: http.MethodGet, Path: "/v1/event-types/{name}", Tags: tags, Summary: "Get an event type",
+		Description: "The tenant's own, or else the one of a standard.",
+	}, s.getEventType)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "put-event-type", Method: http.MethodPut, Path: "/v1/event-types/{name}", Tags: tags, Summary: "Write an event type",
+		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept.",
+	}, s.putEventType)
+	typed(s, mayManage, huma.Operation{
+		OperationID: "delete-event-type", Method: http.MethodDelete, Path: "/v1/event-types/{name}", Tags: tags,
+		Summary: "Delete an event type", DefaultStatus: http.StatusNoContent, Description: "With all versions of its schema. Events stay.",
+	}, func(ctx context.Context, c *registry.Caller, in *eventTypePath) (*struct{}, error) {
+		return nil, s.cfg.Catalogue.Delete(ctx, c.Tenant.ID, in.Name)
+	})
+}
+
+func (s *server) listEventTypes(ctx context.Context, c *registry.Caller, in *listEventTypesInput) (*listOutput[EventType], error) {
+	after, err := parseNameCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	types, err := s.eventTypes(ctx, c, in.Standard, after, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	out := &listOutput[EventType]{Body: list[EventType]{Items: []EventType{}}}
+	for i := range types {
+		if i == in.Limit {
+			out.Body.NextCursor = nameCursor(types[i-1].Name)
+			break
+		}
+		out.Body.Items = append(out.Body.Items, eventTypeView(&types[i], in.Standard))
+	}
+	return out, nil
+}
+
+// eventTypes lists the types after a name, of a standard or of the tenant.
+func (s *server) eventTypes(ctx context.Context, c *registry.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
+	built, ok := catalogue.StandardNamed(standard)
+	if !ok {
+		return s.cfg.Catalogue.List(ctx, c.Tenant.ID, after, limit)
+	}
+	types := slices.SortedFunc(slices.Values(built.Types()), func(a, b godwit.EventType) int { return strings.Compare(a.Name, b.Name) })
+	from, _ := slices.BinarySearchFunc(types, after+"\x00", func(t godwit.EventType, name string) int { return strings.Compare(t.Name, name) })
+	return types[from:min(len(types), from+limit)], nil
+}
+
+const listTypes listKind = 'c'
+
+// nameCursor names the last item of a list that is sorted by name.
+func nameCursor(name string) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion, byte(listTypes)}, name...))
+}
+
+func parseNameCursor(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < 3 || b[0] != cursorVersion || b[1] != byte(listTypes) || godwit.ValidEventType(string(b[2:])) != "" {
+		return "", problem.InvalidRequest.In("cursor", "is not a next_cursor of this list")
+	}
+	return string(b[2:]), nil
+}
+
+func (s *server) getEventType(ctx context.Context, c *registry.Caller, in *eventTypePath) (*eventTypeOutput, error) {
+	own, err := s.cfg.Catalogue.Get(ctx, c.Tenant.ID, in.Name)
+	if err == nil {
+		return eventTypeShown(own, ""), nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	for _, standard := range []*catalogue.Standard{catalogue.OJS(), catalogue.Cybercube()} {
+		if t, ok := standard.Type(in.Name); ok {
+			return eventTypeShown(t, standard.Name()), nil
+		}
+	}
+	return nil, err
+}
+
+func (s *server) putEventType(ctx context.Context, c *registry.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
+	t, err := s.cfg.Catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
+		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
+		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return eventTypeShown(t, ""), nil
+}
+
+// present is nil for a member that is null: whoever writes it means that there is none.
+func present(v json.RawMessage) json.RawMessage {
+	if string(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+// fits holds an event against the tenant's catalogue, where the tenant wants that. Prefix is where the event stands in the
+// request; raw says that the body is the payload itself.
+func (s *server) fits(ctx context.Context, c *registry.Caller, prefix string, raw bool, pub *engine.Publication) error {
+	if c.Tenant.Validation == godwit.ValidateNone {
+		return nil
+	}
+	wrong, err := s.cfg.Catalogue.Check(ctx, c.Tenant, catalogue.Event{Type: pub.Type, ContentType: pub.ContentType, Payload: pub.Body})
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	p := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
+	for _, f := range wrong {
+		if rest, inData := strings.CutPrefix(f.Field, "data"); raw && inData {
+			f.Field = strings.TrimPrefix(rest, ".")
+			if f.Field == "" {
+				f.Field = "body"
+			}
+		}
+		p.Errors = append(p.Errors, problem.Field{Field: prefix + f.Field, Detail: f.Detail})
+	}
+	return p
+}

@@ -1,0 +1,191 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+const orderSchema = `{"type":"object","required":["id","lines"],"properties":{"id":{"type":"string"},"lines":{"type":"array","items":{"type":"object","required":["sku"]}}}}`
+
+func (h *harness) put(path, body string) *answer {
+	h.t.Helper()
+	return h.do(call{method: "PUT", path: path, body: body})
+}
+
+func TestEventTypes(t *testing.T) {
+	h := newHarness(t)
+	var entry EventTypeDetail
+	h.put("/v1/event-types/order.created", `{"description":"An order came in","schema":`+orderSchema+`,"example":{"id":"1","lines":[]}}`).want(200).into(&entry)
+	if entry.Name != "order.created" || entry.Version != 1 || len(entry.Versions) != 1 || entry.Standard != "" || entry.CreatedAt == nil {
+		t.Errorf("put %+v", entry)
+	}
+	// The same schema, written otherwise, is no new version; another one is. What is not given stays, or goes.
+	h.put("/v1/event-types/order.created", `{"deprecated":true,"schema": {"required":["id","lines"],"properties":{"lines":{"items":{"required":["sku"],"type":"object"},"type":"array"},"id":{"type":"string"}},"type":"object"}}`).want(200).into(&entry)
+	if entry.Version != 1 || !entry.Deprecated || entry.Description != "" {
+		t.Errorf("the same schema: %+v", entry)
+	}
+	h.put("/v1/event-types/order.created", `{"schema":{"type":"object"}}`).want(200).into(&entry)
+	h.put("/v1/event-types/order.created", `{"description":"Again"}`).want(200)
+	entry = EventTypeDetail{}
+	h.get("/v1/event-types/order.created").want(200).into(&entry)
+	if entry.Version != 2 || len(entry.Versions) != 2 || string(entry.Schema) != `{"type":"object"}` || entry.Deprecated || entry.Description != "Again" || entry.Example != nil {
+		t.Errorf("got %+v", entry)
+	}
+
+	for _, name := range []string{"a.a", "b.b", "job.completed"} {
+		h.put("/v1/event-types/"+name, `{}`).want(200)
+	}
+	var names []string
+	for cursor := ""; ; {
+		var page list[EventType]
+		h.get("/v1/event-types?limit=3" + cursor).want(200).into(&page)
+		for _, e := range page.Items {
+			names = append(names, e.Name)
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + page.NextCursor
+	}
+	if got := strings.Join(names, " "); got != "a.a b.b job.completed order.created" {
+		t.Errorf("listed %s", got)
+	}
+	h.get("/v1/event-types?cursor=zzz").refused(400, problem.InvalidRequest, "cursor")
+
+	// The tenant's own goes before a standard's of the same name.
+	h.get("/v1/event-types/job.completed").want(200).into(&entry)
+	if entry.Standard != "" {
+		t.Errorf("own entry: %+v", entry)
+	}
+	h.do(call{method: "DELETE", path: "/v1/event-types/job.completed"}).want(204)
+	h.do(call{method: "DELETE", path: "/v1/event-types/job.completed"}).refused(404, problem.NotFound, "")
+	entry = EventTypeDetail{}
+	h.get("/v1/event-types/job.completed").want(200).into(&entry)
+	if entry.Standard != "ojs" || entry.Version != 1 || entry.Example == nil || entry.CreatedAt != nil {
+		t.Errorf("built-in entry: %+v", entry)
+	}
+	h.get("/v1/event-types/nothing.such").refused(404, problem.NotFound, "")
+	for standard, want := range map[string]int{"ojs": 23, "cybercube": 33} {
+		seen := map[string]bool{}
+		for cursor := ""; ; {
+			var page list[EventType]
+			h.get("/v1/event-types?limit=10&standard=" + standard + cursor).want(200).into(&page)
+			for _, e := range page.Items {
+				seen[e.Name] = e.Standard == standard
+			}
+			if page.NextCursor == "" {
+				break
+			}
+			cursor = "&cursor=" + page.NextCursor
+		}
+		if len(seen) != want {
+			t.Errorf("%s lists %d types", standard, len(seen))
+		}
+	}
+	h.get("/v1/event-types?standard=soap").refused(400, problem.InvalidRequest, "standard")
+
+	// Another tenant sees none of it.
+	other, err := h.registry.CreateTenant(context.Background(), registry.TenantSpec{Name: "other"})
+	must(t, err)
+	_, token := h.mint(other.ID, godwit.ScopeRead)
+	var page list[EventType]
+	h.do(call{method: "GET", path: "/v1/event-types", token: token}).want(200).into(&page)
+	if len(page.Items) != 0 {
+		t.Errorf("another tenant sees %+v", page.Items)
+	}
+}
+
+func TestEventTypesRefused(t *testing.T) {
+	h := newHarness(t)
+	for name, c := range map[string]struct{ path, body, field string }{
+		"name":              {"/v1/event-types/a..b", `{}`, "name"},
+		"schema is a list":  {"/v1/event-types/a.b", `{"schema":[]}`, "schema"},
+		"wrong keyword":     {"/v1/event-types/a.b", `{"schema":{"type":"thing"}}`, "schema"},
+		"remote reference":  {"/v1/event-types/a.b", `{"schema":{"$ref":"http://127.0.0.1:1/x.json"}}`, "schema"},
+		"local file":        {"/v1/event-types/a.b", `{"schema":{"$ref":"file:///etc/passwd"}}`, "schema"},
+		"example":           {"/v1/event-types/a.b", `{"schema":` + orderSchema + `,"example":{"id":"1","lines":[{}]}}`, "example.lines[0].sku"},
+		"description":       {"/v1/event-types/a.b", `{"description":"` + strings.Repeat("x", 1001) + `"}`, "description"},
+		"large schema":      {"/v1/event-types/a.b", `{"schema":{"title":"` + strings.Repeat("x", 40000) + `"}}`, "schema"},
+		"another draft":     {"/v1/event-types/a.b", `{"schema":{"$schema":"http://json-schema.org/draft-07/schema#"}}`, "schema"},
+		"endless recursion": {"/v1/event-types/a.b", `{"schema":{"properties":{"a":{"$ref":"#"}}}}`, "schema"},
+	} {
+		t.Run(name, func(t *testing.T) { h.put(c.path, c.body).refused(422, problem.Invalid, c.field) })
+	}
+	h.put("/v1/event-types/a.b", `{"colour":"red"}`).refused(400, problem.InvalidRequest, "colour")
+	h.put("/v1/event-types/a.b", `{`).refused(400, problem.MalformedJSON, "body")
+	h.do(call{method: "PUT", path: "/v1/event-types/a.b", body: `{}`, header: []string{"Content-Type", "text/plain"}}).refused(415, problem.UnsupportedMediaType, "Content-Type")
+	var page list[EventType]
+	if h.get("/v1/event-types").want(200).into(&page); len(page.Items) != 0 {
+		t.Errorf("something was stored: %+v", page.Items)
+	}
+}
+
+// Events are held against the catalogue where the tenant says so: alone and in batches, raw and in an envelope.
+func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
+	h := newHarness(t)
+	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(200)
+	h.put("/v1/event-types/order.noted", `{}`).want(200)
+	wrong := `{"id":7,"lines":[{"sku":"a"},{}]}`
+	post := func(body string) *answer { return h.post("/v1/events?type=order.created", body) }
+
+	post(wrong).want(202) // validation is off
+	h.validation("known")
+	post(`{"id":"7","lines":[]}`).want(202)
+	if a := post(wrong).refused(422, problem.Invalid, "id"); fields(t, a) != "id lines[1].sku" {
+		t.Errorf("fields: %s", a.body)
+	}
+	post(`[`).refused(422, problem.Invalid, "body")
+	h.do(call{method: "POST", path: "/v1/events?type=order.created", body: "<a/>", header: []string{"Content-Type", "text/xml"}}).refused(422, problem.Invalid, "body")
+	h.post("/v1/events", `{"type":"order.created","data":`+wrong+`}`).refused(422, problem.Invalid, "data.id")
+	h.post("/v1/events", `{"type":"order.created","data_base64":"AAAA"}`).refused(422, problem.Invalid, "data")
+	h.post("/v1/events?type=order.noted", `<`).want(202) // listed without a schema
+	h.post("/v1/events?type=other.thing", `<`).want(202)
+	before := h.counts().events
+	batch := h.post("/v1/events/batch", `{"events":[{"type":"other.thing","data":1},{"type":"order.created","data":`+wrong+`},{"type":"order.created","data":{}}]}`)
+	if batch.refused(422, problem.Invalid, "events[1].data.id"); fields(t, batch) != "events[1].data.id events[1].data.lines[1].sku events[2].data.id events[2].data.lines" {
+		t.Errorf("fields: %s", batch.body)
+	}
+	if n := h.counts().events; n != before {
+		t.Errorf("%d events of a refused batch are stored", n-before)
+	}
+
+	h.validation("strict")
+	h.post("/v1/events?type=other.thing", `1`).refused(422, problem.Invalid, "type")
+	h.post("/v1/events/batch", `{"events":[{"type":"other.thing","data":1}]}`).refused(422, problem.Invalid, "events[0].type")
+	h.post("/v1/events?type=order.noted", `1`).want(202)
+
+	// A change of the catalogue holds for the next event.
+	h.put("/v1/event-types/other.thing", `{"schema":{"type":"integer"}}`).want(200)
+	h.post("/v1/events?type=other.thing", `1`).want(202)
+	h.put("/v1/event-types/other.thing", `{"schema":{"type":"string"}}`).want(200)
+	h.post("/v1/events?type=other.thing", `1`).refused(422, problem.Invalid, "body")
+	h.do(call{method: "DELETE", path: "/v1/event-types/other.thing"}).want(204)
+	h.post("/v1/events?type=other.thing", `"a"`).refused(422, problem.Invalid, "type")
+	h.validation("")
+	post(wrong).want(202)
+}
+
+func (h *harness) validation(degree string) {
+	h.t.Helper()
+	h.do(call{method: "PATCH", path: "/v1/tenants/" + h.tenant.ID.String(), body: fmt.Sprintf(`{"event_validation":%q}`, degree)}).want(200)
+}
+
+func fields(t *testing.T, a *answer) string {
+	t.Helper()
+	var p struct {
+		Errors []struct{ Field string }
+	}
+	must(t, json.Unmarshal(a.body, &p))
+	var names []string
+	for _, e := range p.Errors {
+		names = append(names, e.Field)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,225 @@
+package catalogue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Limits of what a tenant may write down.
+const (
+	MaxTypes       = 1000
+	MaxDescription = 1000 // characters
+	MaxExample     = 64 << 10
+	maxHistory     = 128 << 10 // bytes of all versions of a type's schema; the oldest go first
+)
+
+// Config is what a Catalogue is made of.
+type Config struct {
+	Store store.EventTypes
+	Now   func() time.Time
+	// TTL is how long an entry is believed without asking the store, and so how long a change made on another node takes to
+	// be heeded on this one. Defaults to 3 s.
+	TTL time.Duration
+	// CacheSize is how many types are remembered at once, over all tenants. Defaults to 4096.
+	CacheSize int
+}
+
+// Catalogue keeps the event types of tenants. It is safe for use by many goroutines.
+type Catalogue struct {
+	store store.EventTypes
+	now   func() time.Time
+	cache *cache
+
+	putting sync.Mutex // between reading an entry and storing the next one
+}
+
+// New makes a Catalogue.
+func New(cfg Config) (*Catalogue, error) {
+	if cfg.Store == nil || cfg.Now == nil {
+		return nil, errors.New("catalogue: store and now are required")
+	}
+	if cfg.TTL == 0 {
+		cfg.TTL = 3 * time.Second
+	}
+	if cfg.CacheSize == 0 {
+		cfg.CacheSize = 4096
+	}
+	return &Catalogue{
+		store: cfg.Store, now: func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
+		cache: &cache{max: cfg.CacheSize, ttl: cfg.TTL, entries: map[cacheKey]*cached{}},
+	}, nil
+}
+
+// A Draft is what a tenant says about an event type.
+type Draft struct {
+	Description string
+	Deprecated  bool
+	Example     json.RawMessage // nil: none
+	Schema      json.RawMessage // nil: the one in force stays
+}
+
+// Put writes an entry. A schema that differs from the one in force is added as the next version.
+func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string, d Draft) (*godwit.EventType, error) {
+	if err := d.check(name); err != nil {
+		return nil, err
+	}
+	c.putting.Lock()
+	defer c.putting.Unlock()
+	now := c.now()
+	entry, err := c.store.EventType(ctx, tenant, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		if err := c.room(ctx, tenant); err != nil {
+			return nil, err
+		}
+		entry = &godwit.EventType{TenantID: tenant, Name: name, CreatedAt: now}
+	case err != nil:
+		return nil, fmt.Errorf("find event type: %w", err)
+	}
+	entry.Description, entry.Deprecated, entry.Example, entry.UpdatedAt = d.Description, d.Deprecated, d.Example, now
+	if err := addVersion(entry, d.Schema, now); err != nil {
+		return nil, err
+	}
+	if err := fitExample(entry); err != nil {
+		return nil, err
+	}
+	if err := c.store.PutEventType(ctx, entry); err != nil {
+		return nil, fmt.Errorf("put event type: %w", err)
+	}
+	c.cache.drop(cacheKey{tenant, name})
+	return entry, nil
+}
+
+func (d *Draft) check(name string) error {
+	if why := godwit.ValidEventType(name); why != "" {
+		return &godwit.FieldError{Field: "name", Detail: why}
+	}
+	if utf8.RuneCountInString(d.Description) > MaxDescription || !utf8.ValidString(d.Description) {
+		return &godwit.FieldError{Field: "description", Detail: fmt.Sprintf("must have at most %d characters", MaxDescription)}
+	}
+	for _, r := range d.Description {
+		if unicode.IsControl(r) && r != '\n' {
+			return &godwit.FieldError{Field: "description", Detail: "must not hold control characters"}
+		}
+	}
+	if len(d.Example) > MaxExample {
+		return &godwit.FieldError{Field: "example", Detail: fmt.Sprintf("must have at most %d bytes", MaxExample)}
+	}
+	return nil
+}
+
+// room refuses one type too many.
+func (c *Catalogue) room(ctx context.Context, tenant godwit.TenantID) error {
+	const page = 100 // entries may be large
+	after := ""
+	for n := 0; n < MaxTypes; n += page {
+		list, err := c.store.ListEventTypes(ctx, tenant, after, page)
+		if err != nil {
+			return fmt.Errorf("count event types: %w", err)
+		}
+		if len(list) < page {
+			return nil
+		}
+		after = list[len(list)-1].Name
+	}
+	return problem.LimitReached.With("the tenant has %d event types and may have no more", MaxTypes)
+}
+
+func addVersion(entry *godwit.EventType, schema json.RawMessage, now time.Time) error {
+	if schema == nil {
+		return nil
+	}
+	if _, err := Compile(schema); err != nil {
+		return err
+	}
+	next := godwit.EventSchema{Version: 1, Schema: schema, CreatedAt: now}
+	if n := len(entry.Schemas); n > 0 {
+		if same(entry.Schemas[n-1].Schema, schema) {
+			return nil
+		}
+		next.Version = entry.Schemas[n-1].Version + 1
+	}
+	entry.Schemas = append(entry.Schemas, next)
+	size := 0
+	for i := len(entry.Schemas) - 1; i >= 0; i-- {
+		if size += len(entry.Schemas[i].Schema); size > maxHistory {
+			entry.Schemas = entry.Schemas[i+1:]
+			break
+		}
+	}
+	return nil
+}
+
+func same(a, b json.RawMessage) bool {
+	x, errX := parse(a)
+	y, errY := parse(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+// fitExample holds the example against the schema in force: an example that is refused teaches the wrong thing.
+func fitExample(entry *godwit.EventType) error {
+	if entry.Example == nil {
+		return nil
+	}
+	if _, err := parse(entry.Example); err != nil {
+		return &godwit.FieldError{Field: "example", Detail: err.Error()}
+	}
+	schema, err := inForce(entry)
+	if err != nil || schema == nil {
+		return err
+	}
+	var errs []error
+	for _, f := range schema.Check(entry.Example) {
+		errs = append(errs, &godwit.FieldError{Field: Join("example", f.Field), Detail: f.Detail})
+	}
+	return errors.Join(errs...)
+}
+
+// inForce is the last version, compiled; nil when there is none.
+func inForce(entry *godwit.EventType) (*Schema, error) {
+	if len(entry.Schemas) == 0 {
+		return nil, nil
+	}
+	return Compile(entry.Schemas[len(entry.Schemas)-1].Schema)
+}
+
+// Join puts a field under a member.
+func Join(member, field string) string {
+	switch {
+	case member == "":
+		return field
+	case field == "":
+		return member
+	}
+	return member + "." + field
+}
+
+// Get returns an entry.
+func (c *Catalogue) Get(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
+	return c.store.EventType(ctx, tenant, name)
+}
+
+// List lists entries by name, after the given one.
+func (c *Catalogue) List(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
+	return c.store.ListEventTypes(ctx, tenant, after, limit)
+}
+
+// Delete removes an entry with all its versions.
+func (c *Catalogue) Delete(ctx context.Context, tenant godwit.TenantID, name string) error {
+	if err := c.store.DeleteEventType(ctx, tenant, name); err != nil {
+		return fmt.Errorf("delete event type: %w", err)
+	}
+	c.cache.drop(cacheKey{tenant, name})
+	return nil
+}

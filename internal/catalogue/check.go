@@ -1,0 +1,151 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// An Event is what is held against the catalogue.
+type Event struct {
+	Type        string
+	ContentType string
+	Payload     []byte
+}
+
+// Check says what in an event does not fit its tenant's catalogue, as far as the tenant wants to know. Fields of the payload
+// begin with "data"; "type" is the type itself. Call it for tenants that have validation switched on: for others it says
+// nothing, at once.
+func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]godwit.FieldError, error) {
+	if t.Validation == godwit.ValidateNone {
+		return nil, nil
+	}
+	entry, err := c.cache.get(cacheKey{t.ID, e.Type}, c.now(), func() (*loaded, error) { return c.load(ctx, t.ID, e.Type) })
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !entry.listed && t.Validation == godwit.ValidateStrict:
+		return []godwit.FieldError{{Field: "type", Detail: "is not in the tenant's catalogue of event types"}}, nil
+	case entry.schema == nil:
+		return nil, nil
+	case !isJSON(e.ContentType):
+		return []godwit.FieldError{{Field: "data", Detail: "must be JSON: events of this type are held against a schema"}}, nil
+	}
+	fields := entry.schema.Check(e.Payload)
+	for i := range fields {
+		fields[i].Field = Join("data", fields[i].Field)
+	}
+	return fields, nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
+}
+
+// loaded is what a type's entry amounts to for an event.
+type loaded struct {
+	listed bool
+	schema *Schema // nil: anything goes
+}
+
+func (c *Catalogue) load(ctx context.Context, tenant godwit.TenantID, name string) (*loaded, error) {
+	entry, err := c.store.EventType(ctx, tenant, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return &loaded{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find event type: %w", err)
+	}
+	schema, err := inForce(entry)
+	if err != nil {
+		return nil, fmt.Errorf("compile stored schema: %w", errors.New(err.Error())) // not the caller's field
+	}
+	return &loaded{listed: true, schema: schema}, nil
+}
+
+type cacheKey struct {
+	tenant godwit.TenantID
+	name   string
+}
+
+// cache remembers types for seconds, those too that are not listed.
+type cache struct {
+	max int
+	ttl time.Duration
+
+	mu      sync.RWMutex
+	entries map[cacheKey]*cached
+	drops   uint64 // counts invalidations: what was loaded before one is not kept after it
+}
+
+type cached struct {
+	entry      *loaded
+	freshUntil time.Time
+	refreshing atomic.Bool
+}
+
+// get returns an entry, loading it when it is not known or not fresh. While one event refreshes it, others go on with what
+// is known, for one more ttl at most: no crowd waits for the store.
+func (c *cache) get(k cacheKey, now time.Time, load func() (*loaded, error)) (*loaded, error) {
+	c.mu.RLock()
+	known, drops := c.entries[k], c.drops
+	c.mu.RUnlock()
+	if known != nil {
+		if now.Before(known.freshUntil) {
+			return known.entry, nil
+		}
+		if !known.refreshing.CompareAndSwap(false, true) && now.Before(known.freshUntil.Add(c.ttl)) {
+			return known.entry, nil
+		}
+		defer known.refreshing.Store(false)
+	}
+	entry, err := load()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drops == drops {
+		c.makeRoom(k, now)
+		c.entries[k] = &cached{entry: entry, freshUntil: now.Add(c.ttl)}
+	}
+	return entry, nil
+}
+
+// makeRoom removes what is stale, or else one entry, whichever comes first.
+func (c *cache) makeRoom(k cacheKey, now time.Time) {
+	if _, known := c.entries[k]; known || len(c.entries) < c.max {
+		return
+	}
+	for other, e := range c.entries {
+		if !now.Before(e.freshUntil) {
+			delete(c.entries, other)
+		}
+	}
+	for other := range c.entries {
+		if len(c.entries) < c.max {
+			return
+		}
+		delete(c.entries, other)
+	}
+}
+
+func (c *cache) drop(k cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	delete(c.entries, k)
+}
