@@ -1,11 +1,17 @@
 package app
 
 import (
+	"net"
 	"net/http"
+	"slices"
 
+	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/ojs"
+	"github.com/godwit-hq/godwit/internal/api/wellknown"
+	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -24,6 +30,43 @@ func (a *App) newOJS(d Dependencies) (http.Handler, error) {
 		return nil, err
 	}
 	return a.whenDelivering(h, refuse), nil
+}
+
+// newCybercube makes the handlers of the CYBERCUBE standard.
+func (a *App) newCybercube(d Dependencies, problems *problem.Writer) (http.Handler, error) {
+	refuse := &cybercube.Errors{Problems: problems, Now: a.clock.Now}
+	guard, err := a.newGuard(d, refuse, cybercube.Redact)
+	if err != nil {
+		return nil, err
+	}
+	set := a.cfg.Cybercube
+	cfg := cybercube.Config{
+		Config: dialect.Config{
+			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: refuse,
+			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
+		},
+		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
+	}
+	if !d.NoLimits {
+		cfg.Limits = cybercube.Limits{
+			Creates: set.CreatesPerHour, Updates: set.UpdatesPerHour, Deletes: set.DeletesPerHour, Tests: set.TestsPerHour,
+			Replays: set.ReplaysPerHour,
+		}
+	}
+	h, err := cybercube.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a.warnOfAddresses()
+	return a.whenDelivering(h, refuse), nil
+}
+
+// warnOfAddresses: receivers that let in nobody else than whom we name would let in nobody.
+func (a *App) warnOfAddresses() {
+	host, ok := a.servers[0].listener.Addr().(*net.TCPAddr)
+	if ok && !host.IP.IsLoopback() && slices.Equal(a.cfg.WebhookIPs, config.Default().WebhookIPs) {
+		a.log.Warn("webhook-ips is not set: receivers are told ranges that exist in documentation only", "path", wellknown.AddressesPath)
+	}
 }
 
 // newGuard makes the idempotency guard of a dialect: its refusals are in the dialect's words, and the answers that it keeps

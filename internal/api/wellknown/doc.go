@@ -1,9 +1,10 @@
-// Package wellknown serves what anybody may read without an API key: the pages that problem details link to, and the
-// directory of public signing keys.
+// Package wellknown serves what anybody may read without an API key: the pages that problem details link to, the
+// directory of public signing keys, and where deliveries come from.
 //
 //	/docs/idempotency                                 how this server treats Idempotency-Key, from its running config
 //	/docs/problems                                    every problem code
 //	/.well-known/http-message-signatures-directory    Ed25519 public keys that sign deliveries, as a JWK set
+//	/.well-known/webhook-ips                          ranges that deliveries come from, as JSON or text
 //
 // The pages are made of the same values that the server works by, so they cannot say anything else than it does. They
 // carry no script and load nothing.

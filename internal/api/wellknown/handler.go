@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -23,9 +24,11 @@ type Config struct {
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Now         func() time.Time
+	// Addresses are where deliveries come from, for receivers that let in nobody else.
+	Addresses []netip.Prefix
 }
 
-// New makes the handler. Mount it at /docs/ and at DirectoryPath.
+// New makes the handler. Mount it at /docs/, at DirectoryPath and at AddressesPath.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Keys == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
 		return nil, errors.New("well-known pages: keys, idempotency, problems and now are required")
@@ -38,10 +41,15 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	sources, err := newAddresses(cfg.Addresses, cfg.Now())
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+problem.PageIdempotency, page(idempotencyPage))
 	mux.HandleFunc("GET "+problem.PageProblems, page(problemsPage))
 	mux.Handle("GET "+DirectoryPath, &directory{cfg})
+	mux.Handle("GET "+AddressesPath, sources)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		probe := *r
 		probe.Method = http.MethodGet

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -41,14 +43,16 @@ func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
 	ring, err := keyring.Parse(keyring.Generate("k1"))
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	cfg := idempotency.Config{Store: s, Ring: ring, Log: log, Problems: &problem.Writer{Log: log}, Now: func() time.Time { return now }}
+	problems := &problem.Writer{Log: log}
+	cfg := idempotency.Config{Store: s, Ring: ring, Log: log, Problems: problems, Now: func() time.Time { return now }}
 	if tune != nil {
 		tune(&cfg)
 	}
 	f := &fixture{t: t, store: s}
 	f.guard, err = idempotency.New(cfg)
 	must(t, err)
-	h, err := wellknown.New(wellknown.Config{Keys: s, Idempotency: f.guard, Problems: cfg.Problems, Now: cfg.Now})
+	h, err := wellknown.New(wellknown.Config{Keys: s, Idempotency: f.guard, Problems: problems, Now: cfg.Now,
+		Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	must(t, err)
 	f.server = httptest.NewServer(h)
 	t.Cleanup(f.server.Close)
@@ -253,7 +257,7 @@ func TestKeyDirectoryPages(t *testing.T) {
 	for i := range 1004 {
 		s := *first
 		s.ID = godwit.NewSecretID(now.Add(time.Duration(i+1) * time.Millisecond))
-		must(t, f.store.AddSecret(context.Background(), &s, time.Time{}))
+		must(t, f.store.AddSecret(context.Background(), &s, store.Expiry{}))
 	}
 	seen := map[string]bool{}
 	sizes := []int{}
