@@ -35,7 +35,10 @@ func ParseBase32ID[K kind](text string) (ID[K], error) {
 	}
 	var acc uint32
 	bits, at := -2, 0
-	for _, c := range []byte(strings.ToUpper(text)) {
+	for _, c := range []byte(text) {
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
 		v := strings.IndexByte(crockford, c)
 		if v < 0 {
 			return ID[K]{}, fmt.Errorf("%w: want 26 characters of base32", ErrBadID)

@@ -84,6 +84,40 @@ func TestFixedScheduleIsNeverShortened(t *testing.T) {
 	}
 }
 
+func TestRetryAfterUnderASchedule(t *testing.T) {
+	floor, replacing := edsPolicy(), edsPolicy()
+	floor.Schedule = []time.Duration{time.Minute, 5 * time.Minute}
+	replacing.Schedule, replacing.RetryAfterReplaces = floor.Schedule, true
+	for _, c := range []struct {
+		policy     *Policy
+		n          int
+		retryAfter time.Duration
+		least      time.Duration
+		most       time.Duration
+	}{
+		{&floor, 0, 0, time.Minute, 66 * time.Second},
+		{&floor, 0, 7 * time.Second, time.Minute, 66 * time.Second},
+		{&floor, 0, 10 * time.Minute, 10 * time.Minute, 10*time.Minute + 7*time.Second},
+		{&floor, 9, 0, 5 * time.Minute, 330 * time.Second}, // past its end the last delay repeats
+		{&replacing, 0, 0, time.Minute, 66 * time.Second},
+		{&replacing, 0, 10 * time.Second, 10 * time.Second, 11 * time.Second}, // also when it is shorter
+		{&replacing, 1, 10 * time.Minute, 10 * time.Minute, 11 * time.Minute},
+	} {
+		seen := map[time.Duration]bool{}
+		for _, f := range []float64{0, 0.5, 0.999} {
+			d := c.policy.Delay(c.n, c.retryAfter, fixed(f))
+			seen[d] = true
+			if d < c.least || d > c.most {
+				t.Errorf("replaces %v, retry %d, asked for %v, draw %g: %v outside [%v, %v]",
+					c.policy.RetryAfterReplaces, c.n, c.retryAfter, f, d, c.least, c.most)
+			}
+		}
+		if len(seen) != 3 || !seen[c.least] {
+			t.Errorf("retry %d, asked for %v: delays %v", c.n, c.retryAfter, seen)
+		}
+	}
+}
+
 // The decision takes no HTTP type: outcomes and retries do not depend on the transport.
 func TestDecide(t *testing.T) {
 	trace.Covers(t, "EDS-SCP-5", "EDS-ATT-5", "EDS-OUT-8")

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -66,5 +67,77 @@ func TestPolicyOverrides(t *testing.T) {
 	}
 	if p.Base != time.Second || p.MaxElapsed != 23*time.Hour {
 		t.Errorf("other members changed: %+v", p)
+	}
+}
+
+func TestWindowsAreReplacedOneByOne(t *testing.T) {
+	minute, second := RateWindow{Count: 1000, Per: time.Minute}, RateWindow{Count: 100, Per: time.Second}
+	for name, c := range map[string]struct {
+		overrides PolicyOverrides
+		want      []RateWindow
+		refused   string
+	}{
+		"none":           {PolicyOverrides{}, []RateWindow{minute, second}, ""},
+		"minute":         {PolicyOverrides{PerMinute: ptr(60)}, []RateWindow{second, {60, time.Minute}}, ""},
+		"second":         {PolicyOverrides{PerSecond: ptr(5)}, []RateWindow{minute, {5, time.Second}}, ""},
+		"both":           {PolicyOverrides{PerSecond: ptr(5), PerMinute: ptr(60)}, []RateWindow{{5, time.Second}, {60, time.Minute}}, ""},
+		"minute lifted":  {PolicyOverrides{PerMinute: ptr(0)}, []RateWindow{second}, ""},
+		"both lifted":    {PolicyOverrides{PerMinute: ptr(0), PerSecond: ptr(0)}, []RateWindow{}, ""},
+		"negative":       {PolicyOverrides{PerMinute: ptr(-1)}, nil, "policy.per_minute"},
+		"too many":       {PolicyOverrides{PerSecond: ptr(maxPerWindow + 1)}, nil, "policy.per_second"},
+		"account bound":  {PolicyOverrides{AccountPerMinute: ptr(maxPerWindow + 1)}, nil, "policy.account_per_minute"},
+		"account lifted": {PolicyOverrides{AccountPerMinute: ptr(0)}, []RateWindow{minute, second}, ""},
+	} {
+		defaults := edsPolicy()
+		defaults.Windows, defaults.AccountPerMinute = []RateWindow{minute, second}, 10000
+		p, err := c.overrides.Apply(defaults)
+		if c.refused != "" {
+			if err == nil || err.Field != c.refused {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(p.Windows, c.want) {
+			t.Errorf("%s: %v, %v", name, p.Windows, err)
+		}
+		if !slices.Equal(defaults.Windows, []RateWindow{minute, second}) {
+			t.Fatalf("%s changed the profile's own windows: %v", name, defaults.Windows)
+		}
+		if c.overrides.AccountPerMinute != nil && p.AccountPerMinute != 0 {
+			t.Errorf("%s: %d for the account", name, p.AccountPerMinute)
+		}
+	}
+}
+
+func TestOverridesOfTheDialects(t *testing.T) {
+	defaults := edsPolicy()
+	defaults.MinRetries, defaults.MaxRetries, defaults.SkipWhilePaused, defaults.Announce, defaults.Rotation = 5, 7, true, true, RotationBoth
+	for n, ok := range map[int]bool{-1: false, 0: false, 4: false, 5: true, 200: true, 201: false} {
+		p, err := (&PolicyOverrides{MaxRetries: ptr(n)}).Apply(defaults)
+		if (err == nil) != ok || ok && p.MaxRetries != n || !ok && err.Field != "policy.max_retries" {
+			t.Errorf("%d retries: %d, %v", n, p.MaxRetries, err)
+		}
+	}
+	for rotation, ok := range map[string]bool{RotationBoth: true, RotationOldFirst: true, RotationOldOnly: true, "new-only": false, "": false} {
+		p, err := (&PolicyOverrides{Rotation: &rotation}).Apply(defaults)
+		if (err == nil) != ok || ok && p.Rotation != rotation || !ok && err.Field != "policy.rotation" {
+			t.Errorf("rotation %q: %q, %v", rotation, p.Rotation, err)
+		}
+	}
+	p, err := (&PolicyOverrides{
+		SkipWhilePaused: ptr(false), Announce: ptr(false), Alert: ptr(true), DisableAfterFails: ptr(3), ReenableAfterSecs: ptr(60.0),
+	}).Apply(defaults)
+	if err != nil || p.SkipWhilePaused || p.Announce || !p.Alert || p.DisableAfterFailures != 3 || p.ReenableAfter != time.Minute {
+		t.Errorf("%+v: %v", p, err)
+	}
+	if p, err := (&PolicyOverrides{}).Apply(defaults); err != nil || !p.SkipWhilePaused || !p.Announce || p.Alert || p.Rotation != RotationBoth {
+		t.Errorf("without overrides: %+v, %v", p, err)
+	}
+	for field, o := range map[string]PolicyOverrides{
+		"policy.disable_after_failures": {DisableAfterFails: ptr(-1)}, "policy.reenable_after_seconds": {ReenableAfterSecs: ptr(-1.0)},
+	} {
+		if _, err := o.Apply(defaults); err == nil || err.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }

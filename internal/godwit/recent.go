@@ -19,7 +19,7 @@ const recentSpan = 60 // minutes
 
 // Add counts an attempt. A unit is as long as a minute: shorter when time is scaled.
 func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
-	at := now.UnixNano() / int64(unit)
+	at := now.UnixNano() / int64(max(unit, 1))
 	r.drop(at)
 	if n := len(r.minutes); n == 0 || r.minutes[n-1].at < at {
 		// Copied, so that whoever holds an older value of it sees that one.
@@ -43,7 +43,7 @@ func (r *Recent) drop(at int64) {
 
 // FailedShare is the part of the attempts of the last hour that failed; 0 when there were none.
 func (r *Recent) FailedShare(now time.Time, unit time.Duration) float64 {
-	at := now.UnixNano() / int64(unit)
+	at := now.UnixNano() / int64(max(unit, 1))
 	var failed, all float64
 	for _, m := range r.minutes {
 		if m.at > at-recentSpan && m.at <= at {
