@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -37,6 +38,8 @@ type elsewhere struct{}
 
 func (elsewhere) Changed(context.Context, godwit.EndpointID) error { return nil }
 func (elsewhere) CheckURL(string) error                            { return nil }
+
+func (elsewhere) Announce(context.Context, profile.Announcement) error { return nil }
 
 // AllTenants lists every tenant.
 func AllTenants(ctx context.Context, r *registry.Registry) ([]godwit.Tenant, error) {

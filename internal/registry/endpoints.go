@@ -67,12 +67,28 @@ func (r *Registry) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n
 	if err := r.register(ctx, e, &issued.Secret); err != nil {
 		return nil, nil, err
 	}
-	if err := r.tell(ctx, e.ID); err != nil {
+	// Told to the others first: it does not hear of itself.
+	err = r.announce(ctx, e, profile.AnnounceSubscriptionCreated)
+	if err == nil {
+		err = r.tell(ctx, e.ID)
+	}
+	if err != nil {
 		// The caller will take it for not created and try again: do not leave a second one behind.
 		r.undoCreate(ctx, e)
 		return nil, nil, err
 	}
 	return e, issued, nil
+}
+
+// announce tells the tenant's bus of a subscription, where its policy says so (OJS-OBS-4, OJS-OBS-5).
+func (r *Registry) announce(ctx context.Context, e *godwit.Endpoint, what string) error {
+	policy, err := EffectivePolicy(e)
+	if err != nil || !policy.Announce {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	return r.cfg.Engine.Announce(ctx, profile.Announcement{Type: what, TenantID: e.TenantID, EndpointID: e.ID, At: r.now()})
 }
 
 // SetDefaults fills in what an owner may leave out.
@@ -244,11 +260,18 @@ func (r *Registry) Resume(ctx context.Context, tenant godwit.TenantID, id godwit
 
 // DeleteEndpoint ends an endpoint; what was waiting for it is cancelled.
 func (r *Registry) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) error {
-	_, err := r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+	e, err := r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
 		r.setStatus(e, godwit.EndpointDeleted, "")
 		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if err := r.announce(ctx, e, profile.AnnounceSubscriptionDeleted); err != nil {
+		// It is gone: to say otherwise would have the caller look for it in vain.
+		r.log.Error("deletion of an endpoint is not announced", "endpoint", id.String(), "error", err)
+	}
+	return nil
 }
 
 func (r *Registry) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {

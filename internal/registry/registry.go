@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -23,6 +24,8 @@ type Store interface {
 type Engine interface {
 	// Changed makes the engine load the endpoint anew.
 	Changed(ctx context.Context, id godwit.EndpointID) error
+	// Announce puts an event about a subscription on its tenant's bus.
+	Announce(ctx context.Context, a profile.Announcement) error
 }
 
 // URLs judges where deliveries may go.

@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -61,9 +62,23 @@ func (w *watched) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error 
 
 // told remembers which endpoints the engine was told of.
 type told struct {
-	mu  sync.Mutex
-	ids []godwit.EndpointID
-	err error
+	mu   sync.Mutex
+	ids  []godwit.EndpointID
+	news []profile.Announcement
+	said []string // both, in order
+	err  error
+	mute error // what announcing fails with
+}
+
+func (c *told) Announce(ctx context.Context, a profile.Announcement) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := errors.Join(ctx.Err(), c.mute); err != nil {
+		return err
+	}
+	c.news = append(c.news, a)
+	c.said = append(c.said, a.Type)
+	return nil
 }
 
 func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
@@ -73,6 +88,7 @@ func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids = append(c.ids, id)
+	c.said = append(c.said, "changed")
 	return c.err
 }
 
