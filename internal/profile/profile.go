@@ -2,6 +2,14 @@
 // answer is read, when to try again. A profile is a value, not a mode of the server: every endpoint names one, and
 // nothing outside this package asks which.
 //
+//	eds                 the producer's bytes          RFC 9421 message signature     the draft's status tables
+//	ojs                 Open Job Spec envelope        X-OJS-Signature                its section 7.1
+//	cybercube           CYBERCUBE event               X-Webhook-Signature            its section 4.5
+//	standard-webhooks   the producer's bytes          webhook-signature, v1 and v1a  all but 2xx and 410 is tried again
+//
+// An event that was told in one dialect reaches endpoints of all: a profile sends its own format as it came and wraps what
+// any other carries in its own envelope, verbatim and without decoding it.
+//
 // A profile does no I/O. What it renders for an event and an endpoint is a pure function of fields that never change,
 // so the bytes of a retry are the bytes of the first attempt; only headers with time, attempt number and signature differ.
 package profile
@@ -59,7 +67,7 @@ type Budget struct {
 // KeyMaterial is a fresh signing key.
 type KeyMaterial struct {
 	Secret  []byte // what is sealed and signs
-	Display string // what the endpoint's owner is shown once; empty when the public key is enough
+	Display string // what the endpoint's owner is shown once, a public key where the dialect writes those down; may be empty beside Public
 	Public  []byte // published; nil for symmetric keys
 }
 
