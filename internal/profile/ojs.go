@@ -87,7 +87,7 @@ func (ojs) Render(m Message) (http.Header, []byte) {
 	for i, name := range [...]string{"Content-Type", fieldKey, fieldOJSEventType, fieldOJSDelivery, fieldOJSSubscription, "User-Agent"} {
 		h[name] = values[i : i+1 : i+1]
 	}
-	return h, ojsBody(m.Event)
+	return h, OJSEnvelopeOf(m.Event)
 }
 
 func (ojs) eventID(e *godwit.Event) string { return OJSEventID(e) }

@@ -66,11 +66,9 @@ func OJSEventID(e *godwit.Event) string {
 	return e.ID.String()
 }
 
-// OJSEnvelopeOf is an event as an envelope: what deliveries of this dialect carry, for those who read events themselves.
-func OJSEnvelopeOf(e *godwit.Event) []byte { return ojsBody(e) }
-
-// ojsBody is the body of a delivery: the envelope as it was told, or one made of what the event carries.
-func ojsBody(e *godwit.Event) []byte {
+// OJSEnvelopeOf is an event as deliveries of this dialect carry it: the envelope as it was told, or one made of what the
+// event carries.
+func OJSEnvelopeOf(e *godwit.Event) []byte {
 	if e.Format == godwit.FormatOJS {
 		return e.Body
 	}
