@@ -256,6 +256,9 @@ func (e *Engine) Stats() Stats {
 	e.index.each(func(l *lane) {
 		l.mu.Lock()
 		s.Endpoints++
+		if l.target.Load().endpoint.Status == godwit.EndpointActive {
+			s.Active++
+		}
 		s.Held += len(l.held)
 		if !l.health.CircuitOpenAt.IsZero() {
 			s.OpenCircuit++

@@ -173,5 +173,8 @@ func (e *Engine) Health(id godwit.EndpointID) (godwit.Health, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.health.DegradedAt.IsZero() {
+		l.recoverIfDue(e.clock.Now())
+	}
 	return l.health, true
 }

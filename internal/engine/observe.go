@@ -24,6 +24,7 @@ type Stats struct {
 	Held        int   // deliveries in memory
 	HeldBytes   int64 // their payloads
 	Endpoints   int
+	Active      int // of those, neither paused nor disabled nor deleted
 	OpenCircuit int
 	Shards      int // owned
 }

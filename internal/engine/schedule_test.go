@@ -1,0 +1,226 @@
+package engine_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// punctual takes the jitter away, so that every time is exact.
+func punctual(c *engine.Config) { c.Draw = func() float64 { return 0 } }
+
+// dialect makes the fields of an endpoint of a profile for some patterns.
+func dialect(profile string, patterns ...string) apptest.Fields {
+	return apptest.Fields{"profile": profile, "patterns": patterns}
+}
+
+// The waits of each dialect's schedule, before the second attempt, the third, and so on.
+var (
+	ojsWaits       = seconds(30, 120, 600, 3600, 14400, 43200, 86400)
+	cybercubeWaits = seconds(60, 300, 1800, 7200, 28800, 86400)
+)
+
+func seconds(list ...int) []time.Duration {
+	waits := make([]time.Duration, len(list))
+	for i, n := range list {
+		waits[i] = time.Duration(n) * time.Second
+	}
+	return waits
+}
+
+// stored is a time as a store keeps it.
+func stored(t time.Time) time.Time { return t.Truncate(time.Microsecond) }
+
+// Every attempt comes when the dialect's table says, counted from the one before, with the next number; after the last one the
+// delivery is dead and is left alone.
+func TestSchedule(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		waits   []time.Duration
+		sum     time.Duration
+		rows    []string
+	}{
+		{"ojs", ojsWaits, 41*time.Hour + 12*time.Minute + 30*time.Second, []string{"OJS-RTY-1", "OJS-RTY-3", "OJS-RTY-4"}},
+		{"cybercube", cybercubeWaits, 34*time.Hour + 36*time.Minute, []string{"CCW-RTY-1", "CCW-RTY-2", "CCW-RTY-5"}},
+	} {
+		t.Run(c.profile, func(t *testing.T) {
+			trace.Covers(t, c.rows...)
+			hands := clock.NewManual(start)
+			srv := boot(t, &tampered{}, hands, punctual)
+			sink := apptest.NewSink(t)
+			sink.Script("/", apptest.Status(500))
+			ep := srv.Endpoint(sink.URL("/"), dialect(c.profile, "job.*"))
+			ev := srv.Publish("job.done", `{}`)
+			at := hands.Now()
+			for i, wait := range c.waits {
+				a := srv.WaitAttempts(ev, ep, i+1)[i]
+				d := srv.Delivery(ev, ep)
+				if a.N != i+1 || !a.StartedAt.Equal(stored(at)) || !a.NextAt.Equal(stored(at.Add(wait))) {
+					t.Fatalf("attempt %d: %+v, want it at %s and the next %s later", i+1, a, at, wait)
+				}
+				if d.Status != godwit.DeliveryPending || d.Attempts != i+1 || !d.DueAt.Equal(a.NextAt) {
+					t.Fatalf("after attempt %d: %+v", i+1, d)
+				}
+				srv.Advance(wait - time.Second)
+				srv.Advance(time.Second)
+				at = at.Add(wait)
+			}
+			if got := at.Sub(start); got != c.sum {
+				t.Errorf("the schedule spans %s, want %s", got, c.sum)
+			}
+			d := srv.WaitDelivery(ev, ep, godwit.DeliveryExhausted)
+			attempts := srv.Attempts(ev, ep)
+			last := attempts[len(attempts)-1]
+			if len(attempts) != len(c.waits)+1 || !last.StartedAt.Equal(stored(at)) || !last.NextAt.IsZero() || d.Reason != godwit.ReasonAttemptsExhausted {
+				t.Errorf("%d attempts, the last %+v; delivery %+v", len(attempts), last, d)
+			}
+			if c.profile == "ojs" {
+				if n := countEvents(t, srv, "webhook.dead"); n != 1 {
+					t.Errorf("%d events webhook.dead", n)
+				}
+			}
+			srv.Advance(100 * time.Hour)
+			srv.WaitAttempts(srv.Publish("job.done", `{}`), ep, 1) // whatever was to come before it has come
+			if n := len(srv.Attempts(ev, ep)); n != len(c.waits)+1 {
+				t.Errorf("%d attempts of a dead delivery", n)
+			}
+		})
+	}
+}
+
+func countEvents(t *testing.T, srv *apptest.Server, eventType string) int {
+	t.Helper()
+	list, err := srv.App.Store().ListEvents(context.Background(), store.EventFilter{TenantID: srv.Tenant, Type: eventType}, store.Page{Limit: 200})
+	must(t, err)
+	return len(list)
+}
+
+// A success ends the schedule, at whatever attempt.
+func TestSuccessEndsTheSchedule(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		row     string
+		answers []int
+	}{
+		{"ojs", "OJS-RTY-7", []int{500, 500, 200}},
+		{"cybercube", "CCW-RTY-8", []int{500, 200}},
+	} {
+		t.Run(c.profile, func(t *testing.T) {
+			trace.Covers(t, c.row)
+			srv := boot(t, &tampered{}, clock.NewManual(start), punctual)
+			sink := apptest.NewSink(t)
+			var replies []apptest.Reply
+			for _, status := range append(c.answers, 500) { // a further one would fail and be seen
+				replies = append(replies, apptest.Status(status))
+			}
+			sink.Script("/", replies...)
+			ep := srv.Endpoint(sink.URL("/"), dialect(c.profile, "job.*"))
+			ev := srv.Publish("job.done", `{}`)
+			for i := range c.answers {
+				srv.WaitAttempts(ev, ep, i+1)
+				srv.Advance(time.Hour)
+			}
+			srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+			srv.Advance(100 * time.Hour)
+			srv.WaitAttempts(srv.Publish("job.done", `{}`), ep, 1)
+			if n := len(srv.Attempts(ev, ep)); n != len(c.answers) {
+				t.Errorf("%d attempts", n)
+			}
+		})
+	}
+}
+
+// A schedule goes on where it was after a restart: at its own time when that is to come, at once when it has passed, with the
+// next number and under the same id.
+func TestScheduleGoesOnAfterARestart(t *testing.T) {
+	for _, c := range []struct {
+		profile string
+		row     string
+		waits   []time.Duration
+	}{
+		{"ojs", "OJS-RTY-9", ojsWaits},
+		{"cybercube", "CCW-RTY-6", cybercubeWaits},
+	} {
+		t.Run(c.profile, func(t *testing.T) {
+			trace.Covers(t, c.row)
+			hands := clock.NewManual(start)
+			srv := boot(t, &tampered{}, hands, punctual)
+			sink := apptest.NewSink(t)
+			sink.Script("/", apptest.Status(500))
+			ep := srv.Endpoint(sink.URL("/"), dialect(c.profile, "job.*"))
+			ev := srv.Publish("job.done", `{}`)
+			srv.WaitAttempts(ev, ep, 1)
+			first := srv.Delivery(ev, ep)
+			must(t, srv.Stop())
+
+			again := reboot(t, srv, hands)
+			again.Advance(c.waits[0])
+			again.WaitAttempts(ev, ep, 2)
+			must(t, again.Stop())
+			hands.Advance(c.waits[1] + time.Hour) // while nobody is there
+
+			third := reboot(t, srv, hands)
+			attempts := third.WaitAttempts(ev, ep, 3)
+			d := third.Delivery(ev, ep)
+			if !attempts[1].StartedAt.Equal(stored(start.Add(c.waits[0]))) || !attempts[2].StartedAt.Equal(stored(hands.Now())) ||
+				attempts[2].N != 3 || d.ID != first.ID || !d.DueAt.Equal(stored(hands.Now().Add(c.waits[2]))) {
+				t.Errorf("attempts %+v, delivery %+v", attempts, d)
+			}
+			if c.profile == "cybercube" {
+				for i, r := range sink.Requests("/") {
+					if got := r.Header.Get("X-Webhook-Delivery-Attempt"); got != strconv.Itoa(i+1) {
+						t.Errorf("request %d says attempt %q", i+1, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// reboot starts a new server on what another has left.
+func reboot(t *testing.T, srv *apptest.Server, hands *clock.Manual) *apptest.Server {
+	t.Helper()
+	return apptest.Start(t, apptest.Options{Data: srv.Config.Data, Clock: hands, Tune: func(c *engine.Config) {
+		c.LeaseTTL = 10000 * time.Hour
+		punctual(c)
+	}})
+}
+
+// A dead delivery that is retried by hand gets all its attempts again, at the times of the table; the id and the count go on.
+func TestManualRetryStartsANewRun(t *testing.T) {
+	trace.Covers(t, "OJS-RTY-6")
+	hands := clock.NewManual(start)
+	srv := boot(t, &tampered{}, hands, punctual)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(404), apptest.Status(500))
+	ep := srv.Endpoint(sink.URL("/"), dialect("ojs", "job.*"))
+	ev := srv.Publish("job.done", `{}`)
+	dead := srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
+	ctx := context.Background()
+	if _, err := srv.App.Engine().RetryFailed(ctx, srv.Tenant, dead.ID, "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	for i, wait := range ojsWaits {
+		a := srv.WaitAttempts(ev, ep, i+2)[i+1]
+		d := srv.Delivery(ev, ep)
+		if d.ID != dead.ID || d.Run.Attempts != i+1 || !a.NextAt.Equal(stored(hands.Now().Add(wait))) {
+			t.Fatalf("attempt %d of the new run: %+v; %+v", i+1, a, d)
+		}
+		srv.Advance(wait)
+	}
+	d := srv.WaitDelivery(ev, ep, godwit.DeliveryExhausted)
+	if d.Attempts != 1+8 {
+		t.Errorf("delivery %+v", d)
+	}
+	if a := srv.Attempts(ev, ep)[1]; a.Trigger != godwit.TriggerManual || a.Trace.Actor != "somebody" {
+		t.Errorf("second attempt %+v", a)
+	}
+}
