@@ -26,7 +26,7 @@ import (
 
 // wire makes the services out of each other.
 func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
-	if a.metrics, err = telemetry.New(); err != nil {
+	if a.metrics, err = telemetry.New(telemetry.Config{Series: a.cfg.MetricsSeries}); err != nil {
 		return err
 	}
 	if a.sender, err = newSender(&a.cfg, d); err != nil {
@@ -87,6 +87,7 @@ func (a *App) engineConfig(d Dependencies) engine.Config {
 		Drain:             a.cfg.DrainTimeout.Real(),
 		TimeScale:         d.TimeScale,
 		IdempotencyWindow: a.cfg.IdempotencyWindow.Real(),
+		ExplicitMeta:      a.cfg.MetaEvents == config.MetaExplicit,
 		Retention: engine.Retention{
 			Events:      a.cfg.Retention.Events.Real(),
 			Attempts:    a.cfg.Retention.Attempts.Real(),

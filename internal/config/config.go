@@ -21,6 +21,12 @@ type Config struct {
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
 	// Address /metrics is served on instead of the API's, so that it can be kept private. Defaults to the API's.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
+	// How many combinations of event type and subscription a metric may have; what comes after is counted together.
+	// Defaults to 2000.
+	MetricsSeries int `name:"metrics-series" default:"2000" placeholder:"N"`
+	// Whether the pattern * selects webhook.* events, which tell of deliveries and subscriptions: "wanted" for yes,
+	// "explicit" for patterns that name them only. Defaults to wanted.
+	MetaEvents string `name:"meta-events" default:"wanted" placeholder:"wanted|explicit"`
 	// Ranges that deliveries come from, as /.well-known/webhook-ips tells receivers. Set your own: the default is the
 	// CYBERCUBE standard's, networks that exist in documentation only. Defaults to 203.0.113.0/24,198.51.100.0/24.
 	WebhookIPs []Network `name:"webhook-ips" default:"203.0.113.0/24,198.51.100.0/24" placeholder:"CIDR"`
@@ -33,6 +39,7 @@ type Config struct {
 	ACME      ACME      `embed:"" prefix:"acme-"`
 	Retention Retention `embed:"" prefix:"retention-"`
 	Limits    Limits    `embed:"" prefix:"limits-"`
+	SMTP      SMTP      `embed:"" prefix:"smtp-"`
 	Cybercube Cybercube `embed:"" prefix:"cybercube-"`
 	Log       Log       `embed:"" prefix:"log-"`
 }
@@ -123,6 +130,18 @@ type Cybercube struct {
 	ReplaysPerHour int `name:"replays-per-hour" default:"10" placeholder:"N"`
 	// Take in events of well-formed types that the standard does not list. Defaults to true.
 	UnknownTypes bool `name:"unknown-types" default:"true" negatable:""`
+}
+
+// SMTP is how alerts about dead letters, degraded and disabled endpoints reach the addresses that tenants name. Without it
+// they are notices and lines of the log.
+type SMTP struct {
+	// Mail server: smtp://user:password@host:587, which must offer STARTTLS unless it is on this machine, or
+	// smtps://user:password@host:465. Defaults to none: no mail is sent.
+	URL string `name:"url" placeholder:"URL" secret:"url"`
+	// Address that mail comes from, as in Godwit <godwit@example.com>. Defaults to none.
+	From string `name:"from" placeholder:"ADDRESS"`
+	// Mails that a tenant gets in a minute at most; what comes beyond is summed up in the next one. Defaults to 5.
+	PerMinute int `name:"per-minute" default:"5" placeholder:"N"`
 }
 
 // Log is about what the process says of itself, on standard error.

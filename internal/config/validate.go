@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/mail"
 	"net/url"
 	"strings"
 	"time"
@@ -81,10 +82,42 @@ func (c *Config) Check() error {
 			bad(flag, "must be between 0 and %d", maxPerHour)
 		}
 	}
+	if c.MetricsSeries < 1 {
+		bad("metrics-series", "must be at least 1")
+	}
+	if c.MetaEvents != MetaWanted && c.MetaEvents != MetaExplicit {
+		bad("meta-events", "must be wanted or explicit")
+	}
+	c.SMTP.check(bad)
 	if c.Log.Format != "text" && c.Log.Format != "json" {
 		bad("log-format", "must be text or json")
 	}
 	return errors.Join(errs...)
+}
+
+// The values of MetaEvents.
+const (
+	MetaWanted   = "wanted"
+	MetaExplicit = "explicit"
+)
+
+func (s *SMTP) check(bad func(flag, format string, args ...any)) {
+	if s.PerMinute < 1 {
+		bad("smtp-per-minute", "must be at least 1")
+	}
+	if s.URL == "" {
+		if s.From != "" {
+			bad("smtp-url", "must be given beside smtp-from")
+		}
+		return
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Hostname() == "" || (u.Scheme != "smtp" && u.Scheme != "smtps") || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		bad("smtp-url", "must be a URL such as smtp://user:password@mail.example.com:587")
+	}
+	if _, err := mail.ParseAddress(s.From); err != nil {
+		bad("smtp-from", "must be an address such as godwit@example.com")
+	}
 }
 
 // Check refuses a store that we do not know.

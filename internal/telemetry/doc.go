@@ -4,5 +4,7 @@
 //	engine.Stats ─► gauges, read when scraped ────────────────────────┼─► OpenTelemetry SDK ─► /metrics
 //	Go runtime, process, build ───────────────────────────────────────┘
 //
-// Labels are few and bounded: outcome, reason, profile. Never an endpoint, a tenant or anything else that grows with use.
+// Labels are few and bounded: outcome, reason, profile. Never an endpoint, a tenant or anything else that grows with use,
+// but for the five metrics that the Open Job Spec asks for by name. Those have event types and subscriptions as labels, up to a
+// bound; what comes after it is counted together.
 package telemetry

@@ -30,6 +30,7 @@ type Recorder struct {
 	attemptSets  optionSets[attemptLabels]
 	durationSets optionSets[durationLabels]
 	statusSets   optionSets[godwit.DeliveryStatus]
+	webhooks     webhooks
 	accepts      []metric.RecordOption
 	results      []metric.RecordOption
 	commitErrors []metric.AddOption
@@ -128,10 +129,11 @@ func (r *Recorder) Submitted(events, deliveries int) {
 }
 
 // Attempted counts an attempt and its duration.
-func (r *Recorder) Attempted(profile, _ string, a *godwit.Attempt, _ *godwit.Delivery) {
+func (r *Recorder) Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery) {
 	ctx := context.Background()
 	r.attempts.Add(ctx, 1, r.attemptSets.get(attemptLabels{profile, a.Verdict.Outcome, a.Verdict.Reason}, attemptAttributes).add...)
 	r.duration.Record(ctx, a.Duration.Seconds(), r.durationSets.get(durationLabels{profile, a.Verdict.Outcome}, durationAttributes).record...)
+	r.webhooks.attempted(eventType, a, d)
 }
 
 func attemptAttributes(k attemptLabels) []attribute.KeyValue {

@@ -26,8 +26,18 @@ type Metrics struct {
 	meter    metric.Meter
 }
 
+// Config bounds what is measured.
+type Config struct {
+	// Series is how many combinations of labels a metric with event types or subscriptions may have; what comes after is
+	// counted together. Defaults to 2000.
+	Series int
+}
+
 // New sets the metrics up. Nothing is global: a process may hold several.
-func New() (*Metrics, error) {
+func New(cfg Config) (*Metrics, error) {
+	if cfg.Series == 0 {
+		cfg.Series = 2000
+	}
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(registry),
@@ -43,6 +53,7 @@ func New() (*Metrics, error) {
 		registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 		m.build(m.meter),
+		m.webhooks.build(registry, cfg.Series),
 		m.describeBuild(),
 	)
 	return m, err
@@ -58,6 +69,7 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 		{"godwit.deliveries.held", "Deliveries in memory over all endpoints' windows.", func(s engine.Stats) int64 { return int64(s.Held) }},
 		{"godwit.deliveries.held.bytes", "Payloads of the deliveries in memory.", func(s engine.Stats) int64 { return s.HeldBytes }},
 		{"godwit.endpoints", "Endpoints known to this process.", func(s engine.Stats) int64 { return int64(s.Endpoints) }},
+		{"ojs.webhook.subscription.count", "ojs.webhook.subscription.count: subscriptions that are active.", func(s engine.Stats) int64 { return int64(s.Active) }},
 		{"godwit.endpoints.circuit_open", "Endpoints that are probed instead of sent to.", func(s engine.Stats) int64 { return int64(s.OpenCircuit) }},
 		{"godwit.shards.owned", "Shards this process delivers for.", func(s engine.Stats) int64 { return int64(s.Shards) }},
 	}

@@ -17,7 +17,7 @@ var _ engine.Recorder = (*Recorder)(nil)
 
 func newMetrics(t *testing.T) *Metrics {
 	t.Helper()
-	m, err := New()
+	m, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func attempt(outcome godwit.Outcome, reason godwit.Reason) *godwit.Attempt {
 
 func TestScrape(t *testing.T) {
 	m := newMetrics(t)
-	if err := m.Watch(func() engine.Stats { return engine.Stats{InFlight: 3, Held: 5, Endpoints: 2, Shards: 64} }); err != nil {
+	if err := m.Watch(func() engine.Stats { return engine.Stats{InFlight: 3, Held: 5, Endpoints: 2, Active: 1, Shards: 64} }); err != nil {
 		t.Fatal(err)
 	}
 	m.Submitted(2, 6)
