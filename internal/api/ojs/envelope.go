@@ -119,15 +119,13 @@ func checkEnvelope(complete []byte, members map[string]json.RawMessage) []proble
 
 // attributesOf are what filters look at. A value that no filter could name is left out.
 func attributesOf(data json.RawMessage) map[string]string {
-	var known struct {
-		Queue   *string `json:"queue"`
-		JobType *string `json:"job_type"`
-	}
-	if json.Unmarshal(data, &known) != nil {
+	var members map[string]json.RawMessage // not a struct: there the case of a name would not count
+	if json.Unmarshal(data, &members) != nil {
 		return nil
 	}
 	var attributes map[string]string
-	for name, value := range map[string]*string{attributeQueue: known.Queue, attributeJobType: known.JobType} {
+	for _, name := range []string{attributeQueue, attributeJobType} {
+		value := textOf(members[name])
 		if value == nil || registry.ValidAttributeValue(*value) != "" {
 			continue
 		}

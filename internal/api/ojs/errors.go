@@ -72,7 +72,7 @@ var codes = map[*problem.Kind]string{
 
 // describe turns a problem into an error object and the status that goes with it.
 func describe(p *problem.Problem) (int, errorObject) {
-	o := errorObject{Code: codes[p.Kind()], Message: p.Title, Details: errorDetails{Fields: named(p.Errors)}}
+	o := errorObject{Code: codes[p.Kind()], Message: p.Title, Details: errorDetails{Fields: named(p)}}
 	if o.Code == "" {
 		o.Code = strings.ReplaceAll(p.Code, "-", "_")
 	}
@@ -103,13 +103,14 @@ var fieldNames = []struct{ registry, here string }{
 	{"policy.timeout_seconds", "timeout_seconds"},
 }
 
-// named renames fields to what the client calls them.
-func named(fields []problem.Field) []fieldDetail {
+// named lists the fields by what the client calls them. Only the registry's own findings need that.
+func named(p *problem.Problem) []fieldDetail {
 	var list []fieldDetail
-	for _, f := range fields {
+	for _, f := range p.Errors {
 		field := f.Field
 		for _, n := range fieldNames {
-			if rest, ok := strings.CutPrefix(field, n.registry); ok && (rest == "" || rest[0] == '[' || rest[0] == '.') {
+			rest, ok := strings.CutPrefix(field, n.registry)
+			if ok && p.Kind() == problem.Invalid && (rest == "" || rest[0] == '[' || rest[0] == '.') {
 				field = n.here + rest
 			}
 		}

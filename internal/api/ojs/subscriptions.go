@@ -30,10 +30,7 @@ func (s *server) createSubscription(c *dialect.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	n := registry.NewEndpoint{Secret: w.secret, Paused: w.active != nil && !*w.active}
-	n.Profile = profileName
-	w.apply(&n.EndpointSpec)
-	e, issued, err := s.cfg.Registry.CreateEndpoint(c.R.Context(), c.Tenant(), n)
+	e, issued, err := s.cfg.Registry.CreateEndpoint(c.R.Context(), c.Tenant(), newEndpoint(w))
 	if err != nil {
 		return err
 	}
@@ -42,6 +39,14 @@ func (s *server) createSubscription(c *dialect.Call) error {
 	c.W.Header().Set("Location", subscriptionsPath+"/"+v.ID)
 	writeJSON(c.W, http.StatusCreated, answerOf(v))
 	return nil
+}
+
+// newEndpoint is what is to be made of a wish.
+func newEndpoint(w *wish) registry.NewEndpoint {
+	n := registry.NewEndpoint{Secret: w.secret, Paused: w.active != nil && !*w.active}
+	n.Profile = profileName
+	w.apply(&n.EndpointSpec)
+	return n
 }
 
 type subscriptionList struct {
