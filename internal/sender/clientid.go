@@ -72,22 +72,21 @@ func (s *Sender) newFreshClientID(cert *tls.Certificate) *clientID {
 	return c
 }
 
-// clientID returns the connections for a request and what to call when the attempt is over.
-func (s *Sender) clientID(r *Request) (c *clientID, done func(), err error) {
+// clientID returns the connections for a request. leave is to be called when the attempt is over.
+func (s *Sender) clientID(r *Request) (*clientID, error) {
 	switch {
 	case r.FreshConnection:
-		c = s.newFreshClientID(r.ClientCertificate)
-		return c, c.CloseIdleConnections, nil
+		return s.newFreshClientID(r.ClientCertificate), nil
 	case r.ClientCertificate != nil:
-		c, err = s.certifiedID(r.ClientCertificate)
-	default:
-		c = s.shared
+		return s.certifiedID(r.ClientCertificate)
 	}
-	return c, func() {
-		if s.closed.Load() {
-			c.CloseIdleConnections()
-		}
-	}, err
+	return s.shared, nil
+}
+
+func (s *Sender) leave(c *clientID, r *Request) {
+	if r.FreshConnection || s.closed.Load() {
+		c.CloseIdleConnections()
+	}
 }
 
 func (s *Sender) certifiedID(cert *tls.Certificate) (*clientID, error) {

@@ -19,6 +19,7 @@ type link struct {
 	socket *socket
 	origin string
 	remote string
+	cut    func() // closes at once, and may be called by anybody
 
 	// Of the current request.
 	written int64 // bytes of it that were handed to the system
@@ -37,7 +38,7 @@ type link struct {
 }
 
 func newLink(conn net.Conn, s *socket, origin string) *link {
-	return &link{conn: conn, socket: s, origin: origin, remote: s.RemoteAddr().String()}
+	return &link{conn: conn, socket: s, origin: origin, remote: s.RemoteAddr().String(), cut: func() { s.Close() }}
 }
 
 // errQuiet says that nothing has arrived on a connection, which is open. To crypto/tls it is a passing error, after which
@@ -60,14 +61,17 @@ func (l *link) quiet() bool {
 }
 
 // begin starts a request.
-func (l *link) begin(deadline time.Time, maxHeader int64) error {
+func (l *link) begin(deadline time.Time, maxHeader int64) {
 	l.written, l.hungUp = 0, false
 	l.start, l.ended, l.late = start{}, false, false
 	l.limit = maxHeader
-	return l.socket.SetDeadline(deadline)
+	_ = l.socket.SetDeadline(deadline) // fails on a closed connection alone, and so will writing
 }
 
 func (l *link) write(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
 	n, err := l.conn.Write(p)
 	l.written += int64(n)
 	if err != nil {
@@ -119,9 +123,8 @@ func (l *link) seen() seen {
 	return s
 }
 
-// close says goodbye; cut does not wait for anything.
+// close ends the link in the way of its protocol.
 func (l *link) close() { l.conn.Close() }
-func (l *link) cut()   { l.socket.Close() }
 
 // dialLink connects to a place. When the receiver chose HTTP/2 there is no link, but the connection.
 func (c *clientID) dialLink(b *bound, p *place) (*link, *tls.Conn, error) {

@@ -30,12 +30,12 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 		x.Failure = &godwit.Failure{Kind: godwit.FailureInterrupted, Detail: ErrInterrupted.Error()}
 		return x
 	}
-	id, done, err := s.clientID(r)
+	id, err := s.clientID(r)
 	if err != nil {
 		x.Failure = &godwit.Failure{Kind: godwit.FailureCredential, Detail: err.Error()}
 		return x
 	}
-	defer done()
+	defer s.leave(id, r)
 	b := newBound(ctx, r.Timeout)
 	defer b.end()
 

@@ -2,8 +2,10 @@ package sender
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -61,15 +63,19 @@ func (h *hop) converse(b *bound, d *desk, l *link, req *http.Request, whole bool
 	if b.Context.Done() != nil {
 		calm = context.AfterFunc(b.Context, l.cut)
 	}
+	var resp *http.Response
+	err := errStale
 	w := l.send(d.out, h.request.Body, whole)
-	d.in.Reset(l)
-	firstByte(b.Context, d)
-	resp, err := l.response(d.in, req)
+	if w.left { // else what may have come answers nothing
+		d.in.Reset(l)
+		firstByte(b.Context, d)
+		resp, err = l.response(d.in, req)
+	}
 	if err != nil {
 		calm()
 		l.cut()
 		w.wait()
-		if h.reused && l.hungUp && l.written == 0 && outOfTime(b, l, false) == nil {
+		if h.reused && !w.left && outOfTime(b, l, false) == nil {
 			return true
 		}
 		x.Failure, x.Status = failedOverLink(b, l, err)
@@ -135,23 +141,30 @@ func firstByte(ctx context.Context, d *desk) {
 	}
 }
 
-// writing is a request on its way out.
+// writing is the rest of a request on its way out.
 type writing struct {
 	link *link
-	done chan struct{} // nil when it was written at once
+	left bool          // a byte of the request has left
+	done chan struct{} // nil when there was no rest
 }
 
-// send writes a request. A large one is written aside, so that a reply that comes before all of it has left is read
-// (EDS T-39). An error is left to the reading side, which sees the reply that came before it, or the end.
+// send writes a request. Of a large one, the rest is written aside, so that a reply that comes before all of it has left is
+// read (EDS T-39). When it fails with part of the request sent, the reading side will see the reply that came before, or the
+// end.
 func (l *link) send(head, payload []byte, whole bool) writing {
-	if whole {
-		_ = l.write(head)
-		return writing{link: l}
+	first := head[:min(len(head), writeAtOnce)]
+	err := l.write(first)
+	if err != nil {
+		l.late = errors.Is(err, os.ErrDeadlineExceeded)
 	}
-	w := writing{link: l, done: make(chan struct{})}
+	w := writing{link: l, left: l.written > 0}
+	if whole || err != nil {
+		return w
+	}
+	w.done = make(chan struct{})
 	go func() {
 		defer close(w.done)
-		if l.write(head) == nil && len(payload) > 0 {
+		if l.write(head[len(first):]) == nil {
 			_ = l.write(payload)
 		}
 	}()
