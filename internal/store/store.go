@@ -180,7 +180,7 @@ type Deliveries interface {
 	// Delivery returns what a dead letter keeps of it when the delivery itself was swept.
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f DeliveryFilter, p Page) ([]godwit.Delivery, error)
-	// Attempts lists a delivery's attempts, first to last.
+	// Attempts lists a delivery's attempts, first to last; also of one that was swept while a dead letter of it is left.
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	// ListAttempts lists an endpoint's attempts, latest first. It looks at its newest deliveries and at those that were
 	// tried more than once, a bounded number of each: a log to look at, not a journal to page through to the end.

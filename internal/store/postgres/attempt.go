@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +42,9 @@ func belong(a *godwit.Attempt, d *godwit.Delivery) {
 // Attempts lists a delivery's attempts, first to last.
 func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
 	d, err := readDelivery(ctx, s.pool, tenant, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		d, err = s.replayedDelivery(ctx, tenant, id)
+	}
 	if err != nil {
 		return nil, failed("list attempts", err)
 	}
@@ -53,6 +57,17 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 		belong(&list[i], d)
 	}
 	return list, failed("list attempts", err)
+}
+
+// replayedDelivery is what a dead letter that was replayed knows of a delivery that was swept since. Its state is not what
+// became of it, but its attempts belong to it.
+func (s *Store) replayedDelivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	r, err := s.pool.Query(ctx, `SELECT `+deliveryFields+`, event_type FROM dead_letters WHERE tenant_id = $1 AND id = $2 LIMIT 1`,
+		[16]byte(tenant), [16]byte(id))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectExactlyOneRow(r, scanDelivery)
 }
 
 // logDepth is how many deliveries of each kind the log of attempts looks at.

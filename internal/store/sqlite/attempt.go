@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // verdictDocument is what is rarely said in a verdict.
@@ -43,6 +45,9 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 	var as []godwit.Attempt
 	err := s.read(ctx, "list attempts", func(c *conn) error {
 		d, err := readDelivery(ctx, c, tenant, id)
+		if errors.Is(err, store.ErrNotFound) {
+			d, err = readReplayed(ctx, c, tenant, id)
+		}
 		if err != nil {
 			return err
 		}
@@ -50,6 +55,18 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 		return err
 	})
 	return as, err
+}
+
+// readReplayed is what a dead letter that was replayed knows of a delivery that was swept since. Its state is not what became
+// of it, but its attempts belong to it.
+func readReplayed(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+	var d godwit.Delivery
+	err := c.first(ctx, "SELECT "+deliveryColumns+" FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ? LIMIT 1",
+		ids(tenant[:], id[:]), func(r *rows) error {
+			d = scanDelivery(r, 0)
+			return nil
+		})
+	return &d, err
 }
 
 func listAttempts(ctx context.Context, c *conn, d *godwit.Delivery) (as []godwit.Attempt, err error) {

@@ -179,6 +179,9 @@ func deadLetterExpires(t *testing.T, f *fixture) {
 	f.sweepAll(store.Sweep{EventsBefore: f.now.Add(-time.Hour)})
 	_, err := f.s.Delivery(f.ctx, f.tenant, id)
 	f.is(err, store.ErrNotFound)
+	if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != 3 || as[2].EndpointID != f.endpoint { // what the letter is about
+		t.Errorf("attempts of what a replayed dead letter is left of: %+v", as)
+	}
 	if again := f.requeue(id); len(again) != 0 {
 		t.Errorf("requeued from a dead letter that was replayed: %+v", again)
 	}
