@@ -26,6 +26,7 @@ type tampered struct {
 	claim  func(c store.Claim, claim func() (*store.Claimed, error)) (*store.Claimed, error)
 	renew  func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error)
 	load   func(load func() (*store.LoadedEndpoint, error)) (*store.LoadedEndpoint, error)
+	sweep  func(sweep func() (*store.Swept, error)) (*store.Swept, error)
 }
 
 func (s *tampered) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
@@ -58,6 +59,14 @@ func (s *tampered) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*sto
 		return call()
 	}
 	return s.load(call)
+}
+
+func (s *tampered) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) {
+	call := func() (*store.Swept, error) { return s.Store.Sweep(ctx, w) }
+	if s.sweep == nil {
+		return call()
+	}
+	return s.sweep(call)
 }
 
 // boot starts a server on SQLite whose engine sees the tampered store. Leases outlast every jump of a manual clock, unless

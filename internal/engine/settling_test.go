@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Nobody who reads events in the order of their ids is told that a time is over while an event of that time is being stored.
+func TestSettled(t *testing.T) {
+	hands := clock.NewManual(start)
+	held, gate := make(chan struct{}), make(chan struct{})
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		if len(b.Accepts) > 0 {
+			close(held)
+			<-gate
+		}
+		return commit()
+	}}
+	srv := boot(t, s, hands, nil)
+	e := srv.App.Engine()
+	minted := godwit.NewEventID(hands.Now()) // by the caller, a little before
+	hands.Advance(300 * time.Millisecond)
+	done := make(chan error, 1)
+	go func() {
+		_, err := e.Submit(context.Background(), engine.Submission{TenantID: srv.Tenant, Events: []engine.Publication{
+			{ID: minted, Type: "order.paid", ContentType: "application/json", Body: []byte(`{}`)},
+			{Type: "order.paid", ContentType: "application/json", Body: []byte(`{}`)},
+		}})
+		done <- err
+	}()
+	await(t, "the commit", held)
+	hands.Advance(time.Hour)
+	if at := e.Settled(); at.After(minted.Time()) {
+		t.Errorf("settled until %s, but an event of %s is under way", at, minted.Time())
+	}
+	close(gate)
+	must(t, <-done)
+	if at := e.Settled(); !at.After(start.Add(59*time.Minute)) || at.After(hands.Now()) {
+		t.Errorf("settled until %s at %s", at, hands.Now())
+	}
+}
+
+// The news of a result count as under way until they are stored.
+func TestNewsAreSettled(t *testing.T) {
+	hands := clock.NewManual(start)
+	held, gate := make(chan struct{}), make(chan struct{})
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		if len(b.Results) > 0 && len(b.Accepts) > 0 {
+			close(held)
+			<-gate
+		}
+		return commit()
+	}}
+	srv := boot(t, s, hands, nil)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(404))
+	ep := srv.Endpoint(sink.URL("/"), dialect("ojs", "job.*"))
+	ev := srv.Publish("job.done", `{}`)
+	await(t, "the commit", held)
+	hands.Advance(time.Hour)
+	if at := srv.App.Engine().Settled(); at.After(start) {
+		t.Errorf("settled until %s", at)
+	}
+	close(gate)
+	srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
+	must(t, srv.Stop()) // so that it was heard of
+	if at := srv.App.Engine().Settled(); at.Before(start.Add(59 * time.Minute)) {
+		t.Errorf("settled until %s", at)
+	}
+}
