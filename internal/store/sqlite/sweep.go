@@ -154,8 +154,9 @@ func sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *s
 				return 0, err
 			}
 			out.Expired++
-		case !d.Status.Dead(): // a dead letter keeps its attempts
-			n, err := c.exec("DELETE FROM attempts WHERE delivery_id = ?", d.ID[:])
+		case !d.Status.Dead(): // a dead letter keeps its attempts, one that was replayed too
+			n, err := c.exec(`DELETE FROM attempts WHERE delivery_id = ?1
+				AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE tenant_id = ?2 AND id = ?1)`, d.ID[:], d.TenantID[:])
 			if err != nil {
 				return 0, err
 			}
