@@ -48,6 +48,7 @@ type App struct {
 	engine   *engine.Engine
 	registry *registry.Registry
 	metrics  *telemetry.Metrics
+	alerts   alerts
 	servers  []*httpServer
 	url      string
 	done     chan struct{} // closed when delivery has stopped: ends live streams
@@ -133,12 +134,14 @@ func (a *App) Run(ctx context.Context) error {
 		}()
 	}
 	a.announce(ctx)
+	stopAlerts := a.alerts.start()
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // stopped before it had begun
 	}
 	stop(nil)
 	close(a.done) // watchers have seen the last attempt
+	stopAlerts()
 	for _, s := range a.servers {
 		s.close()
 	}

@@ -32,6 +32,9 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	if a.sender, err = newSender(&a.cfg, d); err != nil {
 		return err
 	}
+	if a.alerts, err = newAlerts(a); err != nil {
+		return err
+	}
 	if a.engine, err = engine.New(ctx, a.engineConfig(d)); err != nil {
 		return err
 	}
@@ -88,6 +91,7 @@ func (a *App) engineConfig(d Dependencies) engine.Config {
 		TimeScale:         d.TimeScale,
 		IdempotencyWindow: a.cfg.IdempotencyWindow.Real(),
 		ExplicitMeta:      a.cfg.MetaEvents == config.MetaExplicit,
+		OnNotice:          a.alerts.post,
 		Retention: engine.Retention{
 			Events:      a.cfg.Retention.Events.Real(),
 			Attempts:    a.cfg.Retention.Attempts.Real(),
