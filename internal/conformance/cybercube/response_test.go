@@ -1,12 +1,19 @@
 package cybercube
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -158,12 +165,21 @@ func TestGoneDisables(t *testing.T) {
 
 // TestTransportFailuresAreRetried: each cause of the standard's list.
 func TestTransportFailuresAreRetried(t *testing.T) {
-	r := newRig(t, apptest.Options{})
+	m := clock.NewManual(start)
+	s, err := sender.New(sender.Config{
+		Clock: m.Now, AllowHTTP: true, AllowAddresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no name server") }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r := newRig(t, apptest.Options{Clock: m, Tune: func(c *engine.Config) { c.Sender = s }})
 	r.sink.Script("/stall", apptest.Stall())
 	causes := map[string]endpoint{
 		"connection-refused": r.register(apptest.DeadURL(t, "/")),
 		"name-resolution":    r.register("http://nowhere.invalid/"),
-		"tls-handshake":      r.register(strings.Replace(r.sink.URL("/plain"), "http://", "https://", 1)),
+		"tls-handshake":      r.register("https://" + notTLS(t) + "/"),
 		"timeout":            r.endpoint("/stall"),
 	}
 	r.policy(causes["timeout"], object{"timeout_seconds": 0.2})
@@ -188,4 +204,25 @@ func TestTransportFailuresAreRetried(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notTLS is an address that answers whoever connects with something that is no handshake.
+func notTLS(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("this is not TLS"))
+			c.Close()
+		}
+	}()
+	return l.Addr().String()
 }
