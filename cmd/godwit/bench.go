@@ -20,7 +20,8 @@ import (
 
 type benchCommand struct {
 	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
-	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,idle" default:"throughput" placeholder:"NAME"`
+	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,profiles,idle" default:"throughput" placeholder:"NAME"`
+	Profile     string  `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
 	Connections int     `name:"connections" help:"Clients that post at once." default:"64" placeholder:"N"`
 	Size        int     `name:"size" help:"Bytes of an event." default:"1024" placeholder:"N"`
 	Events      int     `name:"events" help:"Events of each measurement at most. Defaults to as many as fit in the time." placeholder:"N"`
@@ -41,12 +42,14 @@ a relay that keeps events in memory only (not durable). The ratios tell what dur
     latency     post to arrival at a fixed rate (--rate)
     backlog     memory and speed with --backlog deliveries waiting for a dead endpoint
     isolation   a healthy endpoint beside one that hangs and one that answers 500
+    profiles    every profile by turns on one server, and what each costs beside eds
     idle        memory of a server with nothing to do
 
 Examples:
 
     godwit bench
     godwit bench --store postgres://postgres@127.0.0.1/bench --seconds 60
+    godwit bench --scenario profiles --seconds 60
     godwit bench --scenario latency --rate 2000 --json | tail -n 1
     godwit bench --scenario backlog --backlog 100000`
 }
@@ -66,7 +69,7 @@ func (c *benchCommand) Run(env *environment) error {
 		progress = env.stderr
 	}
 	report, err := bench.Run(env.ctx, bench.Options{
-		Executable: executable, Store: store, Scenario: c.Scenario, Connections: c.Connections, Size: c.Size, Events: c.Events,
+		Executable: executable, Store: store, Scenario: c.Scenario, Profile: c.Profile, Connections: c.Connections, Size: c.Size, Events: c.Events,
 		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog, CPUProfile: c.CPUProfile,
 		Progress: func(format string, args ...any) {
 			fmt.Fprintf(progress, time.Now().Format("15:04:05")+"  "+format+"\n", args...)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/profile"
 )
 
 // Options say what to measure.
@@ -16,6 +18,8 @@ type Options struct {
 	Store string
 	// Scenario is one of Scenarios. Defaults to throughput.
 	Scenario string
+	// Profile is the dialect of the endpoints, with its rate limits lifted. Defaults to eds.
+	Profile string
 	// Connections is how many clients post at once. Defaults to 64.
 	Connections int
 	// Size of an event's body in bytes. Defaults to 1024.
@@ -35,7 +39,7 @@ type Options struct {
 }
 
 // Scenarios are what can be measured.
-var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "idle"}
+var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "profiles", "idle"}
 
 func (o *Options) setDefaults() error {
 	if o.Executable == "" {
@@ -43,6 +47,7 @@ func (o *Options) setDefaults() error {
 	}
 	defaultTo(&o.Store, "sqlite")
 	defaultTo(&o.Scenario, "throughput")
+	defaultTo(&o.Profile, profile.Default)
 	defaultTo(&o.Connections, 64)
 	defaultTo(&o.Size, 1024)
 	defaultTo(&o.Length, 30*time.Second)
@@ -70,11 +75,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	b := &bench{o: o, clock: &stopwatch{time.Now()}}
 	b.report = Report{
-		Store: storeName(o.Store), Scenario: o.Scenario, Connections: o.Connections, Size: o.Size,
+		Store: storeName(o.Store), Scenario: o.Scenario, Profile: o.Profile, Connections: o.Connections, Size: o.Size,
 		CPUs: runtime.NumCPU(),
 	}
 	scenario := map[string]func(context.Context) error{
-		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation, "idle": b.idle,
+		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation,
+		"profiles": b.profiles, "idle": b.idle,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)

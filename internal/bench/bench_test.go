@@ -54,7 +54,15 @@ func TestOtherScenarios(t *testing.T) {
 		"latency":   func(r *bench.Report) bool { return r.Rate == 200 && r.P50 > 0 },
 		"backlog":   func(r *bench.Report) bool { return r.Backlog.Waiting == 3000 && r.Backlog.BesidePerS > 0 },
 		"isolation": func(r *bench.Report) bool { return r.Isolation.BesidePerS > 0 && r.Isolation.P99Beside > 0 },
-		"idle":      func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
+		"profiles": func(r *bench.Report) bool {
+			for _, p := range r.Profiles {
+				if p.Events == 0 || p.DeliveriesPerS <= 0 || p.RatioRate <= 0 || p.RatioCPU <= 0 || p.Profile == "eds" && p.RatioCPU != 1 {
+					return false
+				}
+			}
+			return len(r.Profiles) == 4
+		},
+		"idle": func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			r, err := bench.Run(t.Context(), bench.Options{
@@ -69,6 +77,23 @@ func TestOtherScenarios(t *testing.T) {
 			}
 			if !check(r) || r.Missing != 0 || r.Duplicate != 0 || r.ServerPeakRSS <= 0 || !strings.Contains(page.String(), scenario) {
 				t.Errorf("report %+v\n%s", r, &page)
+			}
+		})
+	}
+}
+
+// The events of every profile are counted, also within its envelope.
+func TestProfile(t *testing.T) {
+	for _, name := range []string{"ojs", "cybercube", "standard-webhooks"} {
+		t.Run(name, func(t *testing.T) {
+			r, err := bench.Run(t.Context(), bench.Options{
+				Executable: apptest.Binary(t), Profile: name, Scenario: "latency", Length: 2 * time.Second, Connections: 4, Rate: 300,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Profile != name || r.Events < 300 || r.Missing != 0 || r.Duplicate != 0 || r.Failed != 0 || r.P50 <= 0 {
+				t.Errorf("report %+v", r)
 			}
 		})
 	}

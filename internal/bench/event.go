@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"bytes"
 	"errors"
 	"time"
 )
 
-// The body of an event is a JSON object with fixed offsets, so that neither side has to parse it:
+// The body of an event is a JSON object with fixed offsets, so that neither side has to parse it. A profile may put it into an
+// envelope, where it is found by its opening:
 //
 //	{"run":"0000002a","seq":"00000000000000ff","at":"0000000005f5e100","pad":"xxxx…"}
 const (
@@ -16,13 +18,15 @@ const (
 	minSize = padAt + len(`"}`)
 )
 
+var opening = []byte(`{"run":"`)
+
 // newBody makes the body of a run's events, to be stamped with number and time.
 func newBody(run uint32, size int) []byte {
 	body := make([]byte, max(size, minSize))
 	for i := range body {
 		body[i] = 'x'
 	}
-	copy(body, `{"run":"`)
+	copy(body, opening)
 	copy(body[runAt+8:], `","seq":"`)
 	copy(body[seqAt+16:], `","at":"`)
 	copy(body[timeAt+16:], `","pad":"`)
@@ -37,7 +41,11 @@ func stamp(body []byte, seq uint64, at time.Duration) {
 	putHex(body[timeAt:timeAt+16], uint64(at))
 }
 
+// readStamp finds the stamp of a body, also within a profile's envelope.
 func readStamp(body []byte) (run uint32, seq uint64, at time.Duration, err error) {
+	if i := bytes.Index(body, opening[1:]); i > 1 { // an envelope may put members of its own before ours
+		body = body[i-1:]
+	}
 	if len(body) < minSize {
 		return 0, 0, 0, errNotOurs
 	}

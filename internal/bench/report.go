@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Scenario    string  `json:"scenario"`
 	Store       string  `json:"store"`
+	Profile     string  `json:"profile"`
 	Events      int64   `json:"events"` // acknowledged by godwit in the throughput measurement
 	Connections int     `json:"connections"`
 	Size        int     `json:"size"`
@@ -44,6 +45,7 @@ type Report struct {
 
 	Backlog   *BacklogReport   `json:"backlog,omitempty"`
 	Isolation *IsolationReport `json:"isolation,omitempty"`
+	Profiles  []ProfileReport  `json:"profiles,omitempty"`
 }
 
 // BacklogReport tells what deliveries waiting for a dead endpoint cost.
@@ -68,6 +70,16 @@ type IsolationReport struct {
 	P99Alone   float64 `json:"p99_alone_ms"`
 	P50Beside  float64 `json:"p50_beside_ms"`
 	P99Beside  float64 `json:"p99_beside_ms"`
+}
+
+// ProfileReport tells what a profile costs beside the others, which were measured by turns on the same server.
+type ProfileReport struct {
+	Profile        string  `json:"profile"`
+	Events         int64   `json:"events"`
+	DeliveriesPerS float64 `json:"deliveries_per_s"`
+	ServerCPUEach  float64 `json:"server_cpu_us_per_delivery"`
+	RatioRate      float64 `json:"ratio_rate_eds"` // deliveries a second over those of eds
+	RatioCPU       float64 `json:"ratio_cpu_eds"`  // CPU time of a delivery over that of eds
 }
 
 func round(v float64, digits int) float64 {
@@ -95,6 +107,11 @@ func (r *Report) Print(w io.Writer) error {
 		r.Backlog.print(t)
 	case r.Isolation != nil:
 		r.Isolation.print(t)
+	case r.Profiles != nil:
+		for i := range r.Profiles {
+			r.Profiles[i].print(t)
+		}
+		t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
 	default:
 		r.printMain(t)
 	}
@@ -138,6 +155,10 @@ func (r *IsolationReport) print(t *table) {
 	t.row("offered", "%.0f/s", r.Rate)
 	t.row("healthy endpoint alone", "%.0f/s\tp50 %.1f ms, p99 %.1f ms", r.AlonePerS, r.P50Alone, r.P99Alone)
 	t.row("beside one that hangs and one that fails", "%.0f/s\tp50 %.1f ms, p99 %.1f ms", r.BesidePerS, r.P50Beside, r.P99Beside)
+}
+
+func (r *ProfileReport) print(t *table) {
+	t.row(r.Profile, "%.0f/s\t%.2f of eds; %.1f µs of CPU a delivery, %.2f of eds", r.DeliveriesPerS, r.RatioRate, r.ServerCPUEach, r.RatioCPU)
 }
 
 // table lines a report up: what, how much, more about it.

@@ -27,7 +27,7 @@ func (b *bench) throughput(ctx context.Context) error {
 		return fmt.Errorf("measure relay: %w", err)
 	}
 	return b.withServer(ctx, func(srv *server) error {
-		if err := srv.subscribe(ctx, s.url(), "bench.load"); err != nil {
+		if err := srv.subscribe(ctx, b.o.Profile, s.url(), "bench.load"); err != nil {
 			return err
 		}
 		if err := b.fullLoad(ctx, srv, s); err != nil {
@@ -89,9 +89,11 @@ type sum struct {
 }
 
 func (s *sum) add(r result, cpu time.Duration) {
-	s.events += r.arrived
-	s.seconds += float64(r.arrived) / r.deliveriesPerS
 	s.cpu += cpu
+	if r.arrived > 0 {
+		s.events += r.arrived
+		s.seconds += float64(r.arrived) / r.deliveriesPerS
+	}
 }
 
 func (s *sum) perSecond() float64 { return float64(s.events) / s.seconds }
@@ -168,7 +170,7 @@ func (b *bench) latencyOnly(ctx context.Context) error {
 	}
 	defer s.close()
 	return b.withServer(ctx, func(srv *server) error {
-		if err := srv.subscribe(ctx, s.url(), "bench.load"); err != nil {
+		if err := srv.subscribe(ctx, b.o.Profile, s.url(), "bench.load"); err != nil {
 			return err
 		}
 		rate, length := b.o.Rate, b.share(90)
@@ -211,7 +213,7 @@ func (b *bench) backlog(ctx context.Context) error {
 	deadURL := dead.url()
 	dead.close() // from now on connections are refused
 	return b.withServer(ctx, func(srv *server) error {
-		if err := errors.Join(srv.subscribe(ctx, s.url(), "bench.load"), srv.subscribe(ctx, deadURL, "bench.dead")); err != nil {
+		if err := errors.Join(srv.subscribe(ctx, b.o.Profile, s.url(), "bench.load"), srv.subscribe(ctx, b.o.Profile, deadURL, "bench.dead")); err != nil {
 			return err
 		}
 		rep := &BacklogReport{Waiting: b.o.Backlog}
@@ -274,7 +276,7 @@ func (b *bench) isolation(ctx context.Context) error {
 		sinks[i] = s
 	}
 	return b.withServer(ctx, func(srv *server) error {
-		if err := srv.subscribe(ctx, sinks[0].url(), "bench.load"); err != nil {
+		if err := srv.subscribe(ctx, b.o.Profile, sinks[0].url(), "bench.load"); err != nil {
 			return err
 		}
 		full, err := b.healthy(ctx, srv, sinks[0], "at full load", b.share(20))
@@ -294,7 +296,7 @@ func (b *bench) isolation(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(srv.subscribe(ctx, sinks[1].url(), "bench.load"), srv.subscribe(ctx, sinks[2].url(), "bench.load")); err != nil {
+		if err := errors.Join(srv.subscribe(ctx, b.o.Profile, sinks[1].url(), "bench.load"), srv.subscribe(ctx, b.o.Profile, sinks[2].url(), "bench.load")); err != nil {
 			return err
 		}
 		b.o.Progress("the same beside one that hangs and one that answers 500")

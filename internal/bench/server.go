@@ -134,8 +134,12 @@ func (s *server) awaitReady(ctx context.Context) error {
 	return errors.New("the server did not become ready within a minute\n" + s.lastLines())
 }
 
-func (s *server) subscribe(ctx context.Context, url, pattern string) error {
-	_, err := s.client.CreateEndpoint(ctx, client.NewEndpoint{URL: url, Patterns: []string{pattern}})
+// subscribe makes an endpoint for exactly one type of event, without the limits that its profile would set.
+func (s *server) subscribe(ctx context.Context, profile, url, eventType string) error {
+	_, err := s.client.CreateEndpoint(ctx, client.NewEndpoint{
+		URL: url, Profile: profile, Patterns: []string{eventType},
+		Policy: map[string]any{"per_second": 0, "per_minute": 0, "account_per_minute": 0},
+	})
 	if err != nil {
 		return fmt.Errorf("create endpoint: %w", err)
 	}
