@@ -15,18 +15,22 @@ type NewEndpoint struct {
 	Filter      map[string][]string `json:"filter,omitempty"`
 	Headers     map[string]string   `json:"headers,omitempty"`
 	Policy      map[string]any      `json:"policy,omitempty"`
-	Metadata    map[string]string   `json:"metadata,omitempty"`
+	Metadata    map[string]any      `json:"metadata,omitempty"` // any JSON values
 	Algorithm   string              `json:"algorithm,omitempty"`
+	Secret      string              `json:"secret,omitempty"` // your own signing key, in the profile's form; empty: a new one
+	Paused      bool                `json:"paused,omitempty"` // it starts paused
 }
 
 // An Endpoint is a subscriber.
 type Endpoint struct {
-	ID          string   `json:"id"`
-	URL         string   `json:"url"`
-	Profile     string   `json:"profile"`
-	Description string   `json:"description"`
-	Patterns    []string `json:"patterns"`
-	Status      string   `json:"status"`
+	ID          string                     `json:"id"`
+	PublicID    string                     `json:"public_id"` // WEB-XXXXXX-X: the same endpoint, to be read aloud
+	URL         string                     `json:"url"`
+	Profile     string                     `json:"profile"`
+	Description string                     `json:"description"`
+	Patterns    []string                   `json:"patterns"`
+	Metadata    map[string]json.RawMessage `json:"metadata"`
+	Status      string                     `json:"status"`
 	// Secret is there once, in the answer to CreateEndpoint.
 	Secret *struct {
 		ID        string `json:"id"`

@@ -34,7 +34,14 @@ type devCommand struct {
 func (devCommand) Help() string {
 	return `Runs the real server on an embedded database, makes a tenant and an API key with all rights, starts a sample endpoint
 that fails about one time in three and posts a sample event every second. Each attempt is a line: watch failures being
-retried until they succeed. http:// and loopback addresses are allowed as endpoints, unlike in production.
+retried until they succeed. http:// and loopback addresses are allowed as endpoints, unlike in production, and the limits on
+registrations are lifted unless --limits is given.
+
+The same tenant is reached through each API with the same key:
+
+    native                /v1                   profile eds, or any other: "profile":"standard-webhooks"
+    Open Job Spec         /ojs/v1/webhooks      profile ojs
+    CYBERCUBE webhooks    /api/v1/webhooks      profile cybercube
 
 Examples:
 
@@ -185,6 +192,7 @@ func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string)
 
   url      %s
   API      %s/openapi.json
+  dialects %s/ojs/v1/webhooks, %s/api/v1/webhooks
   metrics  %s/metrics
   tenant   %s
   API key  %s
@@ -200,7 +208,7 @@ Have it delivered to you:
   curl -d '{"url":"http://127.0.0.1:3000/","patterns":["hello.*"]}' -H 'Content-Type: application/json' \
     -H 'Authorization: Bearer %s' '%s/v1/endpoints'
 
-`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
+`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
 		token, a.URL(), token, a.URL())
 	if !c.NoSamples {
 		fmt.Fprintf(env.stdout, "A sample event is posted every second to a sample endpoint that fails about one time in three.\n\n")

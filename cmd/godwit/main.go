@@ -22,6 +22,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the server."`
 	Send    sendCommand    `cmd:"" help:"Post an event."`
 	Tail    tailCommand    `cmd:"" help:"Follow the attempts of a tenant as they happen."`
+	Types   typesCommand   `cmd:"" help:"List and write event types with their schemas."`
 	Keys    keysCommand    `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
 	Migrate migrateCommand `cmd:"" help:"Show or bring up to date the schema of the store."`
 	Bench   benchCommand   `cmd:"" help:"Measure throughput and latency on this machine."`

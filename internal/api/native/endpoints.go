@@ -116,8 +116,9 @@ func (s *server) endpointRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "test-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/test", Tags: tags, Summary: "Send a test event",
 		DefaultStatus: http.StatusAccepted,
-		Description:   "An event of the type " + testEventType + " goes to this endpoint alone, whatever its patterns.",
+		Description:   "An event of the type " + testEventType + " goes to this endpoint alone, whatever its patterns. It is stored, tried again and recorded as any other.",
 	}, s.testEndpoint)
+	s.probeRoutes()
 	typed(s, mayRead, huma.Operation{
 		OperationID: "get-endpoint-stats", Method: http.MethodGet, Path: "/v1/endpoints/{id}/stats", Tags: tags, Summary: "Health, backlog and policy of an endpoint",
 	}, s.endpointStats)
@@ -226,8 +227,6 @@ func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *Endpoi
 	return out, nil
 }
 
-const testEventType = "godwit.test"
-
 func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*testOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
@@ -240,14 +239,8 @@ func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *Endpo
 	if e.Status != godwit.EndpointActive {
 		return nil, problem.Conflict.With("the endpoint is %s, so a test would wait; resume it first", e.Status)
 	}
-	body := append([]byte(`{"test":true,"endpoint_id":"`), id.String()...)
-	body = append(body, `"}`...)
 	receipts, err := s.cfg.Engine.Submit(ctx, engine.Submission{
-		TenantID: c.Tenant.ID, Principal: c.Key.Principal,
-		Events: []engine.Publication{{
-			Type: testEventType, ContentType: "application/json", Body: body,
-			Endpoints: []godwit.EndpointID{id}, Trigger: godwit.TriggerTest,
-		}},
+		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{testPublication(id)},
 	})
 	if err != nil {
 		return nil, err

@@ -488,9 +488,10 @@ func TestIdsInEveryRendering(t *testing.T) {
 		h.get("/v1/endpoints/" + id + "/stats").want(200)
 		h.do(call{method: "PATCH", path: "/v1/endpoints/" + id, body: `{"description":"x"}`}).want(200)
 	}
+	w := h.watch()
 	var sent Accepted
 	h.post("/v1/events?type=order.paid", `1`).want(202).into(&sent)
-	receiver.wait(t)
+	w.until(godwit.DeliveryAccepted)
 	event, err := godwit.ParseEventID(sent.ID)
 	must(t, err)
 	for _, id := range []string{sent.ID, "evt_" + event.Base32()} {
@@ -505,7 +506,7 @@ func TestIdsInEveryRendering(t *testing.T) {
 			t.Errorf("deliveries of %s: %+v", id, l.Items)
 		}
 		h.post("/v1/events/"+id+"/replay", `{"endpoints":["`+e.PublicID+`"]}`).want(202)
-		receiver.wait(t)
+		w.until(godwit.DeliveryAccepted)
 	}
 	var l list[Delivery]
 	if h.get("/v1/deliveries?type=order.other").want(200).into(&l); len(l.Items) != 0 {
@@ -546,4 +547,37 @@ func TestOwnSigningKey(t *testing.T) {
 			t.Errorf("the refusal repeats the key: %s", a.body)
 		}
 	}
+}
+
+// A probe waits for the answer and leaves nothing behind.
+func TestProbe(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t, 204, 500)
+	e := h.endpoint(receiver.URL, `"patterns":["order.*"]`, `"paused":true`)
+	probe := func(id string) Probe {
+		var p Probe
+		h.post("/v1/endpoints/"+id+"/probe", ``).want(200).into(&p)
+		return p
+	}
+	if p := probe(e.ID); p.Outcome != "accepted" || p.Status != 204 || p.DurationMS <= 0 {
+		t.Errorf("probe: %+v", p)
+	}
+	if r := receiver.wait(t); r.header.Get("Godwit-Event-Type") != testEventType || !strings.Contains(string(r.body), e.ID) {
+		t.Errorf("sent %v %s", r.header, r.body)
+	}
+	if p := probe(e.PublicID); p.Outcome != "transient" || p.Status != 500 {
+		t.Errorf("refused: %+v", p)
+	}
+	away := h.endpoint("http://127.0.0.1:1/")
+	if p := probe(away.ID); p.Outcome != "transient" || p.Reason != "connection-refused" || p.Status != 0 || p.FailureClass != "transport" {
+		t.Errorf("away: %+v", p)
+	}
+	if n := h.counts().events; n != 0 {
+		t.Errorf("%d events are stored", n)
+	}
+	var stats EndpointStats
+	if h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats); stats.Health.Transient != 0 || stats.Health.Accepted != 0 {
+		t.Errorf("health: %+v", stats.Health)
+	}
+	h.post("/v1/endpoints/"+godwit.NewEndpointID(h.clock.Now()).String()+"/probe", ``).refused(404, problem.NotFound, "")
 }

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// An EventType is an entry of the tenant's catalogue: what events of a type mean and look like.
+type EventType struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Deprecated  bool            `json:"deprecated"`
+	Standard    string          `json:"standard,omitempty"` // that it is built in from: ojs or cybercube; empty: the tenant's own
+	Version     int             `json:"version,omitempty"`  // of the schema in force
+	Schema      json.RawMessage `json:"schema,omitempty"`   // JSON Schema, draft 2020-12
+	Example     json.RawMessage `json:"example,omitempty"`
+	Versions    []EventSchema   `json:"versions,omitempty"` // first to last; not in lists
+}
+
+// An EventSchema is one version of a type's schema.
+type EventSchema struct {
+	Version   int             `json:"version"`
+	Schema    json.RawMessage `json:"schema"`
+	CreatedAt time.Time       `json:"created_at,omitzero"`
+}
+
+// EventTypes lists the tenant's own types by name, or those that are built in from a standard: ojs or cybercube.
+func (c *Client) EventTypes(ctx context.Context, standard string) ([]EventType, error) {
+	query := url.Values{"limit": {"200"}}
+	if standard != "" {
+		query.Set("standard", standard)
+	}
+	var all []EventType
+	for {
+		var page struct {
+			Items      []EventType `json:"items"`
+			NextCursor string      `json:"next_cursor"`
+		}
+		if err := c.do(ctx, http.MethodGet, "/v1/event-types?"+query.Encode(), nil, nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if page.NextCursor == "" {
+			return all, nil
+		}
+		query.Set("cursor", page.NextCursor)
+	}
+}
+
+// EventType gets one type with every version of its schema: the tenant's own, or else a standard's.
+func (c *Client) EventType(ctx context.Context, name string) (*EventType, error) {
+	var t EventType
+	if err := c.do(ctx, http.MethodGet, "/v1/event-types/"+url.PathEscape(name), nil, nil, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// PutEventType writes a type. Name, Description, Deprecated, Schema and Example count; a Schema that differs from the one in
+// force becomes the next version, and none leaves the one in force.
+func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, error) {
+	body, err := json.Marshal(struct {
+		Description string          `json:"description"`
+		Deprecated  bool            `json:"deprecated"`
+		Schema      json.RawMessage `json:"schema,omitempty"`
+		Example     json.RawMessage `json:"example,omitempty"`
+	}{t.Description, t.Deprecated, t.Schema, t.Example})
+	if err != nil {
+		return nil, err
+	}
+	var out EventType
+	if err := c.do(ctx, http.MethodPut, "/v1/event-types/"+url.PathEscape(t.Name), nil, body, &out); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// DeleteEventType removes a type from the tenant's catalogue.
+func (c *Client) DeleteEventType(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, "/v1/event-types/"+url.PathEscape(name), nil, nil, nil)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/godwit-hq/godwit/client"
+)
+
+type typesCommand struct {
+	List typesListCommand `cmd:"" help:"List event types, the tenant's own or a standard's."`
+	Show typesShowCommand `cmd:"" help:"Show an event type with its schema, as JSON."`
+	Put  typesPutCommand  `cmd:"" help:"Write an event type of the tenant's."`
+}
+
+// Help teaches.
+func (typesCommand) Help() string {
+	return `The catalogue says what events mean and look like. Events are held against it when the tenant's event_validation is
+"known" or "strict". The types of the Open Job Spec and of the CYBERCUBE standard are built in.
+
+Examples:
+
+    godwit types list
+    godwit types list --standard cybercube
+    godwit types show job.completed
+    godwit types put order.paid --description 'An order was paid' --schema order-paid.schema.json`
+}
+
+type typesListCommand struct {
+	Standard   string `name:"standard" help:"Those of a standard: ojs or cybercube." placeholder:"NAME"`
+	JSON       bool   `name:"json" help:"Print JSON."`
+	connection `embed:""`
+}
+
+func (c *typesListCommand) Run(env *environment) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	types, err := cl.EventTypes(env.ctx, c.Standard)
+	if err != nil {
+		return fmt.Errorf("list event types: %w", err)
+	}
+	if c.JSON {
+		return printJSON(env.stdout, types)
+	}
+	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)
+	for _, t := range types {
+		state := "no schema"
+		if t.Version > 0 {
+			state = fmt.Sprintf("version %d", t.Version)
+		}
+		if t.Deprecated {
+			state += ", deprecated"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, state, t.Description)
+	}
+	return w.Flush()
+}
+
+type typesShowCommand struct {
+	Name       string `arg:"" help:"The type, such as order.paid."`
+	connection `embed:""`
+}
+
+func (c *typesShowCommand) Run(env *environment) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	t, err := cl.EventType(env.ctx, c.Name)
+	if err != nil {
+		return fmt.Errorf("show event type: %w", err)
+	}
+	return printJSON(env.stdout, t)
+}
+
+type typesPutCommand struct {
+	Name        string `arg:"" help:"The type, such as order.paid."`
+	Schema      string `name:"schema" help:"File with the JSON Schema (draft 2020-12) of the payload. Without it the one in force stays." placeholder:"FILE"`
+	Example     string `name:"example" help:"File with a payload that fits the schema." placeholder:"FILE"`
+	Description string `name:"description" help:"What events of this type mean." placeholder:"TEXT"`
+	Deprecated  bool   `name:"deprecated" help:"Producers should use another type."`
+	connection  `embed:""`
+}
+
+func (c *typesPutCommand) Run(env *environment) error {
+	t := client.EventType{Name: c.Name, Description: c.Description, Deprecated: c.Deprecated}
+	for _, f := range []struct {
+		file string
+		into *[]byte
+	}{{c.Schema, (*[]byte)(&t.Schema)}, {c.Example, (*[]byte)(&t.Example)}} {
+		if f.file == "" {
+			continue
+		}
+		var err error
+		if *f.into, err = os.ReadFile(f.file); err != nil {
+			return err
+		}
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	stored, err := cl.PutEventType(env.ctx, t)
+	if err != nil {
+		return fmt.Errorf("put event type: %w", err)
+	}
+	fmt.Fprintf(env.stdout, "%s version %d\n", stored.Name, stored.Version)
+	return nil
+}
