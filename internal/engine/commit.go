@@ -66,16 +66,22 @@ func newCommitter(e *Engine) *committer {
 
 // accept commits the accepts of one submission and waits for it.
 func (c *committer) accept(accepts []store.Accept) acceptDone {
-	return c.await(&acceptOp{accepts: accepts})
+	op := acceptOps.Get().(*acceptOp)
+	op.accepts = accepts
+	done := c.await(op)
+	op.accepts = nil // whoever has answered it does not look at it again
+	acceptOps.Put(op)
+	return done
 }
+
+var acceptOps = sync.Pool{New: func() any { return &acceptOp{done: make(chan acceptDone, 1)} }}
 
 // change commits what the engine changes about an endpoint by itself, and waits for it.
 func (c *committer) change(change store.EndpointChange, notices ...godwit.Notice) error {
-	return c.await(&acceptOp{change: &change, notices: notices}).err
+	return c.await(&acceptOp{change: &change, notices: notices, done: make(chan acceptDone, 1)}).err
 }
 
 func (c *committer) await(op *acceptOp) acceptDone {
-	op.done = make(chan acceptDone, 1)
 	c.mu.Lock()
 	if c.stopping {
 		c.mu.Unlock()
@@ -280,18 +286,23 @@ func passing(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// bare strips a result of what a receiver could have put into it, so that nothing it answers makes an outcome impossible to
-// store; it reports whether there was anything to strip.
+// bare strips a result of what a receiver could have put into it, and then of what is told of it, so that neither makes an
+// outcome impossible to store; it reports whether there was anything to strip.
 func (op *resultOp) bare() bool {
-	a := op.j.result.Attempt
-	if a == nil || a.Trace.Detail == strippedDetail {
+	if a := op.j.result.Attempt; a != nil && a.Trace.Detail != strippedDetail {
+		a.Trace = godwit.Trace{Detail: strippedDetail, SignedWith: a.Trace.SignedWith, Actor: a.Trace.Actor}
+		a.Verdict.Problem = nil
+		for i := range op.j.notices {
+			op.j.notices[i].Link = "" // what it is about stays; what the receiver wrote goes
+		}
+		return true
+	}
+	if op.j.news == nil {
 		return false
 	}
-	a.Trace = godwit.Trace{Detail: strippedDetail, SignedWith: a.Trace.SignedWith, Actor: a.Trace.Actor}
-	a.Verdict.Problem = nil
-	for i := range op.j.notices {
-		op.j.notices[i].Link = "" // what it is about stays; what the receiver wrote goes
-	}
+	op.lane.engine.log.Error("news of a result dropped", "delivery", op.item.work.Delivery.ID.String())
+	op.lane.engine.unpublished(op.j.news)
+	op.j.news = nil
 	return true
 }
 

@@ -15,6 +15,12 @@
 // submission is answered after its commit; a result that cannot be written yet is kept and written later, and its
 // delivery keeps its place until then.
 //
+// What became of a delivery can be news: webhook.* events and alerts, on the same bus. They are stored in the transaction of
+// the result they tell of, and are delivered like any other event, but nothing is told about them.
+//
+// An endpoint that fails too often rests: it is disabled, and set free again after a time. What it is sent within a second
+// or a minute is bounded by exact logs of starts, its own and its account's; over the bound, deliveries wait in line.
+//
 // Whoever holds the lease of an endpoint's shard runs its lane. Everything a node claims carries the lease's epoch; after
 // a crash the next holder starts a new epoch and takes over what was claimed under the old one.
 //

@@ -173,6 +173,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load endpoints: %w", err)
 	}
+	e.recall(lanes)
 	e.index.put(lanes...)
 	return e, nil
 }

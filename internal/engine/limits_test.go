@@ -191,25 +191,36 @@ func TestChangedLimit(t *testing.T) {
 	}
 }
 
-// Nobody is told of a limit before it is reached, and what a limit holds back is kept over a restart.
+// What a limit holds back is kept over a restart, and so is what was counted: a restart lets nobody send more than they may.
 func TestLimitOverARestart(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-4")
-	hands := clock.NewManual(start)
-	srv := boot(t, &tampered{}, hands, nil)
-	sink := apptest.NewSink(t)
-	fields := dialect("cybercube", "project.*")
-	fields["policy"] = map[string]any{"per_minute": 5}
-	ep := srv.Endpoint(sink.URL("/"), fields)
-	flood(t, srv, "project.created", 12)
-	sink.Wait(5)
-	must(t, srv.Stop())
-	hands.Advance(time.Minute)
-	again := reboot(t, srv, hands)
-	sink.Wait(10)
-	again.Advance(time.Minute)
-	sink.Wait(12)
-	starts := waitStarts(t, again, ep, 12)
-	if n := most(starts, time.Minute); n != 5 || len(starts) != 12 {
-		t.Errorf("%d in a minute, %d in all", n, len(starts))
+	for name, fields := range map[string]map[string]any{
+		"endpoint": {"per_minute": 5},
+		"account":  {"account_per_minute": 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hands := clock.NewManual(start)
+			srv := boot(t, &tampered{}, hands, nil)
+			sink := apptest.NewSink(t)
+			limited := dialect("cybercube", "project.*")
+			limited["policy"] = fields
+			ep := srv.Endpoint(sink.URL("/"), limited)
+			flood(t, srv, "project.created", 12)
+			sink.Wait(5)
+			must(t, srv.Stop())
+			again := srv
+			for range 3 {
+				hands.Advance(20 * time.Second)
+				must(t, again.Stop())
+				again = reboot(t, srv, hands)
+			}
+			sink.Wait(10)
+			again.Advance(time.Minute)
+			sink.Wait(12)
+			starts := waitStarts(t, again, ep, 12)
+			if n := most(starts, time.Minute); n != 5 || len(starts) != 12 {
+				t.Errorf("%d in a minute, %d in all", n, len(starts))
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -115,6 +116,41 @@ func (w *rateWindows) budget(at time.Duration, now time.Time) profile.Budget {
 		b.Reset = now.Add(first + w.minute.Per - at)
 	}
 	return b
+}
+
+// recall counts what was started before this process, as far as the endpoints' health tells of it: to the minute, and never
+// less than there was, so that a restart lets nobody send more than they may. Health that is not watched tells nothing.
+func (e *Engine) recall(lanes []*lane) {
+	minute := e.cfg.TimeScale.Real(time.Minute)
+	shared := map[*account][]time.Duration{}
+	for _, l := range lanes {
+		if l.windows == nil && l.account == nil {
+			continue
+		}
+		l.health.Recent.Each(minute, func(end time.Time, attempts int) {
+			at := e.since(end)
+			if last := e.since(l.health.UpdatedAt); last < at {
+				at = last
+			}
+			for range attempts {
+				if l.windows != nil {
+					l.windows.take(at)
+				}
+				if l.account != nil && at > -minute {
+					shared[l.account] = append(shared[l.account], at)
+				}
+			}
+			if l.account != nil {
+				l.account.keep = max(l.account.keep, limitOf(l))
+			}
+		})
+	}
+	for a, starts := range shared {
+		slices.Sort(starts)
+		for _, at := range starts {
+			a.log.add(at, a.keep, a.span)
+		}
+	}
 }
 
 // since is a time as logs of starts count it.

@@ -57,6 +57,13 @@ func (r *Recent) FailedShare(now time.Time, unit time.Duration) float64 {
 	return failed / all
 }
 
+// Each passes the number of attempts of each minute to f, oldest first, with the end of that minute.
+func (r *Recent) Each(unit time.Duration, f func(end time.Time, attempts int)) {
+	for _, m := range r.minutes {
+		f(time.Unix(0, (m.at+1)*int64(unit)).UTC(), int(m.failed)+int(m.passed))
+	}
+}
+
 // MarshalBinary renders it for a store; nil when there is nothing.
 func (r Recent) MarshalBinary() ([]byte, error) {
 	if len(r.minutes) == 0 {
