@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -149,5 +150,49 @@ func TestForeignAnswers(t *testing.T) {
 	}
 	if _, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestEventTypes(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	c := newClient(t, srv)
+	schema := json.RawMessage(`{"type":"object","required":["order"]}`)
+	put, err := c.PutEventType(t.Context(), client.EventType{Name: "order.paid", Description: "An order was paid", Schema: schema, Example: json.RawMessage(`{"order":1}`)})
+	if err != nil || put.Version != 1 || len(put.Versions) != 1 {
+		t.Fatalf("put %+v, %v", put, err)
+	}
+	if put, err = c.PutEventType(t.Context(), client.EventType{Name: "order.paid", Schema: json.RawMessage(`true`), Deprecated: true}); err != nil || put.Version != 2 {
+		t.Errorf("put again %+v, %v", put, err)
+	}
+	got, err := c.EventType(t.Context(), "order.paid")
+	if err != nil || !got.Deprecated || len(got.Versions) != 2 || string(got.Versions[0].Schema) != string(schema) || got.Versions[0].CreatedAt.IsZero() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	own, err := c.EventTypes(t.Context(), "")
+	if err != nil || len(own) != 1 || own[0].Name != "order.paid" {
+		t.Errorf("own types %+v, %v", own, err)
+	}
+	for standard, n := range map[string]int{"ojs": 23, "cybercube": 33} {
+		if types, err := c.EventTypes(t.Context(), standard); err != nil || len(types) != n || types[0].Standard != standard {
+			t.Errorf("%s: %d types, %v", standard, len(types), err)
+		}
+	}
+	if err := c.DeleteEventType(t.Context(), "order.paid"); err != nil {
+		t.Error(err)
+	}
+	var wrong *client.Error
+	if _, err := c.EventType(t.Context(), "order.paid"); !errors.As(err, &wrong) || wrong.Status != http.StatusNotFound {
+		t.Errorf("after it was deleted: %v", err)
+	}
+}
+
+func TestMetadataIsAnyJSON(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	c := newClient(t, srv)
+	ep, err := c.CreateEndpoint(t.Context(), client.NewEndpoint{
+		URL: "https://a.example/", Metadata: map[string]any{"team": "a", "limits": map[string]any{"n": 1}}, Paused: true,
+	})
+	if err != nil || string(ep.Metadata["limits"]) != `{"n":1}` || ep.Status != "paused" || !strings.HasPrefix(ep.PublicID, "WEB-") {
+		t.Errorf("endpoint %+v, %v", ep, err)
 	}
 }

@@ -141,6 +141,13 @@ func TestCheckNamesEverySettingThatIsWrong(t *testing.T) {
 		"retention-events":     func(c *Config) { c.Retention.Events = 1 },
 		"limits-in-flight":     func(c *Config) { c.Limits.InFlight = 0 },
 		"log-format":           func(c *Config) { c.Log.Format = "xml" },
+		"metrics-series":       func(c *Config) { c.MetricsSeries = 0 },
+		"meta-events":          func(c *Config) { c.MetaEvents = "some" },
+		"smtp-url":             func(c *Config) { c.SMTP.URL, c.SMTP.From = "http://mail.example.com", "a@example.com" },
+		"smtp-from":            func(c *Config) { c.SMTP.URL = "smtp://mail.example.com" },
+		"smtp-url: without":    func(c *Config) { c.SMTP.From = "a@example.com" },
+		"smtp-url: path":       func(c *Config) { c.SMTP.URL, c.SMTP.From = "smtp://mail.example.com/inbox", "a@example.com" },
+		"smtp-per-minute":      func(c *Config) { c.SMTP.PerMinute = 0 },
 		"listen: must\nmax-bo": func(c *Config) { c.Listen, c.MaxBody = "x", -1 },
 	} {
 		c := Default()
