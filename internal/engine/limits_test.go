@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func most(starts []time.Time, per time.Duration) (n int) {
 
 // 1500 events for one endpoint: a hundred a second, a thousand a minute, the rest in the next minute. Waiting costs nothing.
 func TestEndpointLimits(t *testing.T) {
-	trace.Covers(t, "CCW-LIM-1", "CCW-LIM-3", "CCW-LIM-4", "CCW-LIM-5", "CCW-HTTP-19")
+	trace.Covers(t, "CCW-LIM-1", "CCW-LIM-3", "CCW-LIM-4", "CCW-LIM-5", "CCW-RTY-10", "CCW-HTTP-19")
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, nil)
 	sink := apptest.NewSink(t)
@@ -222,5 +223,38 @@ func TestLimitOverARestart(t *testing.T) {
 				t.Errorf("%d in a minute, %d in all", n, len(starts))
 			}
 		})
+	}
+}
+
+// Many lanes in the line of one account, with few slots, while their endpoints are paused, resumed and changed: everything is
+// delivered once, and nobody is forgotten in a line.
+func TestLimitsUnderChange(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{TimeScale: 6000, Tune: func(c *engine.Config) { c.MaxInFlight, c.Window = 3, 16 }})
+	sink := apptest.NewSink(t)
+	const lanes, events = 5, 40
+	var eps []apptest.Endpoint
+	for i := range lanes {
+		fields := dialect("cybercube", fmt.Sprint("e", i))
+		fields["policy"] = map[string]any{"per_minute": 7, "account_per_minute": 20}
+		eps = append(eps, srv.Endpoint(sink.URL("/"), fields))
+	}
+	var wg sync.WaitGroup
+	for i := range lanes {
+		wg.Go(func() { flood(t, srv, fmt.Sprint("e", i), events) })
+		wg.Go(func() {
+			for n := range 10 {
+				srv.EndpointCall(eps[i], "POST", "/pause", nil)
+				srv.EndpointCall(eps[i], "PATCH", "", map[string]any{"policy": map[string]any{"per_minute": 5 + n%3, "account_per_minute": 10 * (n % 4)}})
+				srv.EndpointCall(eps[i], "POST", "/resume", nil)
+			}
+		})
+	}
+	wg.Wait()
+	sink.Wait(lanes * events)
+	for _, ep := range eps {
+		waitStarts(t, srv, ep, events)
+	}
+	if n := len(sink.Requests("")); n != lanes*events {
+		t.Errorf("%d requests for %d events", n, lanes*events)
 	}
 }

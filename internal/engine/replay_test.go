@@ -165,7 +165,7 @@ func TestSkipWhilePaused(t *testing.T) {
 
 // What an endpoint that is paused holds comes when it is resumed, the oldest first, each as its first attempt.
 func TestHeldWhilePaused(t *testing.T) {
-	trace.Covers(t, "CCW-HLT-6")
+	trace.Covers(t, "CCW-HLT-6", "CCW-RTY-10")
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, punctual)
 	sink := apptest.NewSink(t)

@@ -224,3 +224,60 @@ func TestManualRetryStartsANewRun(t *testing.T) {
 		t.Errorf("second attempt %+v", a)
 	}
 }
+
+// A dead letter that is replayed and fails again goes through the whole schedule once more, and leaves another dead letter.
+func TestReplayedDeadLetterDiesAgain(t *testing.T) {
+	trace.Covers(t, "CCW-DLQ-11")
+	srv := boot(t, &tampered{}, clock.NewManual(start), punctual)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(404), apptest.Status(500))
+	ep := srv.Endpoint(sink.URL("/"), dialect("cybercube", "project.*"))
+	ev := srv.Publish("project.created", `{}`)
+	dead := srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
+	ctx := context.Background()
+	if made, err := srv.App.Engine().Replay(ctx, srv.Tenant, []godwit.DeliveryID{dead.ID}, "somebody"); err != nil || len(made) != 1 {
+		t.Fatalf("replay: %+v, %v", made, err)
+	}
+	for i, wait := range cybercubeWaits {
+		srv.WaitAttempts(ev, ep, i+2)
+		srv.Advance(wait)
+	}
+	srv.WaitDelivery(ev, ep, godwit.DeliveryExhausted)
+	if n := len(srv.Attempts(ev, ep)); n != 1+7 {
+		t.Errorf("%d attempts", n)
+	}
+	letters, err := srv.App.Store().ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: srv.Tenant, EndpointID: ep.ID, Replayed: true}, store.Page{Limit: 10})
+	must(t, err)
+	if len(letters) != 2 || !letters[0].ReplayedAt.IsZero() || letters[1].ReplayedAt.IsZero() {
+		t.Errorf("dead letters %+v", letters)
+	}
+}
+
+// An event that fails holds back neither a later one nor another endpoint, and is retried alone.
+func TestRetriesAreIndependent(t *testing.T) {
+	for profile, rows := range map[string][]string{"ojs": {"OJS-DLV-16", "OJS-DLV-21"}, "cybercube": {"CCW-RTY-9"}} {
+		t.Run(profile, func(t *testing.T) {
+			trace.Covers(t, rows...)
+			hands := clock.NewManual(start)
+			srv := boot(t, &tampered{}, hands, punctual)
+			sink := apptest.NewSink(t)
+			sink.Script("/fails", status(500, 200)...)
+			fails := srv.Endpoint(sink.URL("/fails"), dialect(profile, "job.*"))
+			works := srv.Endpoint(sink.URL("/works"), dialect(profile, "job.*"))
+			first := srv.Publish("job.done", `{}`)
+			srv.WaitAttempts(first, fails, 1)
+			srv.WaitDelivery(first, works, godwit.DeliveryAccepted)
+			second := srv.Publish("job.done", `{}`)
+			srv.WaitDelivery(second, fails, godwit.DeliveryAccepted) // while the first waits
+			srv.WaitDelivery(second, works, godwit.DeliveryAccepted)
+			if d := srv.Delivery(first, fails); d.Status != godwit.DeliveryPending || d.Attempts != 1 {
+				t.Errorf("the first: %+v", d)
+			}
+			srv.Advance(time.Minute)
+			srv.WaitDelivery(first, fails, godwit.DeliveryAccepted)
+			if f, w := len(sink.Requests("/fails")), len(sink.Requests("/works")); f != 3 || w != 2 {
+				t.Errorf("%d and %d requests", f, w)
+			}
+		})
+	}
+}
