@@ -274,11 +274,10 @@ func (r *Registry) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, i
 	return nil
 }
 
+// setStatus tells the time of an endpoint that is active already too: so the engine knows that somebody enabled it, and closes
+// its circuit.
 func (r *Registry) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
-	if e.Status != s {
-		e.StatusAt = r.now()
-	}
-	e.Status, e.StatusReason, e.ReenableAt = s, reason, time.Time{}
+	e.Status, e.StatusReason, e.StatusAt, e.ReenableAt = s, reason, r.now(), time.Time{}
 }
 
 // change applies f to the endpoint as it is stored, again when another change came between.

@@ -581,3 +581,58 @@ func TestProbe(t *testing.T) {
 	}
 	h.post("/v1/endpoints/"+godwit.NewEndpointID(h.clock.Now()).String()+"/probe", ``).refused(404, problem.NotFound, "")
 }
+
+// What the health rules of the dialects look at and do is shown.
+func TestStatsShowHealth(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t, 500)
+	e := h.endpoint(receiver.URL, `"profile":"cybercube"`, `"policy":{"disable_after_failures":2,"reenable_after_seconds":3600}`)
+	stats := func() (s EndpointStats) {
+		h.get("/v1/endpoints/" + e.PublicID + "/stats").want(200).into(&s)
+		return s
+	}
+	if s := stats(); s.Health.Degraded || s.Policy.PerMinute != 1000 || s.Policy.PerSecond != 100 || s.Policy.AccountPerMinute != 10000 ||
+		s.Policy.DisableAfterFails != 2 || !s.Policy.Alert || fmt.Sprint(s.Overrides) != "[disable_after_failures reenable_after_seconds]" {
+		t.Errorf("at first: %+v", s)
+	}
+	w := h.watch()
+	h.post("/v1/events?type=project.created", `{}`).want(202)
+	w.until(godwit.DeliveryPending)
+	if s := stats(); s.Health.Streak != 1 || !s.Health.Degraded || s.Health.DegradedAt == nil || s.Status != "active" || s.ReenableAt != nil {
+		t.Errorf("after one failure: %+v", s)
+	}
+	h.post("/v1/events?type=project.created", `{}`).want(202)
+	w.until(godwit.DeliveryPending)
+	s := stats()
+	if s.Health.Streak != 2 || s.Status != "disabled" || s.ReenableAt == nil {
+		t.Fatalf("after two: %+v", s)
+	}
+	if wait := s.ReenableAt.Sub(h.clock.Now()); wait > time.Hour || wait < 59*time.Minute {
+		t.Errorf("it rests for %s", wait)
+	}
+	var got Endpoint
+	h.post("/v1/endpoints/"+e.ID+"/resume", ``).want(200).into(&got)
+	// Degraded goes by the last hour, which nobody can undo.
+	if s := stats(); got.ReenableAt != nil || s.Health.Streak != 0 || !s.Health.Degraded || s.Status != "active" {
+		t.Errorf("resumed: %+v, %+v", got, s)
+	}
+}
+
+// Resuming an endpoint that is active closes its circuit: somebody has looked at it.
+func TestResumeClosesTheCircuit(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t, 503)
+	e := h.endpoint(receiver.URL, `"policy":{"circuit_after":1,"base_seconds":3600,"cap_seconds":3600}`)
+	w := h.watch()
+	h.post("/v1/events?type=a.b", `1`).want(202)
+	w.until(godwit.DeliveryPending)
+	var stats EndpointStats
+	if h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats); stats.Health.CircuitOpenAt == nil || stats.Status != "active" {
+		t.Fatalf("the circuit is closed: %+v", stats)
+	}
+	h.post("/v1/endpoints/"+e.ID+"/resume", ``).want(200)
+	stats = EndpointStats{}
+	if h.get("/v1/endpoints/" + e.ID + "/stats").want(200).into(&stats); stats.Health.CircuitOpenAt != nil {
+		t.Errorf("the circuit is still open: %+v", stats.Health)
+	}
+}
