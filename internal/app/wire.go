@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
@@ -80,6 +81,10 @@ func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
 	return sender.New(sc)
 }
 
+// longestSchedule is how long before its death a delivery may have been tried first, roughly: a dead letter is shown with its
+// attempts for as long as it is kept (CCW-DLQ-6).
+const longestSchedule = 48 * time.Hour
+
 func (a *App) engineConfig(d Dependencies) engine.Config {
 	c := engine.Config{
 		Store: a.store, Sender: a.sender, Ring: a.ring, Clock: a.clock, Log: a.log, Recorder: &a.metrics.Recorder,
@@ -94,7 +99,7 @@ func (a *App) engineConfig(d Dependencies) engine.Config {
 		OnNotice:          a.alerts.post,
 		Retention: engine.Retention{
 			Events:      a.cfg.Retention.Events.Real(),
-			Attempts:    a.cfg.Retention.Attempts.Real(),
+			Attempts:    max(a.cfg.Retention.Attempts.Real(), a.cfg.Retention.DeadLetters.Real()+longestSchedule),
 			DeadLetters: a.cfg.Retention.DeadLetters.Real(),
 		},
 	}

@@ -98,7 +98,8 @@ type Egress struct {
 type Retention struct {
 	// Events and finished deliveries. Defaults to 30d.
 	Events Duration `name:"events" default:"30d" placeholder:"DURATION"`
-	// Records of single attempts. Defaults to 30d.
+	// Records of single attempts. Those of a dead letter are shown with it, so that less than its time and two days has no
+	// effect. Defaults to 30d.
 	Attempts Duration `name:"attempts" default:"30d" placeholder:"DURATION"`
 	// Dead letters, each with a copy of its event. Defaults to 30d.
 	DeadLetters Duration `name:"dead-letters" default:"30d" placeholder:"DURATION"`
