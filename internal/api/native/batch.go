@@ -45,15 +45,25 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *registry.C
 		return
 	}
 	pubs, err := s.parseBatch(r.Context(), c, body, key != "")
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if key != "" {
+	switch {
+	case err == nil && key != "":
 		s.submitWhole(w, r, c, key, body, pubs)
-		return
+	case err == nil:
+		s.submitEach(w, r, c, pubs)
+	default:
+		if key != "" {
+			// A repeat of what was taken in gets that answer, whatever the tenant's catalogue says today.
+			if resp := s.answered(r.Context(), scopeOf(c, batchScope).ID(key), s.batchFingerprint(body)); resp != nil {
+				idempotency.Replay(w, resp)
+				return
+			}
+		}
+		s.fail(w, r, err)
 	}
-	s.submitEach(w, r, c, pubs)
+}
+
+func (s *server) batchFingerprint(body []byte) [32]byte {
+	return s.cfg.Idempotency.Fingerprint(idempotency.Payload{ContentType: jsonType, Body: body})
 }
 
 // submitWhole stores the batch under its one key, whole or not at all.
@@ -62,7 +72,7 @@ func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, c *registry
 		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs,
 		Idempotency: &engine.Idempotency{
 			ID:          scopeOf(c, batchScope).ID(key),
-			Fingerprint: s.cfg.Idempotency.Fingerprint(idempotency.Payload{ContentType: jsonType, Body: body}),
+			Fingerprint: s.batchFingerprint(body),
 			Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
 				return &godwit.StoredResponse{Status: http.StatusAccepted, ContentType: jsonType, Body: wholeBody(events, fanout)}
 			},

@@ -27,6 +27,7 @@ type Store interface {
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
 }
 
 // Engine is what the API asks of delivery.

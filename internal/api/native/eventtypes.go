@@ -192,6 +192,15 @@ func present(v json.RawMessage) json.RawMessage {
 	return v
 }
 
+// answered is what was answered to a request with this key and payload before; nil when nothing was.
+func (s *server) answered(ctx context.Context, id, fingerprint [32]byte) *godwit.StoredResponse {
+	record, err := s.cfg.Store.Recorded(ctx, id, s.cfg.Clock.Now())
+	if err != nil || record.Fingerprint != fingerprint {
+		return nil // that the event does not fit is answer enough
+	}
+	return record.Response
+}
+
 // fits holds an event against the tenant's catalogue, where the tenant wants that. Prefix is where the event stands in the
 // request; raw says that the body is the payload itself.
 func (s *server) fits(ctx context.Context, c *registry.Caller, prefix string, raw bool, pub *engine.Publication) error {
@@ -201,6 +210,12 @@ func (s *server) fits(ctx context.Context, c *registry.Caller, prefix string, ra
 	wrong, err := s.cfg.Catalogue.Check(ctx, c.Tenant, catalogue.Event{Type: pub.Type, ContentType: pub.ContentType, Payload: pub.Body})
 	if err != nil || len(wrong) == 0 {
 		return err
+	}
+	if pub.Key != "" {
+		// A repeat of what was taken in gets that answer, whatever the catalogue says today.
+		if known := s.repeatable(c, pub); s.answered(ctx, known.ID, known.Fingerprint) != nil {
+			return nil
+		}
 	}
 	p := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
 	for _, f := range wrong {

@@ -172,6 +172,36 @@ func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	post(wrong).want(202)
 }
 
+// A repeat of an event that was taken in gets the first answer, although the catalogue was changed since.
+func TestRepeatsOutliveAChangeOfTheCatalogue(t *testing.T) {
+	h := newHarness(t)
+	const item = `{"type":"order.created","data":{"id":7}`
+	posts := []func() *answer{
+		func() *answer { return h.post("/v1/events?type=order.created", `{"id":7}`, "Idempotency-Key", key1) },
+		func() *answer { return h.post("/v1/events/batch", `{"events":[`+item+`}]}`, "Idempotency-Key", key1) },
+		func() *answer {
+			return h.post("/v1/events/batch", `{"events":[`+item+`,"idempotency_key":"0123456789abcdef-item"}]}`)
+		},
+	}
+	var first []string
+	for _, post := range posts {
+		first = append(first, string(post().want(202).body))
+	}
+	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(200)
+	h.validation("known")
+	for i, post := range posts {
+		again := string(post().want(202).body)
+		if again != first[i] && again != strings.Replace(first[i], `"accepted"`, `"replayed"`, 1) {
+			t.Errorf("repeat %d: %s, first %s", i, again, first[i])
+		}
+	}
+	if n := h.counts().events; n != 3 {
+		t.Errorf("%d events", n)
+	}
+	h.post("/v1/events?type=order.created", `{"id":8}`, "Idempotency-Key", key1).refused(422, problem.Invalid, "id")
+	h.post("/v1/events/batch", `{"events":[{"type":"order.created","data":{"id":8}}]}`, "Idempotency-Key", key1).refused(422, problem.Invalid, "events[0].data.id")
+}
+
 func (h *harness) validation(degree string) {
 	h.t.Helper()
 	h.do(call{method: "PATCH", path: "/v1/tenants/" + h.tenant.ID.String(), body: fmt.Sprintf(`{"event_validation":%q}`, degree)}).want(200)

@@ -46,13 +46,13 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.C
 	defer s.intake.leave(c.Tenant.ID, room)
 	pub, raw, err := s.readEvent(w, r)
 	if err == nil {
+		pub.Key = key
 		err = s.fits(r.Context(), c, "", raw, pub)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	pub.Key = key
 	s.submitOne(w, r, c, pub)
 }
 
