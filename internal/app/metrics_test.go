@@ -65,9 +65,11 @@ func TestWebhookMetricsOfRealDeliveries(t *testing.T) {
 		}
 		gate := make(chan struct{})
 		sink.Script("/flaky", apptest.Status(200).Until(gate))
-		time.AfterFunc(slow, func() { close(gate) })
-		srv.WaitDelivery(srv.Publish("job.slow", `{}`), ep, godwit.DeliveryAccepted)
-		if n, sum := of("ojs_webhook_delivery_duration_ms_count", "job.slow", ep), of("ojs_webhook_delivery_duration_ms_sum", "job.slow", ep); n != 1 || sum < float64(slow.Milliseconds()-20) {
+		ev := srv.Publish("job.slow", `{}`)
+		sink.WaitOn("/flaky", 4)
+		time.AfterFunc(slow, func() { close(gate) }) // it has begun
+		srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+		if n, sum := of("ojs_webhook_delivery_duration_ms_count", "job.slow", ep), of("ojs_webhook_delivery_duration_ms_sum", "job.slow", ep); n != 1 || sum < float64(slow.Milliseconds()) {
 			t.Errorf("%g attempts of %g ms", n, sum)
 		}
 	})
