@@ -109,21 +109,13 @@ func (s *server) listDeliveries(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	filters, err := deliveryFilters(c.Tenant(), query)
+	filter, err := deliveryFilter(c.Tenant(), query)
 	if err != nil {
 		return err
 	}
-	var items []godwit.Delivery
-	for _, f := range filters {
-		part, err := s.cfg.Store.ListDeliveries(c.R.Context(), f, page)
-		if err != nil {
-			return err
-		}
-		items = append(items, part...)
-	}
-	if len(filters) > 1 { // each part has the newest of its kind; together they have the newest of all
-		slices.SortFunc(items, func(a, b godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-		items = items[:min(len(items), page.Limit)]
+	items, err := s.deliveries(c.R.Context(), filter, query.Get("status") == statusDead, page)
+	if err != nil {
+		return err
 	}
 	out := deliveryList{}
 	items, out.Pagination = cut(listDeliveries, page, items, func(d *godwit.Delivery) [16]byte { return d.ID })
@@ -135,8 +127,36 @@ func (s *server) listDeliveries(c *dialect.Call) error {
 	return nil
 }
 
-// deliveryFilters reads what is asked for. The store keeps two kinds of dead deliveries, so that status may need two filters.
-func deliveryFilters(tenant godwit.TenantID, query url.Values) ([]store.DeliveryFilter, error) {
+// deliveries reads a page. Dead ones are read from the dead letters, which outlive the deliveries; those of a single event
+// from the deliveries, where there are two kinds of them.
+func (s *server) deliveries(ctx context.Context, f store.DeliveryFilter, dead bool, page store.Page) ([]godwit.Delivery, error) {
+	switch {
+	case !dead:
+		return s.cfg.Store.ListDeliveries(ctx, f, page)
+	case f.EventID.IsZero():
+		letters, err := s.cfg.Store.ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: f.TenantID, EndpointID: f.EndpointID, EventType: f.EventType}, page)
+		items := make([]godwit.Delivery, len(letters))
+		for i := range letters {
+			items[i] = letters[i].Delivery
+			items[i].EventType = letters[i].Event.Type
+		}
+		return items, err
+	}
+	var items []godwit.Delivery
+	for _, f.Status = range []godwit.DeliveryStatus{godwit.DeliveryTerminal, godwit.DeliveryExhausted} {
+		part, err := s.cfg.Store.ListDeliveries(ctx, f, page)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, part...)
+	}
+	// Each part has the newest of its kind; together they have the newest of both.
+	slices.SortFunc(items, func(a, b godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	return items[:min(len(items), page.Limit)], nil
+}
+
+// deliveryFilter reads what is asked for.
+func deliveryFilter(tenant godwit.TenantID, query url.Values) (store.DeliveryFilter, error) {
 	var wrong []problem.Field
 	refuse := func(field, detail string) { wrong = append(wrong, problem.Field{Field: field, Detail: detail}) }
 	f := store.DeliveryFilter{TenantID: tenant, EventType: query.Get("event_type")}
@@ -154,23 +174,19 @@ func deliveryFilters(tenant godwit.TenantID, query url.Values) ([]store.Delivery
 	if why := godwit.ValidEventType(f.EventType); f.EventType != "" && why != "" {
 		refuse("event_type", why)
 	}
-	filters := []store.DeliveryFilter{f}
 	switch status := query.Get("status"); status {
-	case "":
+	case "", statusDead:
 	case statusPending, statusFailed:
 		tried := status == statusFailed
-		filters[0].Status, filters[0].Tried = godwit.DeliveryPending, &tried
+		f.Status, f.Tried = godwit.DeliveryPending, &tried
 	case statusDelivered:
-		filters[0].Status = godwit.DeliveryAccepted
+		f.Status = godwit.DeliveryAccepted
 	case statusCancelled:
-		filters[0].Status = godwit.DeliveryCancelled
-	case statusDead:
-		filters = append(filters, f)
-		filters[0].Status, filters[1].Status = godwit.DeliveryTerminal, godwit.DeliveryExhausted
+		f.Status = godwit.DeliveryCancelled
 	default:
 		refuse("status", "must be pending, delivered, failed, dead or cancelled")
 	}
-	return filters, invalid(wrong)
+	return f, invalid(wrong)
 }
 
 func deliveryID(c *dialect.Call) (godwit.DeliveryID, error) {
