@@ -181,15 +181,11 @@ func find(t testing.TB, requests []apptest.Request, id string) apptest.Request {
 // sweep waits until the server has swept at the present time: it logs what it removed.
 func (r *rig) sweep() {
 	r.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
 	before := strings.Count(r.Log.String(), "msg=swept")
-	for strings.Count(r.Log.String(), "msg=swept") == before {
+	r.until("swept", func() bool {
 		r.Advance(time.Minute)
-		r.show(endpoint{ID: r.anyEndpoint()})
-		if time.Now().After(deadline) {
-			r.t.Fatal("nothing was swept")
-		}
-	}
+		return len(r.pending()) >= 0 && strings.Count(r.Log.String(), "msg=swept") > before
+	})
 }
 
 func (r *rig) anyEndpoint() string {

@@ -338,3 +338,13 @@ func decode(t testing.TB, r *apptest.Response) object {
 	r.JSON(t, &o)
 	return o
 }
+
+// until waits for what comes without an attempt to wait for. The condition asks the store, and so takes its time.
+func (r *rig) until(what string, holds func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("never: %s", what)
+		}
+	}
+}
