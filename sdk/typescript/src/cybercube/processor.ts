@@ -1,0 +1,101 @@
+/**
+ * The idempotent processor of CYBERCUBE's standard, section 6.2: look up, lock, handle, mark; on an error release the
+ * lock, so that a retry can process the event. For applications that verify with {@link CybercubeWebhooks} themselves; a
+ * `receiver` does all of this already.
+ */
+import { jsonAnswer } from "../profiles/answers.js";
+import { day, type Answer } from "../profiles/profile.js";
+import type { WebhookEvent } from "./webhooks.js";
+
+export interface ProcessedEvent {
+  event_id: string;
+  processed_at: Date;
+  result: string;
+}
+
+export type ProcessingResult =
+  | { status: "duplicate"; original: ProcessedEvent }
+  | { status: "concurrent"; message: string }
+  | { status: "processed"; result: string };
+
+/** Where processed events are remembered. Every method is one atomic step, good across processes (CCW-IDM-7). */
+export interface ProcessedEvents {
+  get(eventId: string): Promise<ProcessedEvent | undefined>;
+  /** Takes the lock; undefined if somebody has it or the event is processed. The token proves the holder. */
+  lock(event: Pick<WebhookEvent, "id" | "type">, now: Date, expiredBefore: Date): Promise<string | undefined>;
+  markProcessed(eventId: string, token: string, result: string, now: Date): Promise<void>;
+  releaseLock(eventId: string, token: string): Promise<void>;
+  /** Drops events received before a time; tells how many. */
+  cleanup(before: Date): Promise<number>;
+}
+
+/** Handles one type of event; what it answers is kept as the result. */
+export type EventHandler = (object: WebhookEvent["data"]["object"], event: WebhookEvent) => Promise<string | void> | string | void;
+
+export interface ProcessorOptions {
+  readonly events: ProcessedEvents;
+  /** Handlers by type of event. Other types are acknowledged with the result `unhandled` (CCW-IDM-12). */
+  readonly handlers: Readonly<Record<string, EventHandler>>;
+  /** How long a lock holds, in seconds. Defaults to 300 (CCW-IDM-6). */
+  readonly lockSeconds?: number;
+  /** How long events are remembered, in seconds. Defaults to 30 days; the floor is 7 (CCW-IDM-9). */
+  readonly retentionSeconds?: number;
+  /** Milliseconds since 1970. Defaults to Date.now. */
+  readonly clock?: () => number;
+}
+
+export class WebhookProcessor {
+  readonly #options: ProcessorOptions;
+  readonly #clock: () => number;
+  readonly #retention: number;
+
+  constructor(options: ProcessorOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? Date.now;
+    this.#retention = options.retentionSeconds ?? 30 * day;
+    if (this.#retention < 7 * day) throw new Error("events must be remembered for 7 days at least");
+  }
+
+  async processWebhook(event: WebhookEvent): Promise<ProcessingResult> {
+    const { events, lockSeconds = 300 } = this.#options;
+    const original = await events.get(event.id);
+    if (original !== undefined) return { status: "duplicate", original };
+    const now = this.#clock();
+    const token = await events.lock(event, new Date(now), new Date(now - lockSeconds * 1000));
+    if (token === undefined) return this.#contended(event);
+    let result: string;
+    try {
+      result = await this.#handle(event);
+      await events.markProcessed(event.id, token, result, new Date(this.#clock()));
+    } catch (error) {
+      await events.releaseLock(event.id, token).catch(() => undefined); // it ends by itself
+      throw error;
+    }
+    return { status: "processed", result };
+  }
+
+  /** Somebody else has it, or has just finished with it. */
+  async #contended(event: WebhookEvent): Promise<ProcessingResult> {
+    const original = await this.#options.events.get(event.id);
+    if (original !== undefined) return { status: "duplicate", original };
+    return { status: "concurrent", message: "Event being processed" };
+  }
+
+  async #handle(event: WebhookEvent): Promise<string> {
+    const { handlers } = this.#options;
+    const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
+    if (handler === undefined) return "unhandled";
+    return (await handler(event.data.object, event)) ?? "ok";
+  }
+
+  /** Drops events that need not be remembered any longer; tells how many. */
+  cleanup(): Promise<number> {
+    return this.#options.events.cleanup(new Date(this.#clock() - this.#retention * 1000));
+  }
+}
+
+/** What to answer: 200 for what is processed, now or before; 503 for what is being processed, so that it comes again. */
+export function processingAnswer(event: Pick<WebhookEvent, "id">, result: ProcessingResult): Answer {
+  if (result.status === "concurrent") return jsonAnswer(503, { error: result.message }, { "retry-after": "1" });
+  return jsonAnswer(200, { received: true, event_id: event.id });
+}

@@ -1,0 +1,109 @@
+/**
+ * The `eds` profile: deliveries after the Event and Webhook Delivery Semantics draft, signed with HTTP Message Signatures
+ * (RFC 9421) and identified by Idempotency-Key.
+ */
+import { asBytes, fromBase64 } from "../crypto/bytes.js";
+import { ed25519Key, hmacKey } from "../crypto/keys.js";
+import { parseKey } from "../key.js";
+import { deliveryComponents, verifySignatures, type SignatureKey } from "../httpsig/verify.js";
+import { emptyAnswer } from "./answers.js";
+import { day, type Authentication, type Message, type Profile } from "./profile.js";
+import { positiveInteger } from "./secrets.js";
+
+export interface EdsKey {
+  /** The keyid of the signatures. */
+  readonly id: string;
+  /** Whose key it is. Several keys of one owner are one principal, so that a rotation keeps it (EDS-KEY-6). */
+  readonly principal: string;
+  /** The shared secret: base64 text as the server shows it, or bytes. */
+  readonly secret?: string | Uint8Array;
+  /** The Ed25519 public key: base64 text as the server shows it, or its 32 bytes. */
+  readonly publicKey?: string | Uint8Array;
+}
+
+export interface EdsOptions {
+  /** The keys that verify. */
+  readonly keys?: readonly EdsKey[];
+  /** Finds a key that is not among `keys`, for example in a database. */
+  readonly keyById?: (id: string) => Promise<EdsKey | undefined> | EdsKey | undefined;
+  /** What has to be signed. Defaults to method, address, digest, type and key. */
+  readonly requiredComponents?: readonly string[];
+  /** Only signatures with this tag count. Defaults to any. */
+  readonly tag?: string;
+  /** A reference to the agreement that lets the producer use PUT. Defaults to POST alone (EDS-MTH-2). */
+  readonly putAgreement?: string;
+}
+
+interface OwnedKey extends SignatureKey {
+  readonly principal: string;
+}
+
+export function eds(options: EdsOptions): Profile {
+  const known = new Map((options.keys ?? []).map((key) => [key.id, ownedKey(key)]));
+  if (known.size === 0 && options.keyById === undefined) throw new Error("eds: at least one key is required");
+  const keyById = async (id: string): Promise<OwnedKey | undefined> => {
+    const key = known.get(id);
+    if (key !== undefined || options.keyById === undefined) return key;
+    const found = await options.keyById(id);
+    return found === undefined ? undefined : ownedKey(found);
+  };
+  const requiredComponents = options.requiredComponents ?? deliveryComponents;
+  return {
+    name: "eds",
+    methods: options.putAgreement ? ["POST", "PUT"] : ["POST"],
+    signsTime: true,
+    windowFloor: day,
+    lease: 60,
+    fingerprint: true,
+    problems: true,
+    keySource: "the header Idempotency-Key",
+    async authenticate(message, check) {
+      const verified = await verifySignatures(message, message.body, {
+        keyById,
+        requiredComponents,
+        now: check.now,
+        tolerance: check.tolerance,
+        requireNonce: check.tolerance !== undefined,
+        ...(options.tag === undefined ? {} : { tag: options.tag }),
+      });
+      return {
+        principal: verified.key.principal,
+        covered: verified.covered,
+        ...(verified.created === undefined ? {} : { signedAt: verified.created }),
+        ...(verified.nonce === undefined ? {} : { nonce: JSON.stringify([verified.keyId, verified.nonce]) }),
+      };
+    },
+    identify(message, authentication, policy) {
+      const key = parseKey(message.fields.lines("idempotency-key"), policy);
+      const deliveryId = signedField(message, authentication, "godwit-delivery-id");
+      const attempt = positiveInteger(signedField(message, authentication, "godwit-attempt"));
+      return {
+        key,
+        eventId: signedField(message, authentication, "godwit-event-id") ?? key,
+        eventType: signedField(message, authentication, "godwit-event-type") ?? "",
+        ...(deliveryId === undefined ? {} : { deliveryId }),
+        ...(attempt === undefined ? {} : { attempt }),
+      };
+    },
+    success: () => emptyAnswer(204),
+  };
+}
+
+/** A field that says something about the event is believed only if it is signed (EDS-SEC-THR-3). */
+function signedField(message: Message, authentication: Authentication, name: string): string | undefined {
+  return authentication.covered?.has(name) ? message.fields.get(name) : undefined;
+}
+
+function ownedKey(key: EdsKey): OwnedKey {
+  const { id, principal, secret, publicKey } = key;
+  if (!principal) throw new Error(`eds: key ${id} has no principal`);
+  if ((secret === undefined) === (publicKey === undefined)) {
+    throw new Error(`eds: key ${id} needs either a secret or a public key`);
+  }
+  const material = secret ?? publicKey!;
+  const bytes = typeof material === "string" ? fromBase64(material) : asBytes(material);
+  if (bytes === undefined) throw new Error(`eds: key ${id} is not base64`);
+  if (publicKey !== undefined) return { principal, algorithm: "ed25519", key: ed25519Key(bytes) };
+  if (bytes.length < 16) throw new Error(`eds: the secret of key ${id} is shorter than 16 bytes`);
+  return { principal, algorithm: "hmac-sha256", key: hmacKey("SHA-256", bytes) };
+}

@@ -1,0 +1,78 @@
+/**
+ * PayPal's offline scheme: RSA with SHA-256 over `<transmission id>|<transmission time>|<webhook id>|<CRC-32 of the body>`.
+ * The certificate is given by you, pinned or by a function; it is never fetched from the address that the request names.
+ */
+import { crc32, fromBase64, utf8 } from "../crypto/bytes.js";
+import { rsaKey, type VerifyingKey } from "../crypto/keys.js";
+import { WebhookSignatureError } from "../errors.js";
+import type { Profile } from "./profile.js";
+import { anyVerifies, boundedKey, checkFresh, mismatch, requireObject, textMember } from "./secrets.js";
+import { one, required, vendor } from "./vendors.js";
+
+export interface PayPalOptions {
+  /** The id of the webhook in PayPal's dashboard: it is signed, but not sent. Required. */
+  readonly webhookId: string;
+  /**
+   * PEM of the certificate (or public key) that signs; or a function that knows it by its address, whose host has been
+   * checked to be PayPal's. Required.
+   */
+  readonly certificate: string | ((url: string) => Promise<string | undefined> | string | undefined);
+  /** Who sends here. Deduplication is per principal. Defaults to paypal. */
+  readonly principal?: string;
+}
+
+export function paypal(options: PayPalOptions): Profile {
+  if (!options.webhookId) throw new Error("paypal: webhookId is required");
+  if (!options.certificate) throw new Error("paypal: a certificate is required");
+  const pinned = typeof options.certificate === "string" ? rsaKey(options.certificate) : undefined;
+  const cache = new Map<string, VerifyingKey>();
+  const keyFor = async (url: string): Promise<VerifyingKey> => {
+    if (typeof options.certificate === "string") return pinned!;
+    const pem = await options.certificate(url);
+    if (pem === undefined) throw new WebhookSignatureError("the certificate is not known", "unknown-key");
+    const key = cache.get(pem) ?? rsaKey(pem);
+    if (cache.size < 16) cache.set(pem, key);
+    return key;
+  };
+  return {
+    ...vendor,
+    name: "paypal",
+    signsTime: true,
+    keySource: "the member id of the event",
+    async authenticate(message, check) {
+      const id = required(message, "paypal-transmission-id");
+      const time = required(message, "paypal-transmission-time");
+      const signature = one(fromBase64(required(message, "paypal-transmission-sig")));
+      if (required(message, "paypal-auth-algo").toUpperCase() !== "SHA256WITHRSA") {
+        throw new WebhookSignatureError("the algorithm is not SHA256withRSA", "algorithm-mismatch");
+      }
+      const key = await keyFor(certificateUrl(required(message, "paypal-cert-url")));
+      const signedAt = rfc3339(time);
+      checkFresh(signedAt, check);
+      const signed = utf8(`${id}|${time}|${options.webhookId}|${crc32(message.body)}`);
+      if (!(await anyVerifies([key], signed, signature))) throw mismatch();
+      return { principal: options.principal ?? "paypal", signedAt, proof: id };
+    },
+    identify(message) {
+      const event = requireObject(message.body);
+      const key = boundedKey(textMember(event, "id"), "the event's id");
+      return { key, eventId: key, eventType: textMember(event, "event_type") ?? "" };
+    },
+  };
+}
+
+/** The certificate has to be one of PayPal's, over TLS: a function that fetches it must not be led elsewhere. */
+function certificateUrl(value: string): string {
+  const match = /^https:\/\/([a-z0-9.-]+)(?::443)?\/[^\s#]*$/i.exec(value);
+  const host = match?.[1]?.toLowerCase();
+  if (host === undefined || !(host === "paypal.com" || host.endsWith(".paypal.com"))) {
+    throw new WebhookSignatureError("the certificate is not at paypal.com", "unknown-key");
+  }
+  return value;
+}
+
+function rfc3339(value: string): number {
+  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(value) ? Date.parse(value) : NaN;
+  if (Number.isNaN(ms)) throw new WebhookSignatureError("Invalid timestamp", "malformed-timestamp");
+  return Math.floor(ms / 1000);
+}

@@ -1,0 +1,82 @@
+/** `receiver` and `verify`: what applications call. */
+import { WebhookSignatureError } from "../errors.js";
+import { Fields } from "../fields.js";
+import { StructuredFieldError } from "../httpsig/structured.js";
+import type { Answer, Authentication, Profile } from "../profiles/profile.js";
+import { asMessage, readStream, type Incoming, type RequestLike } from "./incoming.js";
+import { policyPage } from "./page.js";
+import { Pipeline } from "./receiver.js";
+import { settings, type ReceiverOptions } from "./settings.js";
+
+export interface RequestFacts {
+  /** The sender's address, where the runtime tells it. */
+  readonly ip?: string;
+  /** Whether the request came as TLS early data. */
+  readonly earlyData?: boolean;
+  /** `ctx.waitUntil` of the edge runtime, so that a handler ends although its answer has left. */
+  readonly waitUntil?: (work: Promise<unknown>) => void;
+}
+
+export interface Receiver {
+  /** Answers a Fetch request. */
+  readonly fetch: (request: Request, facts?: RequestFacts) => Promise<Response>;
+  /** Answers a request in parts: what adapters use. */
+  readonly receive: (incoming: Incoming) => Promise<Answer>;
+  /** The page that states the policy, to be served elsewhere. */
+  readonly documentation: () => string;
+  /** Drops what the store need not remember any longer. */
+  readonly purge: () => Promise<number>;
+}
+
+/** Makes a receiver. It throws if what it is given would not be safe. */
+export function receiver<T = unknown>(options: ReceiverOptions<T>): Receiver {
+  const s = settings(options);
+  const pipeline = new Pipeline(s);
+  return {
+    receive: (incoming) => pipeline.receive(incoming),
+    async fetch(request, facts = {}) {
+      const { waitUntil } = facts;
+      return asResponse(
+        await pipeline.receive({
+          method: request.method,
+          url: request.url,
+          fields: new Fields(request.headers),
+          ip: facts.ip,
+          earlyData: facts.earlyData,
+          readBody: (limit) => readStream(request.body, limit),
+          ...(waitUntil === undefined ? {} : { waitUntil }),
+        }),
+      );
+    },
+    documentation: () => policyPage(s),
+    purge: () => s.store.purge(Math.floor(s.clock())),
+  };
+}
+
+export function asResponse(answer: Answer): Response {
+  return new Response(answer.body, { status: answer.status, headers: { ...answer.headers } });
+}
+
+export interface VerifyOptions {
+  /** Largest difference between the signed time and ours, in seconds; null: time is not checked. Defaults to 300. */
+  readonly tolerance?: number | null;
+  /** Milliseconds since 1970. Defaults to Date.now. */
+  readonly clock?: () => number;
+}
+
+/**
+ * Verifies a request, and nothing else: it remembers no nonces and no keys, so it does not stop replays by itself. It
+ * throws a WebhookSignatureError if the request does not prove itself; that is the only verdict it throws.
+ */
+export async function verify(profile: Profile, request: Request | RequestLike, options: VerifyOptions = {}): Promise<Authentication> {
+  const message = await asMessage(request);
+  const tolerance = options.tolerance === null ? undefined : (options.tolerance ?? 300);
+  const now = Math.floor((options.clock ?? Date.now)() / 1000);
+  try {
+    return await profile.authenticate(message, { now, tolerance });
+  } catch (error) {
+    if (error instanceof StructuredFieldError) throw new WebhookSignatureError(error.message, "malformed");
+    throw error;
+  }
+}
+

@@ -1,0 +1,104 @@
+/** An authenticated delivery, as the handler sees it. */
+import { base64, fromBase64, text, type Bytes } from "../crypto/bytes.js";
+import { Fields } from "../fields.js";
+import type { Identity } from "../profiles/profile.js";
+
+export class Delivery<T = unknown> {
+  /** Name of the profile. */
+  readonly profile: string;
+  /** The authenticated producer. */
+  readonly principal: string;
+  /** What duplicates share: the deduplication key. */
+  readonly key: string;
+  readonly eventId: string;
+  /** "" if the sender does not say. */
+  readonly eventType: string;
+  readonly deliveryId: string | undefined;
+  /** 1 for the first, where the sender tells. */
+  readonly attempt: number | undefined;
+  readonly url: string;
+  /** Header fields. Only what the profile signs is proven. */
+  readonly headers: Fields;
+  readonly contentType: string;
+  /** The payload, byte for byte. */
+  readonly body: Bytes;
+  readonly receivedAt: Date;
+
+  constructor(parts: DeliveryParts) {
+    this.profile = parts.profile;
+    this.principal = parts.principal;
+    this.key = parts.identity.key;
+    this.eventId = parts.identity.eventId;
+    this.eventType = parts.identity.eventType;
+    this.deliveryId = parts.identity.deliveryId;
+    this.attempt = parts.identity.attempt;
+    this.url = parts.url;
+    this.headers = parts.headers;
+    this.contentType = parts.headers.get("content-type") ?? "";
+    this.body = parts.body;
+    this.receivedAt = parts.receivedAt;
+  }
+
+  /** The payload as text. */
+  text(): string {
+    return text(this.body);
+  }
+
+  /** The payload as JSON; throws a SyntaxError if it is none. The type is a promise of the sender's, not a check. */
+  json(): T {
+    return JSON.parse(this.text()) as T;
+  }
+}
+
+export interface DeliveryParts {
+  readonly profile: string;
+  readonly principal: string;
+  readonly identity: Identity;
+  readonly url: string;
+  readonly headers: Fields;
+  readonly body: Bytes;
+  readonly receivedAt: Date;
+}
+
+/** A delivery as plain JSON, to be kept until a worker takes it up. */
+export interface StoredDelivery {
+  readonly profile: string;
+  readonly principal: string;
+  readonly identity: Identity;
+  readonly url: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string;
+  readonly received_at: string;
+}
+
+/** Fields that hold credentials: no one needs them after verification, so they are not kept. */
+const credentials = /authorization|cookie|signature|secret|token|hmac|transmission-sig|api-?key|password/i;
+
+export function isCredential(field: string): boolean {
+  return credentials.test(field);
+}
+
+export function storedDelivery(delivery: Delivery): StoredDelivery {
+  const { profile, principal, key, eventId, eventType, deliveryId, attempt, url } = delivery;
+  return {
+    profile,
+    principal,
+    identity: {
+      key,
+      eventId,
+      eventType,
+      ...(deliveryId === undefined ? {} : { deliveryId }),
+      ...(attempt === undefined ? {} : { attempt }),
+    },
+    url,
+    headers: [...delivery.headers].filter(([name]) => !isCredential(name)),
+    body: base64(delivery.body),
+    received_at: delivery.receivedAt.toISOString(),
+  };
+}
+
+export function restoredDelivery(stored: StoredDelivery): Delivery {
+  const body = fromBase64(stored.body);
+  if (body === undefined) throw new Error("stored delivery has a damaged body");
+  return new Delivery({ ...stored, headers: new Fields(stored.headers), body, receivedAt: new Date(stored.received_at) });
+}

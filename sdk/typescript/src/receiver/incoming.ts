@@ -1,0 +1,70 @@
+/** A request as an adapter hands it over, and the plain form that `verify` takes. */
+import { asBytes, concat, type Bytes } from "../crypto/bytes.js";
+import { Fields, type HeadersLike } from "../fields.js";
+import type { Message } from "../profiles/profile.js";
+
+export interface Incoming {
+  readonly method: string;
+  /** The absolute address as the request shows it. */
+  readonly url: string;
+  readonly fields: Fields;
+  /** The sender's address, where it is known. */
+  readonly ip?: string | undefined;
+  /** Whether the request came as TLS early data. */
+  readonly earlyData?: boolean | undefined;
+  /** Reads the body; undefined if it has more than `limit` bytes, in which case the rest is not read. */
+  readBody(limit: number): Promise<Bytes | undefined>;
+  /** Keeps the runtime alive until the work is done, although it has answered. */
+  waitUntil?(work: Promise<unknown>): void;
+}
+
+/** A request in plain parts. The body is the raw one, never parsed and serialised again. */
+export interface RequestLike {
+  readonly headers: HeadersLike | Fields;
+  readonly body: string | Uint8Array | ArrayBuffer;
+  /** Defaults to POST. */
+  readonly method?: string;
+  /** The address as the sender used it; needed where it is signed (eds, twilio). */
+  readonly url?: string;
+}
+
+export async function asMessage(request: Request | RequestLike): Promise<Message> {
+  if (request instanceof Request) {
+    const body = new Uint8Array(await request.clone().arrayBuffer());
+    return { method: request.method, url: request.url, fields: new Fields(request.headers), body };
+  }
+  return {
+    method: (request.method ?? "POST").toUpperCase(),
+    url: request.url ?? "",
+    fields: new Fields(request.headers),
+    body: asBytes(request.body),
+  };
+}
+
+/** The sender hung up before its body was complete: there is nothing to verify, and nobody to answer. */
+export class IncompleteBodyError extends Error {
+  constructor(cause?: unknown) {
+    super("the body did not arrive in full", { cause });
+    this.name = "IncompleteBodyError";
+  }
+}
+
+/** Reads a stream up to a limit. */
+export async function readStream(stream: ReadableStream<Uint8Array> | null, limit: number): Promise<Bytes | undefined> {
+  if (stream === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      throw new IncompleteBodyError(error);
+    });
+    if (done) return concat(...parts);
+    size += value.length;
+    if (size > limit) {
+      await reader.cancel().catch(() => undefined);
+      return undefined;
+    }
+    parts.push(value);
+  }
+}

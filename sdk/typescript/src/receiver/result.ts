@@ -1,0 +1,86 @@
+/** What a handler says about a delivery. Nothing, or undefined, means accepted. */
+import { asBytes, utf8, type Bytes } from "../crypto/bytes.js";
+
+export type Result = Accepted | RetryAfter | Reject;
+
+/** The event is taken; the sender need not send it again. */
+export interface Accepted {
+  readonly kind: "accepted";
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Bytes | undefined;
+}
+
+/** It cannot be taken now; the sender should come again, no sooner than told. */
+export interface RetryAfter {
+  readonly kind: "retry-after";
+  readonly status: 503 | 429;
+  readonly seconds: number;
+  readonly reason: string;
+}
+
+/** It will never be taken as it is; the sender need not come again. */
+export interface Reject {
+  readonly kind: "reject";
+  readonly status: number;
+  readonly reason: string;
+}
+
+export interface AcceptedOptions {
+  /** Defaults to the profile's own. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Accepts, with an answer of your own if you like: text, bytes, or a value that is sent as JSON. */
+export function accepted(body?: unknown, options: AcceptedOptions = {}): Accepted {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = value;
+  let bytes: Bytes | undefined;
+  if (typeof body === "string") {
+    bytes = utf8(body);
+    headers["content-type"] ??= "text/plain; charset=utf-8";
+  } else if (body instanceof Uint8Array || body instanceof ArrayBuffer) {
+    bytes = asBytes(body);
+    headers["content-type"] ??= "application/octet-stream";
+  } else if (body !== undefined) {
+    bytes = utf8(JSON.stringify(body));
+    headers["content-type"] ??= "application/json";
+  }
+  return { kind: "accepted", status: options.status, headers, body: bytes };
+}
+
+/** Asks the sender to come again after so many seconds: with 503, or with 429 if it is sending too much. */
+export function retryAfter(seconds: number, reason = "try again later", status: 503 | 429 = 503): RetryAfter {
+  return { kind: "retry-after", seconds, reason, status };
+}
+
+/** Refuses for good, with a status from 400 to 499. The refusal is kept and repeated to every repeat. */
+export function reject(status: number, reason: string): Reject {
+  return { kind: "reject", status, reason };
+}
+
+/** The statuses by which a sender understands "come again": they do not fit a refusal for good. */
+const transientStatuses = new Set([408, 425, 429]);
+
+/** Says what is wrong with a result, or undefined: handlers are JavaScript, too. */
+export function resultFault(result: Result, allowMultiStatus: boolean): string | undefined {
+  switch (result?.kind) {
+    case "accepted": {
+      const status = result.status ?? 200;
+      if (!Number.isInteger(status) || status < 200 || status > 299) return `accepted with status ${status}`;
+      if (status === 207 && !allowMultiStatus) return "answered 207 without an agreement on its meaning";
+      return undefined;
+    }
+    case "retry-after":
+      if (!Number.isFinite(result.seconds) || result.seconds < 0) return "retryAfter without a number of seconds";
+      return result.status === 503 || result.status === 429 ? undefined : `retryAfter with status ${String(result.status)}`;
+    case "reject": {
+      const { status } = result;
+      const fits = Number.isInteger(status) && status >= 400 && status <= 499 && !transientStatuses.has(status);
+      return fits ? undefined : `reject with status ${status}`;
+    }
+    default:
+      return "handler returned something else than accepted(), retryAfter() or reject()";
+  }
+}

@@ -1,0 +1,184 @@
+/** A receiver's options, and what they come to. What is unsafe is refused here, when the receiver is made. */
+import { fingerprintOf, defaultKeyPolicy } from "../key.js";
+import type { Inbox } from "../inbox/inbox.js";
+import { splitUri } from "../httpsig/message.js";
+import { day, type KeyPolicy, type Profile } from "../profiles/profile.js";
+import { RateLimiter, type RateLimitOptions } from "../ratelimit.js";
+import { memoryStore } from "../stores/memory.js";
+import type { Store } from "../stores/store.js";
+import type { Delivery } from "./delivery.js";
+import { tell, type Hooks } from "./hooks.js";
+import type { Result } from "./result.js";
+
+export interface HandlerContext {
+  /** Aborted when the handler's time is over. It is not aborted when the sender hangs up. */
+  readonly signal: AbortSignal;
+}
+
+export type Handler<T = unknown> = (delivery: Delivery<T>, context: HandlerContext) => Promise<Result | void> | Result | void;
+
+export interface ReceiverOptions<T = unknown> {
+  /** The dialect, with its secrets. Required. */
+  readonly profile: Profile;
+  /** Processes a delivery before it is answered. This or `inbox` is required. */
+  readonly handler?: Handler<T>;
+  /** Keeps a delivery for a worker, then answers: for handlers that take long (CCW-RCV-7). */
+  readonly inbox?: Pick<Inbox, "enqueue">;
+  /** Remembers keys and nonces. Defaults to this process' memory. */
+  readonly store?: Store;
+  /** Deduplication; false turns it off, which needs freshness. Defaults to on. */
+  readonly dedup?: DedupOptions | false;
+  /** Freshness of the signed time; false turns it off, which needs deduplication. Defaults to on, where a time is signed. */
+  readonly freshness?: FreshnessOptions | false;
+  /** Format of Idempotency-Key (eds). Defaults to 16 to 255 characters in double quotes. */
+  readonly key?: Partial<KeyPolicy>;
+  /** Largest body in bytes. Defaults to 1 MiB. */
+  readonly limit?: number;
+  /** How long a handler may take, in seconds. Defaults to 25. */
+  readonly timeout?: number;
+  /** What senders are told to wait where the handler does not say, in seconds. Defaults to 1. */
+  readonly retryAfter?: number;
+  /** Answer a repeat of what is in progress with 409, as an API does, not with 503, as webhooks need. Defaults to false. */
+  readonly api?: boolean;
+  /** Scheme and host under which senders know this receiver, if a proxy in front changes them. */
+  readonly publicOrigin?: string;
+  /** Path of the page that states the policy. Defaults to /docs/idempotency. */
+  readonly docsPath?: string;
+  /** Address of that page, if it is published elsewhere. Defaults to docsPath. */
+  readonly docsUrl?: string;
+  /** Bounds requests. Defaults to none. */
+  readonly rateLimit?: RateLimitOptions;
+  /** Says what is wrong with a payload, before the handler sees it; undefined if nothing (CCW-RCV-15). */
+  readonly validate?: (delivery: Delivery<T>) => string | undefined | Promise<string | undefined>;
+  /** A reference to the agreement that lets the handler answer 207 (EDS-STA-207b). */
+  readonly multiStatusAgreement?: string;
+  readonly hooks?: Hooks;
+  /** Milliseconds since 1970. Defaults to Date.now. */
+  readonly clock?: () => number;
+}
+
+export interface DedupOptions {
+  /** How long keys are remembered, in seconds. Defaults to 30 days; the floor is 24 hours, for cybercube 7 days. */
+  readonly window?: number;
+  /** A reference to the agreement that allows a window below the floor. */
+  readonly agreement?: string;
+  /** How long a holder may take before its key is free again, in seconds. Defaults to 60, for cybercube 300. */
+  readonly lease?: number;
+  /** Digest of what a sender may not change under one key; false: nothing is compared. Defaults to media type and body. */
+  readonly fingerprint?: ((delivery: Delivery) => string | Promise<string>) | false;
+  /** What is kept for repeats: refusals too, or only what was accepted. Defaults to "all". */
+  readonly keep?: "all" | "accepted";
+}
+
+export interface FreshnessOptions {
+  /** Largest difference between the signed time and ours, in seconds. 0 is honoured. Defaults to 300. */
+  readonly tolerance?: number;
+}
+
+export interface Settings {
+  readonly profile: Profile;
+  readonly handler: Handler | undefined;
+  readonly inbox: Pick<Inbox, "enqueue"> | undefined;
+  readonly store: Store;
+  readonly dedup: boolean;
+  readonly window: number;
+  readonly lease: number;
+  readonly fingerprint: ((delivery: Delivery) => string | Promise<string>) | undefined;
+  readonly keepRejects: boolean;
+  readonly tolerance: number | undefined;
+  readonly keyPolicy: KeyPolicy;
+  readonly limit: number;
+  readonly timeout: number;
+  readonly retryAfter: number;
+  readonly api: boolean;
+  readonly publicOrigin: string | undefined;
+  readonly docsPath: string;
+  readonly docsUrl: string;
+  readonly rateLimiter: RateLimiter | undefined;
+  readonly validate: ((delivery: Delivery) => string | undefined | Promise<string | undefined>) | undefined;
+  readonly allowMultiStatus: boolean;
+  readonly hooks: Hooks;
+  readonly clock: () => number;
+}
+
+export function settings<T>(options: ReceiverOptions<T>): Settings {
+  const { profile } = options;
+  if (profile === undefined) throw new Error("receiver: a profile is required");
+  if ((options.handler === undefined) === (options.inbox === undefined)) {
+    throw new Error("receiver: either a handler or an inbox is required");
+  }
+  const hooks = options.hooks ?? {};
+  const dedup = options.dedup === false ? undefined : (options.dedup ?? {});
+  const freshness = profile.signsTime && options.freshness !== false ? (options.freshness ?? {}) : undefined;
+  if (dedup === undefined && freshness === undefined) {
+    throw new Error("receiver: without deduplication a signed time is required, or a captured request could be replayed for ever");
+  }
+  const warn = (message: string): void => tell(() => hooks.onWarning?.(message));
+  if (freshness === undefined) {
+    warn("deduplication is the only defence against replays: none is recognised after the window (EDS-SEC-RPL-5)");
+  }
+  if (dedup !== undefined && options.store === undefined) {
+    warn("keys are remembered in this process alone: give a shared store if there are several, or if it may restart");
+  }
+  const timeout = positive("timeout", options.timeout ?? 25);
+  const lease = positive("dedup.lease", dedup?.lease ?? profile.lease);
+  if (dedup !== undefined && lease <= timeout) {
+    throw new Error("receiver: dedup.lease must be longer than timeout, or a key is free while its handler still runs");
+  }
+  const docsPath = options.docsPath ?? "/docs/idempotency";
+  return {
+    profile,
+    handler: options.handler as Handler | undefined,
+    inbox: options.inbox,
+    store: options.store ?? memoryStore(),
+    dedup: dedup !== undefined,
+    window: dedup === undefined ? 0 : window(profile, dedup),
+    lease,
+    fingerprint: dedup === undefined ? undefined : fingerprint(profile, dedup),
+    keepRejects: dedup?.keep !== "accepted",
+    tolerance: freshness === undefined ? undefined : notNegative("freshness.tolerance", freshness.tolerance ?? 300),
+    keyPolicy: { ...defaultKeyPolicy, ...options.key },
+    limit: positive("limit", options.limit ?? 1 << 20),
+    timeout,
+    retryAfter: positive("retryAfter", options.retryAfter ?? 1),
+    api: options.api ?? false,
+    publicOrigin: options.publicOrigin === undefined ? undefined : origin(options.publicOrigin),
+    docsPath,
+    docsUrl: options.docsUrl ?? docsPath,
+    rateLimiter: options.rateLimit === undefined ? undefined : new RateLimiter(options.rateLimit),
+    validate: options.validate as Settings["validate"],
+    allowMultiStatus: Boolean(options.multiStatusAgreement),
+    hooks,
+    clock: options.clock ?? Date.now,
+  };
+}
+
+function window(profile: Profile, dedup: DedupOptions): number {
+  const seconds = positive("dedup.window", dedup.window ?? 30 * day);
+  if (seconds < profile.windowFloor && !dedup.agreement) {
+    throw new Error(`receiver: dedup.window is below ${profile.windowFloor} s, the floor of ${profile.name}; name the agreement that allows it`);
+  }
+  return seconds;
+}
+
+function fingerprint(profile: Profile, dedup: DedupOptions): Settings["fingerprint"] {
+  if (dedup.fingerprint === false) return undefined;
+  if (dedup.fingerprint !== undefined) return dedup.fingerprint;
+  return profile.fingerprint ? (delivery) => fingerprintOf(delivery.contentType, delivery.body) : undefined;
+}
+
+function positive(name: string, value: number): number {
+  if (!Number.isFinite(value) || value <= 0) throw new Error(`receiver: ${name} must be above 0`);
+  return value;
+}
+
+function notNegative(name: string, value: number): number {
+  if (!Number.isFinite(value) || value < 0) throw new Error(`receiver: ${name} must not be below 0`);
+  return value;
+}
+
+function origin(value: string): string {
+  const uri = splitUri(value);
+  if (uri.path !== "/" || uri.query !== undefined) throw new Error("receiver: publicOrigin is a scheme and a host, no path");
+  return `${uri.scheme}://${uri.host}`;
+}

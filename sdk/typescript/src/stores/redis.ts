@@ -1,0 +1,77 @@
+import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store } from "./store.js";
+
+/** A node-redis client (`sendCommand`) or an ioredis client (`call`); you make it, connect it and close it. */
+export type RedisClient =
+  | { call(command: string, ...args: string[]): Promise<unknown> }
+  | { sendCommand(args: string[]): Promise<unknown> };
+
+export interface RedisStoreOptions {
+  /** Put before every key. Defaults to "godwit:". */
+  readonly prefix?: string;
+}
+
+/** Sends one command, whichever client it is. */
+export function redisCommand(client: RedisClient): (...args: string[]) => Promise<unknown> {
+  if ("call" in client) return (command, ...args) => client.call(command!, ...args);
+  return (...args) => client.sendCommand(args);
+}
+
+/** The holder's token is compared and the key changed in one step; only a script does that. */
+export const redisScripts = {
+  reserve: `local held = redis.call('GET', KEYS[1])
+if held then return held end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return false`,
+  complete: `local held = redis.call('GET', KEYS[1])
+if not held then return 0 end
+local entry = cjson.decode(held)
+if entry.token ~= ARGV[1] or entry.outcome then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`,
+  release: `local held = redis.call('GET', KEYS[1])
+if not held then return 0 end
+local entry = cjson.decode(held)
+if entry.token ~= ARGV[1] or entry.outcome then return 0 end
+return redis.call('DEL', KEYS[1])`,
+} as const;
+
+interface Entry {
+  readonly token: string;
+  readonly fingerprint: string;
+  readonly outcome?: Outcome;
+}
+
+/**
+ * A store in Redis or what speaks its protocol, shared by all processes. Leases and windows end by Redis' own clock. Use
+ * an instance that does not evict keys (maxmemory-policy noeviction) and writes to disk, or duplicates slip through.
+ */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
+  const command = redisCommand(client);
+  const prefix = options.prefix ?? "godwit:";
+  const run = (script: keyof typeof redisScripts, key: string, ...args: string[]): Promise<unknown> =>
+    command("EVAL", redisScripts[script], "1", key, ...args);
+  const ttl = (until: number, now: number): string => String(Math.max(1, Math.ceil(until - now)));
+  return {
+    async reserve({ scope, fingerprint, token, now, leaseUntil }: ReserveRequest): Promise<Reservation> {
+      const entry: Entry = { token, fingerprint };
+      const held = await run("reserve", `${prefix}key:${scope}`, JSON.stringify(entry), ttl(leaseUntil, now));
+      if (held === null || held === undefined) return { state: "reserved" };
+      const found = JSON.parse(String(held)) as Entry;
+      if (found.outcome === undefined) return { state: "in-progress", fingerprint: found.fingerprint };
+      return { state: "completed", fingerprint: found.fingerprint, outcome: found.outcome };
+    },
+    async complete({ scope, fingerprint, token, outcome, now, expiresAt }: CompleteRequest): Promise<boolean> {
+      const entry: Entry = { token, fingerprint, outcome };
+      return Number(await run("complete", `${prefix}key:${scope}`, token, JSON.stringify(entry), ttl(expiresAt, now))) === 1;
+    },
+    async release(scope: string, token: string): Promise<void> {
+      await run("release", `${prefix}key:${scope}`, token);
+    },
+    async remember(value: string, until: number, now: number): Promise<boolean> {
+      return (await command("SET", `${prefix}nonce:${value}`, "1", "NX", "PX", ttl(until, now))) !== null;
+    },
+    async purge(): Promise<number> {
+      return 0;
+    },
+  };
+}

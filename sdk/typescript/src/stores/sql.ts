@@ -1,0 +1,48 @@
+/** SQL by an injected query function: the SDK brings no driver. */
+
+/** A row, by column name. */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+/**
+ * Runs one statement and answers its rows, for example `(sql, params) => pool.query(sql, params)` of pg, or
+ * `async (sql, params) => db.prepare(sql).all(...params)` of a SQLite driver. It must report failures by throwing.
+ */
+export type SqlQuery = (sql: string, params: readonly SqlValue[]) => Promise<readonly SqlRow[] | { readonly rows: readonly SqlRow[] }>;
+export type SqlValue = string | number | null;
+export type SqlDialect = "postgres" | "sqlite";
+
+export interface SqlOptions {
+  readonly dialect: SqlDialect;
+  readonly query: SqlQuery;
+}
+
+/** Puts the dialect's placeholders where values stand: `sql\`… where id = ${id}\``. */
+export function statements({ dialect, query }: SqlOptions) {
+  const run = async (strings: TemplateStringsArray, ...values: readonly (SqlValue | Raw)[]): Promise<readonly SqlRow[]> => {
+    let text = strings[0]!;
+    const params: SqlValue[] = [];
+    values.forEach((value, i) => {
+      if (value instanceof Raw) text += value.text;
+      else text += dialect === "postgres" ? `$${params.push(value)}` : (params.push(value), "?");
+      text += strings[i + 1]!;
+    });
+    const answer = await query(text, params);
+    return "rows" in answer ? answer.rows : answer;
+  };
+  return run;
+}
+
+/** Text that is put into a statement as it is: names of tables, never values. */
+export class Raw {
+  constructor(readonly text: string) {}
+}
+
+export function tableName(name: string): Raw {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$/.test(name)) throw new Error(`not a table name: ${name}`);
+  return new Raw(name);
+}
+
+/** Runs the statements of a schema, one after the other. */
+export async function createSchema({ query }: SqlOptions, schema: readonly string[]): Promise<void> {
+  for (const statement of schema) await query(statement, []);
+}

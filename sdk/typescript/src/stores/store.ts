@@ -1,0 +1,58 @@
+/**
+ * What a receiver remembers, and for how long. A store serves all processes of a receiver; every method is one atomic
+ * step. Times are milliseconds since 1970 on the receiver's clock.
+ *
+ *   reserve ──► reserved (this caller holds the key until the lease ends)
+ *     │            ├─ complete: the outcome is kept for the window, and every repeat gets it
+ *     │            ├─ release:  the key is free, a repeat is a first request
+ *     │            └─ neither (the holder died): free when the lease ends
+ *     ├──► in-progress (somebody holds it)
+ *     └──► completed (with the outcome)
+ */
+export interface Store {
+  reserve(request: ReserveRequest): Promise<Reservation>;
+  /** Keeps the outcome. False if this holder has lost the key in the meantime; then nothing is kept. */
+  complete(request: CompleteRequest): Promise<boolean>;
+  /** Frees the key, if this holder still has it. */
+  release(scope: string, token: string): Promise<void>;
+  /** Remembers a value until a time. True if it was new, false if it is remembered already. */
+  remember(value: string, until: number, now: number): Promise<boolean>;
+  /** Drops what has expired; tells how much that was. Stores that expire by themselves answer 0. */
+  purge(now: number): Promise<number>;
+}
+
+export interface ReserveRequest {
+  /** The digest of principal, URI and key. */
+  readonly scope: string;
+  /** The digest of the payload; "" if payloads are not compared. */
+  readonly fingerprint: string;
+  /** What proves the holder. */
+  readonly token: string;
+  readonly now: number;
+  /** When the key is free again unless the holder reports. */
+  readonly leaseUntil: number;
+}
+
+export interface CompleteRequest {
+  readonly scope: string;
+  /** As it was reserved. */
+  readonly fingerprint: string;
+  readonly token: string;
+  readonly outcome: Outcome;
+  readonly now: number;
+  /** End of the deduplication window. */
+  readonly expiresAt: number;
+}
+
+export type Reservation =
+  | { readonly state: "reserved" }
+  | { readonly state: "in-progress"; readonly fingerprint: string }
+  | { readonly state: "completed"; readonly fingerprint: string; readonly outcome: Outcome };
+
+/** An answer that is given again to every repeat. */
+export interface Outcome {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body in base64; null if it was empty or too long to keep. */
+  readonly body: string | null;
+}
