@@ -21,22 +21,80 @@ type verdictDocument struct {
 	Problem         *godwit.Problem `json:"problem,omitempty"`
 }
 
-func insertAttempt(c *conn, a *godwit.Attempt) error {
-	v := &a.Verdict
-	rare, err := document(verdictDocument{
+func rareIn(v *godwit.Verdict) verdictDocument {
+	return verdictDocument{
 		v.ReceiverUnknown, v.RetryAfter, micros(v.SunsetAt), v.DisableEndpoint, v.MoveTo, v.RefreshAndRetry, v.Review, v.Problem,
-	})
+	}
+}
+
+func (rare *verdictDocument) addTo(v *godwit.Verdict) {
+	v.ReceiverUnknown, v.RetryAfter, v.SunsetAt = rare.ReceiverUnknown, rare.RetryAfter, fromMicros(rare.SunsetAt)
+	v.DisableEndpoint, v.MoveTo, v.RefreshAndRetry, v.Review = rare.DisableEndpoint, rare.MoveTo, rare.RefreshAndRetry, rare.Review
+	v.Problem = rare.Problem
+}
+
+// packAttempt is how a first attempt stands in the row of its delivery.
+func packAttempt(a *godwit.Attempt) ([]byte, error) {
+	v := &a.Verdict
+	rare, err := documentText(rareIn(v))
 	if err != nil {
+		return nil, err
+	}
+	trace, err := documentText(a.Trace)
+	if err != nil {
+		return nil, err
+	}
+	p := make(packer, 0, 128+len(a.URL)+len(rare)+len(trace))
+	p.number(micros(a.StartedAt))
+	p.id(a.ID)
+	p.number(int64(a.N))
+	p.number(int64(a.Duration))
+	p.number(int64(a.Status))
+	p.number(micros(a.NextAt))
+	for _, s := range []string{string(a.Trigger), a.URL, string(v.Outcome), string(v.Reason), string(v.Class), rare, trace} {
+		p.text(s)
+	}
+	return p, nil
+}
+
+func unpackAttempt(b []byte, d *godwit.Delivery) (godwit.Attempt, error) {
+	u := unpacker{rest: b}
+	a := attemptOf(d)
+	a.StartedAt, a.ID = fromMicros(u.number()), u.id()
+	a.N, a.Duration, a.Status, a.NextAt = int(u.number()), time.Duration(u.number()), int(u.number()), fromMicros(u.number())
+	a.Trigger, a.URL = godwit.Trigger(u.text()), u.text()
+	a.Verdict.Outcome, a.Verdict.Reason, a.Verdict.Class = godwit.Outcome(u.text()), godwit.Reason(u.text()), godwit.FailureClass(u.text())
+	rare, trace := u.text(), u.text()
+	if u.err != nil {
+		return a, u.err
+	}
+	return a, addDocuments(&a, rare, trace)
+}
+
+func attemptOf(d *godwit.Delivery) godwit.Attempt {
+	return godwit.Attempt{DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID, EndpointID: d.EndpointID}
+}
+
+func addDocuments(a *godwit.Attempt, rare, trace string) error {
+	var doc verdictDocument
+	if err := parseDocument(rare, &doc); err != nil {
 		return err
 	}
-	trace, err := document(a.Trace)
+	doc.addTo(&a.Verdict)
+	return parseDocument(trace, &a.Trace)
+}
+
+// insertAttempt stores an attempt that is not the first, or whose delivery's row goes.
+func insertAttempt(c *conn, a *godwit.Attempt) error {
+	v := &a.Verdict
+	doc, err := documents(rareIn(v), a.Trace)
 	if err != nil {
 		return err
 	}
 	_, err = c.exec(`INSERT INTO attempts (delivery_id, n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason,
 		class, next_at, verdict, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		a.DeliveryID[:], int64(a.N), a.ID[:], string(a.Trigger), micros(a.StartedAt), int64(a.Duration), a.URL, int64(a.Status),
-		string(v.Outcome), string(v.Reason), string(v.Class), micros(a.NextAt), rare, trace)
+		string(v.Outcome), string(v.Reason), string(v.Class), micros(a.NextAt), doc[0], doc[1])
 	return err
 }
 
@@ -70,6 +128,19 @@ func readReplayed(ctx context.Context, c *conn, tenant godwit.TenantID, id godwi
 }
 
 func listAttempts(ctx context.Context, c *conn, d *godwit.Delivery) (as []godwit.Attempt, err error) {
+	var first []byte
+	_, err = c.one(ctx, "SELECT first_attempt FROM deliveries WHERE tenant_id = ? AND id = ?", ids(d.TenantID[:], d.ID[:]),
+		func(r *rows) { first = r.blob(0) })
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		a, err := unpackAttempt(first, d)
+		if err != nil {
+			return nil, err
+		}
+		as = append(as, a)
+	}
 	err = c.each(ctx, `SELECT n, id, run_trigger, started_at, duration_ns, url, status, outcome, reason, class, next_at, verdict, trace
 		FROM attempts WHERE delivery_id = ? ORDER BY n`, ids(d.ID[:]), func(r *rows) error {
 		a, err := scanAttempt(r, d)
@@ -80,20 +151,11 @@ func listAttempts(ctx context.Context, c *conn, d *godwit.Delivery) (as []godwit
 }
 
 func scanAttempt(r *rows, d *godwit.Delivery) (godwit.Attempt, error) {
-	a := godwit.Attempt{
-		ID: r.id(1), DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID, EndpointID: d.EndpointID, N: int(r.int(0)),
-		Trigger: godwit.Trigger(r.text(2)), StartedAt: r.time(3), Duration: time.Duration(r.int(4)), URL: r.text(5),
-		Status: int(r.int(6)), NextAt: r.time(10),
-	}
-	var rare verdictDocument
-	if err := r.parse(11, &rare); err != nil {
-		return a, err
-	}
+	a := attemptOf(d)
+	a.N, a.ID, a.Trigger, a.StartedAt, a.Duration = int(r.int(0)), r.id(1), godwit.Trigger(r.text(2)), r.time(3), time.Duration(r.int(4))
+	a.URL, a.Status, a.NextAt = r.text(5), int(r.int(6)), r.time(10)
 	a.Verdict = godwit.Verdict{
 		Outcome: godwit.Outcome(r.text(7)), Reason: godwit.Reason(r.text(8)), Class: godwit.FailureClass(r.text(9)),
-		ReceiverUnknown: rare.ReceiverUnknown, RetryAfter: rare.RetryAfter, SunsetAt: fromMicros(rare.SunsetAt),
-		DisableEndpoint: rare.DisableEndpoint, MoveTo: rare.MoveTo, RefreshAndRetry: rare.RefreshAndRetry, Review: rare.Review,
-		Problem: rare.Problem,
 	}
-	return a, r.parse(12, &a.Trace)
+	return a, addDocuments(&a, r.text(11), r.text(12))
 }

@@ -114,7 +114,7 @@ func wanted(f *store.AttemptFilter, a *godwit.Attempt) bool {
 }
 
 func latestFirst(a, b *godwit.Attempt) int {
-	return cmp.Or(b.StartedAt.Compare(a.StartedAt), slices.Compare(b.DeliveryID[:], a.DeliveryID[:]), cmp.Compare(b.N, a.N))
+	return cmp.Or(b.StartedAt.Compare(a.StartedAt), slices.Compare(b.ID[:], a.ID[:]))
 }
 
 func fillEventTypes(ctx context.Context, c *conn, found []store.LoggedAttempt) error {

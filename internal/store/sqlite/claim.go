@@ -75,9 +75,15 @@ func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch i
 		known[id] = true
 	}
 	var lost []int64
+	var n int
 	err := s.writeSoft(ctx, "reclaim deliveries", func(c *conn) error {
 		lost = nil
-		err := c.each(ctx, `SELECT n, id FROM deliveries INDEXED BY deliveries_claimed
+		fresh, err := s.reclaimHanded(c, endpoint, epoch, known, micros(now))
+		if err != nil {
+			return err
+		}
+		n = fresh
+		err = c.each(ctx, `SELECT n, id FROM deliveries INDEXED BY deliveries_claimed
 			WHERE claim_epoch = ?1 AND claim_epoch > 0 AND status = 'pending' AND endpoint_id = ?2`,
 			[]driver.Value{epoch, endpoint[:]}, func(r *rows) error {
 				if !known[r.id(1)] {
@@ -98,7 +104,20 @@ func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch i
 	if err != nil {
 		return 0, err
 	}
-	return len(lost), nil
+	return n + len(lost), nil
+}
+
+// reclaimHanded does so with those that have no row yet.
+func (s *Store) reclaimHanded(c *conn, endpoint godwit.EndpointID, epoch int64, known map[godwit.DeliveryID]bool, now int64) (n int, err error) {
+	for id, d := range s.handed.deliveries {
+		if d.endpoint == endpoint && d.epoch == epoch && !known[id] {
+			if err := s.handed.writeOut(c, &d, 0, now); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, s.handed.settle(c)
 }
 
 // waiting leaps over the index from endpoint to endpoint: one seek for each, however much waits for it.

@@ -185,6 +185,19 @@ func (s *stmt) exec(args ...driver.Value) (int64, error) {
 	return r.RowsAffected()
 }
 
+// insert runs a statement that adds a row, and returns the row's number; 0 when it was there.
+func (s *stmt) insert(args ...driver.Value) (int64, error) {
+	s.bind(args)
+	r, err := s.execer.ExecContext(context.Background(), s.args)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return 0, err
+	}
+	return r.LastInsertId()
+}
+
 func (s *stmt) query(ctx context.Context, args ...driver.Value) (*rows, error) {
 	s.bind(args)
 	r, err := s.queryer.QueryContext(ctx, s.args)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"time"
 
@@ -27,6 +26,16 @@ func scanDelivery(r *rows, at int) godwit.Delivery {
 			FirstAt: r.time(at + 14), Refreshed: r.bool(at + 15),
 		},
 	}
+}
+
+func insertDelivery(c *conn, d *godwit.Delivery, epoch int64, firstAttempt []byte) error {
+	_, err := c.exec(`INSERT INTO deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
+		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, first_attempt)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), epoch, micros(d.DueAt), string(d.Reason),
+		int64(d.Attempts), int64(d.LastStatus), micros(d.CreatedAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor,
+		int64(d.Run.Attempts), micros(d.Run.FirstAt), flag(d.Run.Refreshed), firstAttempt)
+	return err
 }
 
 // Delivery returns a delivery, from its dead letter when it was swept.
@@ -56,7 +65,14 @@ func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwi
 			return &d, nil
 		}
 	}
-	return nil, store.ErrNotFound
+	fresh, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return d.ID == id && d.TenantID == tenant })
+	if err != nil {
+		return nil, err
+	}
+	if len(fresh) == 0 {
+		return nil, store.ErrNotFound
+	}
+	return &fresh[0], nil
 }
 
 // Cancel ends a pending delivery that nobody holds.
@@ -95,7 +111,9 @@ func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, 
 				return err
 			}
 		}
-		return nil
+		fresh, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return d.EndpointID == id })
+		total += int64(len(fresh))
+		return err
 	})
 	return total, err
 }
@@ -111,6 +129,9 @@ func (s *Store) Requeue(ctx context.Context, q store.Requeue) ([]godwit.Delivery
 				continue
 			}
 			seen[id] = true
+			if _, held := s.handed.deliveries[id]; held {
+				continue
+			}
 			d, err := requeueOne(ctx, c, &q, id)
 			if err != nil {
 				return err
@@ -141,12 +162,14 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 		return nil, err
 	}
 	if !there {
-		if n, err = restore(ctx, c, q, id, &d); err != nil {
+		letter, err := restore(ctx, c, q, id)
+		if err != nil {
 			if errors.Is(err, store.ErrNotFound) {
 				return nil, nil
 			}
 			return nil, err
 		}
+		d = letter.Delivery
 	}
 	now := fromMicros(micros(q.Now))
 	d.UpdatedAt = now
@@ -163,6 +186,9 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 	} else if d.DueAt.After(now) {
 		d.DueAt = now
 	}
+	if !there {
+		return &d, insertDelivery(c, &d, 0, nil)
+	}
 	_, err = c.exec(`UPDATE deliveries SET status = ?, reason = ?, due_at = ?, updated_at = ?, run_trigger = ?, run_actor = ?,
 		run_attempts = ?, run_first_at = ?, run_refreshed = ? WHERE n = ?`,
 		string(d.Status), string(d.Reason), micros(d.DueAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor,
@@ -170,25 +196,17 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 	return &d, err
 }
 
-// restore brings a delivery and its event back from the dead letter. Retention counts from now: the sweep would end the
-// new run at once otherwise.
-func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID, d *godwit.Delivery) (n int64, err error) {
+// restore brings the event of a delivery that was swept back from its dead letter. Retention counts from now: the sweep
+// would end the new run at once otherwise.
+func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	letter, err := readDeadLetter(ctx, c, q.TenantID, id)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	*d = letter.Delivery
-	if _, err := insertEvent(c, letter.Event, micros(q.Now)); err != nil {
-		return 0, err
+	own := []recipient{{id: id, endpoint: letter.Delivery.EndpointID}}
+	n, err := insertEvent(c, letter.Event, micros(q.Now), own)
+	if err == nil && n == 0 { // another of its deliveries came back before
+		_, err = addRecipients(c, letter.Event, own)
 	}
-	_, err = c.exec(`INSERT INTO deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
-		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed)
-		SELECT tenant_id, id, event_id, endpoint_id, status, 0, due_at, reason, attempts,
-		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed
-		FROM dead_letters WHERE tenant_id = ? AND id = ? AND replayed_at = 0`, q.TenantID[:], id[:])
-	if err != nil {
-		return 0, err
-	}
-	_, err = c.one(ctx, "SELECT last_insert_rowid()", []driver.Value{}, func(r *rows) { n = r.int(0) })
-	return n, err
+	return letter, err
 }

@@ -1,7 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"slices"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -12,18 +15,50 @@ import (
 func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
 	var ds []godwit.Delivery
 	err := s.read(ctx, "list deliveries", func(c *conn) (err error) {
-		if f.Status != godwit.DeliveryPending || !f.EventID.IsZero() {
-			ds, err = listed(ctx, c, filtered(&f, p, deliveryIndex(&f)))
+		if !f.EventID.IsZero() {
+			if ds, err = deliveriesOf(ctx, c, f.TenantID, f.EventID); err == nil {
+				ds = paged(ds, &f, p)
+			}
 			return err
 		}
-		// Either many are pending, and some of them are new, or few: then the indexes of what is pending name them all.
-		if ds, err = listed(ctx, c, amongNewest(&f, p)); err != nil || len(ds) >= p.Limit {
-			return err
+		if ds, err = listRows(ctx, c, &f, p); err != nil || f.Status != "" && f.Status != godwit.DeliveryPending || f.Tried != nil && *f.Tried {
+			return err // none without a row is so
 		}
-		ds, err = listed(ctx, c, amongPending(&f, p))
+		handed, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return fits(d, &f) })
+		ds = paged(append(ds, handed...), &f, p)
 		return err
 	})
 	return ds, err
+}
+
+// listRows lists deliveries that have a row.
+func listRows(ctx context.Context, c *conn, f *store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
+	if f.Status != godwit.DeliveryPending {
+		return listed(ctx, c, filtered(f, p, deliveryIndex(f)))
+	}
+	// Either many are pending, and some of them are new, or few: then the indexes of what is pending name them all.
+	ds, err := listed(ctx, c, amongNewest(f, p))
+	if err != nil || len(ds) >= p.Limit {
+		return ds, err
+	}
+	return listed(ctx, c, amongPending(f, p))
+}
+
+// fits is the filter for what is not asked of the database.
+func fits(d *godwit.Delivery, f *store.DeliveryFilter) bool {
+	return d.TenantID == f.TenantID && (f.EndpointID.IsZero() || d.EndpointID == f.EndpointID) &&
+		(f.Status == "" || d.Status == f.Status) && (f.EventType == "" || d.EventType == f.EventType) &&
+		(f.Tried == nil || *f.Tried == (d.Attempts > 0)) &&
+		within(d.CreatedAt, f.Since, time.Time{}) && (f.Until.IsZero() || micros(d.CreatedAt) < micros(f.Until))
+}
+
+// paged makes a page of deliveries in whatever order.
+func paged(ds []godwit.Delivery, f *store.DeliveryFilter, p store.Page) []godwit.Delivery {
+	ds = slices.DeleteFunc(ds, func(d godwit.Delivery) bool {
+		return !fits(&d, f) || p.After != [16]byte{} && bytes.Compare(d.ID[:], p.After[:]) >= 0
+	})
+	slices.SortFunc(ds, func(a, b godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	return ds[:min(len(ds), max(p.Limit, 0))]
 }
 
 func listed(ctx context.Context, c *conn, q *listing) (ds []godwit.Delivery, err error) {
@@ -38,8 +73,6 @@ func listed(ctx context.Context, c *conn, q *listing) (ds []godwit.Delivery, err
 
 func deliveryIndex(f *store.DeliveryFilter) string {
 	switch {
-	case !f.EventID.IsZero():
-		return "INDEXED BY deliveries_event"
 	case f.Status.Dead() || f.Status == godwit.DeliveryCancelled:
 		return ended
 	case !f.EndpointID.IsZero():
@@ -57,9 +90,6 @@ const (
 func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 	q := newest("SELECT "+deliveryColumns+", e.type FROM deliveries d "+index+withEvent, "d.id", p)
 	q.where("d.tenant_id = ?", f.TenantID[:])
-	if !f.EventID.IsZero() {
-		q.where("d.event_id = ?", f.EventID[:])
-	}
 	if !f.EndpointID.IsZero() {
 		q.where("d.endpoint_id = ?", f.EndpointID[:])
 	}

@@ -77,7 +77,14 @@ func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
 			return err
 		}
 	}
-	return nil
+	for _, d := range s.handed.deliveries {
+		if s.epochs.shard[d.endpoint.Shard()] != d.epoch {
+			if err := s.handed.writeOut(c, &d, 0, d.created); err != nil {
+				return err
+			}
+		}
+	}
+	return s.handed.settle(c)
 }
 
 // Renew prolongs leases that are still held.

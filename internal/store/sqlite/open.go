@@ -42,6 +42,7 @@ type Store struct {
 	turn   chan struct{} // holds a token while somebody writes
 	writer *conn         // nil: opened by the next who writes
 	epochs epochs        // belongs to who has the turn
+	handed handed        // same
 	sweeps sweepCursors  // same
 
 	readers chan *conn // nil ones are opened by who takes them
@@ -130,9 +131,10 @@ func locate(path string) (string, error) {
 func (s *Store) lockPath() string { return filepath.Join(filepath.Dir(s.path), lockName) }
 
 func (s *Store) openWriter(ctx context.Context) (*conn, error) {
-	// 4 KiB pages: a burst to many endpoints touches many pages of the indexes, and each goes to the WAL whole. A cache of
-	// 16 MiB holds what a batch touches; SQLite looks through all of a larger one at the end of most commits.
-	return connect(ctx, s.path, "page_size(4096)", "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
+	// Pages have SQLite's own 4 KiB: larger ones gain nothing here, because a burst to many endpoints touches many pages of
+	// the indexes, and each goes to the WAL whole. A cache of 16 MiB holds what a batch touches; SQLite looks through all of
+	// a larger one at the end of most commits.
+	return connect(ctx, s.path, "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
 }
 
 func (s *Store) openReader(ctx context.Context) (*conn, error) {

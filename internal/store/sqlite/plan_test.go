@@ -20,6 +20,7 @@ func TestPlans(t *testing.T) {
 		"claim":         {dueNow, []string{"SEARCH d USING INDEX deliveries_due (endpoint_id=? AND due_at<?)", "SEARCH e USING INDEX events_id (tenant_id=? AND id=?)"}},
 		"next due":      {dueNext, []string{"SEARCH deliveries USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
 		"endpoints due": {waiting, []string{"SEARCH d USING COVERING INDEX deliveries_due (endpoint_id>?)", "SEARCH d USING COVERING INDEX deliveries_due (endpoint_id=?)"}},
+		"handed over":   {handedOver, []string{"SCAN h", "SEARCH e USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"}},
 		"record result": {updateClaimed, []string{"SEARCH deliveries USING INDEX deliveries_id (tenant_id=? AND id=?)"}},
 		"list of a tenant": {
 			filtered(&store.DeliveryFilter{}, store.Page{}, "INDEXED BY deliveries_id").text(),

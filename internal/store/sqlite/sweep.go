@@ -17,6 +17,8 @@ type sweepCursors struct {
 	records     int64
 	attempt     [16]byte
 	attemptN    int64
+	firsts      int64     // rows of deliveries
+	firstsFrom  time.Time // when that began at the beginning
 }
 
 // Sweep does one bounded step of every kind, each in a short transaction of its own.
@@ -35,6 +37,7 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 		{"cancel what waits for deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
 		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
+		{"sweep first attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepFirstAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {
 			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.sweeps.deadLetters, &out.DeadLetters)
 		}},
@@ -90,19 +93,19 @@ func cancel(c *conn, gone [][16]byte, now time.Time, limit int, out *store.Swept
 }
 
 type oldEvent struct {
-	n      int64
-	tenant godwit.TenantID
-	id     godwit.EventID
-	old    bool
+	n          int64
+	tenant     godwit.TenantID
+	recipients []byte
+	old        bool
 }
 
 // sweepEvents goes through events in the order they were stored, which is the order they grow old in. It ends a pass
 // where a whole step finds none that is old.
 func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
 	var found []oldEvent
-	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since FROM events WHERE n > ? ORDER BY n LIMIT ?",
+	err = c.each(ctx, "SELECT n, tenant_id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
 		[]driver.Value{s.sweeps.events, int64(limit)}, func(r *rows) error {
-			found = append(found, oldEvent{r.int(0), r.id(1), r.id(2), r.int(3) < micros(sw.EventsBefore)})
+			found = append(found, oldEvent{r.int(0), r.id(1), r.blob(3), r.int(2) < micros(sw.EventsBefore)})
 			return nil
 		})
 	if err != nil {
@@ -119,7 +122,7 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 			continue
 		}
 		anyOld = true
-		n, err := sweepEvent(ctx, c, &e, sw.Now, out)
+		n, err := s.sweepEvent(ctx, c, &e, sw.Now, out)
 		if err != nil {
 			return false, err
 		}
@@ -133,36 +136,30 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 }
 
 // sweepEvent removes an event with its deliveries, unless one of them is held, and says how many rows that touched.
-func sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
-	var ds []godwit.Delivery
-	held := false
-	err := c.each(ctx, "SELECT d.claim_epoch, "+deliveryColumns+" FROM deliveries d INDEXED BY deliveries_event WHERE d.event_id = ? AND d.tenant_id = ?",
-		ids(e.id[:], e.tenant[:]), func(r *rows) error {
-			held = held || r.int(0) != 0
-			ds = append(ds, scanDelivery(r, 1))
-			return nil
-		})
-	if err != nil || held {
-		return 1, err
+func (s *Store) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
+	recipients, err := unpackRecipients(e.recipients)
+	if err != nil {
+		return 0, err
+	}
+	type row struct {
+		godwit.Delivery
+		first []byte
+	}
+	ds := make([]row, 0, len(recipients))
+	for i := range recipients {
+		id := recipients[i].id
+		_, held := s.handed.deliveries[id]
+		_, err := c.one(ctx, "SELECT "+deliveryColumns+", d.claim_epoch, d.first_attempt FROM deliveries d WHERE d.tenant_id = ? AND d.id = ?",
+			ids(e.tenant[:], id[:]), func(r *rows) {
+				held = held || r.int(deliveryWidth) != 0
+				ds = append(ds, row{scanDelivery(r, 0), r.blob(deliveryWidth + 1)})
+			})
+		if err != nil || held {
+			return 1, err
+		}
 	}
 	for i := range ds {
-		d := &ds[i]
-		switch {
-		case d.Status == godwit.DeliveryPending:
-			d.Status, d.Reason, d.UpdatedAt = godwit.DeliveryExhausted, godwit.ReasonRetention, now
-			if err := bury(c, d, nil, micros(now), ""); err != nil {
-				return 0, err
-			}
-			out.Expired++
-		case !d.Status.Dead(): // a dead letter keeps its attempts, one that was replayed too
-			n, err := c.exec(`DELETE FROM attempts WHERE delivery_id = ?1
-				AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE tenant_id = ?2 AND id = ?1)`, d.ID[:], d.TenantID[:])
-			if err != nil {
-				return 0, err
-			}
-			out.Attempts += n
-		}
-		if _, err := c.exec("DELETE FROM deliveries WHERE tenant_id = ? AND id = ?", d.TenantID[:], d.ID[:]); err != nil {
+		if err := sweepDelivery(ctx, c, &ds[i].Delivery, ds[i].first, now, out); err != nil {
 			return 0, err
 		}
 	}
@@ -172,6 +169,45 @@ func sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *s
 	out.Events++
 	out.Deliveries += int64(len(ds))
 	return 1 + len(ds), nil
+}
+
+// sweepDelivery removes a delivery. What is pending ends here.
+func sweepDelivery(ctx context.Context, c *conn, d *godwit.Delivery, first []byte, now time.Time, out *store.Swept) error {
+	if d.Status == godwit.DeliveryPending {
+		d.Status, d.Reason, d.UpdatedAt = godwit.DeliveryExhausted, godwit.ReasonRetention, now
+		if err := bury(c, d, nil, micros(now), ""); err != nil {
+			return err
+		}
+		out.Expired++
+	}
+	if err := sweepAttemptsOf(ctx, c, d, first, out); err != nil {
+		return err
+	}
+	_, err := c.exec("DELETE FROM deliveries WHERE tenant_id = ? AND id = ?", d.TenantID[:], d.ID[:])
+	return err
+}
+
+// sweepAttemptsOf removes the attempts of a delivery that goes. A dead letter keeps them, one that was replayed too.
+func sweepAttemptsOf(ctx context.Context, c *conn, d *godwit.Delivery, first []byte, out *store.Swept) error {
+	kept, err := c.one(ctx, "SELECT 1 FROM dead_letters WHERE tenant_id = ? AND id = ?", ids(d.TenantID[:], d.ID[:]), nil)
+	if err != nil {
+		return err
+	}
+	switch {
+	case kept && first == nil:
+		return nil
+	case kept:
+		a, err := unpackAttempt(first, d)
+		if err != nil {
+			return err
+		}
+		return insertAttempt(c, &a)
+	case first != nil:
+		out.Attempts++
+	}
+	n, err := c.exec("DELETE FROM attempts WHERE delivery_id = ?", d.ID[:])
+	out.Attempts += n
+	return err
 }
 
 const oldAttempts = `SELECT delivery_id, n, started_at FROM attempts WHERE (delivery_id, n) > (?, ?) AND delivery_id < ?
@@ -209,6 +245,46 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 		}
 	}
 	return len(found) == limit, nil
+}
+
+// firstsAgain is how often all deliveries are looked through for old first attempts. In between only those are that have
+// become old enough to have one: a delivery that waited for its first attempt until then is met the next time.
+const firstsAgain = 24 * time.Hour
+
+// sweepFirstAttempts goes through the rows of deliveries that are old enough to have an old attempt.
+func (s *Store) sweepFirstAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
+	cursors := &s.sweeps
+	if since := sw.Now.Sub(cursors.firstsFrom); since < 0 || since >= firstsAgain {
+		cursors.firsts, cursors.firstsFrom = 0, sw.Now
+	}
+	var old []int64
+	bound := micros(sw.AttemptsBefore)
+	found, last, young := 0, cursors.firsts, false
+	err := c.each(ctx, "SELECT n, created_at, substr(first_attempt, 1, 10) FROM deliveries WHERE n > ? ORDER BY n LIMIT ?",
+		[]driver.Value{cursors.firsts, int64(limit)}, func(r *rows) error {
+			found++
+			if young = young || r.int(1) >= bound; !young {
+				last = r.int(0)
+			}
+			if first := r.blob(2); first != nil {
+				if u := (unpacker{rest: first}); u.number() < bound {
+					old = append(old, r.int(0))
+				}
+			}
+			return nil
+		})
+	if err != nil {
+		return false, err
+	}
+	for _, n := range old {
+		if _, err := c.exec("UPDATE deliveries SET first_attempt = NULL WHERE n = ?", n); err != nil {
+			return false, err
+		}
+	}
+	out.Attempts += int64(len(old))
+	more := found == limit && last > cursors.firsts
+	cursors.firsts = last
+	return more, nil
 }
 
 // sweepOrdered removes old rows of a table whose rows stand in the order they grow old in.

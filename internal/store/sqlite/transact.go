@@ -76,7 +76,8 @@ func (s *Store) take(ctx context.Context) error {
 	}
 }
 
-// begin starts a transaction that may write, and sees to it that the epochs are those of this moment.
+// begin starts a transaction that may write, and sees to it that the epochs and handovers are those of this
+// moment.
 func (s *Store) begin(c *conn) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -87,7 +88,10 @@ func (s *Store) begin(c *conn) error {
 	}
 	if version != s.epochs.version {
 		s.epochs.version = version
-		return s.loadEpochs(c)
+		if err := s.loadEpochs(c); err != nil {
+			return err
+		}
+		return s.handed.load(c)
 	}
 	return nil
 }

@@ -37,23 +37,35 @@ func flag(b bool) int64 {
 
 // document is how a rarely used member is stored: JSON, or NULL when it is empty.
 func document(v any) (driver.Value, error) {
+	text, err := documentText(v)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return text, nil
+}
+
+// documentText is a document as a text, "" when it is empty.
+func documentText(v any) (string, error) {
 	if r := reflect.ValueOf(v); r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
-		return nil, nil
+		return "", nil
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode document: %w", err)
+		return "", fmt.Errorf("encode document: %w", err)
 	}
 	return string(b), nil
 }
 
 // parse reads a document back; NULL leaves v as it is.
 func (r *rows) parse(i int, v any) error {
-	s, ok := r.v[i].(string)
-	if !ok {
+	return parseDocument(r.text(i), v)
+}
+
+func parseDocument(text string, v any) error {
+	if text == "" {
 		return nil
 	}
-	if err := json.Unmarshal([]byte(s), v); err != nil {
+	if err := json.Unmarshal([]byte(text), v); err != nil {
 		return fmt.Errorf("decode document: %w", err)
 	}
 	return nil

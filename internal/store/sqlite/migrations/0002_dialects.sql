@@ -2,6 +2,8 @@
 -- codes that people read to each other, a catalogue of event types.
 
 -- Made anew, so that the body stays the last column: what stands behind a large one is read through all of its pages.
+-- deliveries names those of an event, one after the other: id, endpoint, then epoch and trigger packed, both of them empty
+-- here.
 CREATE TABLE events_new (
     n            INTEGER PRIMARY KEY,
     tenant_id    BLOB NOT NULL,
@@ -16,13 +18,27 @@ CREATE TABLE events_new (
     format       TEXT NOT NULL,
     source_id    TEXT NOT NULL,
     occurred_at  INTEGER NOT NULL,
+    deliveries   BLOB,
     body         BLOB
 ) STRICT;
 INSERT INTO events_new
-    SELECT n, tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, '', '', 0, body FROM events;
+    SELECT n, tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, '', '', 0,
+        (SELECT unhex(group_concat(hex(d.id) || hex(d.endpoint_id) || '0000', '')) FROM deliveries d
+            WHERE d.event_id = events.id AND d.tenant_id = events.tenant_id),
+        body FROM events;
 DROP TABLE events;
 ALTER TABLE events_new RENAME TO events;
 CREATE UNIQUE INDEX events_id ON events (tenant_id, id);
+
+-- Which events of one commit have deliveries without a row: from the first to the last.
+CREATE TABLE handovers (
+    first INTEGER PRIMARY KEY,
+    last  INTEGER NOT NULL
+) STRICT;
+
+-- The first attempt, packed; further ones stand in attempts.
+ALTER TABLE deliveries ADD COLUMN first_attempt BLOB;
+DROP INDEX deliveries_event;
 
 -- What was tried more than once, by when it was last; an ordinary success never enters it.
 CREATE INDEX deliveries_tried ON deliveries (endpoint_id, updated_at) WHERE attempts > 1;
