@@ -12,6 +12,9 @@
 // transaction ends; whoever takes a lease locks exclusively, raises the epoch, and then releases the older claims. So the
 // epoch in the row alone tells whether a result is still wanted, and no result has to look at the leases.
 //
+// For people who ask the database itself there are read-only views in the shape of the CYBERCUBE standard's schema
+// (migrations/0003_views.sql): webhook_endpoints, webhook_events, webhook_deliveries, webhook_dlq.
+//
 // There are two pools. The hot one runs Commit and claims on statements prepared when it connects, with a planner that
 // is not allowed to scan or hash; the other one serves people, with a plan made for each query's own values.
 //
