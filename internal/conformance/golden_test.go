@@ -19,8 +19,6 @@ const (
 	exampleBody = `{"event":"order.created","order_id":"A-1001"}`
 	exampleHead = "POST /webhooks/orders HTTP/1.1\r\n" +
 		"Host: ADDRESS\r\n" +
-		"User-Agent: Godwit\r\n" +
-		"Content-Length: LENGTH\r\n" +
 		"Content-Digest: sha-256=:BASE64:\r\n" +
 		"Content-Type: application/json\r\n" +
 		"Godwit-Attempt: N\r\n" +
@@ -30,6 +28,8 @@ const (
 		`Idempotency-Key: "` + exampleKey + "\"\r\n" +
 		"Signature: SIGNATURE\r\n" +
 		"Signature-Input: INPUT\r\n" +
+		"User-Agent: Godwit\r\n" +
+		"Content-Length: LENGTH\r\n" +
 		"\r\n"
 )
 
