@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/frontdoor"
 )
 
 // Timeouts are what a client may take its time for. Clients that send a byte a minute must not hold a connection.
@@ -40,6 +42,7 @@ type httpServer struct {
 	server   *http.Server
 	listener net.Listener
 	cancel   context.CancelFunc // ends streams
+	door     *frontdoor.Door    // nil where net/http serves alone
 }
 
 func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeouts, log *slog.Logger) *httpServer {
@@ -60,6 +63,19 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeout
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
 	}
+}
+
+// hurry has the requests to some paths served before they reach net/http, which they cost less by. TLS is net/http's.
+func (s *httpServer) hurry(limits Timeouts, clock func() time.Time, log *slog.Logger, paths ...string) {
+	if s.server.TLSConfig != nil {
+		return
+	}
+	limits.setDefaults()
+	s.door = frontdoor.New(s.listener, frontdoor.Config{
+		Handler: s.server.Handler, Hot: paths, Context: s.server.BaseContext(s.listener), Clock: clock, Log: log,
+		Header: limits.Header, Read: limits.Read, Write: limits.Write, Idle: limits.Idle,
+	})
+	s.listener = s.door
 }
 
 // unhurried frees requests without a body from the read timeout, which has done its work once the header is there: left
@@ -94,6 +110,10 @@ func (s *httpServer) close() {
 	defer done()
 	if s.server.Shutdown(ctx) != nil {
 		s.server.Close()
+	}
+	if s.door != nil {
+		_ = s.door.Close() // again, for a server that was never run
+		_ = s.door.Wait(ctx)
 	}
 }
 

@@ -171,6 +171,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 		}
 	}
 	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
+	a.servers[0].hurry(d.Timeouts, a.clock.Now, a.log, "/v1/events")
 	return nil
 }
 
