@@ -19,6 +19,12 @@ type place struct {
 	epoch int64 // 0: none was free, it goes through the store
 }
 
+// admission is a submission that is being stored, with the places kept for its deliveries.
+type admission struct {
+	i      int // which one it is
+	places []place
+}
+
 // Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
 // way. All are stored in one transaction. On error nothing is known to be stored; the caller may repeat it with the same
 // key.
@@ -33,8 +39,7 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	defer e.settles.leave(slot)
 	receipts := make([]Receipt, len(submissions))
 	accepts := make([]store.Accept, 0, len(submissions))
-	places := make([][]place, 0, len(submissions))
-	var admitted []int
+	admitted := make([]admission, 0, len(submissions))
 	for i := range submissions {
 		s := &submissions[i]
 		if s.Idempotency != nil {
@@ -43,23 +48,23 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 			}
 			defer e.keys.leave(s.Idempotency.ID)
 		}
-		accept, kept := e.prepareAccept(s, &receipts[i], now)
-		accepts, places, admitted = append(accepts, accept), append(places, kept), append(admitted, i)
+		accept, places := e.prepareAccept(s, &receipts[i], now)
+		accepts, admitted = append(accepts, accept), append(admitted, admission{i, places})
 	}
 	if len(accepts) == 0 {
 		return receipts, nil
 	}
 	done := e.commits.accept(accepts)
-	for k, i := range admitted {
+	for k, a := range admitted {
 		switch {
 		case done.err != nil:
-			e.abandon(places[k], true)
+			e.abandon(a.places, true)
 		case done.existing[k] != nil:
-			e.abandon(places[k], false)
-			receipts[i] = answerRepeat(&submissions[i], done.existing[k])
+			e.abandon(a.places, false)
+			receipts[a.i] = answerRepeat(&submissions[a.i], done.existing[k])
 		default:
-			e.hand(places[k], now)
-			e.cfg.Recorder.Submitted(len(receipts[i].Events), len(places[k]))
+			e.hand(a.places, now)
+			e.cfg.Recorder.Submitted(len(receipts[a.i].Events), len(a.places))
 		}
 	}
 	return receipts, done.err
