@@ -1,17 +1,24 @@
 package ojs
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -126,7 +133,18 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestConnectionErrors(t *testing.T) {
-	r := newRig(t, apptest.Options{})
+	m := clock.NewManual(start)
+	out, err := sender.New(sender.Config{
+		Clock: m.Now, AllowHTTP: true, AllowAddresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("there is no name server")
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(out.Close)
+	r := newRig(t, apptest.Options{Clock: m, Tune: func(c *engine.Config) { c.Sender = out }})
 	dead := apptest.NewSink(t)
 	dead.Close()
 	for name, url := range map[string]string{

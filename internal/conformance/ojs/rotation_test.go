@@ -101,6 +101,7 @@ func TestRotation(t *testing.T) {
 		t.Run("at most two", func(t *testing.T) {
 			trace.Covers(t, "OJS-ROT-8")
 			q := r.subscribe("/twice", []string{"twice.*"})
+			r.Advance(time.Minute)
 			one := r.rotate(q)
 			r.Advance(time.Minute)
 			two := r.rotate(q)
