@@ -1,1 +1,3 @@
-export {};
+/** The client of the native API: its types and methods are generated from the server's OpenAPI document. */
+export * from "./generated.js";
+export { everyItem, GodwitError, Payload, type CallOptions, type ClientOptions } from "./transport.js";

@@ -1,0 +1,1635 @@
+// Made by scripts/generate-client.mjs from spec/openapi.json; do not edit.
+import { Transport, type CallOptions, type Payload } from "./transport.js";
+
+export interface Accepted {
+  created_at: string;
+  /** How many endpoints it goes to */
+  deliveries: number;
+  id: string;
+  /** Goes with every attempt to deliver the event */
+  idempotency_key: string;
+}
+
+export interface ActiveAgreement {
+  /** What rests on it, as in statuses.404, multi_status, method */
+  covers: string[];
+  document: string;
+  visible_to_both: boolean;
+}
+
+export interface Agreement {
+  document: string;
+  visible_to_both: boolean;
+}
+
+export interface AgreementPatch {
+  document?: string;
+  visible_to_both?: boolean;
+}
+
+export interface Attempt {
+  delivery_id: string;
+  duration_ms: number;
+  endpoint_id: string;
+  event_id: string;
+  failure_class?: "transport" | "application";
+  id: string;
+  /** 1 for the first, over all runs */
+  n: number;
+  /** When the next attempt is due */
+  next_at?: string;
+  outcome: "accepted" | "transient" | "terminal";
+  reason: string;
+  /** unknown: the receiver may or may not have got it */
+  receiver_state?: "unknown";
+  /** Least wait that the receiver asked for */
+  retry_after_seconds?: number;
+  started_at: string;
+  /** HTTP status; absent when none arrived */
+  status?: number;
+  /** What was seen, for people who ask what happened */
+  trace: Trace;
+  trigger: string;
+  url: string;
+}
+
+export interface Auth {
+  /** oauth2 */
+  audience?: string;
+  /** mtls: the client's certificate chain */
+  certificate_pem?: string;
+  /** oauth2 */
+  client_id?: string;
+  /** oauth2 */
+  client_secret?: string;
+  kind: "bearer" | "basic" | "oauth2" | "mtls";
+  /** basic */
+  password?: string;
+  /** mtls: its key */
+  private_key_pem?: string;
+  /** oauth2 */
+  scopes?: string[];
+  /** bearer: the token */
+  token?: string;
+  /** oauth2: where tokens are fetched, by client credentials */
+  token_url?: string;
+  /** basic */
+  username?: string;
+}
+
+export interface BatchItem {
+  created_at?: string;
+  deliveries?: number;
+  id?: string;
+  idempotency_key?: string;
+  index: number;
+  /** Problem details of a refused event */
+  problem?: unknown;
+  status: "accepted" | "replayed" | "refused";
+}
+
+export interface BatchResult {
+  items: BatchItem[];
+}
+
+export interface BulkReplay {
+  /** next_cursor of the request before */
+  cursor?: string;
+  endpoint?: string;
+  /** How many at most in this request */
+  limit?: number;
+  reason?: string;
+  /** Dead at or after */
+  since?: string;
+  status?: "terminal" | "exhausted";
+  type?: string;
+  /** Dead before */
+  until?: string;
+}
+
+export interface BulkReplayed {
+  /** There may be more: send the same request with this cursor */
+  next_cursor?: string;
+  /** Deliveries that were started again */
+  replayed: number;
+}
+
+export interface DeadLetter {
+  dead_at: string;
+  delivery: Delivery;
+  event: Event;
+  /** One line about the last attempt */
+  last_detail?: string;
+  /** When it was sent again. If that fails for good too, there is a new dead letter. */
+  replayed_at?: string;
+}
+
+export interface Delivery {
+  /** Attempts made so far */
+  attempt_count: number;
+  created_at: string;
+  /** When the next attempt is due */
+  due_at?: string;
+  endpoint_id: string;
+  event_id: string;
+  /** Absent when the event was removed at the end of its retention */
+  event_type?: string;
+  id: string;
+  /** HTTP status of the last attempt */
+  last_status?: number;
+  /** Why it is where it is */
+  reason?: string;
+  run: Run;
+  /** accepted: the receiver acknowledged the request, and nothing more */
+  status: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled";
+  updated_at: string;
+}
+
+export interface DeliveryDetail {
+  /** Attempts made so far */
+  attempt_count: number;
+  /** First to last */
+  attempts: Attempt[];
+  created_at: string;
+  /** When the next attempt is due */
+  due_at?: string;
+  endpoint_id: string;
+  event_id: string;
+  /** Absent when the event was removed at the end of its retention */
+  event_type?: string;
+  id: string;
+  /** HTTP status of the last attempt */
+  last_status?: number;
+  /** Why it is where it is */
+  reason?: string;
+  run: Run;
+  /** accepted: the receiver acknowledged the request, and nothing more */
+  status: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled";
+  updated_at: string;
+}
+
+export interface DeliveryItems {
+  items: Delivery[];
+}
+
+export interface Endpoint {
+  /** Kind of the credential; its values are never shown */
+  auth_kind?: string;
+  created_at: string;
+  description: string;
+  filter?: Record<string, string[]>;
+  /** Names of the custom headers; values are never shown */
+  header_names: string[];
+  id: string;
+  /** Any JSON values */
+  metadata?: Record<string, unknown>;
+  method: "POST" | "PUT";
+  patterns: string[];
+  /** Deviations from the profile */
+  policy: PolicyOverrides;
+  /** Wire dialect; fixed at creation */
+  profile: string;
+  /** The same endpoint's short id, to be read aloud; taken wherever the id is */
+  public_id: string;
+  /** While it is disabled by failures: when it is tried again */
+  reenable_at?: string;
+  status: "active" | "paused" | "disabled";
+  status_at: string;
+  status_reason?: string;
+  updated_at: string;
+  url: string;
+  /** Grows with every change */
+  version: number;
+}
+
+export interface EndpointPatch {
+  /** Replaced as a whole */
+  auth?: Auth;
+  description?: string | null;
+  filter?: Record<string, string[] | null>;
+  headers?: Record<string, string | null>;
+  /** Any JSON values; null removes a member */
+  metadata?: Record<string, unknown>;
+  method?: "POST" | "PUT";
+  patterns?: string[] | null;
+  policy?: PolicyPatch;
+  /** Cannot change */
+  profile?: string;
+  url?: string;
+}
+
+export interface EndpointStats {
+  /** What deviates from the status table or method by agreement with the receiver */
+  agreements: ActiveAgreement[];
+  /** Deliveries that ended without being accepted; counted up to 1000 */
+  dead_letters: number;
+  /** There are more than were counted */
+  dead_letters_capped: boolean;
+  endpoint_id: string;
+  health: Health;
+  /** Members of the policy that the endpoint overrides */
+  overrides: string[];
+  /** Deliveries that wait or are under way */
+  pending: number;
+  /** In force: the profile's defaults with the endpoint's overrides */
+  policy: Policy;
+  /** While it is disabled by failures: when it is tried again */
+  reenable_at?: string;
+  status: "active" | "paused" | "disabled";
+  status_reason?: string;
+}
+
+export interface Event {
+  attributes?: Record<string, string>;
+  content_type: string;
+  created_at: string;
+  id: string;
+  idempotency_key: string;
+  /** Who posted it */
+  principal: string;
+  type: string;
+}
+
+export interface EventBatch {
+  events: EventEnvelope[];
+}
+
+export interface EventDetail {
+  attributes?: Record<string, string>;
+  content_type: string;
+  created_at: string;
+  /** The newest 200 */
+  deliveries: Delivery[];
+  id: string;
+  idempotency_key: string;
+  /** Who posted it */
+  principal: string;
+  /** Length of the payload in bytes */
+  size: number;
+  type: string;
+}
+
+export interface EventEnvelope {
+  /** What endpoint filters look at */
+  attributes?: Record<string, string>;
+  /** Media type of the payload. Defaults to application/json for data and to application/octet-stream for data_base64. */
+  content_type?: string;
+  /** The payload: any JSON, delivered byte for byte as it stands here. Exactly one of data and data_base64 is required. */
+  data?: unknown;
+  /** A payload that is not JSON */
+  data_base64?: string;
+  /** In a batch: the key of this event. A single event has its key in the header. */
+  idempotency_key?: string;
+  type: string;
+}
+
+export interface EventReplay {
+  /** Only to these; absent: to all that it went to */
+  endpoints?: string[];
+}
+
+export interface EventType {
+  created_at?: string;
+  deprecated: boolean;
+  description: string;
+  example?: unknown;
+  name: string;
+  /** JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's */
+  schema?: unknown;
+  /** The standard that it is built in from; absent on the tenant's own */
+  standard?: "ojs" | "cybercube";
+  updated_at?: string;
+  /** Of the schema in force */
+  version?: number;
+}
+
+export interface EventTypeDetail {
+  created_at?: string;
+  deprecated: boolean;
+  description: string;
+  example?: unknown;
+  name: string;
+  /** JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's */
+  schema?: unknown;
+  /** The standard that it is built in from; absent on the tenant's own */
+  standard?: "ojs" | "cybercube";
+  updated_at?: string;
+  /** Of the schema in force */
+  version?: number;
+  /** First to last; the last is in force */
+  versions: SchemaVersion[];
+}
+
+export interface EventTypeDraft {
+  /** Producers should use another type. Nothing is refused for it. */
+  deprecated?: boolean;
+  description?: string;
+  /** A payload that fits the schema */
+  example?: unknown;
+  /** JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays. */
+  schema?: unknown;
+}
+
+export interface ExportedDeadLetter {
+  /** The payload, byte for byte */
+  body_base64: string;
+  /** The payload as text, where it is valid UTF-8 */
+  body_text?: string;
+  dead_at: string;
+  delivery: Delivery;
+  event: Event;
+  /** One line about the last attempt */
+  last_detail?: string;
+  /** When it was sent again. If that fails for good too, there is a new dead letter. */
+  replayed_at?: string;
+}
+
+export interface Field {
+  /** What is wrong with it */
+  detail: string;
+  /** Path of the member, as in policy.max_retries or events[3].type */
+  field: string;
+}
+
+export interface Health {
+  accepted: number;
+  avg_duration_ms: number;
+  /** Since when it is only probed */
+  circuit_open_at?: string;
+  consecutive_failures: number;
+  consecutive_terminal: number;
+  /** Too many of its attempts failed in the last hour */
+  degraded: boolean;
+  degraded_at?: string;
+  /** Nothing is sent before this: the endpoint asked for it */
+  hold_until?: string;
+  last_accepted_at?: string;
+  last_failure_at?: string;
+  last_reason?: string;
+  probe_at?: string;
+  /** Attempts of any kind that were not accepted since the last accepted one */
+  streak: number;
+  /** When the endpoint said it would end */
+  sunset_at?: string;
+  terminal: number;
+  transient: number;
+}
+
+export interface Hop {
+  from: string;
+  status: number;
+  to: string;
+}
+
+export interface IssuedEndpoint {
+  /** Kind of the credential; its values are never shown */
+  auth_kind?: string;
+  created_at: string;
+  description: string;
+  filter?: Record<string, string[]>;
+  /** Names of the custom headers; values are never shown */
+  header_names: string[];
+  id: string;
+  /** Any JSON values */
+  metadata?: Record<string, unknown>;
+  method: "POST" | "PUT";
+  patterns: string[];
+  /** Deviations from the profile */
+  policy: PolicyOverrides;
+  /** Wire dialect; fixed at creation */
+  profile: string;
+  /** The same endpoint's short id, to be read aloud; taken wherever the id is */
+  public_id: string;
+  /** While it is disabled by failures: when it is tried again */
+  reenable_at?: string;
+  secret: IssuedSecret;
+  status: "active" | "paused" | "disabled";
+  status_at: string;
+  status_reason?: string;
+  updated_at: string;
+  url: string;
+  /** Grows with every change */
+  version: number;
+}
+
+export interface IssuedKey {
+  created_at: string;
+  expires_at?: string;
+  /** First characters of the token, to tell keys apart */
+  hint: string;
+  id: string;
+  name: string;
+  /** Identity that idempotency is scoped by; a key that replaces another keeps it */
+  principal: string;
+  revoked_at?: string;
+  scopes: string[];
+  /** The API key itself. It is shown this once and kept as a hash alone. */
+  token: string;
+}
+
+export interface IssuedSecret {
+  algorithm: "hmac-sha256" | "ed25519";
+  created_at: string;
+  expires_at?: string;
+  /** Last four characters of its value */
+  hint?: string;
+  /** Also the keyid of signatures made with it */
+  id: string;
+  /** Whether it signs now */
+  live: boolean;
+  not_before: string;
+  /** Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory */
+  public_key?: string;
+  /** The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough. */
+  value?: string;
+}
+
+export interface Key {
+  created_at: string;
+  expires_at?: string;
+  /** First characters of the token, to tell keys apart */
+  hint: string;
+  id: string;
+  name: string;
+  /** Identity that idempotency is scoped by; a key that replaces another keeps it */
+  principal: string;
+  revoked_at?: string;
+  scopes: string[];
+}
+
+export interface ListDeadLetter {
+  items: DeadLetter[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListDelivery {
+  items: Delivery[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListEndpoint {
+  items: Endpoint[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListEvent {
+  items: Event[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListEventType {
+  items: EventType[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListKey {
+  items: Key[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListNotice {
+  items: Notice[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListTenant {
+  items: Tenant[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface NewEndpoint {
+  /** How requests are signed. Defaults to the profile's first. */
+  algorithm?: "hmac-sha256" | "ed25519";
+  auth?: Auth;
+  description?: string;
+  /** For each attribute named, the event's value must be one of those listed */
+  filter?: Record<string, string[]>;
+  /** Added to every request; values are kept encrypted and never shown */
+  headers?: Record<string, string>;
+  /** What you keep about the endpoint: any JSON values. It has no effect. */
+  metadata?: Record<string, unknown>;
+  /** PUT needs policy.agreement. Defaults to POST. */
+  method?: "POST" | "PUT";
+  /** Event types to deliver: exact, prefix.* or *. Defaults to ["*"]. */
+  patterns?: string[];
+  /** Whether it starts paused */
+  paused?: boolean;
+  policy?: PolicyOverrides;
+  /** Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds. */
+  profile?: string;
+  /** Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one. */
+  secret?: string;
+  /** Where to deliver; https unless the operator allows http */
+  url: string;
+}
+
+export interface NewKey {
+  /** From then on it is refused; absent: never */
+  expires_at?: string;
+  name: string;
+  /** Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated requests stay the same requests; the old key works until it is deleted. */
+  replaces?: string;
+  /** What it may do. A key can grant no scope that it lacks. */
+  scopes: Array<"ingest" | "read" | "manage" | "admin">;
+}
+
+export interface NewTenant {
+  /** E-mail addresses that are told of dead letters, degraded and disabled endpoints */
+  alert_emails?: string[];
+  event_validation?: "" | "known" | "strict";
+  name: string;
+  require_idempotency_key?: boolean;
+}
+
+export interface Notice {
+  acknowledged_at?: string;
+  acknowledged_by?: string;
+  created_at: string;
+  delivery_id?: string;
+  detail?: string;
+  endpoint_id?: string;
+  event_id?: string;
+  id: string;
+  kind: string;
+  /** Link field of a 451 response */
+  link?: string;
+}
+
+export interface Pause {
+  /** Shown as status_reason */
+  reason?: string;
+}
+
+export interface Policy {
+  /** Attempts of all the tenant's endpoints that have it, in any minute; 0 is no limit */
+  account_per_minute: number;
+  /** Its dead letters and bad health are told to the tenant's alert addresses */
+  alert: boolean;
+  /** webhook.* events tell about its deliveries */
+  announce: boolean;
+  base_seconds: number;
+  burst: number;
+  cap_seconds: number;
+  circuit_after: number;
+  concurrency: number;
+  dedup_window_seconds: number;
+  /** Share of failed attempts in an hour above which it is degraded; 0: not watched */
+  degraded_above: number;
+  disable_after: number;
+  /** Attempts in a row that were not accepted; 0 never */
+  disable_after_failures: number;
+  hold_scope: string;
+  max_elapsed_seconds: number;
+  max_retries: number;
+  multi_status: boolean;
+  /** Attempts in any minute; 0 is no limit */
+  per_minute: number;
+  /** Attempts in any second; 0 is no limit */
+  per_second: number;
+  /** 0 is no limit */
+  rate_per_second: number;
+  /** How long it rests when disabled by failures; 0 is until it is resumed */
+  reenable_after_seconds: number;
+  /** A 401 gets one more attempt at once, newly signed and with a renewed token */
+  refresh_on_401: boolean;
+  /** Which signatures go out while two secrets are live: both, old-first or old-only */
+  rotation?: string;
+  schedule_seconds?: number[];
+  /** Events that come while the endpoint is paused are not for it */
+  skip_while_paused: boolean;
+  statuses?: Record<string, string>;
+  timeout_seconds: number;
+}
+
+export interface PolicyOverrides {
+  account_per_minute?: number;
+  agreement?: Agreement;
+  alert?: boolean;
+  announce?: boolean;
+  base_seconds?: number;
+  burst?: number;
+  cap_seconds?: number;
+  circuit_after?: number;
+  concurrency?: number;
+  dedup_window_seconds?: number;
+  disable_after?: number;
+  disable_after_failures?: number;
+  hold_scope?: string;
+  max_elapsed_seconds?: number;
+  max_retries?: number;
+  multi_status?: boolean;
+  per_minute?: number;
+  per_second?: number;
+  rate_per_second?: number;
+  reenable_after_seconds?: number;
+  refresh_on_401?: boolean;
+  rotation?: string;
+  skip_while_paused?: boolean;
+  statuses?: Record<string, string>;
+  timeout_seconds?: number;
+}
+
+export interface PolicyPatch {
+  account_per_minute?: number | null;
+  agreement?: AgreementPatch;
+  alert?: boolean | null;
+  announce?: boolean | null;
+  base_seconds?: number | null;
+  burst?: number | null;
+  cap_seconds?: number | null;
+  circuit_after?: number | null;
+  concurrency?: number | null;
+  dedup_window_seconds?: number | null;
+  disable_after?: number | null;
+  disable_after_failures?: number | null;
+  hold_scope?: string | null;
+  max_elapsed_seconds?: number | null;
+  max_retries?: number | null;
+  multi_status?: boolean | null;
+  per_minute?: number | null;
+  per_second?: number | null;
+  rate_per_second?: number | null;
+  reenable_after_seconds?: number | null;
+  refresh_on_401?: boolean | null;
+  rotation?: string | null;
+  skip_while_paused?: boolean | null;
+  statuses?: Record<string, string | null>;
+  timeout_seconds?: number | null;
+}
+
+export interface Probe {
+  /** The beginning of the answer's body */
+  body?: string;
+  /** What went wrong on the way */
+  detail?: string;
+  duration_ms: number;
+  failure_class?: "transport" | "application";
+  outcome: "accepted" | "transient" | "terminal";
+  reason: string;
+  /** HTTP status; absent when none arrived */
+  status?: number;
+  /** Where the last hop went */
+  url: string;
+}
+
+export interface Problem {
+  /** Stable code of the kind of problem; decide by this */
+  code: string;
+  /** What happened this time, for people */
+  detail?: string;
+  /** The fields that are wrong */
+  errors?: Field[];
+  /** Name of the request in the server's log */
+  request_id?: string;
+  /** HTTP status code */
+  status: number;
+  /** Short summary; the same for every problem of this kind */
+  title: string;
+  /** Documentation of this kind of problem */
+  type: string;
+}
+
+export interface ReceiverProblem {
+  detail?: string;
+  status?: number;
+  title?: string;
+  type?: string;
+}
+
+export interface Rotation {
+  /** Defaults to that of the newest secret */
+  algorithm?: "hmac-sha256" | "ed25519";
+  /** How long the old secrets go on signing beside the new one. Defaults to 86400. */
+  overlap_seconds?: number;
+  /** Your own signing key, in the form in which the profile shows keys. Defaults to a new one. */
+  secret?: string;
+}
+
+export interface Run {
+  /** Who asked for it */
+  actor?: string;
+  attempt_count: number;
+  first_at?: string;
+  /** What started it: accept, manual, replay or test */
+  trigger: string;
+}
+
+export interface SchemaVersion {
+  created_at?: string;
+  schema: unknown;
+  version: number;
+}
+
+export interface Secret {
+  algorithm: "hmac-sha256" | "ed25519";
+  created_at: string;
+  expires_at?: string;
+  /** Last four characters of its value */
+  hint?: string;
+  /** Also the keyid of signatures made with it */
+  id: string;
+  /** Whether it signs now */
+  live: boolean;
+  not_before: string;
+  /** Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory */
+  public_key?: string;
+}
+
+export interface SecretList {
+  items: Secret[];
+}
+
+export interface StreamedAttempt {
+  delivery_id: string;
+  /** Of the delivery, after the attempt */
+  delivery_status: string;
+  duration_ms: number;
+  endpoint_id: string;
+  event_id: string;
+  event_type: string;
+  failure_class?: "transport" | "application";
+  id: string;
+  /** 1 for the first, over all runs */
+  n: number;
+  /** When the next attempt is due */
+  next_at?: string;
+  outcome: "accepted" | "transient" | "terminal";
+  reason: string;
+  /** unknown: the receiver may or may not have got it */
+  receiver_state?: "unknown";
+  /** Least wait that the receiver asked for */
+  retry_after_seconds?: number;
+  started_at: string;
+  /** HTTP status; absent when none arrived */
+  status?: number;
+  /** What was seen, for people who ask what happened */
+  trace: Trace;
+  trigger: string;
+  url: string;
+}
+
+export interface Tenant {
+  /** Its short id, as CYBERCUBE events name it */
+  account_id: string;
+  /** Who is told of dead letters, degraded and disabled endpoints */
+  alert_emails: string[];
+  created_at: string;
+  /** known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes. */
+  event_validation: "" | "known" | "strict";
+  id: string;
+  name: string;
+  /** Events without Idempotency-Key are refused */
+  require_idempotency_key: boolean;
+}
+
+export interface TenantPatch {
+  /** Replaced as a whole */
+  alert_emails?: string[];
+  event_validation?: "" | "known" | "strict";
+  name?: string;
+  require_idempotency_key?: boolean;
+}
+
+export interface Trace {
+  actor?: string;
+  detail?: string;
+  hops?: Hop[];
+  link?: string;
+  problem?: ReceiverProblem;
+  proto?: string;
+  remote_addr?: string;
+  response_body?: string;
+  response_content_type?: string;
+  retry_after?: string;
+  signed_with?: string[];
+}
+
+/** The native API of a Godwit server: one method for each operation. */
+export class GodwitClient extends Transport {
+  /**
+   * Watch attempts as they happen.
+   *
+   * Server-sent events named attempt, whose data is one attempt in JSON. A client that reads too slowly misses some.
+   *
+   * Needs an API key with the scope read.
+   */
+  streamAttempts(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): AsyncGenerator<StreamedAttempt> {
+    return this.events<StreamedAttempt>({ method: "GET", path: `/v1/attempts/stream`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * List dead letters.
+   *
+   * Those that are open: deliveries which ended without being accepted and were not replayed since.
+   *
+   * Needs an API key with the scope read.
+   */
+  listDeadLetters(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+      /** At or after this time (RFC 3339) */
+      since?: string | undefined;
+      /** Before this time (RFC 3339) */
+      until?: string | undefined;
+      /** Only of this endpoint */
+      endpoint?: string | undefined;
+      /** Only events of this type */
+      type?: string | undefined;
+      status?: "terminal" | "exhausted" | undefined;
+      /** Only with this reason */
+      reason?: string | undefined;
+      /** Also those that were replayed since */
+      replayed?: boolean | undefined;
+    } = {},
+  ): Promise<ListDeadLetter> {
+    return this.json<ListDeadLetter>({ method: "GET", path: `/v1/dead-letters`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Export dead letters with their payloads.
+   *
+   * One JSON document a line, newest first. The connection is cut if the export cannot be completed.
+   *
+   * Needs an API key with the scope read.
+   */
+  exportDeadLetters(
+    options: CallOptions & {
+      endpoint?: string | undefined;
+      type?: string | undefined;
+      status?: "terminal" | "exhausted" | undefined;
+      reason?: string | undefined;
+      since?: string | undefined;
+      until?: string | undefined;
+      /** Also those that were replayed since */
+      replayed?: boolean | undefined;
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): AsyncGenerator<ExportedDeadLetter> {
+    return this.lines<ExportedDeadLetter>({ method: "GET", path: `/v1/dead-letters/export`, query: { "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "since": options.since, "until": options.until, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Replay the dead letters that match.
+   *
+   * Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all.
+   *
+   * Needs an API key with the scope manage.
+   */
+  replayDeadLetters(
+    body: BulkReplay,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<BulkReplayed> {
+    return this.json<BulkReplayed>({ method: "POST", path: `/v1/dead-letters/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Get the open dead letter of a delivery.
+   *
+   * Needs an API key with the scope read.
+   */
+  getDeadLetter(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<DeadLetter> {
+    return this.json<DeadLetter>({ method: "GET", path: `/v1/dead-letters/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Replay a dead letter.
+   *
+   * Starts a new run under the same idempotency key. The dead letter is marked as replayed and kept until it expires.
+   *
+   * Needs an API key with the scope manage.
+   */
+  replayDeadLetter(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Delivery> {
+    return this.json<Delivery>({ method: "POST", path: `/v1/dead-letters/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List deliveries.
+   *
+   * Needs an API key with the scope read.
+   */
+  listDeliveries(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+      /** At or after this time (RFC 3339) */
+      since?: string | undefined;
+      /** Before this time (RFC 3339) */
+      until?: string | undefined;
+      /** Only to this endpoint */
+      endpoint?: string | undefined;
+      /** Only of this event */
+      event?: string | undefined;
+      /** Only events of this type */
+      type?: string | undefined;
+      status?: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled" | undefined;
+    } = {},
+  ): Promise<ListDelivery> {
+    return this.json<ListDelivery>({ method: "GET", path: `/v1/deliveries`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "event": options.event, "type": options.type, "status": options.status }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get a delivery and its attempts.
+   *
+   * Needs an API key with the scope read.
+   */
+  getDelivery(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<DeliveryDetail> {
+    return this.json<DeliveryDetail>({ method: "GET", path: `/v1/deliveries/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Cancel a delivery.
+   *
+   * Ends one that waits. Conflict when it is finished, or under way at this moment.
+   *
+   * Needs an API key with the scope manage.
+   */
+  cancelDelivery(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Delivery> {
+    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/cancel`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * Try a delivery now.
+   *
+   * A waiting one is made due at once; a finished one starts a new run under the same idempotency key.
+   *
+   * Needs an API key with the scope manage.
+   */
+  retryDelivery(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Delivery> {
+    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/retry`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List endpoints.
+   *
+   * Needs an API key with the scope read.
+   */
+  listEndpoints(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+      /** Only those with this status */
+      status?: "active" | "paused" | "disabled" | undefined;
+    } = {},
+  ): Promise<ListEndpoint> {
+    return this.json<ListEndpoint>({ method: "GET", path: `/v1/endpoints`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Register an endpoint.
+   *
+   * The signing secret is in this answer and in no other, but for a repeat with the same Idempotency-Key. Creating an endpoint resolves no name and sends nothing.
+   *
+   * Needs an API key with the scope manage.
+   */
+  createEndpoint(
+    body: NewEndpoint,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedEndpoint> {
+    return this.json<IssuedEndpoint>({ method: "POST", path: `/v1/endpoints`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Delete an endpoint.
+   *
+   * What was waiting for it is cancelled.
+   *
+   * Needs an API key with the scope manage.
+   */
+  deleteEndpoint(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get an endpoint.
+   *
+   * Needs an API key with the scope read.
+   */
+  getEndpoint(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Endpoint> {
+    return this.json<Endpoint>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Change an endpoint.
+   *
+   * A JSON merge patch (RFC 7396): absent members stay, null clears, objects merge member by member. auth is replaced as a whole. The profile cannot change.
+   *
+   * Needs an API key with the scope manage.
+   */
+  updateEndpoint(
+    id: string,
+    body: EndpointPatch,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Endpoint> {
+    return this.json<Endpoint>({ method: "PATCH", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Pause an endpoint.
+   *
+   * Its deliveries are held, none is dropped.
+   *
+   * Needs an API key with the scope manage.
+   */
+  pauseEndpoint(
+    id: string,
+    body: Pause | undefined,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Endpoint> {
+    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Send a test event and wait for the answer.
+   *
+   * One attempt, whatever the endpoint's status and patterns. Nothing is stored or counted, and nothing is tried again. That the endpoint refuses is a result, not an error.
+   *
+   * Needs an API key with the scope manage.
+   */
+  probeEndpoint(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Probe> {
+    return this.json<Probe>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/probe`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * Resume an endpoint.
+   *
+   * Also enables an endpoint that was disabled, and clears its failure counts, hold and circuit.
+   *
+   * Needs an API key with the scope manage.
+   */
+  resumeEndpoint(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Endpoint> {
+    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * Rotate the signing secret.
+   *
+   * The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+   *
+   * Needs an API key with the scope manage.
+   */
+  rotateSecret(
+    id: string,
+    body: Rotation | undefined,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedSecret> {
+    return this.json<IssuedSecret>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/rotate-secret`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * List signing secrets, without their values.
+   *
+   * Needs an API key with the scope read.
+   */
+  listSecrets(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<SecretList> {
+    return this.json<SecretList>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Health, backlog and policy of an endpoint.
+   *
+   * Needs an API key with the scope read.
+   */
+  getEndpointStats(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<EndpointStats> {
+    return this.json<EndpointStats>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/stats`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Send a test event.
+   *
+   * An event of the type godwit.test goes to this endpoint alone, whatever its patterns. It is stored, tried again and recorded as any other.
+   *
+   * Needs an API key with the scope manage.
+   */
+  testEndpoint(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Accepted> {
+    return this.json<Accepted>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/test`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List event types.
+   *
+   * By name. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.
+   *
+   * Needs an API key with the scope read.
+   */
+  listEventTypes(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Those that are built in from this standard, instead of the tenant's own */
+      standard?: "ojs" | "cybercube" | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListEventType> {
+    return this.json<ListEventType>({ method: "GET", path: `/v1/event-types`, query: { "standard": options.standard, "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Delete an event type.
+   *
+   * With all versions of its schema. Events stay.
+   *
+   * Needs an API key with the scope manage.
+   */
+  deleteEventType(
+    name: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get an event type.
+   *
+   * The tenant's own, or else the one of a standard.
+   *
+   * Needs an API key with the scope read.
+   */
+  getEventType(
+    name: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<EventTypeDetail> {
+    return this.json<EventTypeDetail>({ method: "GET", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Write an event type.
+   *
+   * Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept.
+   *
+   * Needs an API key with the scope manage.
+   */
+  putEventType(
+    name: string,
+    body: EventTypeDraft,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<EventTypeDetail> {
+    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, body, options });
+  }
+
+  /**
+   * List events.
+   *
+   * Needs an API key with the scope read.
+   */
+  listEvents(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+      /** At or after this time (RFC 3339) */
+      since?: string | undefined;
+      /** Before this time (RFC 3339) */
+      until?: string | undefined;
+      /** Only this type, or those under prefix.* */
+      type?: string | undefined;
+      /** Only the event with this idempotency key */
+      key?: string | undefined;
+    } = {},
+  ): Promise<ListEvent> {
+    return this.json<ListEvent>({ method: "GET", path: `/v1/events`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "type": options.type, "key": options.key }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Post an event.
+   *
+   * Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON.
+   *
+   * The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
+   *
+   * Needs an API key with the scope ingest.
+   */
+  postEvent(
+    body: EventEnvelope | Payload,
+    options: CallOptions & {
+      /** Type of the event; the body is then its payload */
+      type?: string | undefined;
+      /** Value of the attribute NAME; repeat with other names. Only with type. */
+      attr?: Record<string, string> | undefined;
+      /** Type of the event, in place of the query */
+      eventType?: string | undefined;
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Accepted> {
+    return this.json<Accepted>({ method: "POST", path: `/v1/events`, query: { "type": options.type, "attr.NAME": options.attr }, headers: { "Godwit-Event-Type": options.eventType, "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Post a batch of events.
+   *
+   * Up to 1000 events in one transaction. All are checked first: if one is wrong, none is stored. An Idempotency-Key in the header stands for the whole batch, and each event then gets a key of its own; without it every event may bring its key, and repeats are told apart one by one. The body may have up to 16777216 bytes.
+   *
+   * Needs an API key with the scope ingest.
+   */
+  postEventBatch(
+    body: EventBatch,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<BatchResult> {
+    return this.json<BatchResult>({ method: "POST", path: `/v1/events/batch`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Get an event and its deliveries.
+   *
+   * Needs an API key with the scope read.
+   */
+  getEvent(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<EventDetail> {
+    return this.json<EventDetail>({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get the payload of an event.
+   *
+   * Byte for byte as posted, with its Content-Type.
+   *
+   * Needs an API key with the scope read.
+   */
+  getEventBody(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Response> {
+    return this.raw({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}/body`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Deliver an event again.
+   *
+   * Every delivery starts a new run under the same idempotency key. An endpoint that the event has not gone to yet gets it now.
+   *
+   * Needs an API key with the scope manage.
+   */
+  replayEvent(
+    id: string,
+    body: EventReplay | undefined,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<DeliveryItems> {
+    return this.json<DeliveryItems>({ method: "POST", path: `/v1/events/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * List API keys.
+   *
+   * Needs an API key with the scope read or manage or admin.
+   */
+  listKeys(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListKey> {
+    return this.json<ListKey>({ method: "GET", path: `/v1/keys`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Create an API key.
+   *
+   * The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+   *
+   * Needs an API key with the scope manage or admin.
+   */
+  createKey(
+    body: NewKey,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedKey> {
+    return this.json<IssuedKey>({ method: "POST", path: `/v1/keys`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Revoke an API key.
+   *
+   * It is refused at once by this node and within seconds by all others. It stays in the list.
+   *
+   * Needs an API key with the scope manage or admin.
+   */
+  revokeKey(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get an API key.
+   *
+   * Needs an API key with the scope read or manage or admin.
+   */
+  getKey(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Key> {
+    return this.json<Key>({ method: "GET", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * List notices.
+   *
+   * What a person should know or decide: an endpoint was disabled, has moved, refuses for legal reasons, resolves to a forbidden address.
+   *
+   * Needs an API key with the scope read.
+   */
+  listNotices(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+      /** Only those that nobody has acknowledged */
+      open?: boolean | undefined;
+    } = {},
+  ): Promise<ListNotice> {
+    return this.json<ListNotice>({ method: "GET", path: `/v1/notices`, query: { "limit": options.limit, "cursor": options.cursor, "open": options.open }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Acknowledge a notice.
+   *
+   * Needs an API key with the scope manage.
+   */
+  acknowledgeNotice(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Notice> {
+    return this.json<Notice>({ method: "POST", path: `/v1/notices/${encodeURIComponent(id)}/acknowledge`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List tenants.
+   *
+   * Needs an API key with the scope admin.
+   */
+  listTenants(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListTenant> {
+    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Create a tenant.
+   *
+   * A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.
+   *
+   * Needs an API key with the scope admin.
+   */
+  createTenant(
+    body: NewTenant,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Tenant> {
+    return this.json<Tenant>({ method: "POST", path: `/v1/tenants`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Delete a tenant.
+   *
+   * Revokes its API keys, deletes its endpoints and cancels what was waiting for them.
+   *
+   * Needs an API key with the scope admin.
+   */
+  deleteTenant(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get a tenant.
+   *
+   * Needs an API key with the scope admin.
+   */
+  getTenant(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Tenant> {
+    return this.json<Tenant>({ method: "GET", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Change a tenant.
+   *
+   * Needs an API key with the scope admin.
+   */
+  updateTenant(
+    id: string,
+    body: TenantPatch,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Tenant> {
+    return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+}
