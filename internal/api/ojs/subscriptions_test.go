@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
 )
 
 // TestBadSubscriptions: whatever is wrong is named, and nothing is created or changed.
@@ -329,4 +330,30 @@ func TestPagesOfSubscriptions(t *testing.T) {
 	// A cursor of one list is none of another.
 	other := r.send(t, 200, apptest.Call{Path: subscriptions + "?limit=2"})["pagination"].(object)["next_cursor"].(string)
 	r.send(t, 400, apptest.Call{Path: deliveries + "?cursor=" + other})
+}
+
+// TestLimits: who registers too fast or too much is told so in this dialect's words.
+func TestLimits(t *testing.T) {
+	r := newRig(t, apptest.Options{KeepLimits: true, Configure: func(c *config.Config) { c.Limits.Endpoints = 50 }})
+	body := object{"url": r.sink.URL("/hook"), "events": []string{"never"}}
+	for range 50 {
+		r.send(t, 201, apptest.Call{Path: subscriptions, Body: body})
+	}
+	if got := r.send(t, 409, apptest.Call{Path: subscriptions, Body: body}); code(got) != "limit_reached" {
+		t.Errorf("one too many: %v", got)
+	}
+	for range 100 { // the refused ones count as well
+		resp := r.Call(apptest.Call{Path: subscriptions, Body: body})
+		if resp.Status == http.StatusConflict {
+			continue
+		}
+		var got object
+		resp.JSON(t, &got)
+		checkError(t, resp, got)
+		if resp.Status != http.StatusTooManyRequests || code(got) != "rate_limited" || got["error"].(object)["retryable"] != true || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("too fast: %d %s", resp.Status, resp.Body)
+		}
+		return
+	}
+	t.Error("there is no limit")
 }
