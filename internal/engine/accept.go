@@ -35,7 +35,7 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	now, slot := e.settles.enter(e.clock, earliestID(submissions))
+	now, slot := e.settles.enter(e.clock)
 	defer e.settles.leave(slot)
 	receipts := make([]Receipt, len(submissions))
 	accepts := make([]store.Accept, 0, len(submissions))
@@ -68,18 +68,6 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 		}
 	}
 	return receipts, done.err
-}
-
-// earliestID is the time of the oldest id that a caller has minted itself; zero when there is none.
-func earliestID(submissions []Submission) (at time.Time) {
-	for i := range submissions {
-		for k := range submissions[i].Events {
-			if id := submissions[i].Events[k].ID; !id.IsZero() {
-				at = earliest(at, id.Time())
-			}
-		}
-	}
-	return at
 }
 
 // prepareAccept builds the events and their fan-out, and keeps places for the deliveries.
@@ -118,15 +106,15 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 // newEvent makes the event of a publication, with what its publisher left to us.
 func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, now time.Time) godwit.Event {
 	event := godwit.Event{
-		ID: p.ID, TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
+		ID: godwit.NewEventID(now), TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
 		Body: p.Body, Attributes: p.Attributes, Principal: principal, CreatedAt: now,
 		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt,
 	}
-	if event.ID.IsZero() {
-		event.ID = godwit.NewEventID(now)
-	}
 	if event.Key == "" {
 		event.Key = MintKey()
+	}
+	if p.Compose != nil {
+		p.Compose(&event)
 	}
 	return event
 }

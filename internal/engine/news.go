@@ -137,7 +137,7 @@ func (e *Engine) publish(j *judgement, tenant godwit.TenantID, eventType string,
 	var now time.Time
 	if j.news == nil {
 		j.news = &news{}
-		now, j.news.slot = e.settles.enter(e.clock, time.Time{})
+		now, j.news.slot = e.settles.enter(e.clock)
 	} else {
 		now = j.news.accept.Events[0].Event.CreatedAt
 	}
@@ -177,13 +177,12 @@ func (e *Engine) unpublished(n *news) {
 
 // Announce puts an event about a subscription on the tenant's bus, whether anybody wants it now or not (OJS-OBS-4, OJS-OBS-5).
 func (e *Engine) Announce(ctx context.Context, a profile.Announcement) error {
-	now := e.clock.Now()
 	if a.At.IsZero() {
-		a.At = now
+		a.At = e.clock.Now()
 	}
-	id := godwit.NewEventID(now)
 	_, err := e.Submit(ctx, Submission{TenantID: a.TenantID, Events: []Publication{{
-		ID: id, Type: a.Type, ContentType: jsonType, Body: a.Envelope(id), Format: godwit.FormatOJS,
+		Type: a.Type, ContentType: jsonType, Format: godwit.FormatOJS,
+		Compose: func(event *godwit.Event) { event.Body = a.Envelope(event.ID) },
 	}}})
 	if err != nil {
 		return fmt.Errorf("announce %s: %w", a.Type, err)

@@ -19,23 +19,15 @@ type settlingSlot struct {
 	n  int
 }
 
-const (
-	settlingStep = 100 * time.Millisecond
-	// mintingGrace is how long a caller who mints an event's id itself may take until Submit hears of it.
-	mintingGrace = time.Second
-)
+const settlingStep = 100 * time.Millisecond
 
 // enter tells the time for ids that are minted from now on, and counts one that is under way until leave is called with the
-// slot. Earlier, when not zero, is the time of an id that was minted before.
-func (s *settling) enter(c clock.Clock, earlier time.Time) (now time.Time, slot int64) {
+// slot.
+func (s *settling) enter(c clock.Clock) (now time.Time, slot int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = c.Now() // under the lock: nobody is told that this time is over
-	at := now
-	if !earlier.IsZero() && earlier.Before(now) {
-		at = earlier
-	}
-	slot = at.UnixNano() / int64(settlingStep)
+	slot = now.UnixNano() / int64(settlingStep)
 	i := len(s.slots)
 	for i > 0 && s.slots[i-1].at > slot {
 		i--
@@ -78,8 +70,8 @@ func (s *settling) oldest(c clock.Clock) time.Time {
 }
 
 // Settled is a time before which no event will be added any more by this node: every one whose id was minted before it is
-// stored, or never will be. It lies a second or so in the past, more while the store is slow. Events of other nodes on the
-// same store are not counted.
+// stored, or never will be. It is now while nothing is being stored, and a tenth of a second or more behind else. Events of
+// other nodes on the same store are not counted.
 func (e *Engine) Settled() time.Time {
-	return e.settles.oldest(e.clock).Add(-mintingGrace).Truncate(time.Millisecond)
+	return e.settles.oldest(e.clock).Truncate(time.Millisecond)
 }

@@ -27,15 +27,17 @@ type Submission struct {
 
 // A Publication is an event to be accepted. Its members are validated by the caller.
 type Publication struct {
-	ID          godwit.EventID // zero: one is minted. Given when the body has to name it; minted by the caller just now
 	Type        string
 	ContentType string
 	Body        []byte // kept, not copied
-	Attributes  map[string]string
-	Key         string // the caller's idempotency key; empty: a random one is minted
-	Format      string // what Body is; see godwit.Event
-	SourceID    string
-	OccurredAt  time.Time
+	// Compose, when not nil, completes the event once it has its id and time: for a body that names them. It may set Body and
+	// OccurredAt.
+	Compose    func(*godwit.Event)
+	Attributes map[string]string
+	Key        string // the caller's idempotency key; empty: a random one is minted
+	Format     string // what Body is; see godwit.Event
+	SourceID   string
+	OccurredAt time.Time
 	// Endpoints, when not nil, are the only receivers: patterns and filters are not asked. For tests of an endpoint.
 	Endpoints []godwit.EndpointID
 	Trigger   godwit.Trigger // empty: accept

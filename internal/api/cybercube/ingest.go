@@ -132,20 +132,16 @@ func sameJSON(a, b json.RawMessage) bool {
 // publication makes the event that is stored: its body is the complete envelope, so that no byte of it depends on when or
 // by what version it is sent (CCW-EVT-26).
 func (s *server) publication(t *godwit.Tenant, p *posting, key string) engine.Publication {
-	now := s.cfg.Clock.Now()
-	pub := engine.Publication{
-		ID: godwit.NewEventID(now), Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
+	return engine.Publication{
+		Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
 		SourceID: p.id, OccurredAt: p.createdAt, Attributes: attributesOf(p.object, p.livemode),
+		Compose: func(event *godwit.Event) {
+			if event.OccurredAt.IsZero() {
+				event.OccurredAt = event.CreatedAt.Truncate(time.Second)
+			}
+			event.Body = envelope(t, p, profile.CybercubeEventID(event), event.OccurredAt)
+		},
 	}
-	if pub.OccurredAt.IsZero() {
-		pub.OccurredAt = now.Truncate(time.Second)
-	}
-	id := p.id
-	if id == "" {
-		id = "evt_" + pub.ID.Base32()
-	}
-	pub.Body = envelope(t, p, id, pub.OccurredAt)
-	return pub
 }
 
 func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {

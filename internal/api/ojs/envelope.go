@@ -31,14 +31,14 @@ func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
 		return nil, wrong
 	}
 	env := &envelope{raw: raw}
-	env.complete(now)
-	if wrong := checkEnvelope(env.pub.Body, members); wrong != nil {
+	env.pub = engine.Publication{ContentType: "application/json", Format: godwit.FormatOJS, Compose: env.complete}
+	if wrong := checkEnvelope(env.asEvent(now).Body, members); wrong != nil {
 		return nil, wrong
 	}
 	env.source = *textOf(members["source"])
 	env.pub.Type, env.pub.Attributes = *textOf(members["type"]), attributesOf(members["data"])
 	if id := textOf(members["id"]); id != nil {
-		env.id, env.pub.ID, env.pub.SourceID = *id, godwit.EventID{}, *id
+		env.id, env.pub.SourceID = *id, *id
 	}
 	if text := textOf(members["time"]); text != nil {
 		at, err := time.Parse(time.RFC3339, *text)
@@ -50,17 +50,19 @@ func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
 	return env, nil
 }
 
+// asEvent is the event as it would be now.
+func (env *envelope) asEvent(now time.Time) *godwit.Event {
+	event := &godwit.Event{ID: godwit.NewEventID(now), CreatedAt: now}
+	env.complete(event)
+	return event
+}
+
 // complete puts what is missing of specversion, id and time in front of the event, and leaves everything else to the byte
-// (OJS-API-19). An id that is minted here is to be submitted at once: readers of events wait for it a moment only.
-func (env *envelope) complete(now time.Time) {
-	minted := godwit.NewEventID(now)
-	env.pub.ContentType, env.pub.Format = "application/json", godwit.FormatOJS
-	env.pub.Body = profile.CompleteOJS(env.raw, minted.String(), now)
-	if env.id == "" {
-		env.pub.ID = minted // the body names it
-	}
+// (OJS-API-19).
+func (env *envelope) complete(event *godwit.Event) {
+	event.Body = profile.CompleteOJS(env.raw, event.ID.String(), event.CreatedAt)
 	if !env.time {
-		env.pub.OccurredAt = now.Truncate(time.Millisecond) // as the body tells it
+		event.OccurredAt = event.CreatedAt.Truncate(time.Millisecond) // as the body tells it
 	}
 }
 

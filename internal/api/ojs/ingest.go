@@ -135,7 +135,6 @@ func (s *server) postBatch(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	now := s.cfg.Clock.Now()
 	var subs []engine.Submission
 	first := map[[2]string]int{}    // of events that came twice in this batch, by source and id
 	place := make([]int, len(envs)) // where each event's submission is
@@ -146,7 +145,6 @@ func (s *server) postBatch(c *dialect.Call) error {
 			continue
 		}
 		first[name], place[i] = i, len(subs)
-		env.complete(now) // reading all of them may have taken a while
 		subs = append(subs, engine.Submission{
 			TenantID: c.Tenant(), Principal: c.Caller.Key.Principal, Events: []engine.Publication{env.pub}, Idempotency: s.repeatable(c, env),
 		})

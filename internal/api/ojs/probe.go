@@ -32,15 +32,15 @@ func (s *server) testSubscription(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	now := s.cfg.Clock.Now()
-	id := godwit.NewEventID(now)
 	// The endpoint's own timeout bounds it. That of a request with a key is shorter than an endpoint may ask for.
 	ctx := context.WithoutCancel(c.R.Context())
 	probed, err := s.cfg.Engine.Probe(ctx, e.TenantID, e.ID, engine.Publication{
-		ID: id, Type: testEvent, ContentType: "application/json", Format: godwit.FormatOJS, OccurredAt: now,
-		Body: profile.OJSEnvelope(profile.OJSEvent{
-			ID: id.String(), Type: testEvent, Source: testSource, Time: now, Subject: e.ID.String(), Data: []byte(`{"ping":true}`),
-		}),
+		Type: testEvent, ContentType: "application/json", Format: godwit.FormatOJS,
+		Compose: func(event *godwit.Event) {
+			event.Body = profile.OJSEnvelope(profile.OJSEvent{
+				ID: event.ID.String(), Type: testEvent, Source: testSource, Time: event.CreatedAt, Subject: e.ID.String(), Data: []byte(`{"ping":true}`),
+			})
+		},
 	})
 	if err != nil {
 		return err
