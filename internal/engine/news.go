@@ -39,7 +39,7 @@ func (e *Engine) tell(t *target, j *judgement, event *godwit.Event, now time.Tim
 		return
 	}
 	if t.policy.Announce {
-		e.announce(j, event, now)
+		e.announce(t, j, event, now)
 	}
 	if t.policy.Alert {
 		for i := range j.notices {
@@ -66,14 +66,11 @@ func deathText(j *judgement) string {
 
 // announce tells what became of the delivery: accepted (OJS-OBS-1), to be tried again (OJS-OBS-2) or dead (OJS-OBS-3). A
 // death is kept for whoever asks later, the others are stored when somebody wants them.
-func (e *Engine) announce(j *judgement, event *godwit.Event, now time.Time) {
+func (e *Engine) announce(t *target, j *judgement, event *godwit.Event, now time.Time) {
 	d := &j.result.Delivery
 	a := profile.Announcement{
-		TenantID: d.TenantID, EndpointID: d.EndpointID, DeliveryID: d.ID, EventID: event.SourceID, EventType: event.Type,
+		TenantID: d.TenantID, EndpointID: d.EndpointID, DeliveryID: d.ID, EventID: profile.ReceiverEventID(t.profile, event), EventType: event.Type,
 		Attempt: d.Attempts, StatusCode: d.LastStatus, At: now,
-	}
-	if a.EventID == "" {
-		a.EventID = event.ID.String()
 	}
 	if attempt := j.result.Attempt; attempt != nil && attempt.Verdict.Outcome != godwit.Accepted {
 		a.Error = failureText(attempt.Status, &attempt.Verdict)
