@@ -185,17 +185,20 @@ func (s *stmt) exec(args ...driver.Value) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert runs a statement that adds a row, and returns the row's number; 0 when it was there.
-func (s *stmt) insert(args ...driver.Value) (int64, error) {
+// insert runs a statement that adds rows, and returns how many it did and the number of the last.
+func (s *stmt) insert(args []driver.Value) (last, changed int64, err error) {
 	s.bind(args)
 	r, err := s.execer.ExecContext(context.Background(), s.args)
+	for i := range s.args {
+		s.args[i].Value = nil // bodies may be large
+	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return 0, err
+	if changed, err = r.RowsAffected(); err == nil {
+		last, err = r.LastInsertId()
 	}
-	return r.LastInsertId()
+	return last, changed, err
 }
 
 func (s *stmt) query(ctx context.Context, args ...driver.Value) (*rows, error) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"time"
 
@@ -28,13 +29,19 @@ func scanDelivery(r *rows, at int) godwit.Delivery {
 	}
 }
 
-func insertDelivery(c *conn, d *godwit.Delivery, epoch int64, firstAttempt []byte) error {
-	_, err := c.exec(`INSERT INTO deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
-		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, first_attempt)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+var deliveryRows = newBulk(`deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
+	last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, first_attempt)`, 18, "")
+
+// appendDelivery gives deliveryRows a row.
+func appendDelivery(args []driver.Value, d *godwit.Delivery, epoch int64, firstAttempt []byte) []driver.Value {
+	return append(args,
 		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), epoch, micros(d.DueAt), string(d.Reason),
 		int64(d.Attempts), int64(d.LastStatus), micros(d.CreatedAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor,
 		int64(d.Run.Attempts), micros(d.Run.FirstAt), flag(d.Run.Refreshed), firstAttempt)
+}
+
+func insertDelivery(c *conn, d *godwit.Delivery, epoch int64) error {
+	_, _, err := deliveryRows.insert(c, appendDelivery(nil, d, epoch, nil))
 	return err
 }
 
@@ -187,7 +194,7 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 		d.DueAt = now
 	}
 	if !there {
-		return &d, insertDelivery(c, &d, 0, nil)
+		return &d, insertDelivery(c, &d, 0)
 	}
 	_, err = c.exec(`UPDATE deliveries SET status = ?, reason = ?, due_at = ?, updated_at = ?, run_trigger = ?, run_actor = ?,
 		run_attempts = ?, run_first_at = ?, run_refreshed = ? WHERE n = ?`,
@@ -204,7 +211,11 @@ func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryI
 		return nil, err
 	}
 	own := []recipient{{id: id, endpoint: letter.Delivery.EndpointID}}
-	n, err := insertEvent(c, letter.Event, micros(q.Now), own)
+	row, err := appendEvent(nil, letter.Event, micros(q.Now), own)
+	if err != nil {
+		return nil, err
+	}
+	_, n, err := eventRows.insert(c, row)
 	if err == nil && n == 0 { // another of its deliveries came back before
 		_, err = addRecipients(c, letter.Event, own)
 	}

@@ -24,23 +24,19 @@ func scanEvent(r *rows, at int) (*godwit.Event, error) {
 
 const eventWidth = 11
 
-// insertEvent stores an event unless it is there, and returns its number; 0 when it was there.
-func insertEvent(c *conn, e *godwit.Event, keptSince int64, recipients []recipient) (int64, error) {
+var eventRows = newBulk(`events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, format,
+	source_id, occurred_at, deliveries, body)`, 14, " ON CONFLICT DO NOTHING")
+
+// appendEvent gives eventRows a row.
+func appendEvent(args []driver.Value, e *godwit.Event, keptSince int64, recipients []recipient) ([]driver.Value, error) {
 	attributes, err := document(e.Attributes)
-	if err != nil {
-		return 0, err
-	}
 	packed := make(packer, 0, 48*len(recipients))
 	for i := range recipients {
 		packed.recipient(recipients[i])
 	}
-	insert, err := c.stmt(`INSERT INTO events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since,
-		format, source_id, occurred_at, deliveries, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`)
-	if err != nil {
-		return 0, err
-	}
-	return insert.insert(e.TenantID[:], e.ID[:], e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), keptSince,
-		e.Format, e.SourceID, micros(e.OccurredAt), []byte(packed), e.Body)
+	return append(args,
+		e.TenantID[:], e.ID[:], e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), keptSince,
+		e.Format, e.SourceID, micros(e.OccurredAt), []byte(packed), e.Body), err
 }
 
 // Event returns an event with its body.

@@ -116,7 +116,7 @@ func (h *handed) writeOut(c *conn, d *handedDelivery, epoch, due int64) error {
 	h.remove(d)
 	row := d.delivery()
 	row.DueAt = fromMicros(due)
-	return insertDelivery(c, row, epoch, nil)
+	return insertDelivery(c, row, epoch)
 }
 
 // load reads everything back.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -97,6 +98,21 @@ func TestHandover(t *testing.T) {
 	h.check("more results", 2, 8, 1)
 	h.acquire()
 	h.check("after the claims have ended", 2, 10, 0)
+}
+
+// A batch may hold events that are stored already among new ones.
+func TestHandoverOfKnownEvents(t *testing.T) {
+	h := newHanding(t, t.TempDir())
+	accepts, results := h.accepts(30)
+	h.commit(&store.Batch{Accepts: accepts[:5]})
+	mixed := append(slices.Concat(accepts[5:9], accepts[:3], accepts[9:20], accepts[17:18], accepts[3:5], accepts[20:]), accepts[5])
+	h.commit(&store.Batch{Accepts: mixed})
+	h.commit(&store.Batch{Accepts: mixed})
+	h.check("all of them", 30, 0, 2)
+	h.commit(&store.Batch{Results: results[:29]})
+	h.check("but one", 1, 29, 1)
+	h.commit(&store.Batch{Results: results[29:]})
+	h.check("done", 0, 30, 0)
 }
 
 // Those that take long are written out once many have come after them.

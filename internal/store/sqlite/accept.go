@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// accept stores the events of the requests that have no record of an earlier one under their key.
+func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
+	events := make([]*store.NewEvent, 0, len(b.Accepts))
+	for i := range b.Accepts {
+		a := &b.Accepts[i]
+		known, existing, err := answered(c, a, micros(b.Now))
+		if err != nil {
+			return err
+		}
+		out.Existing[i] = existing
+		for k := range a.Events {
+			if !known {
+				events = append(events, &a.Events[k])
+			}
+		}
+	}
+	in := &handover{}
+	for len(events) > 0 {
+		n := 1
+		if len(events) >= bulkRows {
+			n = bulkRows
+		}
+		if err := s.acceptEvents(c, events[:n], in); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return s.handed.store(c, in)
+}
+
+// answered reserves the key of a request, if it has one. A request is known when its key was taken; the record is that of
+// another then, or nil when it is this very request, committed before with an outcome that nobody learnt.
+func answered(c *conn, a *store.Accept, now int64) (known bool, existing *godwit.IdempotencyRecord, err error) {
+	if a.Record == nil {
+		return false, nil, nil
+	}
+	existing, err = reserve(c, a.Record, now)
+	if err != nil || existing == nil {
+		return false, nil, err
+	}
+	if len(a.Events) > 0 {
+		if n, err := eventNumber(c, a.Events[0].Event); err != nil || n != 0 {
+			return true, nil, err
+		}
+	}
+	return true, existing, nil
+}
+
+// eventNumber is the number of a stored event, or 0.
+func eventNumber(c *conn, e *godwit.Event) (n int64, err error) {
+	_, err = c.one(context.Background(), "SELECT n FROM events WHERE tenant_id = ? AND id = ?", ids(e.TenantID[:], e.ID[:]),
+		func(r *rows) { n = r.int(0) })
+	return n, err
+}
+
+// acceptEvents stores events, one or bulkRows, with their deliveries.
+func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) error {
+	recipients := make([][]recipient, len(events))
+	args := make([]driver.Value, 0, len(events)*eventRows.width)
+	for i, n := range events {
+		recipients[i] = s.recipients(n)
+		var err error
+		if args, err = appendEvent(args, n.Event, micros(n.Event.CreatedAt), recipients[i]); err != nil {
+			return err
+		}
+	}
+	last, changed, err := eventRows.insert(c, args)
+	if err != nil {
+		return err
+	}
+	next := last - changed + 1 // they stand one after the other
+	for i, n := range events {
+		number := next
+		if changed < int64(len(events)) { // some were there
+			if number, err = eventNumber(c, n.Event); err != nil {
+				return err
+			}
+		}
+		if changed == 0 || number != next {
+			if err := acceptAgain(c, n.Event, recipients[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		next++
+		if err := s.acceptNew(c, n.Event, number, recipients[i], in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptNew gives the deliveries of a new event what they need: a row where they wait, a handover where the engine has them.
+func (s *Store) acceptNew(c *conn, e *godwit.Event, number int64, all []recipient, in *handover) error {
+	for i := range all {
+		r := &all[i]
+		if r.epoch == 0 {
+			if err := insertDelivery(c, newDelivery(e, r), 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if in.open == 0 {
+			in.first = number
+		}
+		in.last = number
+		s.handed.add(in, handedDelivery{recipient: *r, tenant: e.TenantID, event: e.ID, created: micros(e.CreatedAt)})
+	}
+	return nil
+}
+
+// acceptAgain gives an event that is stored already the deliveries it does not have.
+func acceptAgain(c *conn, e *godwit.Event, all []recipient) error {
+	added, err := addRecipients(c, e, all)
+	if err != nil {
+		return err
+	}
+	for i := range added {
+		if err := insertDelivery(c, newDelivery(e, &added[i]), added[i].epoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
