@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -197,4 +198,56 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s at %s: %d", name, path, resp.Status)
 		}
 	}
+}
+
+// TestPollMissesNothing: a reader who goes on from each cursor while others write sees every event, once and in order.
+func TestPollMissesNothing(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		r := newRig(t, o)
+		const writers, each = 6, 50
+		post := func(c apptest.Call) {
+			if resp := r.Call(c); resp.Status != 202 {
+				t.Errorf("%d %s", resp.Status, resp.Body)
+			}
+		}
+		var writing sync.WaitGroup
+		for w := range writers {
+			writing.Go(func() {
+				for i := range each / 2 { // singly and in batches: these take longer to store
+					one := event(object{"subject": fmt.Sprintf("%d-%d", w, i)})
+					post(apptest.Call{Path: events, Body: one})
+					if i%5 == 0 {
+						var batch []string
+						for k := range 5 {
+							batch = append(batch, event(object{"subject": fmt.Sprintf("%d-%d", w, each/2+i+k)}))
+						}
+						post(apptest.Call{Path: events + "/batch", Body: `{"events":[` + strings.Join(batch, ",") + `]}`})
+					}
+				}
+			})
+		}
+		go func() {
+			writing.Wait()
+			post(apptest.Call{Path: events, Body: event(object{"subject": "end"})})
+		}()
+		// Once the last one is there, everything before it is; of its own millisecond some may come behind it.
+		seen := map[string]int{}
+		for after := ""; ; {
+			p := r.poll("limit=7&after=" + after)
+			for _, subject := range p.subjects(t) {
+				seen[subject]++
+			}
+			if after = p.Cursor; seen["end"] > 0 && len(p.Events) == 0 && !p.HasMore {
+				break
+			}
+		}
+		if len(seen) != writers*each+1 {
+			t.Errorf("%d of %d events were seen", len(seen), writers*each+1)
+		}
+		for subject, n := range seen {
+			if n != 1 {
+				t.Errorf("%s was seen %d times", subject, n)
+			}
+		}
+	})
 }
