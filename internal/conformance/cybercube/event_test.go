@@ -73,7 +73,7 @@ func (r *rig) delivered(path string, event object) object {
 
 func TestEventSchema(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
-		trace.Covers(t, "CCW-EVT-1", "CCW-EVT-2", "CCW-EVT-3", "CCW-EVT-7", "CCW-EVT-8", "CCW-API-28", "CCW-EVT-32")
+		trace.Covers(t, "CCW-EVT-1", "CCW-EVT-2", "CCW-EVT-3", "CCW-EVT-7", "CCW-EVT-8", "CCW-API-28")
 		r := newRig(t, o)
 		ep := r.endpoint("/a")
 		got := r.delivered("/a", object{"type": "project.created", "data": object{"object": project()}})

@@ -122,6 +122,9 @@ func TestAccountLimit(t *testing.T) {
 	r.Advance(time.Second)
 	r.sink.Wait(endpoints*events + 1)
 	r.settle()
+	if n := most(sentAt(t, r.sink.Requests("")), 60); n > limit+1 { // the other account's is one
+		t.Errorf("%d in a minute", n)
+	}
 	for i := range endpoints {
 		got := r.sink.Requests(fmt.Sprintf("/%d", i))
 		equal(t, "events of an endpoint", len(distinct(t, got)), events)
