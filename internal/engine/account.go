@@ -149,12 +149,17 @@ func (a *account) next() *lane {
 	return nil
 }
 
-// called uses the lane's turn in the line of its account.
+// called uses the lane's turn in the line of its account. If there is no slot, it stands in line for one: were it to ask
+// again, it would be sent back here, behind another one that comes back in the same way.
 func (l *lane) called() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.engine.clock.Now()
-	if l.account != nil && l.engine.running() && l.mayStart(now) && l.take(now, true) {
+	if l.account != nil && l.engine.running() && l.mayStart(now) {
+		if !l.take(now, true) {
+			l.refillIfLow(now)
+			return
+		}
 		l.start(now)
 	}
 	l.pump()
