@@ -33,55 +33,8 @@ func (rare *verdictDocument) addTo(v *godwit.Verdict) {
 	v.Problem = rare.Problem
 }
 
-// packAttempt is how a first attempt stands in the row of its delivery.
-func packAttempt(a *godwit.Attempt) ([]byte, error) {
-	v := &a.Verdict
-	rare, err := documentText(rareIn(v))
-	if err != nil {
-		return nil, err
-	}
-	trace, err := documentText(a.Trace)
-	if err != nil {
-		return nil, err
-	}
-	p := make(packer, 0, 128+len(a.URL)+len(rare)+len(trace))
-	p.number(micros(a.StartedAt))
-	p.id(a.ID)
-	p.number(int64(a.N))
-	p.number(int64(a.Duration))
-	p.number(int64(a.Status))
-	p.number(micros(a.NextAt))
-	for _, s := range []string{string(a.Trigger), a.URL, string(v.Outcome), string(v.Reason), string(v.Class), rare, trace} {
-		p.text(s)
-	}
-	return p, nil
-}
-
-func unpackAttempt(b []byte, d *godwit.Delivery) (godwit.Attempt, error) {
-	u := unpacker{rest: b}
-	a := attemptOf(d)
-	a.StartedAt, a.ID = fromMicros(u.number()), u.id()
-	a.N, a.Duration, a.Status, a.NextAt = int(u.number()), time.Duration(u.number()), int(u.number()), fromMicros(u.number())
-	a.Trigger, a.URL = godwit.Trigger(u.text()), u.text()
-	a.Verdict.Outcome, a.Verdict.Reason, a.Verdict.Class = godwit.Outcome(u.text()), godwit.Reason(u.text()), godwit.FailureClass(u.text())
-	rare, trace := u.text(), u.text()
-	if u.err != nil {
-		return a, u.err
-	}
-	return a, addDocuments(&a, rare, trace)
-}
-
 func attemptOf(d *godwit.Delivery) godwit.Attempt {
 	return godwit.Attempt{DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID, EndpointID: d.EndpointID}
-}
-
-func addDocuments(a *godwit.Attempt, rare, trace string) error {
-	var doc verdictDocument
-	if err := parseDocument(rare, &doc); err != nil {
-		return err
-	}
-	doc.addTo(&a.Verdict)
-	return parseDocument(trace, &a.Trace)
 }
 
 // insertAttempt stores an attempt that is not the first, or whose delivery's row goes.
@@ -157,5 +110,10 @@ func scanAttempt(r *rows, d *godwit.Delivery) (godwit.Attempt, error) {
 	a.Verdict = godwit.Verdict{
 		Outcome: godwit.Outcome(r.text(7)), Reason: godwit.Reason(r.text(8)), Class: godwit.FailureClass(r.text(9)),
 	}
-	return a, addDocuments(&a, r.text(11), r.text(12))
+	var rare verdictDocument
+	if err := r.parse(11, &rare); err != nil {
+		return a, err
+	}
+	rare.addTo(&a.Verdict)
+	return a, r.parse(12, &a.Trace)
 }

@@ -160,36 +160,3 @@ func TestHandoverIsReadBack(t *testing.T) {
 	}
 	h.check("in the end", 0, 4, 0)
 }
-
-func TestPackedDamage(t *testing.T) {
-	a := &godwit.Attempt{N: 1, URL: "https://receiver.example/", StartedAt: noon, Trace: godwit.Trace{Proto: "HTTP/1.1"}}
-	whole, err := packAttempt(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range whole {
-		if _, err := unpackAttempt(whole[:i], &godwit.Delivery{}); err == nil {
-			t.Errorf("took %d of %d bytes for an attempt", i, len(whole))
-		}
-	}
-	var p packer
-	p.recipient(recipient{trigger: godwit.TriggerAccept})
-	for i := 1; i < len(p); i++ {
-		if _, err := unpackRecipients(p[:i]); err == nil {
-			t.Errorf("took %d of %d bytes for a recipient", i, len(p))
-		}
-	}
-}
-
-func FuzzUnpackAttempt(f *testing.F) {
-	whole, err := packAttempt(&godwit.Attempt{N: 1, URL: "https://receiver.example/", StartedAt: noon})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = unpackAttempt(b, &godwit.Delivery{})
-		_, _ = unpackRecipients(b)
-	})
-}
