@@ -23,7 +23,9 @@ func attributesOf(object json.RawMessage, livemode bool) map[string]string {
 	}
 	level := map[string]json.RawMessage{}
 	for name, raw := range members {
-		level[attributeObject+name] = raw
+		if len(attributeObject)+len(name) <= godwit.MaxAttributeName {
+			level[attributeObject+name] = raw
+		}
 	}
 	for range maxAttributeDepth {
 		next := map[string]json.RawMessage{}
@@ -33,7 +35,9 @@ func attributesOf(object json.RawMessage, livemode bool) map[string]string {
 				continue
 			}
 			for inner, raw := range objectOf(level[name]) {
-				next[name+"."+inner] = raw
+				if len(name)+1+len(inner) <= godwit.MaxAttributeName { // else no name below it can be one either
+					next[name+"."+inner] = raw
+				}
 			}
 		}
 		level = next

@@ -466,6 +466,7 @@ func TestPhases(t *testing.T) {
 	}
 	// And where it goes well.
 	r.sink.Script("/a", ok)
+	r.pass(time.Second)
 	r.replay(id, ep)
 	r.settle()
 	equal(t, "replayed", r.logs(ep, "")[0]["status"].(string), "success")

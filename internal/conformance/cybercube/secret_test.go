@@ -226,6 +226,7 @@ func TestSecretsAtRest(t *testing.T) {
 	}
 	other := newRig(t, apptest.Options{Data: r.Config.Data, Clock: r.Clock, Configure: func(c *config.Config) { c.Keyring = app.GenerateRing() }})
 	n := len(r.sink.Requests("/a"))
+	other.pass(time.Second)
 	other.publish("project.created")
 	other.settle()
 	equal(t, "requests that nobody could verify", len(r.sink.Requests("/a")), n)
