@@ -1,0 +1,82 @@
+package receiver
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"strings"
+	"sync"
+)
+
+// A Digest is the SHA-256 under which something is remembered. No text of a sender reaches a store by it.
+type Digest [sha256.Size]byte
+
+// String is the digest in hex.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// IsZero says whether there is no digest.
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+// ParseDigest reads the hex form; "" is the zero digest.
+func ParseDigest(text string) (Digest, bool) {
+	var d Digest
+	if text == "" {
+		return d, true
+	}
+	if len(text) != hex.EncodedLen(len(d)) {
+		return d, false
+	}
+	_, err := hex.Decode(d[:], []byte(text))
+	return d, err == nil
+}
+
+var hashes = sync.Pool{New: func() any { return sha256.New() }}
+
+// digest is taken over parts with their lengths before them, so that no two different lists run together (EDS-KEY-5).
+type digest struct{ hash hash.Hash }
+
+func newDigest() digest {
+	h := hashes.Get().(hash.Hash)
+	h.Reset()
+	return digest{h}
+}
+
+func (d digest) bytes(part []byte) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+	d.hash.Write(length[:])
+	d.hash.Write(part)
+}
+
+func (d digest) text(part string) { d.bytes([]byte(part)) }
+
+func (d digest) sum() (sum Digest) {
+	d.hash.Sum(sum[:0])
+	hashes.Put(d.hash)
+	return sum
+}
+
+// ScopeOf is the id under which a delivery is remembered: who sent it, to which address, under which key (IKH-SEC-6).
+// The address is compared in normal form.
+func ScopeOf(principal, uri, key string) Digest {
+	d := newDigest()
+	d.text(principal)
+	d.text(normalURI(uri))
+	d.text(key)
+	return d.sum()
+}
+
+// FingerprintOf covers what a sender may not change under one key: media type and body.
+func FingerprintOf(contentType string, body []byte) Digest {
+	d := newDigest()
+	d.text(mediaType(contentType))
+	d.bytes(body)
+	return d.sum()
+}
+
+// mediaType is the type without parameters, in lower case; of something malformed, what stands before the semicolon.
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}

@@ -1,0 +1,219 @@
+package receiver
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/httpsig"
+)
+
+// EDS is deliveries after the Event and Webhook Delivery Semantics draft: signed with HTTP Message Signatures (RFC 9421)
+// and identified by Idempotency-Key.
+type EDS struct {
+	// Keys that verify. Required unless KeyByID is set.
+	Keys []EDSKey
+	// KeyByID finds a key that is not among Keys, for example in a database; it returns [httpsig.ErrUnknownKey] if there
+	// is none. Any other error is answered with 503. Defaults to none.
+	KeyByID func(ctx context.Context, id string) (EDSKey, error)
+	// Components that have to be signed. Defaults to [httpsig.DeliveryComponents]: method, address, digest, type and key.
+	Components []string
+	// Tag selects signatures with this tag. Defaults to any, or none.
+	Tag string
+	// PutAgreement is a reference to the agreement that lets the producer use PUT. Defaults to POST alone (EDS-MTH-2).
+	PutAgreement string
+}
+
+// An EDSKey is a key of a producer.
+type EDSKey struct {
+	// ID is the keyid of the signatures. Required.
+	ID string
+	// Principal is whose key it is. Several keys of one owner are one principal, so that a rotation keeps it
+	// (EDS-KEY-6). Required.
+	Principal string
+	// Secret is a shared secret, in base64 as the server shows it. This or PublicKey is required.
+	Secret string
+	// PublicKey is an Ed25519 public key, in base64 as the server shows it.
+	PublicKey string
+}
+
+func (k EDSKey) prepare() (httpsig.Key, error) {
+	if k.Principal == "" {
+		return httpsig.Key{}, fmt.Errorf("eds: key %q has no principal", k.ID)
+	}
+	if (k.Secret == "") == (k.PublicKey == "") {
+		return httpsig.Key{}, fmt.Errorf("eds: key %q needs either a secret or a public key", k.ID)
+	}
+	material, err := base64.StdEncoding.DecodeString(k.Secret + k.PublicKey)
+	if err != nil {
+		return httpsig.Key{}, fmt.Errorf("eds: key %q is not base64", k.ID)
+	}
+	if k.PublicKey != "" {
+		return httpsig.NewEd25519Verifier(k.ID, ed25519.PublicKey(material))
+	}
+	return httpsig.NewHMACKey(k.ID, material)
+}
+
+// Profile prepares the scheme.
+func (s EDS) Profile() (Profile, error) {
+	v := &edsVerifier{scheme: s, keys: make(map[string]ownedKey, len(s.Keys))}
+	for _, k := range s.Keys {
+		key, err := k.prepare()
+		if err != nil {
+			return Profile{}, err
+		}
+		if _, twice := v.keys[k.ID]; twice {
+			return Profile{}, fmt.Errorf("eds: key %q is there twice", k.ID)
+		}
+		v.keys[k.ID] = ownedKey{key, k.Principal}
+	}
+	if len(v.keys) == 0 && s.KeyByID == nil {
+		return Profile{}, errors.New("eds: no key")
+	}
+	if _, err := newEDSTurn(v, 0); err != nil {
+		return Profile{}, fmt.Errorf("eds: %w", err)
+	}
+	p := Profile{
+		Name: "eds", SignsTime: true, Problems: true, KeySyntax: true, KeySource: "the header Idempotency-Key",
+		Authenticate: v.authenticate,
+		Identify:     identifyEDS,
+		Success:      func(Identity) Answer { return Answer{Status: http.StatusNoContent} },
+	}
+	if s.PutAgreement != "" {
+		p.Methods = []string{http.MethodPost, http.MethodPut}
+	}
+	return p, nil
+}
+
+type ownedKey struct {
+	key   httpsig.Key
+	owner string
+}
+
+// edsVerifier keeps prepared verifiers: what differs between two requests, the time and the address, is set before use.
+type edsVerifier struct {
+	scheme EDS
+	keys   map[string]ownedKey
+	turns  sync.Pool // of *edsTurn
+}
+
+type edsTurn struct {
+	verifier  *httpsig.Verifier
+	tolerance time.Duration
+
+	now   time.Time
+	uri   string
+	found map[string]string // owners of keys that were looked up for this request
+}
+
+func newEDSTurn(v *edsVerifier, tolerance time.Duration) (*edsTurn, error) {
+	t := &edsTurn{tolerance: tolerance, found: map[string]string{}}
+	o := httpsig.Options{
+		RequiredComponents: v.scheme.Components,
+		Tag:                v.scheme.Tag,
+		Now:                func() time.Time { return t.now },
+		TargetURI:          func(*http.Request) string { return t.uri },
+		KeyByID:            func(ctx context.Context, id string) (httpsig.Key, error) { return v.keyByID(ctx, t, id) },
+	}
+	switch {
+	case tolerance < 0:
+		o.MaxAge, o.MaxSkew = -1, 1<<62 // no freshness
+	case tolerance == 0:
+		o.MaxAge, o.MaxSkew = 1, 1 // a nanosecond: times are compared in whole seconds, and zero would mean the default
+	default:
+		o.MaxAge, o.MaxSkew = tolerance, tolerance
+	}
+	if tolerance >= 0 {
+		// Makes a nonce required. Whether it was seen is asked of the receiver's store, after verification.
+		o.NonceSeen = func(context.Context, string, string, time.Time) (bool, error) { return false, nil }
+	}
+	var err error
+	t.verifier, err = httpsig.NewVerifier(o)
+	return t, err
+}
+
+func (v *edsVerifier) keyByID(ctx context.Context, t *edsTurn, id string) (httpsig.Key, error) {
+	if known, ok := v.keys[id]; ok {
+		return known.key, nil
+	}
+	if v.scheme.KeyByID == nil {
+		return httpsig.Key{}, httpsig.ErrUnknownKey
+	}
+	found, err := v.scheme.KeyByID(ctx, id)
+	if err != nil {
+		return httpsig.Key{}, err
+	}
+	t.found[id] = found.Principal
+	return found.prepare()
+}
+
+func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proof, error) {
+	t, _ := v.turns.Get().(*edsTurn)
+	if t == nil || t.tolerance != c.Tolerance {
+		var err error
+		if t, err = newEDSTurn(v, c.Tolerance); err != nil {
+			return Proof{}, err
+		}
+	}
+	t.now, t.uri = c.Now, m.URL
+	clear(t.found)
+	verified, err := t.verifier.Verify(m.Request, m.Body)
+	owner := t.found[verified.KeyID]
+	if known, ok := v.keys[verified.KeyID]; ok {
+		owner = known.owner
+	}
+	v.turns.Put(t)
+	if err != nil {
+		return Proof{}, edsVerdict(err)
+	}
+	p := Proof{Principal: owner, SignedAt: verified.Created}
+	if verified.Nonce != "" {
+		p.Nonce = verified.KeyID + " " + verified.Nonce
+	}
+	for _, component := range verified.Components {
+		p.Covered = append(p.Covered, strings.Trim(component, `"`))
+	}
+	return p, nil
+}
+
+var edsReasons = map[httpsig.Reason]Reason{
+	httpsig.ReasonMissing: ReasonMissing, httpsig.ReasonMalformed: ReasonMalformed,
+	httpsig.ReasonMissingComponent: ReasonMissingComponent, httpsig.ReasonUnknownKey: ReasonUnknownKey,
+	httpsig.ReasonAlgorithmMismatch: ReasonAlgorithm, httpsig.ReasonBadSignature: ReasonMismatch,
+	httpsig.ReasonDigestMismatch: ReasonDigest, httpsig.ReasonFromFuture: ReasonFromFuture,
+	httpsig.ReasonTooOld: ReasonTooOld, httpsig.ReasonExpired: ReasonExpired, httpsig.ReasonReplayed: ReasonReplayed,
+}
+
+func edsVerdict(err error) error {
+	reason, ok := edsReasons[httpsig.ReasonOf(err)]
+	if !ok {
+		return fmt.Errorf("verify signature: %w", err)
+	}
+	return &SignatureError{reason, "HTTP message signature: " + string(reason)}
+}
+
+// identifyEDS believes a field that says something about the event only if it is signed (EDS-SEC-THR-3).
+func identifyEDS(m *Message, p *Proof, k KeyPolicy) (Identity, error) {
+	key, err := ParseKey(m.Request.Header["Idempotency-Key"], k)
+	if err != nil {
+		return Identity{}, err
+	}
+	signed := func(field string) string {
+		if !p.covers(strings.ToLower(field)) {
+			return ""
+		}
+		return m.Field(field)
+	}
+	id := Identity{Key: key, EventID: signed("Godwit-Event-Id"), EventType: signed("Godwit-Event-Type"),
+		DeliveryID: signed("Godwit-Delivery-Id"), Attempt: positive(signed("Godwit-Attempt"))}
+	if id.EventID == "" {
+		id.EventID = key
+	}
+	return id, nil
+}

@@ -1,0 +1,116 @@
+package receiver
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+)
+
+const oneSecond = time.Second
+
+// maxKeptBody is the longest answer that is kept for repeats; of a longer one only status and header are (IKH K-9).
+const maxKeptBody = 64 << 10
+
+// neverKept are fields that belong to one answer only.
+var neverKept = []string{"Date", "Connection", "Set-Cookie", "Retry-After", "Content-Length", "Transfer-Encoding", "Traceparent"}
+
+// storeContext is for one operation of the store. It does not end when the sender hangs up.
+func (x *exchange) storeContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(x.req.Context()), x.r.o.StoreTimeout)
+}
+
+// once reserves the key; then the handler runs, or the repeat is answered.
+func (x *exchange) once(d *Delivery) (Answer, error) {
+	r := x.r
+	if r.o.Dedup.Off {
+		return x.run(d, nil), nil
+	}
+	h := Hold{Scope: ScopeOf(d.Principal, d.URL, d.Key), Token: newToken()}
+	if !r.o.Dedup.NoFingerprint {
+		h.Fingerprint = r.o.Dedup.Fingerprint(d)
+	}
+	ctx, cancel := x.storeContext()
+	defer cancel()
+	now := r.o.Clock()
+	found, err := r.store.Reserve(ctx, Reserve{Hold: h, Now: now, LeaseUntil: now.Add(r.lease)})
+	if err != nil {
+		return Answer{}, x.unavailable(err, "reserve key")
+	}
+	if found.State == Reserved {
+		return x.run(d, &h), nil
+	}
+	return x.repeat(d, &h, &found)
+}
+
+// repeat answers what is known already. A key in progress is not waited for (IKH-SCN-4).
+func (x *exchange) repeat(d *Delivery, h *Hold, found *Reservation) (Answer, error) {
+	r := x.r
+	kind := DuplicateCompleted
+	switch {
+	case found.Fingerprint != h.Fingerprint && !found.Fingerprint.IsZero() && !h.Fingerprint.IsZero():
+		kind = DuplicateOtherPayload
+	case found.State == InProgress:
+		kind = DuplicateInProgress
+	}
+	if hook := r.o.Hooks.OnDuplicate; hook != nil {
+		tell(func() { hook(Duplicate{r.profile.Name, d.Principal, d.EventID, kind}) })
+	}
+	switch kind {
+	case DuplicateOtherPayload: // also while in progress: to come again unchanged would not help (IKH K-5)
+		return Answer{}, x.refuse(http.StatusUnprocessableEntity, CodeKeyReused, "The key was used with another payload")
+	case DuplicateInProgress:
+		status := http.StatusServiceUnavailable // webhook senders take 409 for an end (CCW-IDM-5)
+		if r.o.API {
+			status = http.StatusConflict
+		}
+		return Answer{}, x.refuse(status, CodeInProgress, "A request with this key is in progress", "Retry-After", seconds(r.o.RetryAfter))
+	}
+	header := maps.Clone(found.Outcome.Header)
+	if header == nil {
+		header = http.Header{}
+	}
+	header["Idempotency-Replayed"] = []string{"true"}
+	x.report.Kind = KindReplayed
+	return Answer{found.Outcome.Status, header, found.Outcome.Body}, nil
+}
+
+// keep remembers an answer before it is given. If that fails the effect has happened all the same, so the sender is told
+// so: until the lease ends a repeat is told to wait, after it the handler may run again.
+func (x *exchange) keep(h *Hold, a Answer) {
+	if h == nil {
+		return
+	}
+	ctx, cancel := x.storeContext()
+	defer cancel()
+	kept, err := x.r.store.Complete(ctx, *h, outcomeOf(a), x.r.o.Clock().Add(x.r.window))
+	if err == nil && !kept {
+		err = ErrLeaseLost
+	}
+	if err != nil {
+		x.r.failed(err, "keep result")
+	}
+}
+
+func (x *exchange) release(h *Hold) {
+	if h == nil {
+		return
+	}
+	ctx, cancel := x.storeContext()
+	defer cancel()
+	if err := x.r.store.Release(ctx, *h); err != nil {
+		x.r.failed(err, "release key") // the lease frees it
+	}
+}
+
+func outcomeOf(a Answer) Outcome {
+	header := maps.Clone(a.Header)
+	for _, name := range neverKept {
+		delete(header, name)
+	}
+	o := Outcome{Status: a.Status, Header: header}
+	if len(a.Body) <= maxKeptBody {
+		o.Body = a.Body
+	}
+	return o
+}

@@ -1,0 +1,213 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+)
+
+// errTimeUp is the cause with which a handler's context ends.
+var errTimeUp = errors.New("the handler's time is over")
+
+// An ending is how a handler's run ended, as the sender is told.
+type ending struct {
+	answer Answer
+	kind   ReportKind
+	code   ProblemCode
+}
+
+// run is the handler, its result, and the answer. The sender's hanging up changes nothing about them.
+//
+// When its time is over the sender is told to come again. The key stays reserved while the handler still runs: freeing it
+// would let a retry run beside it. When it ends its result is kept, or the key freed, after all; if it never ends, the
+// lease does.
+func (x *exchange) run(d *Delivery, h *Hold) Answer {
+	r := x.r
+	base := context.WithoutCancel(x.req.Context())
+	ctx, cancel := context.WithTimeoutCause(base, r.o.Timeout, errTimeUp)
+	done := make(chan ending, 1)
+	r.running.Go(func() {
+		defer cancel()
+		done <- x.handle(ctx, d, h)
+	})
+	var end ending
+	select {
+	case end = <-done:
+	case <-ctx.Done():
+		select {
+		case end = <-done: // in time after all
+		default:
+			r.log.Warn("webhook receiver: handler is late", "scheme", r.profile.Name, "event", d.EventID)
+			end = ending{x.later("Not finished in time, try again later", RetryAfter{}), KindTimeout, CodeRetryAfter}
+		}
+	}
+	x.report.Kind, x.report.Code = end.kind, end.code
+	return end.answer
+}
+
+func (x *exchange) handle(ctx context.Context, d *Delivery, h *Hold) ending {
+	if x.r.txStore != nil {
+		return x.handleTx(ctx, d, h)
+	}
+	result, err := x.call(ctx, d)
+	if err != nil {
+		return x.fail(h, err)
+	}
+	return x.settle(d, h, result)
+}
+
+// call calls the handler, or puts the delivery into the inbox. It returns a sound result or an error.
+func (x *exchange) call(ctx context.Context, d *Delivery) (result Result, err error) {
+	if x.r.o.Inbox != nil {
+		return Accepted{}, x.enqueue(d)
+	}
+	return callHandler(ctx, x.r.o.Handler, d, x.r.o.MultiStatusAgreement != "")
+}
+
+func callHandler(ctx context.Context, handler Handler, d *Delivery, allowMultiStatus bool) (result Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, panicked(p)
+		}
+	}()
+	result, err = handler(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if result == nil {
+		return Accepted{}, nil
+	}
+	if fault := result.fault(allowMultiStatus); fault != "" {
+		return nil, errors.New(fault)
+	}
+	return result, nil
+}
+
+// fail is for handlers that returned an error or panicked: nothing of it is told.
+func (x *exchange) fail(h *Hold, err error) ending {
+	x.r.failed(err, "handler")
+	x.release(h)
+	return ending{x.r.problem(http.StatusInternalServerError, CodeInternal, "Internal error"), KindFailed, CodeInternal}
+}
+
+// settle keeps what is final and frees what is not (EDS T-3).
+func (x *exchange) settle(d *Delivery, h *Hold, result Result) ending {
+	switch v := result.(type) {
+	case RetryAfter:
+		x.release(h)
+		return ending{x.later(v.Reason, v), KindRetryAfter, CodeRetryAfter}
+	case Reject:
+		answer := x.rejection(v)
+		if x.r.o.Dedup.AcceptedOnly {
+			x.release(h)
+		} else {
+			x.keep(h, answer)
+		}
+		return ending{answer, KindReject, CodeRejected}
+	default:
+		answer := x.acceptance(d, result.(Accepted))
+		x.keep(h, answer)
+		return ending{answer, KindAccepted, ""}
+	}
+}
+
+// handleTx runs the handler in the transaction that completes its key.
+func (x *exchange) handleTx(ctx context.Context, d *Delivery, h *Hold) ending {
+	// The transaction outlives the handler's time by what its end takes.
+	txCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.r.o.Timeout+x.r.o.StoreTimeout)
+	defer cancel()
+	tx, err := x.r.txStore.Begin(txCtx, *h)
+	if err != nil {
+		return x.undone(h, err, "begin transaction")
+	}
+	defer func() {
+		if err := tx.Rollback(txCtx); err != nil {
+			x.r.failed(err, "roll back")
+		}
+	}()
+	result, err := x.call(tx.Context(ctx), d)
+	if err != nil {
+		x.rollback(txCtx, tx)
+		return x.fail(h, err)
+	}
+	accepted, ok := result.(Accepted)
+	if !ok { // what was written before the handler changed its mind is undone
+		x.rollback(txCtx, tx)
+		return x.settle(d, h, result)
+	}
+	answer := x.acceptance(d, accepted)
+	done, err := tx.Complete(txCtx, outcomeOf(answer), x.r.o.Clock().Add(x.r.window))
+	if err == nil && !done {
+		err = ErrLeaseLost
+	}
+	if err != nil {
+		return x.undone(h, err, "commit")
+	}
+	return ending{answer, KindAccepted, ""}
+}
+
+func (x *exchange) rollback(ctx context.Context, tx Tx) {
+	if err := tx.Rollback(ctx); err != nil {
+		x.r.failed(err, "roll back")
+	}
+}
+
+// undone is for transactions that did not come to their end, or of which that is not known. A key that was completed
+// after all is not freed by this.
+func (x *exchange) undone(h *Hold, err error, where string) ending {
+	x.r.failed(err, where)
+	x.release(h)
+	return ending{x.later("Unavailable, try again later", RetryAfter{}), KindFailed, CodeUnavailable}
+}
+
+func (x *exchange) later(reason string, v RetryAfter) Answer {
+	if v.After == 0 {
+		v.After = x.r.o.RetryAfter
+	}
+	if reason == "" {
+		reason = "Try again later"
+	}
+	status := http.StatusServiceUnavailable
+	if v.TooMany {
+		status = http.StatusTooManyRequests
+	}
+	return x.r.problem(status, CodeRetryAfter, reason, "Retry-After", seconds(v.After))
+}
+
+func (x *exchange) rejection(v Reject) Answer {
+	if v.Status == 0 {
+		v.Status = http.StatusUnprocessableEntity
+	}
+	if v.Reason == "" {
+		v.Reason = "Rejected"
+	}
+	return x.r.problem(v.Status, CodeRejected, v.Reason)
+}
+
+// acceptance is what the handler says, laid over what the scheme's senders expect.
+func (x *exchange) acceptance(d *Delivery, v Accepted) Answer {
+	answer := x.r.profile.Success(d.Identity)
+	header := http.Header{}
+	if len(v.Body) > 0 {
+		answer.Body = v.Body
+		if answer.Status == http.StatusNoContent {
+			answer.Status = http.StatusOK
+		}
+	} else {
+		maps.Copy(header, answer.Header)
+	}
+	if v.Status != 0 {
+		answer.Status = v.Status
+	}
+	if answer.Status == http.StatusNoContent || answer.Status == http.StatusResetContent {
+		answer.Body = nil
+		delete(header, "Content-Type")
+	}
+	for name, values := range v.Header {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	delete(header, "Retry-After") // it belongs to answers that ask to come again (EDS-RAF-1)
+	answer.Header = header
+	return answer
+}

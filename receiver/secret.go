@@ -1,0 +1,201 @@
+package receiver
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// macKey is a shared secret with prepared state. HMACs are compared in constant time.
+type macKey struct{ macs *sync.Pool }
+
+func newMACKey(algorithm func() hash.Hash, secret []byte) macKey {
+	own := append([]byte(nil), secret...)
+	return macKey{&sync.Pool{New: func() any { return hmac.New(algorithm, own) }}}
+}
+
+// appendSum appends the MAC of the parts, one after the other.
+func (k macKey) appendSum(dst []byte, parts ...[]byte) []byte {
+	mac := k.macs.Get().(hash.Hash)
+	mac.Reset()
+	for _, part := range parts {
+		mac.Write(part)
+	}
+	dst = mac.Sum(dst)
+	k.macs.Put(mac)
+	return dst
+}
+
+// textKeys makes keys of the secrets' whole text, prefix included (CCW-SIG-3).
+func textKeys(scheme string, secrets []string, algorithm func() hash.Hash) ([]macKey, error) {
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("%s: no secret", scheme)
+	}
+	keys := make([]macKey, len(secrets))
+	for i, secret := range secrets {
+		if secret == "" {
+			return nil, fmt.Errorf("%s: secret %d is empty", scheme, i+1)
+		}
+		keys[i] = newMACKey(algorithm, []byte(secret))
+	}
+	return keys, nil
+}
+
+// anyMAC says whether any of the keys made any of the MACs. All are tried, so that the time tells nothing.
+func anyMAC(keys []macKey, macs [][]byte, parts ...[]byte) bool {
+	good := false
+	var sum [64]byte
+	for _, key := range keys {
+		want := key.appendSum(sum[:0], parts...)
+		for _, mac := range macs {
+			if hmac.Equal(want, mac) {
+				good = true
+			}
+		}
+	}
+	return good
+}
+
+// maxSignatures bounds the entries of one header that are tried.
+const maxSignatures = 16
+
+// hexMACs reads the entries of a comma list that have the prefix. What is no hex of a SHA-256 matches nothing and is
+// dropped (CCW-SIG-12). Known says whether an entry had the prefix at all.
+func hexMACs(header, prefix string) (macs [][]byte, known bool) {
+	for entry := range strings.SplitSeq(header, ",") {
+		digits, ok := strings.CutPrefix(strings.TrimSpace(entry), prefix)
+		if !ok {
+			continue
+		}
+		known = true
+		if len(digits) != hex.EncodedLen(sha256.Size) || len(macs) == maxSignatures {
+			continue
+		}
+		if mac, err := hex.DecodeString(digits); err == nil {
+			macs = append(macs, mac)
+		}
+	}
+	return macs, known
+}
+
+// decodeBase64 reads standard base64 with its padding; nil if it is none.
+func decodeBase64(text string) []byte {
+	bytes, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || strings.ContainsAny(text, "\r\n") {
+		return nil
+	}
+	return bytes
+}
+
+// unixSeconds reads digits only, so that 12x is not 12 (CCW-SIG-9).
+func unixSeconds(text string) (time.Time, error) {
+	if text == "" || len(text) > 15 {
+		return time.Time{}, errTimestamp
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return time.Time{}, errTimestamp
+		}
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, errTimestamp
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// members are the top-level members of a JSON object, by their exact names.
+type members map[string]json.RawMessage
+
+var errNoObject = errors.New("body is not a JSON object")
+
+func parseMembers(body []byte) (members, error) {
+	var m members
+	if err := json.Unmarshal(body, &m); err != nil || m == nil {
+		return nil, errNoObject
+	}
+	return m, nil
+}
+
+// text is a member that is a string; "" if it is something else or not there.
+func (m members) text(name string) string {
+	raw, ok := m[name]
+	if !ok || len(raw) < 2 || raw[0] != '"' {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// requireMembers is for schemes whose key is in the body.
+func requireMembers(body []byte) (members, error) {
+	m, err := parseMembers(body)
+	if err != nil {
+		return nil, &DeliveryError{CodePayloadMalformed, "The body is not a JSON object"}
+	}
+	return m, nil
+}
+
+// boundedKey takes a key that is no structured field: it comes from outside and is kept, so it is printable and short.
+func boundedKey(value, source string) (string, error) {
+	if value == "" {
+		return "", &DeliveryError{CodeKeyMissing, source + " is missing"}
+	}
+	if len(value) > 255 || !printable(value) {
+		return "", &DeliveryError{CodeKeyMalformed, source + " must be 1 to 255 printable ASCII characters"}
+	}
+	return value, nil
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// bodyKey is the key of deliveries to which the sender gives no id: the same bytes are the same delivery.
+func bodyKey(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// positive reads a count; 0 if it is none.
+func positive(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || text[0] == '+' {
+		return 0
+	}
+	return n
+}
+
+// ownerOr is the configured principal, or the scheme's name.
+func ownerOr(principal, name string) string {
+	if principal == "" {
+		return name
+	}
+	return principal
+}
+
+// jsonAnswer makes an answer of a value that always encodes.
+func jsonAnswer(status int, value any) Answer {
+	body, err := json.Marshal(value)
+	if err != nil {
+		body = []byte("{}")
+	}
+	return Answer{Status: status, Header: map[string][]string{"Content-Type": {"application/json"}}, Body: body}
+}

@@ -1,0 +1,92 @@
+package receiver
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// A Store is what a receiver remembers, and for how long. It serves all processes of a receiver; every method is one
+// atomic step. Times are the receiver's: keep the clocks of its processes together.
+//
+//	Reserve ─► Reserved: this caller holds the key until its lease ends
+//	   │          ├ Complete: the outcome is kept for the window, and every repeat gets it
+//	   │          ├ Release:  the key is free, a repeat is a first request
+//	   │          └ neither (the holder died): free when the lease ends
+//	   ├──────► InProgress: somebody holds it
+//	   └──────► Completed, with the outcome
+//
+// Package storetest has the tests that every store passes.
+type Store interface {
+	// Reserve takes a key that is new, released or expired, or tells what is known of it. It does not wait for a holder.
+	Reserve(ctx context.Context, r Reserve) (Reservation, error)
+	// Complete keeps the outcome until a time. It reports false, and keeps nothing, if the holder no longer has the key.
+	Complete(ctx context.Context, h Hold, o Outcome, until time.Time) (bool, error)
+	// Release frees the key, if the holder still has it and has not completed it.
+	Release(ctx context.Context, h Hold) error
+	// Remember keeps a value until a time and reports whether it was new.
+	Remember(ctx context.Context, value Digest, until, now time.Time) (bool, error)
+	// Purge drops at most limit entries that have expired and tells how many it dropped. Stores that forget by themselves
+	// answer 0.
+	Purge(ctx context.Context, now time.Time, limit int) (int, error)
+}
+
+// A Hold is a key with what proves its holder.
+type Hold struct {
+	Scope Digest
+	// Fingerprint of the payload; zero if payloads are not compared.
+	Fingerprint Digest
+	// Token is of one holder only. A holder whose lease has ended and whose key was taken by another has a token that is
+	// good for nothing.
+	Token string
+}
+
+// Reserve asks for a key.
+type Reserve struct {
+	Hold
+	Now time.Time
+	// LeaseUntil is when the key is free again unless the holder completes it.
+	LeaseUntil time.Time
+}
+
+// State of a key.
+type State int
+
+// The states that Reserve may find.
+const (
+	Reserved   State = iota + 1 // by this very call
+	InProgress                  // held by somebody else
+	Completed
+)
+
+// A Reservation is what Reserve found. Fingerprint and Outcome are those of the key's holder.
+type Reservation struct {
+	State       State
+	Fingerprint Digest
+	Outcome     Outcome // of a completed key
+}
+
+// An Outcome is an answer that is given again to every repeat.
+type Outcome struct {
+	Status int
+	Header http.Header
+	// Body is nil if it was too long to be kept.
+	Body []byte
+}
+
+// A Transactor is a store that can commit a handler's effect together with the completion of its key.
+type Transactor interface {
+	Store
+	// Begin starts a transaction for a holder. It fails with [ErrLeaseLost] if the key is no longer the holder's.
+	Begin(ctx context.Context, h Hold) (Tx, error)
+}
+
+// A Tx is a transaction that ends with the completion of a key, or leaves no trace.
+type Tx interface {
+	// Context gives the transaction to a handler, which takes it out with the store's own package.
+	Context(ctx context.Context) context.Context
+	// Complete keeps the outcome and commits. It reports false, and has rolled back, if the holder no longer has the key.
+	Complete(ctx context.Context, o Outcome, until time.Time) (bool, error)
+	// Rollback undoes everything. After Complete it does nothing.
+	Rollback(ctx context.Context) error
+}

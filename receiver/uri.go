@@ -1,0 +1,70 @@
+package receiver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// targetURI is the address as the request itself shows it.
+func targetURI(r *http.Request) string {
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	host := r.Host
+	if host == "" && r.URL != nil {
+		host = r.URL.Host
+	}
+	if r.RequestURI == "" && r.URL != nil && r.URL.Scheme != "" { // made by hand, not received by a server
+		scheme = strings.ToLower(r.URL.Scheme) + "://"
+	}
+	return scheme + host + requestTarget(r)
+}
+
+// requestTarget is path and query as they were received: handlers in front may have changed URL.
+func requestTarget(r *http.Request) string {
+	if strings.HasPrefix(r.RequestURI, "/") {
+		return r.RequestURI
+	}
+	if r.URL == nil {
+		return "/"
+	}
+	return r.URL.RequestURI()
+}
+
+// parseOrigin reads scheme and host of a public origin.
+func parseOrigin(text string) (string, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	scheme, rest = strings.ToLower(scheme), strings.TrimSuffix(rest, "/")
+	if !ok || scheme != "http" && scheme != "https" || rest == "" || strings.ContainsAny(rest, "/?#@ ") {
+		return "", fmt.Errorf("public origin %q is not a scheme and a host", text)
+	}
+	return scheme + "://" + rest, nil
+}
+
+// normalURI is the form in which addresses are compared: scheme and host in lower case, no default port, no fragment
+// (EDS T-23). Path and query are as they were sent.
+func normalURI(uri string) string {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return uri
+	}
+	scheme = strings.ToLower(scheme)
+	rest, _, _ = strings.Cut(rest, "#")
+	host, tail := rest, "/"
+	if end := strings.IndexAny(rest, "/?"); end >= 0 {
+		host, tail = rest[:end], rest[end:]
+		if tail[0] == '?' {
+			tail = "/" + tail
+		}
+	}
+	host = strings.ToLower(host)
+	switch {
+	case scheme == "https" && strings.HasSuffix(host, ":443"):
+		host = strings.TrimSuffix(host, ":443")
+	case scheme == "http" && strings.HasSuffix(host, ":80"):
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return scheme + "://" + strings.TrimSuffix(host, ":") + tail
+}
