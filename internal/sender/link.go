@@ -123,8 +123,12 @@ func (l *link) seen() seen {
 	return s
 }
 
-// close ends the link in the way of its protocol.
-func (l *link) close() { l.conn.Close() }
+// close ends the link in the way of its protocol, as far as that needs no waiting: TLS would give a peer that reads nothing
+// five seconds for its farewell. Nobody else may be using the link.
+func (l *link) close() {
+	l.socket.glancing = true
+	l.conn.Close()
+}
 
 // dialLink connects to a place. When the receiver chose HTTP/2 there is no link, but the connection.
 func (c *clientID) dialLink(b *bound, p *place) (*link, *tls.Conn, error) {

@@ -12,16 +12,16 @@ import (
 // not, all requests go through net/http.
 const linksWork = true
 
-// A socket is a TCP connection that can be read without waiting.
+// A socket is a TCP connection that can be read and written to without waiting.
 type socket struct {
 	net.Conn
-	glancing bool
+	glancing bool // neither reading nor writing waits
 
-	raw  syscall.RawConn
-	read func(fd uintptr)
-	into []byte // of read
-	n    int
-	err  error
+	raw         syscall.RawConn
+	read, write func(fd uintptr)
+	data        []byte // of read and write
+	n           int
+	err         error
 }
 
 // newSocket returns nil for a connection that has no file descriptor.
@@ -35,14 +35,17 @@ func newSocket(conn net.Conn) *socket {
 		return nil
 	}
 	s := &socket{Conn: conn, raw: raw}
-	s.read = func(fd uintptr) {
-		for {
-			if s.n, s.err = syscall.Read(int(fd), s.into); s.err != syscall.EINTR {
-				return
-			}
+	s.read = func(fd uintptr) { s.at(fd, syscall.Read) }
+	s.write = func(fd uintptr) { s.at(fd, syscall.Write) }
+	return s
+}
+
+func (s *socket) at(fd uintptr, call func(fd int, p []byte) (int, error)) {
+	for {
+		if s.n, s.err = call(int(fd), s.data); s.err != syscall.EINTR {
+			return
 		}
 	}
-	return s
 }
 
 // Read waits, unless the socket is only to be glanced at: then it returns errQuiet when nothing has arrived.
@@ -51,9 +54,9 @@ func (s *socket) Read(p []byte) (int, error) {
 		return s.Conn.Read(p)
 	}
 	// Control, unlike the connection's own Read, minds no deadline; the last request's may have passed.
-	s.into = p
+	s.data = p
 	err := s.raw.Control(s.read)
-	s.into = nil
+	s.data = nil
 	switch {
 	case err != nil:
 		return 0, err
@@ -63,6 +66,26 @@ func (s *socket) Read(p []byte) (int, error) {
 		return 0, s.err
 	case s.n == 0:
 		return 0, io.EOF
+	}
+	return s.n, nil
+}
+
+// Write waits, unless the socket is only glanced at: TLS may have to answer then, or to say farewell, and a peer that takes
+// nothing must not hold up whoever looks.
+func (s *socket) Write(p []byte) (int, error) {
+	if !s.glancing || len(p) == 0 {
+		return s.Conn.Write(p)
+	}
+	s.data = p
+	err := s.raw.Control(s.write)
+	s.data = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case s.err != nil:
+		return 0, s.err
+	case s.n < len(p):
+		return s.n, io.ErrShortWrite
 	}
 	return s.n, nil
 }
