@@ -25,7 +25,8 @@ var reservedHeaders = []string{
 	"Transfer-Encoding", "Upgrade", "User-Agent", "Via", "Accept-Encoding", "Early-Data", "Http2-Settings", "Cookie2",
 }
 
-var reservedPrefixes = []string{"Content-", "Proxy-", "Godwit-", "Signature-", "Webhook-", "X-Ojs-", "X-Webhook-", "Sec-"}
+var reservedPrefixes = []string{"Content-", "Proxy-", "Godwit-", "Signature-", "Webhook-", "X-Ojs-", "X-Webhook-",
+	"X-Ratelimit-", "Sec-"}
 
 // checkHeaders takes what may be added to every request to an endpoint. Names are compared as HTTP does, without regard to
 // case.
