@@ -63,6 +63,10 @@ func (c *conn) serve() {
 
 // next returns the next request. Without one, the connection is closed, or has gone to net/http.
 func (c *conn) next(wait time.Duration) *http.Request {
+	if c.door.closing() && c.br.Buffered() == 0 { // asked after the state was set: Close may have seen it busy, or not at all
+		c.tcp.Close()
+		return nil
+	}
 	_ = c.tcp.SetReadDeadline(time.Now().Add(wait)) // the machine's time: a deadline on a socket knows no other
 	if _, err := c.br.Peek(1); err != nil {
 		c.tcp.Close()

@@ -21,7 +21,7 @@ type Config struct {
 	Context context.Context
 	// Clock tells the time of the Date field. Required.
 	Clock func() time.Time
-	// Log gets what a handler panicked with. Required.
+	// Log gets what a handler panicked with, and why connections cannot be accepted. Required.
 	Log *slog.Logger
 
 	// Header bounds the wait for a connection's first request. Required, as are those that follow.
@@ -79,6 +79,7 @@ func (d *Door) accept() {
 			d.end(err)
 			return
 		}
+		d.cfg.Log.Warn("cannot accept connections, trying again", "error", err)
 		select {
 		case <-d.closed:
 			return

@@ -386,6 +386,32 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// A connection that was accepted in the moment of closing, or that came to rest in it, is not waited for.
+func TestCloseMeetsNewConnection(t *testing.T) {
+	b := newHouse(t, echo)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	late, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.door.Close()
+	b.door.admit(accepted)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := b.door.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // Who does not finish in time is cut off.
 func TestWaitEnds(t *testing.T) {
 	arrived, finish := make(chan struct{}), make(chan struct{})
