@@ -2,6 +2,7 @@ package cybercube
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -68,7 +69,7 @@ func (s *server) readPosting(c *dialect.Call) (*posting, error) {
 	}
 	f.errs = nil // the catalogue finds all that, too
 	for _, wrong := range catalogue.Cybercube().Check(c.Body) {
-		f.wrong(wrong.Field, "%s", wrong.Detail)
+		f.wrong(cmp.Or(wrong.Field, "body"), "%s", wrong.Detail)
 	}
 	if err := f.err(); err != nil {
 		return nil, err

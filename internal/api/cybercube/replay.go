@@ -1,6 +1,7 @@
 package cybercube
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -177,14 +178,17 @@ func (f *form) eventRange() store.EventRange {
 
 const maxPatterns = 100
 
-// replayMemory bounds the bodies that a replay holds at once.
-const replayMemory = 8 << 20
+// replayPage and replayMemory bound the events, and their bodies, that a replay holds at once.
+const (
+	replayPage   = 200
+	replayMemory = 8 << 20
+)
 
 // sendRange works in pages, and then looks whether there is one more.
 func (s *server) sendRange(c *dialect.Call, e *godwit.Endpoint, r store.EventRange) (queued int, more bool, err error) {
 	ctx := c.R.Context()
 	for taken := 0; ; {
-		r.Limit, r.MaxBytes = max(1, min(200, maxReplay-taken)), replayMemory
+		r.Limit, r.MaxBytes = cmp.Or(min(replayPage, maxReplay-taken), replayPage), replayMemory
 		events, err := s.cfg.Store.EventsAfter(ctx, r)
 		if err != nil || len(events) == 0 {
 			return queued, false, err

@@ -78,6 +78,30 @@ func TestAttributesOfAResource(t *testing.T) {
 	}
 }
 
+// The names of members that lie deep are made of those above them: one long name over many members must not be written once
+// for each.
+func TestAttributesOfLongNames(t *testing.T) {
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, `,"m%03d":{"n":1}`, i)
+	}
+	long := strings.Repeat("k", 100_000)
+	object := json.RawMessage(`{"id":"P","object":"o","short":{"n":1},"` + long + `":{"a":1` + many.String() + `},"s":{"` + long + `":{"a":1` + many.String() + `}}}`)
+	var got map[string]string
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			got = attributesOf(object, true)
+		}
+	})
+	if got["object.short.n"] != "1" || len(got) != 6 {
+		t.Errorf("attributes %v", got)
+	}
+	if n := result.AllocedBytesPerOp(); n > 10*int64(len(object)) {
+		t.Errorf("%d bytes for an object of %d", n, len(object))
+	}
+}
+
 func TestRedact(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"data":{"id":"WEB-1","secret":"whsec_x","status":"active"}}`: `{"data":{"id":"WEB-1","status":"active"}}`,
