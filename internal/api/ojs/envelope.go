@@ -42,10 +42,12 @@ func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
 	}
 	if text := textOf(members["time"]); text != nil {
 		at, err := time.Parse(time.RFC3339, *text)
-		if err != nil { // a leap second, which the schema allows and no clock here knows
+		at = at.UTC()
+		if err != nil || at.Year() < 0 || at.Year() > 9999 {
+			// A leap second, which the schema allows and no clock here knows; or a time that cannot be written in UTC.
 			return nil, []problem.Field{{Field: "time", Detail: "must be an RFC 3339 time"}}
 		}
-		env.time, env.pub.OccurredAt = true, at.UTC()
+		env.time, env.pub.OccurredAt = true, at
 	}
 	return env, nil
 }

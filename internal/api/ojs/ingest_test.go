@@ -84,6 +84,8 @@ func TestBadEvents(t *testing.T) {
 		"id long":           {event(object{"id": strings.Repeat("x", 256)}), []string{"id"}},
 		"time text":         {event(object{"time": "yesterday"}), []string{"time"}},
 		"time without zone": {event(object{"time": "2026-02-15T22:00:00"}), []string{"time"}},
+		"time past 9999":    {event(object{"time": "9999-12-31T23:59:59-23:59"}), []string{"time"}},
+		"time before 0000":  {event(object{"time": "0000-01-01T00:00:00+00:01"}), []string{"time"}},
 		"version":           {event(object{"specversion": "2.0"}), []string{"specversion"}},
 		"subject number":    {event(object{"subject": 1}), []string{"subject"}},
 		"data list":         {event(object{"data": []int{1}}), []string{"data"}},
