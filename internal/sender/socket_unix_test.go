@@ -1,0 +1,73 @@
+//go:build unix
+
+package sender
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fill writes until the system takes not a byte more.
+func fill(t *testing.T, c *net.TCPConn) {
+	t.Helper()
+	c.SetWriteBuffer(4 << 10)
+	c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := c.Write(make([]byte, 64<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	c.SetWriteDeadline(time.Time{})
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) { // there is room for single bytes where there was none for more
+		for err == nil {
+			_, err = syscall.Write(int(fd), []byte("x"))
+		}
+	})
+}
+
+// A peer that reads nothing holds up neither who looks at an idle link nor who closes it. Under the lock of the links, or
+// within an attempt whose time is over, nobody can wait for it.
+func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
+	for name, leave := range map[string]func(*link){
+		"close": (*link).close,
+		"answer to what TLS asks": func(l *link) {
+			l.socket.glancing = true
+			if _, err := l.socket.Write([]byte("x")); err == nil {
+				t.Error("written to a full connection")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			over := make(chan struct{})
+			defer close(over)
+			st := newStub(t, serverTLS("http/1.1"), func(p *peer) {
+				p.Conn.(*tls.Conn).Handshake()
+				<-over // and reads nothing
+			})
+			s := newSender(t)
+			at, _ := s.place(st.secureURL())
+			b := newBound(context.Background(), 0)
+			defer b.end()
+			l, _, err := s.shared.dialLink(b, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.cut()
+			fill(t, l.socket.Conn.(*net.TCPConn))
+			l.socket.SetWriteDeadline(time.Now().Add(time.Minute))
+			began := time.Now()
+			leave(l)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
