@@ -39,7 +39,7 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 	if _, err := s.Endpoint(ctx, tenant, endpoint); err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
-	r, err := s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id = $1 ORDER BY id DESC`, [16]byte(endpoint))
+	r, err := s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id = $1 ORDER BY created_at DESC, id DESC`, [16]byte(endpoint))
 	if err != nil {
 		return nil, failed("list secrets", err)
 	}
@@ -79,7 +79,7 @@ func endSecrets(ctx context.Context, tx pgx.Tx, fresh *godwit.Secret, others sto
 		begins = fresh.CreatedAt
 	}
 	_, err := tx.Exec(ctx, `UPDATE endpoint_secrets AS s SET expires_at = least(s.expires_at, n.ends) FROM (
-			SELECT id, CASE WHEN row_number() OVER (ORDER BY id DESC) <= $3 THEN $2::timestamptz ELSE least($2::timestamptz, $4::timestamptz) END AS ends
+			SELECT id, CASE WHEN row_number() OVER (ORDER BY created_at DESC, id DESC) <= $3 THEN $2::timestamptz ELSE least($2::timestamptz, $4::timestamptz) END AS ends
 			FROM endpoint_secrets WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > $4)) AS n
 		WHERE s.id = n.id`, [16]byte(fresh.EndpointID), others.At, keep, begins)
 	return err

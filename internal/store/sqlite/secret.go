@@ -33,7 +33,7 @@ func insertSecret(c *conn, s *godwit.Secret) error {
 }
 
 func listSecrets(ctx context.Context, c *conn, endpoint godwit.EndpointID) (ss []godwit.Secret, err error) {
-	err = c.each(ctx, "SELECT "+secretColumns+" FROM secrets WHERE endpoint_id = ? ORDER BY id DESC", ids(endpoint[:]),
+	err = c.each(ctx, "SELECT "+secretColumns+" FROM secrets WHERE endpoint_id = ? ORDER BY created_at DESC, id DESC", ids(endpoint[:]),
 		func(r *rows) error { ss = append(ss, scanSecret(r)); return nil })
 	return ss, err
 }
@@ -72,7 +72,7 @@ func expireSecrets(c *conn, next *godwit.Secret, others store.Expiry) error {
 	}
 	if others.Keep > 0 {
 		_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) AND id NOT IN (
-			SELECT id FROM secrets WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) ORDER BY id DESC LIMIT ?3)`,
+			SELECT id FROM secrets WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) ORDER BY created_at DESC, id DESC LIMIT ?3)`,
 			micros(next.NotBefore), next.EndpointID[:], int64(others.Keep))
 		if err != nil {
 			return err
