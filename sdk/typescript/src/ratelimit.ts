@@ -34,8 +34,9 @@ export class RateLimiter {
     const now = this.#clock();
     let window = this.#windows.get(key);
     if (window === undefined || window.until <= now) {
-      if (this.#windows.size >= maxKeys) this.#sweep(now);
       window = { count: 0, until: now + this.#windowMs };
+      this.#windows.delete(key); // to the end: windows lie in the order in which they end
+      this.#sweep(now);
       this.#windows.set(key, window);
     }
     window.count++;
@@ -52,11 +53,10 @@ export class RateLimiter {
     };
   }
 
-  /** Keys come from outside: past the bound the oldest windows go first. */
+  /** Keys come from outside: windows that are over go, and past the bound the oldest. */
   #sweep(now: number): void {
-    for (const [key, window] of this.#windows) if (window.until <= now) this.#windows.delete(key);
-    for (const key of this.#windows.keys()) {
-      if (this.#windows.size < maxKeys) return;
+    for (const [key, window] of this.#windows) {
+      if (window.until > now && this.#windows.size < maxKeys) return;
       this.#windows.delete(key);
     }
   }

@@ -230,7 +230,7 @@ describe("freshness", () => {
     assert.deepEqual(h.log.warnings.filter((w) => w.includes("replay")), []);
   });
 
-  test("the tolerance is configurable, and 0 is honoured [CCW-SDK-3]", async () => {
+  test("the tolerance is configurable, and 0 is honoured [CCW-RCV-2]", async () => {
     const clock = standingClock();
     const now = Math.floor(clock() / 1000);
     const h = harness({ profile: cybercube({ secrets: secret }), clock, freshness: { tolerance: 0 } });
