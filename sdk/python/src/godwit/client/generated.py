@@ -1,0 +1,2042 @@
+# Made by scripts/generate_client.py from spec/openapi.json; do not edit.
+"""The native API of a Godwit server: its types, and a method for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypedDict, Union
+
+from .transport import Payload, Transport, path_segment
+
+
+class Accepted(TypedDict):
+    created_at: str
+    deliveries: int
+    """How many endpoints it goes to"""
+    id: str
+    idempotency_key: str
+    """Goes with every attempt to deliver the event"""
+
+
+class ActiveAgreement(TypedDict):
+    covers: list[str]
+    """What rests on it, as in statuses.404, multi_status, method"""
+    document: str
+    visible_to_both: bool
+
+
+class Agreement(TypedDict):
+    document: str
+    visible_to_both: bool
+
+
+class AgreementPatch(TypedDict, total=False):
+    document: str
+    visible_to_both: bool
+
+
+class _AttemptRequired(TypedDict):
+    delivery_id: str
+    duration_ms: float
+    endpoint_id: str
+    event_id: str
+    id: str
+    n: int
+    """1 for the first, over all runs"""
+    outcome: Literal["accepted", "transient", "terminal"]
+    reason: str
+    started_at: str
+    trace: Trace
+    """What was seen, for people who ask what happened"""
+    trigger: str
+    url: str
+
+
+class Attempt(_AttemptRequired, total=False):
+    failure_class: Literal["transport", "application"]
+    next_at: str
+    """When the next attempt is due"""
+    receiver_state: Literal["unknown"]
+    """unknown: the receiver may or may not have got it"""
+    retry_after_seconds: float
+    """Least wait that the receiver asked for"""
+    status: int
+    """HTTP status; absent when none arrived"""
+
+
+class _AuthRequired(TypedDict):
+    kind: Literal["bearer", "basic", "oauth2", "mtls"]
+
+
+class Auth(_AuthRequired, total=False):
+    audience: str
+    """oauth2"""
+    certificate_pem: str
+    """mtls: the client's certificate chain"""
+    client_id: str
+    """oauth2"""
+    client_secret: str
+    """oauth2"""
+    password: str
+    """basic"""
+    private_key_pem: str
+    """mtls: its key"""
+    scopes: list[str]
+    """oauth2"""
+    token: str
+    """bearer: the token"""
+    token_url: str
+    """oauth2: where tokens are fetched, by client credentials"""
+    username: str
+    """basic"""
+
+
+class _BatchItemRequired(TypedDict):
+    index: int
+    status: Literal["accepted", "replayed", "refused"]
+
+
+class BatchItem(_BatchItemRequired, total=False):
+    created_at: str
+    deliveries: int
+    id: str
+    idempotency_key: str
+    problem: Any
+    """Problem details of a refused event"""
+
+
+class BatchResult(TypedDict):
+    items: list[BatchItem]
+
+
+class BulkReplay(TypedDict, total=False):
+    cursor: str
+    """next_cursor of the request before"""
+    endpoint: str
+    limit: int
+    """How many at most in this request"""
+    reason: str
+    since: str
+    """Dead at or after"""
+    status: Literal["terminal", "exhausted"]
+    type: str
+    until: str
+    """Dead before"""
+
+
+class _BulkReplayedRequired(TypedDict):
+    replayed: int
+    """Deliveries that were started again"""
+
+
+class BulkReplayed(_BulkReplayedRequired, total=False):
+    next_cursor: str
+    """There may be more: send the same request with this cursor"""
+
+
+class _DeadLetterRequired(TypedDict):
+    dead_at: str
+    delivery: Delivery
+    event: Event
+
+
+class DeadLetter(_DeadLetterRequired, total=False):
+    last_detail: str
+    """One line about the last attempt"""
+    replayed_at: str
+    """When it was sent again. If that fails for good too, there is a new dead letter."""
+
+
+class _DeliveryRequired(TypedDict):
+    attempt_count: int
+    """Attempts made so far"""
+    created_at: str
+    endpoint_id: str
+    event_id: str
+    id: str
+    run: Run
+    status: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"]
+    """accepted: the receiver acknowledged the request, and nothing more"""
+    updated_at: str
+
+
+class Delivery(_DeliveryRequired, total=False):
+    due_at: str
+    """When the next attempt is due"""
+    event_type: str
+    """Absent when the event was removed at the end of its retention"""
+    last_status: int
+    """HTTP status of the last attempt"""
+    reason: str
+    """Why it is where it is"""
+
+
+class _DeliveryDetailRequired(TypedDict):
+    attempt_count: int
+    """Attempts made so far"""
+    attempts: list[Attempt]
+    """First to last"""
+    created_at: str
+    endpoint_id: str
+    event_id: str
+    id: str
+    run: Run
+    status: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"]
+    """accepted: the receiver acknowledged the request, and nothing more"""
+    updated_at: str
+
+
+class DeliveryDetail(_DeliveryDetailRequired, total=False):
+    due_at: str
+    """When the next attempt is due"""
+    event_type: str
+    """Absent when the event was removed at the end of its retention"""
+    last_status: int
+    """HTTP status of the last attempt"""
+    reason: str
+    """Why it is where it is"""
+
+
+class DeliveryItems(TypedDict):
+    items: list[Delivery]
+
+
+class _EndpointRequired(TypedDict):
+    created_at: str
+    description: str
+    header_names: list[str]
+    """Names of the custom headers; values are never shown"""
+    id: str
+    method: Literal["POST", "PUT"]
+    patterns: list[str]
+    policy: PolicyOverrides
+    """Deviations from the profile"""
+    profile: str
+    """Wire dialect; fixed at creation"""
+    public_id: str
+    """The same endpoint's short id, to be read aloud; taken wherever the id is"""
+    status: Literal["active", "paused", "disabled"]
+    status_at: str
+    updated_at: str
+    url: str
+    version: int
+    """Grows with every change"""
+
+
+class Endpoint(_EndpointRequired, total=False):
+    auth_kind: str
+    """Kind of the credential; its values are never shown"""
+    filter: dict[str, list[str]]
+    metadata: dict[str, Any]
+    """Any JSON values"""
+    reenable_at: str
+    """While it is disabled by failures: when it is tried again"""
+    status_reason: str
+
+
+class EndpointPatch(TypedDict, total=False):
+    auth: Auth
+    """Replaced as a whole"""
+    description: Union[str, None]
+    filter: dict[str, Union[list[str], None]]
+    headers: dict[str, Union[str, None]]
+    metadata: dict[str, Any]
+    """Any JSON values; null removes a member"""
+    method: Literal["POST", "PUT"]
+    patterns: Union[list[str], None]
+    policy: PolicyPatch
+    profile: str
+    """Cannot change"""
+    url: str
+
+
+class _EndpointStatsRequired(TypedDict):
+    agreements: list[ActiveAgreement]
+    """What deviates from the status table or method by agreement with the receiver"""
+    dead_letters: int
+    """Deliveries that ended without being accepted; counted up to 1000"""
+    dead_letters_capped: bool
+    """There are more than were counted"""
+    endpoint_id: str
+    health: Health
+    overrides: list[str]
+    """Members of the policy that the endpoint overrides"""
+    pending: int
+    """Deliveries that wait or are under way"""
+    policy: Policy
+    """In force: the profile's defaults with the endpoint's overrides"""
+    status: Literal["active", "paused", "disabled"]
+
+
+class EndpointStats(_EndpointStatsRequired, total=False):
+    reenable_at: str
+    """While it is disabled by failures: when it is tried again"""
+    status_reason: str
+
+
+class _EventRequired(TypedDict):
+    content_type: str
+    created_at: str
+    id: str
+    idempotency_key: str
+    principal: str
+    """Who posted it"""
+    type: str
+
+
+class Event(_EventRequired, total=False):
+    attributes: dict[str, str]
+
+
+class EventBatch(TypedDict):
+    events: list[EventEnvelope]
+
+
+class _EventDetailRequired(TypedDict):
+    content_type: str
+    created_at: str
+    deliveries: list[Delivery]
+    """The newest 200"""
+    id: str
+    idempotency_key: str
+    principal: str
+    """Who posted it"""
+    size: int
+    """Length of the payload in bytes"""
+    type: str
+
+
+class EventDetail(_EventDetailRequired, total=False):
+    attributes: dict[str, str]
+
+
+class _EventEnvelopeRequired(TypedDict):
+    type: str
+
+
+class EventEnvelope(_EventEnvelopeRequired, total=False):
+    attributes: dict[str, str]
+    """What endpoint filters look at"""
+    content_type: str
+    """Media type of the payload. Defaults to application/json for data and to application/octet-stream for
+    data_base64.
+    """
+    data: Any
+    """The payload: any JSON, delivered byte for byte as it stands here. Exactly one of data and data_base64 is
+    required.
+    """
+    data_base64: str
+    """A payload that is not JSON"""
+    idempotency_key: str
+    """In a batch: the key of this event. A single event has its key in the header."""
+
+
+class EventReplay(TypedDict, total=False):
+    endpoints: list[str]
+    """Only to these; absent: to all that it went to"""
+
+
+class _EventTypeRequired(TypedDict):
+    deprecated: bool
+    description: str
+    name: str
+
+
+class EventType(_EventTypeRequired, total=False):
+    created_at: str
+    example: Any
+    schema: Any
+    """JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"""
+    standard: Literal["ojs", "cybercube"]
+    """The standard that it is built in from; absent on the tenant's own"""
+    updated_at: str
+    version: int
+    """Of the schema in force"""
+
+
+class _EventTypeDetailRequired(TypedDict):
+    deprecated: bool
+    description: str
+    name: str
+    versions: list[SchemaVersion]
+    """First to last; the last is in force"""
+
+
+class EventTypeDetail(_EventTypeDetailRequired, total=False):
+    created_at: str
+    example: Any
+    schema: Any
+    """JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"""
+    standard: Literal["ojs", "cybercube"]
+    """The standard that it is built in from; absent on the tenant's own"""
+    updated_at: str
+    version: int
+    """Of the schema in force"""
+
+
+class EventTypeDraft(TypedDict, total=False):
+    deprecated: bool
+    """Producers should use another type. Nothing is refused for it."""
+    description: str
+    example: Any
+    """A payload that fits the schema"""
+    schema: Any
+    """JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in
+    force stays.
+    """
+
+
+class _ExportedDeadLetterRequired(TypedDict):
+    body_base64: str
+    """The payload, byte for byte"""
+    dead_at: str
+    delivery: Delivery
+    event: Event
+
+
+class ExportedDeadLetter(_ExportedDeadLetterRequired, total=False):
+    body_text: str
+    """The payload as text, where it is valid UTF-8"""
+    last_detail: str
+    """One line about the last attempt"""
+    replayed_at: str
+    """When it was sent again. If that fails for good too, there is a new dead letter."""
+
+
+class Field(TypedDict):
+    detail: str
+    """What is wrong with it"""
+    field: str
+    """Path of the member, as in policy.max_retries or events[3].type"""
+
+
+class _HealthRequired(TypedDict):
+    accepted: int
+    avg_duration_ms: float
+    consecutive_failures: int
+    consecutive_terminal: int
+    degraded: bool
+    """Too many of its attempts failed in the last hour"""
+    streak: int
+    """Attempts of any kind that were not accepted since the last accepted one"""
+    terminal: int
+    transient: int
+
+
+class Health(_HealthRequired, total=False):
+    circuit_open_at: str
+    """Since when it is only probed"""
+    degraded_at: str
+    hold_until: str
+    """Nothing is sent before this: the endpoint asked for it"""
+    last_accepted_at: str
+    last_failure_at: str
+    last_reason: str
+    probe_at: str
+    sunset_at: str
+    """When the endpoint said it would end"""
+
+
+_HopRequired = TypedDict("_HopRequired", {"from": "str", "status": "int", "to": "str"})
+
+
+class Hop(_HopRequired):
+    pass
+
+
+class _IssuedEndpointRequired(TypedDict):
+    created_at: str
+    description: str
+    header_names: list[str]
+    """Names of the custom headers; values are never shown"""
+    id: str
+    method: Literal["POST", "PUT"]
+    patterns: list[str]
+    policy: PolicyOverrides
+    """Deviations from the profile"""
+    profile: str
+    """Wire dialect; fixed at creation"""
+    public_id: str
+    """The same endpoint's short id, to be read aloud; taken wherever the id is"""
+    secret: IssuedSecret
+    status: Literal["active", "paused", "disabled"]
+    status_at: str
+    updated_at: str
+    url: str
+    version: int
+    """Grows with every change"""
+
+
+class IssuedEndpoint(_IssuedEndpointRequired, total=False):
+    auth_kind: str
+    """Kind of the credential; its values are never shown"""
+    filter: dict[str, list[str]]
+    metadata: dict[str, Any]
+    """Any JSON values"""
+    reenable_at: str
+    """While it is disabled by failures: when it is tried again"""
+    status_reason: str
+
+
+class _IssuedKeyRequired(TypedDict):
+    created_at: str
+    hint: str
+    """First characters of the token, to tell keys apart"""
+    id: str
+    name: str
+    principal: str
+    """Identity that idempotency is scoped by; a key that replaces another keeps it"""
+    scopes: list[str]
+    token: str
+    """The API key itself. It is shown this once and kept as a hash alone."""
+
+
+class IssuedKey(_IssuedKeyRequired, total=False):
+    expires_at: str
+    revoked_at: str
+
+
+class _IssuedSecretRequired(TypedDict):
+    algorithm: Literal["hmac-sha256", "ed25519"]
+    created_at: str
+    id: str
+    """Also the keyid of signatures made with it"""
+    live: bool
+    """Whether it signs now"""
+    not_before: str
+
+
+class IssuedSecret(_IssuedSecretRequired, total=False):
+    expires_at: str
+    hint: str
+    """Last four characters of its value"""
+    public_key: str
+    """Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"""
+    value: str
+    """The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."""
+
+
+class _KeyRequired(TypedDict):
+    created_at: str
+    hint: str
+    """First characters of the token, to tell keys apart"""
+    id: str
+    name: str
+    principal: str
+    """Identity that idempotency is scoped by; a key that replaces another keeps it"""
+    scopes: list[str]
+
+
+class Key(_KeyRequired, total=False):
+    expires_at: str
+    revoked_at: str
+
+
+class _ListDeadLetterRequired(TypedDict):
+    items: list[DeadLetter]
+
+
+class ListDeadLetter(_ListDeadLetterRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListDeliveryRequired(TypedDict):
+    items: list[Delivery]
+
+
+class ListDelivery(_ListDeliveryRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListEndpointRequired(TypedDict):
+    items: list[Endpoint]
+
+
+class ListEndpoint(_ListEndpointRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListEventRequired(TypedDict):
+    items: list[Event]
+
+
+class ListEvent(_ListEventRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListEventTypeRequired(TypedDict):
+    items: list[EventType]
+
+
+class ListEventType(_ListEventTypeRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListKeyRequired(TypedDict):
+    items: list[Key]
+
+
+class ListKey(_ListKeyRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListNoticeRequired(TypedDict):
+    items: list[Notice]
+
+
+class ListNotice(_ListNoticeRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListTenantRequired(TypedDict):
+    items: list[Tenant]
+
+
+class ListTenant(_ListTenantRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _NewEndpointRequired(TypedDict):
+    url: str
+    """Where to deliver; https unless the operator allows http"""
+
+
+class NewEndpoint(_NewEndpointRequired, total=False):
+    algorithm: Literal["hmac-sha256", "ed25519"]
+    """How requests are signed. Defaults to the profile's first."""
+    auth: Auth
+    description: str
+    filter: dict[str, list[str]]
+    """For each attribute named, the event's value must be one of those listed"""
+    headers: dict[str, str]
+    """Added to every request; values are kept encrypted and never shown"""
+    metadata: dict[str, Any]
+    """What you keep about the endpoint: any JSON values. It has no effect."""
+    method: Literal["POST", "PUT"]
+    """PUT needs policy.agreement. Defaults to POST."""
+    patterns: list[str]
+    """Event types to deliver: exact, prefix.* or *. Defaults to ["*"]."""
+    paused: bool
+    """Whether it starts paused"""
+    policy: PolicyOverrides
+    profile: str
+    """Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds."""
+    secret: str
+    """Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new
+    one.
+    """
+
+
+class _NewKeyRequired(TypedDict):
+    name: str
+    scopes: list[Literal["ingest", "read", "manage", "admin"]]
+    """What it may do. A key can grant no scope that it lacks."""
+
+
+class NewKey(_NewKeyRequired, total=False):
+    expires_at: str
+    """From then on it is refused; absent: never"""
+    replaces: str
+    """Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated
+    requests stay the same requests; the old key works until it is deleted.
+    """
+
+
+class _NewTenantRequired(TypedDict):
+    name: str
+
+
+class NewTenant(_NewTenantRequired, total=False):
+    alert_emails: list[str]
+    """E-mail addresses that are told of dead letters, degraded and disabled endpoints"""
+    event_validation: Literal["", "known", "strict"]
+    require_idempotency_key: bool
+
+
+class _NoticeRequired(TypedDict):
+    created_at: str
+    id: str
+    kind: str
+
+
+class Notice(_NoticeRequired, total=False):
+    acknowledged_at: str
+    acknowledged_by: str
+    delivery_id: str
+    detail: str
+    endpoint_id: str
+    event_id: str
+    link: str
+    """Link field of a 451 response"""
+
+
+class Pause(TypedDict, total=False):
+    reason: str
+    """Shown as status_reason"""
+
+
+class _PolicyRequired(TypedDict):
+    account_per_minute: int
+    """Attempts of all the tenant's endpoints that have it, in any minute; 0 is no limit"""
+    alert: bool
+    """Its dead letters and bad health are told to the tenant's alert addresses"""
+    announce: bool
+    """webhook.* events tell about its deliveries"""
+    base_seconds: float
+    burst: int
+    cap_seconds: float
+    circuit_after: int
+    concurrency: int
+    dedup_window_seconds: float
+    degraded_above: float
+    """Share of failed attempts in an hour above which it is degraded; 0: not watched"""
+    disable_after: int
+    disable_after_failures: int
+    """Attempts in a row that were not accepted; 0 never"""
+    hold_scope: str
+    max_elapsed_seconds: float
+    max_retries: int
+    multi_status: bool
+    per_minute: int
+    """Attempts in any minute; 0 is no limit"""
+    per_second: int
+    """Attempts in any second; 0 is no limit"""
+    rate_per_second: float
+    """0 is no limit"""
+    reenable_after_seconds: float
+    """How long it rests when disabled by failures; 0 is until it is resumed"""
+    refresh_on_401: bool
+    """A 401 gets one more attempt at once, newly signed and with a renewed token"""
+    skip_while_paused: bool
+    """Events that come while the endpoint is paused are not for it"""
+    timeout_seconds: float
+
+
+class Policy(_PolicyRequired, total=False):
+    rotation: str
+    """Which signatures go out while two secrets are live: both, old-first or old-only"""
+    schedule_seconds: list[float]
+    statuses: dict[str, str]
+
+
+class PolicyOverrides(TypedDict, total=False):
+    account_per_minute: int
+    agreement: Agreement
+    alert: bool
+    announce: bool
+    base_seconds: float
+    burst: int
+    cap_seconds: float
+    circuit_after: int
+    concurrency: int
+    dedup_window_seconds: float
+    disable_after: int
+    disable_after_failures: int
+    hold_scope: str
+    max_elapsed_seconds: float
+    max_retries: int
+    multi_status: bool
+    per_minute: int
+    per_second: int
+    rate_per_second: float
+    reenable_after_seconds: float
+    refresh_on_401: bool
+    rotation: str
+    skip_while_paused: bool
+    statuses: dict[str, str]
+    timeout_seconds: float
+
+
+class PolicyPatch(TypedDict, total=False):
+    account_per_minute: Union[int, None]
+    agreement: AgreementPatch
+    alert: Union[bool, None]
+    announce: Union[bool, None]
+    base_seconds: Union[float, None]
+    burst: Union[int, None]
+    cap_seconds: Union[float, None]
+    circuit_after: Union[int, None]
+    concurrency: Union[int, None]
+    dedup_window_seconds: Union[float, None]
+    disable_after: Union[int, None]
+    disable_after_failures: Union[int, None]
+    hold_scope: Union[str, None]
+    max_elapsed_seconds: Union[float, None]
+    max_retries: Union[int, None]
+    multi_status: Union[bool, None]
+    per_minute: Union[int, None]
+    per_second: Union[int, None]
+    rate_per_second: Union[float, None]
+    reenable_after_seconds: Union[float, None]
+    refresh_on_401: Union[bool, None]
+    rotation: Union[str, None]
+    skip_while_paused: Union[bool, None]
+    statuses: dict[str, Union[str, None]]
+    timeout_seconds: Union[float, None]
+
+
+class _ProbeRequired(TypedDict):
+    duration_ms: float
+    outcome: Literal["accepted", "transient", "terminal"]
+    reason: str
+    url: str
+    """Where the last hop went"""
+
+
+class Probe(_ProbeRequired, total=False):
+    body: str
+    """The beginning of the answer's body"""
+    detail: str
+    """What went wrong on the way"""
+    failure_class: Literal["transport", "application"]
+    status: int
+    """HTTP status; absent when none arrived"""
+
+
+class _ProblemRequired(TypedDict):
+    code: str
+    """Stable code of the kind of problem; decide by this"""
+    status: int
+    """HTTP status code"""
+    title: str
+    """Short summary; the same for every problem of this kind"""
+    type: str
+    """Documentation of this kind of problem"""
+
+
+class Problem(_ProblemRequired, total=False):
+    detail: str
+    """What happened this time, for people"""
+    errors: list[Field]
+    """The fields that are wrong"""
+    request_id: str
+    """Name of the request in the server's log"""
+
+
+class ReceiverProblem(TypedDict, total=False):
+    detail: str
+    status: int
+    title: str
+    type: str
+
+
+class Rotation(TypedDict, total=False):
+    algorithm: Literal["hmac-sha256", "ed25519"]
+    """Defaults to that of the newest secret"""
+    overlap_seconds: float
+    """How long the old secrets go on signing beside the new one. Defaults to 86400."""
+    secret: str
+    """Your own signing key, in the form in which the profile shows keys. Defaults to a new one."""
+
+
+class _RunRequired(TypedDict):
+    attempt_count: int
+    trigger: str
+    """What started it: accept, manual, replay or test"""
+
+
+class Run(_RunRequired, total=False):
+    actor: str
+    """Who asked for it"""
+    first_at: str
+
+
+class _SchemaVersionRequired(TypedDict):
+    schema: Any
+    version: int
+
+
+class SchemaVersion(_SchemaVersionRequired, total=False):
+    created_at: str
+
+
+class _SecretRequired(TypedDict):
+    algorithm: Literal["hmac-sha256", "ed25519"]
+    created_at: str
+    id: str
+    """Also the keyid of signatures made with it"""
+    live: bool
+    """Whether it signs now"""
+    not_before: str
+
+
+class Secret(_SecretRequired, total=False):
+    expires_at: str
+    hint: str
+    """Last four characters of its value"""
+    public_key: str
+    """Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"""
+
+
+class SecretList(TypedDict):
+    items: list[Secret]
+
+
+class _StreamedAttemptRequired(TypedDict):
+    delivery_id: str
+    delivery_status: str
+    """Of the delivery, after the attempt"""
+    duration_ms: float
+    endpoint_id: str
+    event_id: str
+    event_type: str
+    id: str
+    n: int
+    """1 for the first, over all runs"""
+    outcome: Literal["accepted", "transient", "terminal"]
+    reason: str
+    started_at: str
+    trace: Trace
+    """What was seen, for people who ask what happened"""
+    trigger: str
+    url: str
+
+
+class StreamedAttempt(_StreamedAttemptRequired, total=False):
+    failure_class: Literal["transport", "application"]
+    next_at: str
+    """When the next attempt is due"""
+    receiver_state: Literal["unknown"]
+    """unknown: the receiver may or may not have got it"""
+    retry_after_seconds: float
+    """Least wait that the receiver asked for"""
+    status: int
+    """HTTP status; absent when none arrived"""
+
+
+class Tenant(TypedDict):
+    account_id: str
+    """Its short id, as CYBERCUBE events name it"""
+    alert_emails: list[str]
+    """Who is told of dead letters, degraded and disabled endpoints"""
+    created_at: str
+    event_validation: Literal["", "known", "strict"]
+    """known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused
+    too. Empty: anything goes.
+    """
+    id: str
+    name: str
+    require_idempotency_key: bool
+    """Events without Idempotency-Key are refused"""
+
+
+class TenantPatch(TypedDict, total=False):
+    alert_emails: list[str]
+    """Replaced as a whole"""
+    event_validation: Literal["", "known", "strict"]
+    name: str
+    require_idempotency_key: bool
+
+
+class Trace(TypedDict, total=False):
+    actor: str
+    detail: str
+    hops: list[Hop]
+    link: str
+    problem: ReceiverProblem
+    proto: str
+    remote_addr: str
+    response_body: str
+    response_content_type: str
+    retry_after: str
+    signed_with: list[str]
+
+
+OPERATIONS: tuple[tuple[str, str, str], ...] = (
+    ("stream_attempts", "GET", "/v1/attempts/stream"),
+    ("list_dead_letters", "GET", "/v1/dead-letters"),
+    ("export_dead_letters", "GET", "/v1/dead-letters/export"),
+    ("replay_dead_letters", "POST", "/v1/dead-letters/replay"),
+    ("get_dead_letter", "GET", "/v1/dead-letters/{id}"),
+    ("replay_dead_letter", "POST", "/v1/dead-letters/{id}/replay"),
+    ("list_deliveries", "GET", "/v1/deliveries"),
+    ("get_delivery", "GET", "/v1/deliveries/{id}"),
+    ("cancel_delivery", "POST", "/v1/deliveries/{id}/cancel"),
+    ("retry_delivery", "POST", "/v1/deliveries/{id}/retry"),
+    ("list_endpoints", "GET", "/v1/endpoints"),
+    ("create_endpoint", "POST", "/v1/endpoints"),
+    ("delete_endpoint", "DELETE", "/v1/endpoints/{id}"),
+    ("get_endpoint", "GET", "/v1/endpoints/{id}"),
+    ("update_endpoint", "PATCH", "/v1/endpoints/{id}"),
+    ("pause_endpoint", "POST", "/v1/endpoints/{id}/pause"),
+    ("probe_endpoint", "POST", "/v1/endpoints/{id}/probe"),
+    ("resume_endpoint", "POST", "/v1/endpoints/{id}/resume"),
+    ("rotate_secret", "POST", "/v1/endpoints/{id}/rotate-secret"),
+    ("list_secrets", "GET", "/v1/endpoints/{id}/secrets"),
+    ("get_endpoint_stats", "GET", "/v1/endpoints/{id}/stats"),
+    ("test_endpoint", "POST", "/v1/endpoints/{id}/test"),
+    ("list_event_types", "GET", "/v1/event-types"),
+    ("delete_event_type", "DELETE", "/v1/event-types/{name}"),
+    ("get_event_type", "GET", "/v1/event-types/{name}"),
+    ("put_event_type", "PUT", "/v1/event-types/{name}"),
+    ("list_events", "GET", "/v1/events"),
+    ("post_event", "POST", "/v1/events"),
+    ("post_event_batch", "POST", "/v1/events/batch"),
+    ("get_event", "GET", "/v1/events/{id}"),
+    ("get_event_body", "GET", "/v1/events/{id}/body"),
+    ("replay_event", "POST", "/v1/events/{id}/replay"),
+    ("list_keys", "GET", "/v1/keys"),
+    ("create_key", "POST", "/v1/keys"),
+    ("revoke_key", "DELETE", "/v1/keys/{id}"),
+    ("get_key", "GET", "/v1/keys/{id}"),
+    ("list_notices", "GET", "/v1/notices"),
+    ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
+    ("list_tenants", "GET", "/v1/tenants"),
+    ("create_tenant", "POST", "/v1/tenants"),
+    ("delete_tenant", "DELETE", "/v1/tenants/{id}"),
+    ("get_tenant", "GET", "/v1/tenants/{id}"),
+    ("update_tenant", "PATCH", "/v1/tenants/{id}"),
+)
+"""Each method of the client, with the operation that it calls."""
+
+
+class GodwitClient(Transport):
+    """The native API: one method for each operation."""
+
+    def stream_attempts(
+        self,
+        *,
+        tenant: str | None = None,
+    ) -> Iterator[StreamedAttempt]:
+        """Watch attempts as they happen.
+
+        Server-sent events named attempt, whose data is one attempt in JSON. A client that reads too slowly misses
+        some.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        return self._events(
+            "GET",
+            "/v1/attempts/stream",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def list_dead_letters(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        endpoint: str | None = None,
+        type: str | None = None,
+        status: Literal["terminal", "exhausted"] | None = None,
+        reason: str | None = None,
+        replayed: bool | None = None,
+    ) -> ListDeadLetter:
+        """List dead letters.
+
+        Those that are open: deliveries which ended without being accepted and were not replayed since.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        since: At or after this time (RFC 3339)
+        until: Before this time (RFC 3339)
+        endpoint: Only of this endpoint
+        type: Only events of this type
+        reason: Only with this reason
+        replayed: Also those that were replayed since
+        """
+        answer: ListDeadLetter = self._json(
+            "GET",
+            "/v1/dead-letters",
+            query={"limit": limit, "cursor": cursor, "since": since, "until": until, "endpoint": endpoint, "type": type, "status": status, "reason": reason, "replayed": replayed},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def export_dead_letters(
+        self,
+        *,
+        endpoint: str | None = None,
+        type: str | None = None,
+        status: Literal["terminal", "exhausted"] | None = None,
+        reason: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        replayed: bool | None = None,
+        tenant: str | None = None,
+    ) -> Iterator[ExportedDeadLetter]:
+        """Export dead letters with their payloads.
+
+        One JSON document a line, newest first. The connection is cut if the export cannot be completed.
+
+        Needs an API key with the scope read.
+
+        replayed: Also those that were replayed since
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        return self._lines(
+            "GET",
+            "/v1/dead-letters/export",
+            query={"endpoint": endpoint, "type": type, "status": status, "reason": reason, "since": since, "until": until, "replayed": replayed},
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def replay_dead_letters(
+        self,
+        body: BulkReplay,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> BulkReplayed:
+        """Replay the dead letters that match.
+
+        Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects
+        all.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: BulkReplayed = self._json(
+            "POST",
+            "/v1/dead-letters/replay",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def get_dead_letter(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> DeadLetter:
+        """Get the open dead letter of a delivery.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: DeadLetter = self._json(
+            "GET",
+            f"/v1/dead-letters/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def replay_dead_letter(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Delivery:
+        """Replay a dead letter.
+
+        Starts a new run under the same idempotency key. The dead letter is marked as replayed and kept until it
+        expires.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Delivery = self._json(
+            "POST",
+            f"/v1/dead-letters/{path_segment(id)}/replay",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_deliveries(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        endpoint: str | None = None,
+        event: str | None = None,
+        type: str | None = None,
+        status: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"] | None = None,
+    ) -> ListDelivery:
+        """List deliveries.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        since: At or after this time (RFC 3339)
+        until: Before this time (RFC 3339)
+        endpoint: Only to this endpoint
+        event: Only of this event
+        type: Only events of this type
+        """
+        answer: ListDelivery = self._json(
+            "GET",
+            "/v1/deliveries",
+            query={"limit": limit, "cursor": cursor, "since": since, "until": until, "endpoint": endpoint, "event": event, "type": type, "status": status},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def get_delivery(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> DeliveryDetail:
+        """Get a delivery and its attempts.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: DeliveryDetail = self._json(
+            "GET",
+            f"/v1/deliveries/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def cancel_delivery(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Delivery:
+        """Cancel a delivery.
+
+        Ends one that waits. Conflict when it is finished, or under way at this moment.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Delivery = self._json(
+            "POST",
+            f"/v1/deliveries/{path_segment(id)}/cancel",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def retry_delivery(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Delivery:
+        """Try a delivery now.
+
+        A waiting one is made due at once; a finished one starts a new run under the same idempotency key.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Delivery = self._json(
+            "POST",
+            f"/v1/deliveries/{path_segment(id)}/retry",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_endpoints(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal["active", "paused", "disabled"] | None = None,
+    ) -> ListEndpoint:
+        """List endpoints.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        status: Only those with this status
+        """
+        answer: ListEndpoint = self._json(
+            "GET",
+            "/v1/endpoints",
+            query={"limit": limit, "cursor": cursor, "status": status},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def create_endpoint(
+        self,
+        body: NewEndpoint,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedEndpoint:
+        """Register an endpoint.
+
+        The signing secret is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+        Creating an endpoint resolves no name and sends nothing.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedEndpoint = self._json(
+            "POST",
+            "/v1/endpoints",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def delete_endpoint(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> None:
+        """Delete an endpoint.
+
+        What was waiting for it is cancelled.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/endpoints/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def get_endpoint(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> Endpoint:
+        """Get an endpoint.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Endpoint = self._json(
+            "GET",
+            f"/v1/endpoints/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def update_endpoint(
+        self,
+        id: str,
+        body: EndpointPatch,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Endpoint:
+        """Change an endpoint.
+
+        A JSON merge patch (RFC 7396): absent members stay, null clears, objects merge member by member. auth is
+        replaced as a whole. The profile cannot change.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Endpoint = self._json(
+            "PATCH",
+            f"/v1/endpoints/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def pause_endpoint(
+        self,
+        id: str,
+        body: Pause | None = None,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Endpoint:
+        """Pause an endpoint.
+
+        Its deliveries are held, none is dropped.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Endpoint = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/pause",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def probe_endpoint(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Probe:
+        """Send a test event and wait for the answer.
+
+        One attempt, whatever the endpoint's status and patterns. Nothing is stored or counted, and nothing is
+        tried again. That the endpoint refuses is a result, not an error.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Probe = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/probe",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def resume_endpoint(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Endpoint:
+        """Resume an endpoint.
+
+        Also enables an endpoint that was disabled, and clears its failure counts, hold and circuit.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Endpoint = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/resume",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def rotate_secret(
+        self,
+        id: str,
+        body: Rotation | None = None,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedSecret:
+        """Rotate the signing secret.
+
+        The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and
+        in no other, but for a repeat with the same Idempotency-Key.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedSecret = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/rotate-secret",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def list_secrets(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> SecretList:
+        """List signing secrets, without their values.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: SecretList = self._json(
+            "GET",
+            f"/v1/endpoints/{path_segment(id)}/secrets",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def get_endpoint_stats(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> EndpointStats:
+        """Health, backlog and policy of an endpoint.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: EndpointStats = self._json(
+            "GET",
+            f"/v1/endpoints/{path_segment(id)}/stats",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def test_endpoint(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Accepted:
+        """Send a test event.
+
+        An event of the type godwit.test goes to this endpoint alone, whatever its patterns. It is stored, tried
+        again and recorded as any other.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Accepted = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/test",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_event_types(
+        self,
+        *,
+        tenant: str | None = None,
+        standard: Literal["ojs", "cybercube"] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListEventType:
+        """List event types.
+
+        By name. The catalogue says what events mean and look like; whether they are held against it is the
+        tenant's setting event_validation.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        standard: Those that are built in from this standard, instead of the tenant's own
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListEventType = self._json(
+            "GET",
+            "/v1/event-types",
+            query={"standard": standard, "limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def delete_event_type(
+        self,
+        name: str,
+        *,
+        tenant: str | None = None,
+    ) -> None:
+        """Delete an event type.
+
+        With all versions of its schema. Events stay.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/event-types/{path_segment(name)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def get_event_type(
+        self,
+        name: str,
+        *,
+        tenant: str | None = None,
+    ) -> EventTypeDetail:
+        """Get an event type.
+
+        The tenant's own, or else the one of a standard.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: EventTypeDetail = self._json(
+            "GET",
+            f"/v1/event-types/{path_segment(name)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def put_event_type(
+        self,
+        name: str,
+        body: EventTypeDraft,
+        *,
+        tenant: str | None = None,
+    ) -> EventTypeDetail:
+        """Write an event type.
+
+        Description, deprecated and example are replaced. A schema that differs from the one in force becomes the
+        next version; earlier ones are kept.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: EventTypeDetail = self._json(
+            "PUT",
+            f"/v1/event-types/{path_segment(name)}",
+            headers={"Godwit-Tenant": tenant},
+            body=body,
+        )
+        return answer
+
+    def list_events(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        type: str | None = None,
+        key: str | None = None,
+    ) -> ListEvent:
+        """List events.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        since: At or after this time (RFC 3339)
+        until: Before this time (RFC 3339)
+        type: Only this type, or those under prefix.*
+        key: Only the event with this idempotency key
+        """
+        answer: ListEvent = self._json(
+            "GET",
+            "/v1/events",
+            query={"limit": limit, "cursor": cursor, "since": since, "until": until, "type": type, "key": key},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def post_event(
+        self,
+        body: EventEnvelope | Payload,
+        *,
+        type: str | None = None,
+        attr: dict[str, str] | None = None,
+        event_type: str | None = None,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Accepted:
+        """Post an event.
+
+        Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered
+        byte for byte with its Content-Type. Without it the body is an envelope in JSON.
+
+        The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
+
+        Needs an API key with the scope ingest.
+
+        type: Type of the event; the body is then its payload
+        attr: Value of the attribute NAME; repeat with other names. Only with type.
+        event_type: Type of the event, in place of the query
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Accepted = self._json(
+            "POST",
+            "/v1/events",
+            query={"type": type, "attr.NAME": attr},
+            headers={"Godwit-Event-Type": event_type, "Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def post_event_batch(
+        self,
+        body: EventBatch,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> BatchResult:
+        """Post a batch of events.
+
+        Up to 1000 events in one transaction. All are checked first: if one is wrong, none is stored. An
+        Idempotency-Key in the header stands for the whole batch, and each event then gets a key of its own;
+        without it every event may bring its key, and repeats are told apart one by one. The body may have up to
+        16777216 bytes.
+
+        Needs an API key with the scope ingest.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: BatchResult = self._json(
+            "POST",
+            "/v1/events/batch",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def get_event(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> EventDetail:
+        """Get an event and its deliveries.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: EventDetail = self._json(
+            "GET",
+            f"/v1/events/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def get_event_body(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> bytes:
+        """Get the payload of an event.
+
+        Byte for byte as posted, with its Content-Type.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        return self._bytes(
+            "GET",
+            f"/v1/events/{path_segment(id)}/body",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def replay_event(
+        self,
+        id: str,
+        body: EventReplay | None = None,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> DeliveryItems:
+        """Deliver an event again.
+
+        Every delivery starts a new run under the same idempotency key. An endpoint that the event has not gone to
+        yet gets it now.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: DeliveryItems = self._json(
+            "POST",
+            f"/v1/events/{path_segment(id)}/replay",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def list_keys(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListKey:
+        """List API keys.
+
+        Needs an API key with the scope read or manage or admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListKey = self._json(
+            "GET",
+            "/v1/keys",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def create_key(
+        self,
+        body: NewKey,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedKey:
+        """Create an API key.
+
+        The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+
+        Needs an API key with the scope manage or admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedKey = self._json(
+            "POST",
+            "/v1/keys",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def revoke_key(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> None:
+        """Revoke an API key.
+
+        It is refused at once by this node and within seconds by all others. It stays in the list.
+
+        Needs an API key with the scope manage or admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/keys/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def get_key(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> Key:
+        """Get an API key.
+
+        Needs an API key with the scope read or manage or admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Key = self._json(
+            "GET",
+            f"/v1/keys/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def list_notices(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        open: bool | None = None,
+    ) -> ListNotice:
+        """List notices.
+
+        What a person should know or decide: an endpoint was disabled, has moved, refuses for legal reasons,
+        resolves to a forbidden address.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        open: Only those that nobody has acknowledged
+        """
+        answer: ListNotice = self._json(
+            "GET",
+            "/v1/notices",
+            query={"limit": limit, "cursor": cursor, "open": open},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def acknowledge_notice(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Notice:
+        """Acknowledge a notice.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Notice = self._json(
+            "POST",
+            f"/v1/notices/{path_segment(id)}/acknowledge",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_tenants(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListTenant:
+        """List tenants.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListTenant = self._json(
+            "GET",
+            "/v1/tenants",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def create_tenant(
+        self,
+        body: NewTenant,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Tenant:
+        """Create a tenant.
+
+        A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Tenant = self._json(
+            "POST",
+            "/v1/tenants",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def delete_tenant(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> None:
+        """Delete a tenant.
+
+        Revokes its API keys, deletes its endpoints and cancels what was waiting for them.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/tenants/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def get_tenant(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> Tenant:
+        """Get a tenant.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Tenant = self._json(
+            "GET",
+            f"/v1/tenants/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def update_tenant(
+        self,
+        id: str,
+        body: TenantPatch,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Tenant:
+        """Change a tenant.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Tenant = self._json(
+            "PATCH",
+            f"/v1/tenants/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer

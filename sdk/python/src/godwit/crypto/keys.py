@@ -1,0 +1,70 @@
+"""One interface for all keys that verify."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Literal, Protocol
+
+from . import ed25519
+from .rsa import rsa_key
+
+__all__ = ["Ed25519Key", "HmacKey", "VerifyingKey", "rsa_key"]
+
+
+class VerifyingKey(Protocol):
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        """Says whether the signature is good. It never raises for a bad one."""
+        ...
+
+
+class HmacKey:
+    __slots__ = ("_hash", "_secret")
+
+    def __init__(self, secret: bytes, hash_name: Literal["sha1", "sha256"] = "sha256") -> None:
+        if not secret:
+            raise ValueError("a secret must not be empty")
+        self._secret = secret
+        self._hash = hash_name
+
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        # compare_digest takes constant time; plain == would tell how much of a guess is right (CCW-SIG-17).
+        return hmac.compare_digest(hmac.digest(self._secret, message, self._hash), signature)
+
+    def __repr__(self) -> str:
+        return "HmacKey(…)"
+
+
+class Ed25519Key:
+    """An Ed25519 public key. `portable` keeps to plain Python although `cryptography` is installed."""
+
+    __slots__ = ("_fast", "_public")
+
+    def __init__(self, public: bytes, portable: bool = False) -> None:
+        if not ed25519.is_public_key(public):
+            raise ValueError("not an Ed25519 public key of 32 bytes")
+        self._public = public
+        self._fast = None if portable else _fast_verifier(public)
+
+    def verify(self, message: bytes, signature: bytes) -> bool:
+        if self._fast is not None:
+            return self._fast.verify(message, signature)
+        return ed25519.verify(self._public, message, signature)
+
+
+def _fast_verifier(public: bytes) -> VerifyingKey | None:
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        return None
+    key = Ed25519PublicKey.from_public_bytes(public)
+
+    class Fast:
+        def verify(self, message: bytes, signature: bytes) -> bool:
+            try:
+                key.verify(signature, message)
+            except InvalidSignature:
+                return False
+            return True
+
+    return Fast()

@@ -1,0 +1,1 @@
+"""Deliveries that are acknowledged and not processed yet, and the worker that processes them."""

@@ -1,0 +1,108 @@
+"""The inbox. A delivery is in it before its sender gets a 2xx, and leaves it when a worker has dealt with it.
+
+    enqueue -> waiting -> claimed (leased by a worker) --> done
+                  ^                                    |-> dead: refused by the handler, or out of attempts
+                  `---- later: failed, or lease over <-'
+
+A job's id is made from principal, URI and key of its delivery, so enqueueing twice (a crash between inbox and
+acknowledgement) makes one job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..httpsig.target import split_uri
+from ..idempotency import scope_of
+from ..profiles.shared import json_object
+from ..receiver.delivery import Delivery, timestamp
+
+JOB_NAME = "process-webhook"
+
+
+@dataclass(frozen=True)
+class InboxJob:
+    id: str
+    event_id: str
+    event_type: str
+    payload: Any = field(repr=False)
+    """The payload as JSON, where it is an object; else its bytes in base64."""
+    received_at: str
+    delivery: Mapping[str, Any] = field(repr=False)
+    """The whole delivery, from which a worker makes it again."""
+    name: str = JOB_NAME
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What a queue carries: the four members are CYBERCUBE's (CCW-RCV-7)."""
+        return {
+            "event_id": self.event_id,
+            "event_type": self.event_type,
+            "payload": self.payload,
+            "received_at": self.received_at,
+        }
+
+
+@dataclass(frozen=True)
+class ClaimedJob:
+    job: InboxJob
+    attempt: int
+    """1 for the first."""
+    token: str
+    """What proves the worker."""
+
+
+class Enqueues(Protocol):
+    def enqueue(self, job: InboxJob) -> None:
+        """Keeps a job durably; returns when it is safe, raises if it is not. A job that is known already is left as it
+        is."""
+        ...
+
+
+class Inbox(Enqueues, Protocol):
+    """Times are seconds since 1970. Every method is one atomic step and may be called by any thread."""
+
+    def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
+        """Leases up to `limit` jobs that are due, oldest first."""
+        ...
+
+    def done(self, claimed: ClaimedJob, now: float) -> None:
+        """Marks a job done. It stays known until it is purged."""
+        ...
+
+    def later(self, claimed: ClaimedJob, due_at: float, reason: str) -> None:
+        """Puts a job back until a time."""
+        ...
+
+    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> None:
+        """Gives a job up. It stays, with the reason, for people to look at."""
+        ...
+
+    def purge(self, before: float) -> int:
+        """Drops jobs that were done before a time; tells how many."""
+        ...
+
+
+class QueueInbox:
+    """An inbox in a queue of yours, such as Celery's or RQ's: `push(name, data, job)` must raise if the job is not safe."""
+
+    def __init__(self, push: Callable[[str, dict[str, Any], InboxJob], object]) -> None:
+        self._push = push
+
+    def enqueue(self, job: InboxJob) -> None:
+        self._push(job.name, job.data, job)
+
+
+def inbox_job(delivery: Delivery) -> InboxJob:
+    stored = delivery.stored()
+    payload = json_object(delivery.body)
+    return InboxJob(
+        id=scope_of(delivery.principal, split_uri(delivery.url).normalized, delivery.key),
+        event_id=delivery.event_id,
+        event_type=delivery.event_type,
+        payload=stored["body"] if payload is None else payload,
+        received_at=timestamp(delivery.received_at),
+        delivery=stored,
+    )

@@ -1,0 +1,116 @@
+"""Secrets as people configure them, and the parts that signature schemes have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Union
+
+from ..crypto.keys import HmacKey, VerifyingKey
+from ..errors import DeliveryError, WebhookSignatureError
+from .profile import Check, Message
+
+Secrets = Union[str, Sequence[str]]
+"""One secret or several: while one is being replaced, both are good."""
+
+_UNIX_SECONDS = re.compile(r"[0-9]{1,15}")
+_POSITIVE = re.compile(r"[1-9][0-9]{0,8}")
+_PRINTABLE = re.compile(r"[\x20-\x7e]{1,255}")
+
+
+def secret_list(profile: str, secrets: Secrets) -> list[str]:
+    """A receiver without a way to authenticate cannot be made (EDS-KEY-7)."""
+    given = [secrets] if isinstance(secrets, str) else list(secrets or ())
+    if not given or not all(isinstance(secret, str) and secret for secret in given):
+        raise ValueError(f"{profile}: at least one secret is required, and none may be empty")
+    return given
+
+
+def text_keys(profile: str, secrets: Secrets, hash_name: Literal["sha1", "sha256"] = "sha256") -> list[VerifyingKey]:
+    """HMAC keys of the secrets' UTF-8 text, prefix included (CCW-SIG-3, OJS-SIG-3)."""
+    return [HmacKey(secret.encode(), hash_name) for secret in secret_list(profile, secrets)]
+
+
+def any_verifies(keys: Iterable[VerifyingKey], message: bytes, signatures: Iterable[bytes | None]) -> bool:
+    """Says whether any of the keys made any of the signatures. None is a signature that could not be decoded."""
+    readable = [signature for signature in signatures if signature is not None]
+    good = False
+    for key in keys:
+        for signature in readable:
+            good |= key.verify(message, signature)
+    return good
+
+
+def wire_bytes(text: str) -> bytes:
+    """The bytes of a header's text. Servers decode them as Latin-1; what cannot have come from there matches nothing."""
+    return text.encode("latin-1", "replace")
+
+
+def unix_seconds(value: str | None) -> int:
+    """Reads Unix seconds: digits only, so that 12x is not 12 (CCW-SIG-9)."""
+    if value is None or not _UNIX_SECONDS.fullmatch(value):
+        raise WebhookSignatureError("Invalid timestamp", "malformed-timestamp")
+    return int(value)
+
+
+def check_fresh(signed_at: int, check: Check) -> None:
+    """Refuses what is too old or too far ahead; the bound itself is good."""
+    if check.tolerance is None:
+        return
+    if check.now - signed_at > check.tolerance:
+        raise WebhookSignatureError("Timestamp outside tolerance", "too-old")
+    if signed_at - check.now > check.tolerance:
+        raise WebhookSignatureError("Timestamp outside tolerance", "from-future")
+
+
+def mismatch() -> WebhookSignatureError:
+    return WebhookSignatureError("Signature mismatch", "mismatch")
+
+
+def required(message: Message, name: str) -> str:
+    value = message.headers.get(name)
+    if not value:
+        raise WebhookSignatureError(f"{name} is missing", "missing")
+    return value
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """The body as a JSON object, or None."""
+    try:
+        value = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def require_object(body: bytes) -> dict[str, Any]:
+    value = json_object(body)
+    if value is None:
+        raise DeliveryError("payload-malformed", "the body is not a JSON object")
+    return value
+
+
+def text_member(value: Mapping[str, Any] | None, name: str) -> str | None:
+    """A member that is a non-empty text, else None."""
+    member = None if value is None else value.get(name)
+    return member if isinstance(member, str) and member else None
+
+
+def bounded_key(value: str | None, source: str) -> str:
+    """A deduplication key must be bounded: it comes from outside and goes into a store."""
+    if not value:
+        raise DeliveryError("key-missing", f"{source} is missing")
+    if not _PRINTABLE.fullmatch(value):
+        raise DeliveryError("key-malformed", f"{source} must be 1 to 255 printable ASCII characters")
+    return value
+
+
+def body_key(body: bytes) -> str:
+    """The key of deliveries to which the vendor gives no id of its own: the same bytes are the same delivery."""
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def positive_integer(value: str | None) -> int | None:
+    return int(value) if value is not None and _POSITIVE.fullmatch(value) else None

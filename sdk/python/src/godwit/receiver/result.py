@@ -1,0 +1,79 @@
+"""What a handler says about a delivery. None means accepted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The event is taken; the sender need not send it again.
+
+    The body, if any, is text, bytes, or a value that is sent as JSON. Status and headers default to the profile's own.
+    """
+
+    body: Any = None
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if isinstance(self.body, (bytes, bytearray)):
+            content, media_type = bytes(self.body), "application/octet-stream"
+        elif isinstance(self.body, str):
+            content, media_type = self.body.encode(), "text/plain; charset=utf-8"
+        elif self.body is not None:
+            content, media_type = json.dumps(self.body, separators=(",", ":")).encode(), "application/json"
+        else:
+            content, media_type = None, ""
+        if media_type:
+            headers.setdefault("content-type", media_type)
+        object.__setattr__(self, "headers", headers)
+        object.__setattr__(self, "content", content)
+
+
+@dataclass(frozen=True)
+class RetryAfter:
+    """It cannot be taken now; the sender should come again, no sooner than told: with 503, or 429 if it sends too much."""
+
+    seconds: float
+    reason: str = "try again later"
+    status: int = 503
+
+
+@dataclass(frozen=True)
+class Reject:
+    """It will never be taken as it is. The refusal, with a status from 400 to 499, is kept and repeated to repeats."""
+
+    status: int
+    reason: str
+
+
+Result = Union[Accepted, RetryAfter, Reject]
+
+_TRANSIENT = frozenset({408, 425, 429})
+"""The statuses by which a sender understands "come again": they do not fit a refusal for good."""
+
+
+def result_fault(result: object, allow_multi_status: bool) -> str | None:
+    """Says what is wrong with a result, or None."""
+    if isinstance(result, Accepted):
+        status = 200 if result.status is None else result.status
+        if not 200 <= status <= 299:
+            return f"Accepted with status {status}"
+        if status == 207 and not allow_multi_status:
+            return "answered 207 without an agreement on its meaning"
+        return None
+    if isinstance(result, RetryAfter):
+        if not (math.isfinite(result.seconds) and result.seconds >= 0):
+            return "RetryAfter without a number of seconds"
+        return None if result.status in (503, 429) else f"RetryAfter with status {result.status}"
+    if isinstance(result, Reject):
+        fits = 400 <= result.status <= 499 and result.status not in _TRANSIENT
+        return None if fits else f"Reject with status {result.status}"
+    return "the handler answered something else than Accepted, RetryAfter or Reject"
