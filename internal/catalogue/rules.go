@@ -1,33 +1,60 @@
 package catalogue
 
-import "github.com/santhosh-tekuri/jsonschema/v6"
+import (
+	"regexp/syntax"
 
-const recursive = -1
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
 
-// rules counts the subschemas that a schema amounts to when every reference is written out: the most that can look at one
-// value of an event. References that meet again and again multiply, so a short schema can be endless work. It is recursive
-// when a schema leads back to itself.
-func rules(s *jsonschema.Schema, seen map[*jsonschema.Schema]int) int {
+// A size is what a schema amounts to when every reference is written out: the most that can look at one value of an event.
+// References that meet again and again multiply, so a short schema can be endless work.
+type size struct {
+	rules    int // subschemas
+	patterns int // instructions of their regular expressions
+}
+
+// recursive is the size of a schema that leads back to itself.
+var recursive = size{rules: -1}
+
+func measure(s *jsonschema.Schema, seen map[*jsonschema.Schema]size) size {
 	if s == nil {
-		return 0
+		return size{}
 	}
 	if n, known := seen[s]; known {
 		return n // recursive while it is under way
 	}
 	seen[s] = recursive
-	total := 1
+	total := size{1, instructions(s.Pattern)}
+	for pattern := range s.PatternProperties {
+		total.patterns += instructions(pattern)
+	}
 	for _, part := range parts(s) {
-		n := rules(part, seen)
+		n := measure(part, seen)
 		if n == recursive {
 			return recursive
 		}
-		if total += n; total > maxRules {
-			total = maxRules + 1
-			break
-		}
+		// Beyond the bounds it does not matter by how much.
+		total.rules = min(total.rules+n.rules, maxRules+1)
+		total.patterns = min(total.patterns+n.patterns, maxPatterns+1)
 	}
 	seen[s] = total
 	return total
+}
+
+// instructions is how many steps a regular expression takes for a byte at worst.
+func instructions(r jsonschema.Regexp) int {
+	if r == nil {
+		return 0
+	}
+	parsed, err := syntax.Parse(r.String(), syntax.Perl)
+	if err != nil {
+		return 0 // it was compiled before
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 // parts are the schemas right under a schema.

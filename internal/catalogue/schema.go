@@ -15,15 +15,28 @@ import (
 
 // Bounds of a schema, which is somebody else's program that every event runs through.
 const (
-	MaxSchema = 32 << 10 // bytes
-	maxDepth  = 64       // of objects and lists within each other
-	maxRules  = 2000     // subschemas that could look at one value
+	MaxSchema   = 32 << 10 // bytes
+	maxDepth    = 64       // of objects and lists within each other
+	maxRules    = 2000     // subschemas that could look at one value
+	maxPatterns = 10_000   // instructions of all its regular expressions
+)
+
+// Bounds of holding one event against a schema. Rules times values is what it may take at worst: each rule can find fault
+// with each value, and each fault takes memory.
+const (
+	maxWork      = 4_000_000     // rules times values
+	maxExplained = 250_000       // the same, for faults to be told one by one
+	maxMatching  = 1_000_000_000 // instructions of regular expressions times bytes
 )
 
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
 // A Schema is a compiled JSON Schema.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	verdict  *jsonschema.Schema // fits what compiled fits, and does not say why it does not
+	size     size
+}
 
 // Compile reads a schema. Its error is a *godwit.FieldError that names the field "schema".
 func Compile(text []byte) (*Schema, error) {
@@ -46,22 +59,32 @@ func Compile(text []byte) (*Schema, error) {
 	default:
 		return nil, wrong("must be a JSON Schema: an object, or true or false")
 	}
-	compiled, err := compile(document)
+	s, err := compile(document)
 	if err != nil {
 		return nil, wrong("%s", err)
 	}
-	if n := rules(compiled, map[*jsonschema.Schema]int{}); n == recursive {
+	s.size = measure(s.compiled, map[*jsonschema.Schema]size{})
+	switch {
+	case s.size == recursive:
 		return nil, wrong("must not refer to itself: how long a check takes would be up to the event")
-	} else if n > maxRules {
+	case s.size.rules > maxRules:
 		return nil, wrong("is too much work: references and alternatives amount to more than %d rules", maxRules)
+	case s.size.patterns > maxPatterns:
+		return nil, wrong("is too much work: its regular expressions amount to more than %d instructions", maxPatterns)
 	}
-	return &Schema{compiled}, nil
+	return s, nil
 }
 
 // self is what the schema is called while it is compiled; it is no address.
-const self = "urn:godwit:schema"
+const (
+	self    = "urn:godwit:schema"
+	verdict = "urn:godwit:verdict"
+)
 
-func compile(document any) (*jsonschema.Schema, error) {
+// yesOrNo is what a schema amounts to when it is asked within "not": there faults are not looked for beyond the first.
+var yesOrNo = map[string]any{"not": map[string]any{"not": map[string]any{"$ref": self}}}
+
+func compile(document any) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -69,12 +92,19 @@ func compile(document any) (*jsonschema.Schema, error) {
 	if err := c.AddResource(self, document); err != nil {
 		return nil, errors.New("is not a JSON Schema")
 	}
-	compiled, err := c.Compile(self)
+	if err := c.AddResource(verdict, yesOrNo); err != nil {
+		return nil, errors.New("is not a JSON Schema")
+	}
+	s := &Schema{}
+	var err error
+	if s.compiled, err = c.Compile(self); err == nil {
+		s.verdict, err = c.Compile(verdict)
+	}
 	var invalid *jsonschema.SchemaValidationError
 	var outside *jsonschema.LoadURLError
 	switch {
 	case err == nil:
-		return compiled, nil
+		return s, nil
 	case errors.As(err, &outside):
 		return nil, fmt.Errorf("refers to %.200q: nothing outside the schema is fetched; put what it needs under $defs", outside.URL)
 	case errors.As(err, &invalid):
@@ -107,7 +137,33 @@ func (s *Schema) Check(text []byte) []godwit.FieldError {
 	if err != nil {
 		return []godwit.FieldError{{Detail: err.Error()}}
 	}
+	work := s.size.rules * values(document)
+	switch {
+	case work > maxWork || s.size.patterns*len(text) > maxMatching:
+		return []godwit.FieldError{{Detail: "holds more than can be held against a schema of this size"}}
+	case work > maxExplained:
+		if s.verdict.Validate(document) != nil {
+			return []godwit.FieldError{{Detail: "does not fit its schema, and holds too much to say where"}}
+		}
+		return nil
+	}
 	return s.check(document)
+}
+
+// values counts what rules can look at: every value, and the names of members.
+func values(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			n += 1 + values(member)
+		}
+	case []any:
+		for _, item := range v {
+			n += values(item)
+		}
+	}
+	return n
 }
 
 func (s *Schema) check(document any) []godwit.FieldError {

@@ -1,0 +1,61 @@
+package catalogue
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func list(n int, item string) []byte {
+	return []byte("[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]")
+}
+
+// How much an event can make a check take is bounded, whatever the schema: faults are counted neither in millions, nor told
+// one by one where there may be very many.
+func TestChecksAreBounded(t *testing.T) {
+	every := func(n int) string {
+		return fmt.Sprintf(`{"$id":"https://schemas.example/x","items":{"allOf":%s}}`, list(n, `{"type":"string"}`))
+	}
+	const refused, faulty = "holds more than can be held", "too much to say where"
+	for name, c := range map[string]struct {
+		schema string
+		event  []byte
+		want   string // of the one field; empty: the event fits
+	}{
+		"many rules, many values":  {every(500), list(50_000, `1`), refused},
+		"some rules, many faults":  {every(50), list(50_000, `1`), faulty},
+		"some rules, many values":  {every(50), list(50_000, `"x"`), ""},
+		"names of members count":   {`{"propertyNames":{"allOf":` + string(list(1000, `{"maxLength":0}`)) + `}}`, members(5000), refused},
+		"expressions, a long text": {`{"pattern":"a.{900}$"}`, []byte(`"` + strings.Repeat("a", 1_200_000) + `"`), refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Compile([]byte(c.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			fields := s.Check(c.event)
+			runtime.ReadMemStats(&after)
+			switch {
+			case c.want == "" && len(fields) > 0, c.want != "" && (len(fields) != 1 || !strings.Contains(fields[0].Detail, c.want)):
+				t.Errorf("%v; want %q", fields, c.want)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 1<<30 {
+				t.Errorf("it took %d MB", took>>20)
+			}
+		})
+	}
+	if _, err := Compile([]byte(`{"allOf":` + string(list(12, `{"pattern":"a.{900}$"}`)) + `}`)); err == nil || !strings.Contains(err.Error(), "regular expressions") {
+		t.Errorf("endless expressions: %v", err)
+	}
+}
+
+func members(n int) []byte {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"m%d":0`, i)
+	}
+	return []byte("{" + b.String()[1:] + "}")
+}
