@@ -73,16 +73,16 @@ func (s *Memory) Reserve(_ context.Context, r Reserve) (Reservation, error) {
 }
 
 // Complete implements [Store].
-func (s *Memory) Complete(_ context.Context, h Hold, o Outcome, until time.Time) (bool, error) {
+func (s *Memory) Complete(_ context.Context, h Hold, c Completion) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held, ok := s.keys[h.Scope]
 	if !ok || held.token != h.Token || held.completed {
 		return false, nil
 	}
-	held.completed, held.outcome, held.until = true, o, until
+	held.completed, held.outcome, held.until = true, c.Outcome, c.Until
 	s.keys[h.Scope] = held
-	heap.Push(&s.expiry, expiry{until, h.Scope, false})
+	heap.Push(&s.expiry, expiry{c.Until, h.Scope, false})
 	return true, nil
 }
 

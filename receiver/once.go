@@ -83,7 +83,7 @@ func (x *exchange) keep(h *Hold, a Answer) {
 	}
 	ctx, cancel := x.storeContext()
 	defer cancel()
-	kept, err := x.r.store.Complete(ctx, *h, outcomeOf(a), x.r.o.Clock().Add(x.r.window))
+	kept, err := x.r.store.Complete(ctx, *h, x.r.completion(a))
 	if err == nil && !kept {
 		err = ErrLeaseLost
 	}
@@ -101,6 +101,11 @@ func (x *exchange) release(h *Hold) {
 	if err := x.r.store.Release(ctx, *h); err != nil {
 		x.r.failed(err, "release key") // the lease frees it
 	}
+}
+
+func (r *Receiver) completion(a Answer) Completion {
+	now := r.o.Clock()
+	return Completion{outcomeOf(a), now, now.Add(r.window)}
 }
 
 func outcomeOf(a Answer) Outcome {

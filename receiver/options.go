@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	Timeout time.Duration
 	// StoreTimeout is how long an operation of the store may take. Defaults to 5 seconds.
 	StoreTimeout time.Duration
+	// PurgeEvery is how often the store is purged, in a small step beside the requests; negative means never, and then
+	// [Receiver.Purge] has to be called. Defaults to 1 minute.
+	PurgeEvery time.Duration
 	// RetryAfter is what senders are told to wait where nothing else is said. Defaults to 1 second.
 	RetryAfter time.Duration
 	// API answers a repeat of what is in progress with 409, as an API does; webhook senders would give up, so they are told
@@ -121,7 +125,8 @@ type Receiver struct {
 	docsURL   string
 	log       *slog.Logger
 
-	running sync.WaitGroup // handlers, also those whose time was over
+	running sync.WaitGroup // handlers, also those whose time was over; purges
+	purged  atomic.Int64   // when the store was last purged, in Unix nanoseconds
 
 	mu       sync.Mutex
 	failures recent
@@ -149,6 +154,7 @@ func New(o Options) (*Receiver, error) {
 		}
 	}
 	r.o, r.log = o, o.Log
+	r.purged.Store(o.Clock().UnixNano())
 	r.warn()
 	return r, nil
 }
@@ -166,7 +172,9 @@ func (r *Receiver) setDefaults(o *Options) error {
 	for _, d := range []struct {
 		value *time.Duration
 		usual time.Duration
-	}{{&o.Timeout, 25 * time.Second}, {&o.StoreTimeout, 5 * time.Second}, {&o.RetryAfter, time.Second}} {
+	}{
+		{&o.Timeout, 25 * time.Second}, {&o.StoreTimeout, 5 * time.Second}, {&o.RetryAfter, time.Second}, {&o.PurgeEvery, time.Minute},
+	} {
 		if *d.value == 0 {
 			*d.value = d.usual
 		}

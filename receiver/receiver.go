@@ -27,6 +27,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		tell(func() { hook(x.report) })
 	}
 	write(w, answer)
+	r.purgeNowAndThen()
 	if waker, ok := r.o.Inbox.(interface{ Wake() }); ok && x.report.Kind == KindAccepted {
 		_ = http.NewResponseController(w).Flush() // the sender is answered before the work begins (CCW-RCV-8)
 		waker.Wake()
@@ -46,18 +47,35 @@ func (r *Receiver) Wait(ctx context.Context) error {
 	}
 }
 
-// Purge drops what the store need not remember any longer, in small steps, and tells how much that was. Call it now and
-// then; stores in memory and in Redis do it by themselves.
+// purgeStep bounds what one statement of a purge drops.
+const purgeStep = 1000
+
+// Purge drops what the store need not remember any longer, in small steps, and tells how much that was. A receiver that
+// gets requests does it by itself, a step at a time.
 func (r *Receiver) Purge(ctx context.Context) (int, error) {
-	const step = 1000
 	total := 0
 	for {
-		n, err := r.store.Purge(ctx, r.o.Clock(), step)
+		n, err := r.store.Purge(ctx, r.o.Clock(), purgeStep)
 		total += n
-		if err != nil || n < step {
+		if err != nil || n < purgeStep {
 			return total, err
 		}
 	}
+}
+
+// purgeNowAndThen: the key's whole life is the receiver's business (IKH-EXP-3). One request in PurgeEvery starts a step.
+func (r *Receiver) purgeNowAndThen() {
+	now, last := r.o.Clock(), r.purged.Load()
+	if r.o.PurgeEvery < 0 || now.UnixNano()-last < int64(r.o.PurgeEvery) || !r.purged.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	r.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), r.o.StoreTimeout)
+		defer cancel()
+		if _, err := r.store.Purge(ctx, now, purgeStep); err != nil {
+			r.failed(err, "purge")
+		}
+	})
 }
 
 // An exchange is a request on its way to an answer.

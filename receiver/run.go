@@ -137,7 +137,7 @@ func (x *exchange) handleTx(ctx context.Context, d *Delivery, h *Hold) ending {
 		return x.settle(d, h, result)
 	}
 	answer := x.acceptance(d, accepted)
-	done, err := tx.Complete(txCtx, outcomeOf(answer), x.r.o.Clock().Add(x.r.window))
+	done, err := tx.Complete(txCtx, x.r.completion(answer))
 	if err == nil && !done {
 		err = ErrLeaseLost
 	}

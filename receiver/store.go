@@ -20,8 +20,8 @@ import (
 type Store interface {
 	// Reserve takes a key that is new, released or expired, or tells what is known of it. It does not wait for a holder.
 	Reserve(ctx context.Context, r Reserve) (Reservation, error)
-	// Complete keeps the outcome until a time. It reports false, and keeps nothing, if the holder no longer has the key.
-	Complete(ctx context.Context, h Hold, o Outcome, until time.Time) (bool, error)
+	// Complete keeps the outcome. It reports false, and keeps nothing, if the holder no longer has the key.
+	Complete(ctx context.Context, h Hold, c Completion) (bool, error)
 	// Release frees the key, if the holder still has it and has not completed it.
 	Release(ctx context.Context, h Hold) error
 	// Remember keeps a value until a time and reports whether it was new.
@@ -74,6 +74,13 @@ type Outcome struct {
 	Body []byte
 }
 
+// A Completion is the outcome of a key, and until when it is kept.
+type Completion struct {
+	Outcome
+	Now   time.Time
+	Until time.Time
+}
+
 // A Transactor is a store that can commit a handler's effect together with the completion of its key.
 type Transactor interface {
 	Store
@@ -86,7 +93,7 @@ type Tx interface {
 	// Context gives the transaction to a handler, which takes it out with the store's own package.
 	Context(ctx context.Context) context.Context
 	// Complete keeps the outcome and commits. It reports false, and has rolled back, if the holder no longer has the key.
-	Complete(ctx context.Context, o Outcome, until time.Time) (bool, error)
+	Complete(ctx context.Context, c Completion) (bool, error)
 	// Rollback undoes everything. After Complete it does nothing.
 	Rollback(ctx context.Context) error
 }

@@ -1,0 +1,37 @@
+// Package redistest gives each test a part of a Redis server for itself.
+//
+// It starts no server and never skips: without one the test fails and says how to get one.
+package redistest
+
+import (
+	"crypto/rand"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Variable names the environment variable with the URL of a server that the tests may use.
+const Variable = "GODWIT_TEST_REDIS"
+
+// URL is the server's.
+func URL(t testing.TB) string {
+	t.Helper()
+	url := os.Getenv(Variable)
+	if url == "" {
+		t.Fatalf("no Redis for this test: run `make test`, `scripts/with-redis go test …`, or set %s", Variable)
+	}
+	return url
+}
+
+// Client connects to the server, and makes a prefix for the test's own keys.
+func Client(t testing.TB) (client *redis.Client, prefix string) {
+	t.Helper()
+	o, err := redis.ParseURL(URL(t))
+	if err != nil {
+		t.Fatalf("%s: %v", Variable, err)
+	}
+	client = redis.NewClient(o)
+	t.Cleanup(func() { client.Close() })
+	return client, "test:" + rand.Text() + ":"
+}
