@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
+import { createServer as createTlsServer, request as tlsRequest } from "node:https";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import express from "express";
@@ -11,6 +12,7 @@ import { accepted, cybercube, github } from "@godwit/receiver";
 import { expressHandler, rateLimit as expressRateLimit } from "@godwit/receiver/express";
 import * as fetchEntry from "@godwit/receiver/fetch";
 import { nodeIncoming, nodeListener, rateLimit } from "@godwit/receiver/node";
+import { selfSigned } from "./support/certificate.js";
 import { gate, harness, type Harness } from "./support/harness.js";
 import { cybercubeEvent, secret, signCybercube, signEds, signGithub, type Signed } from "./support/sign.js";
 
@@ -173,6 +175,32 @@ describe("node:http", () => {
       if (answer.status === 429) assert.deepEqual(await answer.json(), { error: "Rate limit exceeded" });
     }
     assert.deepEqual(statuses, [200, "1", 200, "0", 429, "0"]);
+  });
+
+  test("over TLS: the signed address is https, the unsigned and the stale get 401, and who does not trust us sends nothing [CCW-RCV-17]", async (t) => {
+    const h = harness();
+    const { key, cert } = selfSigned();
+    const server = createTlsServer({ key, cert }, nodeListener(h.receiver)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/in`;
+    const post = ({ headers, body }: Signed, ca?: string): Promise<number> =>
+      new Promise((resolve, fail) => {
+        const request = tlsRequest(url, { method: "POST", headers, agent: false, ...(ca === undefined ? {} : { ca }) }, (response) => {
+          response.resume();
+          resolve(response.statusCode!);
+        });
+        request.on("error", fail).end(body);
+      });
+    assert.equal(await post(signEds("{}", { url }), cert), 204);
+    assert.equal(await post({ ...signEds("{}", { url }), headers: {} }, cert), 401);
+    assert.equal(await post(signEds("{}", { url, at: Math.floor(Date.now() / 1000) - 400 }), cert), 401);
+    await assert.rejects(post(signEds("{}", { url })), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    assert.equal(h.log.receipts.length, 3);
+    assert.equal(h.deliveries.length, 1);
   });
 
   test("HTTP/2, where fields have no Host", async (t) => {

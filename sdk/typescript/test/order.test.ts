@@ -418,7 +418,7 @@ describe("the page that states the policy", () => {
 });
 
 describe("what is told", () => {
-  test("every request is a receipt; a failure counts, with address and cleaned headers [CCW-RCV-10 CCW-RCV-11 CCW-RCV-14]", async () => {
+  test("every request is a receipt; a failure counts, with address and cleaned headers [CCW-RCV-9 CCW-RCV-10 CCW-RCV-11 CCW-RCV-14]", async () => {
     const h = harness({ profile: cybercube({ secrets: secret }) });
     const forged = signCybercube(cybercubeEvent(), { secrets: [otherSecret], headers: { Authorization: "Bearer s3cret", Cookie: "s=1", "X-Api-Key": "k3y" } });
     for (let i = 0; i < 3; i++) {
@@ -461,7 +461,7 @@ describe("what is told", () => {
 
 describe("what cannot be configured", () => {
   const handler = (): void => undefined;
-  test("a window below the floor needs an agreement; the default is 30 days [EDS-DUP-5 EDS-SRV-4 CCW-IDM-9]", () => {
+  test("a window below the floor needs an agreement; the default is 30 days [EDS-DUP-5 CCW-IDM-9]", () => {
     const make = (profile = edsProfile(), dedup = {}): unknown => receiver({ profile, dedup, handler });
     assert.throws(() => make(edsProfile(), { window: 86399 }), /floor of eds/);
     assert.doesNotThrow(() => make(edsProfile(), { window: 86400 }));

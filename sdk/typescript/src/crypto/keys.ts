@@ -1,42 +1,50 @@
-/** Keys that verify, over WebCrypto. Comparison of MACs is WebCrypto's own, which takes constant time. */
-import { fromBase64, type Bytes } from "./bytes.js";
+/** Keys that verify, over WebCrypto. */
+import { equalBytes, fromBase64, type Bytes } from "./bytes.js";
 
-/** Verifies one signature. It never throws for a bad signature. */
+/** Says whether any of the signatures is good. It never throws for a bad one. */
 export interface VerifyingKey {
-  verify(message: Bytes, signature: Bytes): Promise<boolean>;
+  verify(message: Bytes, ...signatures: readonly Bytes[]): Promise<boolean>;
 }
+
+/** A message carries a signature a key; more are tried in vain, and each costs. */
+const maxSignatures = 16;
 
 export function hmacKey(hash: "SHA-1" | "SHA-256", secret: Bytes): VerifyingKey {
   if (secret.length === 0) throw new Error("a secret must not be empty");
   let key: Promise<CryptoKey> | undefined;
   return {
-    async verify(message, signature) {
-      key ??= crypto.subtle.importKey("raw", secret, { name: "HMAC", hash }, false, ["verify"]);
-      return crypto.subtle.verify("HMAC", await key, signature, message);
+    // The MAC is made once, however many a header offers, and compared in constant time with each.
+    async verify(message, ...signatures) {
+      key ??= crypto.subtle.importKey("raw", secret, { name: "HMAC", hash }, false, ["sign"]);
+      const mac = new Uint8Array(await crypto.subtle.sign("HMAC", await key, message));
+      let good = false;
+      for (const signature of signatures) if (equalBytes(mac, signature)) good = true;
+      return good;
     },
   };
 }
 
 export function ed25519Key(publicKey: Bytes): VerifyingKey {
   if (publicKey.length !== 32) throw new Error("an Ed25519 public key has 32 bytes");
-  let key: Promise<CryptoKey> | undefined;
-  return {
-    async verify(message, signature) {
-      key ??= crypto.subtle.importKey("raw", publicKey, { name: "Ed25519" }, false, ["verify"]);
-      return signature.length === 64 && crypto.subtle.verify({ name: "Ed25519" }, await key, signature, message);
-    },
-  };
+  return publicVerifier({ name: "Ed25519" }, (algorithm) => crypto.subtle.importKey("raw", publicKey, algorithm, false, ["verify"]));
 }
 
 /** An RSA key (PKCS #1 v1.5, SHA-256) out of the PEM of a certificate or of a public key. */
 export function rsaKey(pem: string): VerifyingKey {
-  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
   const info = publicKeyInfo(pem);
+  const rsa = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+  return publicVerifier(rsa, (algorithm) => crypto.subtle.importKey("spki", info, algorithm, false, ["verify"]));
+}
+
+function publicVerifier<A extends { name: string }>(algorithm: A, importKey: (algorithm: A) => Promise<CryptoKey>): VerifyingKey {
   let key: Promise<CryptoKey> | undefined;
   return {
-    async verify(message, signature) {
-      key ??= crypto.subtle.importKey("spki", info, algorithm, false, ["verify"]);
-      return crypto.subtle.verify(algorithm.name, await key, signature, message);
+    async verify(message, ...signatures) {
+      key ??= importKey(algorithm);
+      for (const signature of signatures.slice(0, maxSignatures)) {
+        if (await crypto.subtle.verify(algorithm.name, await key, signature, message)) return true;
+      }
+      return false;
     },
   };
 }
