@@ -41,7 +41,7 @@ func (e *Engine) account(t *target) *account {
 	defer e.accounts.mu.Unlock()
 	a := e.accounts.tenants[t.endpoint.TenantID]
 	if a == nil {
-		a = &account{engine: e, span: e.cfg.TimeScale.Real(time.Minute)}
+		a = &account{engine: e, span: e.minute()}
 		if e.accounts.tenants == nil {
 			e.accounts.tenants = map[godwit.TenantID]*account{}
 		}
@@ -73,6 +73,13 @@ func (a *account) take(l *lane, now time.Time, turn bool, slot func() bool) bool
 	a.keep = max(a.keep, limit)
 	a.log.add(at, a.keep, a.span)
 	return true
+}
+
+// allow makes room for so many starts in the log.
+func (a *account) allow(limit int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keep = max(a.keep, limit)
 }
 
 func limitOf(l *lane) int { return l.target.Load().policy.AccountPerMinute }

@@ -110,7 +110,7 @@ type tally struct {
 	done chan struct{}
 }
 
-func (t *tally) Delivered(godwit.DeliveryStatus) {
+func (t *tally) Delivered(string, *godwit.Delivery) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.n++; t.n == t.want {

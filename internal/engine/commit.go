@@ -387,7 +387,7 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 		case r.Attempt != nil:
 			c.engine.recorded(op, watched)
 		case r.Delivery.Status != godwit.DeliveryPending:
-			c.engine.cfg.Recorder.Delivered(r.Delivery.Status) // its time was over before another attempt
+			c.engine.cfg.Recorder.Delivered(op.item.work.Event.Type, &r.Delivery) // its time was over before another attempt
 		}
 		if op.done != nil {
 			op.done <- nil
@@ -404,7 +404,7 @@ func (e *Engine) recorded(op *resultOp, watched bool) {
 	r := &op.j.result
 	e.cfg.Recorder.Attempted(op.j.profile, op.item.work.Event.Type, r.Attempt, &r.Delivery)
 	if r.Delivery.Status != godwit.DeliveryPending {
-		e.cfg.Recorder.Delivered(r.Delivery.Status)
+		e.cfg.Recorder.Delivered(op.item.work.Event.Type, &r.Delivery)
 	}
 	e.logAttempt(op.j.profile, r.Attempt, r.Delivery.Status)
 	if watched {

@@ -173,6 +173,7 @@ func (e *Engine) relearn(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load endpoints anew: %w", err)
 	}
+	e.recall(lanes)
 	e.index.put(lanes...)
 	var gone []godwit.EndpointID
 	e.index.each(func(l *lane) {

@@ -13,7 +13,8 @@ type Recorder interface {
 	Submitted(events, deliveries int)
 	// Attempted tells of a recorded attempt, with the delivery as it is after it.
 	Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery)
-	Delivered(status godwit.DeliveryStatus) // a delivery reached a final state
+	// Delivered tells of a delivery that reached a final state, by an attempt or because its time was over.
+	Delivered(eventType string, d *godwit.Delivery)
 	Committed(accepts, results int, took time.Duration, err error)
 	Claimed(n int, took time.Duration, err error)
 }
@@ -39,7 +40,7 @@ func (Silent) Submitted(int, int) {}
 func (Silent) Attempted(string, string, *godwit.Attempt, *godwit.Delivery) {}
 
 // Delivered does nothing.
-func (Silent) Delivered(godwit.DeliveryStatus) {}
+func (Silent) Delivered(string, *godwit.Delivery) {}
 
 // Committed does nothing.
 func (Silent) Committed(int, int, time.Duration, error) {}

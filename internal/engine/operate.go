@@ -136,28 +136,6 @@ func (e *Engine) Retry(ctx context.Context, tenant godwit.TenantID, id godwit.De
 		Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
 }
 
-// RetryFailed makes a delivery due at once that has failed: one that waits for its next attempt, or a dead one, which gets a
-// new run with all its attempts (OJS-RTY-6). ErrInFlight when it is being sent, store.ErrConflict when there is nothing to try
-// again: it is delivered, cancelled, or was not tried yet.
-func (e *Engine) RetryFailed(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error) {
-	d, err := e.store.Delivery(ctx, tenant, id)
-	if err != nil {
-		return nil, err
-	}
-	if !d.Status.Dead() && (d.Status != godwit.DeliveryPending || d.Attempts == 0) {
-		return nil, store.ErrConflict
-	}
-	made, err := e.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id},
-		Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(made) == 0:
-		return nil, ErrInFlight
-	}
-	return e.store.Delivery(ctx, tenant, id)
-}
-
 func (e *Engine) requeueOne(ctx context.Context, r store.Requeue) (*godwit.Delivery, error) {
 	if _, err := e.requeue(ctx, r); err != nil {
 		return nil, err

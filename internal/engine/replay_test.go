@@ -85,54 +85,6 @@ func TestReplayTo(t *testing.T) {
 	}
 }
 
-// A delivery can be retried by hand that has failed, and only then.
-func TestRetryFailed(t *testing.T) {
-	hands := clock.NewManual(start)
-	srv := boot(t, &tampered{}, hands, punctual)
-	sink := apptest.NewSink(t)
-	gate := make(chan struct{})
-	sink.Script("/", apptest.Status(500), apptest.Status(500).Until(gate), apptest.Status(200))
-	ep := srv.Endpoint(sink.URL("/"), dialect("ojs", "job.*"))
-	ev := srv.Publish("job.done", `{}`)
-	srv.WaitAttempts(ev, ep, 1)
-	d := srv.Delivery(ev, ep)
-	retry := func() error {
-		_, err := srv.App.Engine().RetryFailed(context.Background(), srv.Tenant, d.ID, "somebody")
-		return err
-	}
-	must(t, retry()) // it waits for its second attempt
-	sink.Wait(2)
-	if err := retry(); !errors.Is(err, engine.ErrInFlight) {
-		t.Errorf("in flight: %v", err)
-	}
-	close(gate)
-	srv.WaitAttempts(ev, ep, 2)
-	if got := srv.Delivery(ev, ep); !got.DueAt.Equal(stored(hands.Now().Add(ojsWaits[1]))) {
-		t.Errorf("after two attempts: %+v", got)
-	}
-	must(t, retry())
-	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
-	if err := retry(); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("delivered: %v", err)
-	}
-	srv.EndpointCall(ep, "PATCH", "", map[string]any{"policy": map[string]any{"skip_while_paused": false}})
-	srv.EndpointCall(ep, "POST", "/pause", nil)
-	d = srv.Delivery(srv.Publish("job.done", `{}`), ep)
-	if err := retry(); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("not tried yet: %v", err)
-	}
-	if _, err := srv.App.Engine().Cancel(context.Background(), srv.Tenant, d.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := retry(); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("cancelled: %v", err)
-	}
-	d.ID = godwit.NewDeliveryID(hands.Now())
-	if err := retry(); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("unknown: %v", err)
-	}
-}
-
 // An event that comes while an endpoint is paused is not for it where the dialect says so. A retry that was waiting waits on.
 func TestSkipWhilePaused(t *testing.T) {
 	trace.Covers(t, "OJS-SUB-6")

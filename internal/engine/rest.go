@@ -12,9 +12,8 @@ import (
 // being sent to. Called with the lane locked.
 func (e *Engine) watch(l *lane, t *target, j *judgement, now time.Time) {
 	h, a := &l.health, j.result.Attempt
-	minute := e.cfg.TimeScale.Real(time.Minute)
-	h.Recent.Add(now, minute, a.Verdict.Outcome != godwit.Accepted)
-	share := h.Recent.FailedShare(now, minute)
+	h.Recent.Add(now, e.minute(), a.Verdict.Outcome != godwit.Accepted)
+	share := h.Recent.FailedShare(now, e.minute())
 	switch degraded := share > t.policy.DegradedAbove; {
 	case degraded && h.DegradedAt.IsZero():
 		h.DegradedAt = now
@@ -40,7 +39,7 @@ func (l *lane) attend(now time.Time) {
 func (l *lane) recoverIfDue(now time.Time) {
 	h := &l.health
 	limit := l.target.Load().policy.DegradedAbove
-	minute := l.engine.cfg.TimeScale.Real(time.Minute)
+	minute := l.engine.minute()
 	if limit == 0 || h.Recent.FailedShare(now, minute) <= limit {
 		h.DegradedAt = time.Time{}
 		return
@@ -83,11 +82,16 @@ func (l *lane) enable() {
 			return
 		}
 	}
-	e.log.Info("endpoint enabled after its time of rest", "endpoint", l.id.String())
-	if err := e.Changed(e.base, l.id); err != nil {
-		e.log.Error("read enabled endpoint", "endpoint", l.id.String(), "error", err)
-	}
+	err := e.Changed(e.base, l.id)
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.enabling = nil
-	l.mu.Unlock()
+	switch {
+	case err != nil:
+		e.log.Error("read enabled endpoint", "endpoint", l.id.String(), "error", err) // it is read again later
+	case l.target.Load().endpoint.Status == godwit.EndpointActive:
+		e.log.Info("endpoint enabled after its time of rest", "endpoint", l.id.String())
+	default:
+		l.pump() // it rests on: somebody has disabled it anew, or the clock was set back
+	}
 }

@@ -241,3 +241,52 @@ func TestRestEndsWhenTheStoreIsBack(t *testing.T) {
 		t.Errorf("%d notices", len(n))
 	}
 }
+
+// Somebody else prolongs the rest while its end is being stored: then it ends at the new time.
+func TestRestIsProlonged(t *testing.T) {
+	hands := clock.NewManual(start)
+	var srv *apptest.Server
+	var ep apptest.Endpoint
+	prolonged := make(chan struct{})
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		select {
+		case <-prolonged:
+			return commit()
+		default:
+		}
+		for _, c := range b.Changes {
+			if c.Enable {
+				e := endpoint(t, srv, ep)
+				e.ReenableAt = b.Now.Add(time.Hour)
+				e.Version++
+				must(t, srv.App.Store().UpdateEndpoint(context.Background(), e))
+				defer close(prolonged)
+			}
+		}
+		return commit()
+	}}
+	enabled := make(chan struct{}, 2)
+	srv = boot(t, s, hands, func(c *engine.Config) {
+		punctual(c)
+		c.OnNotice = func(n godwit.Notice) {
+			if n.Kind == godwit.NoticeEndpointEnabled {
+				enabled <- struct{}{}
+			}
+		}
+	})
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(404))
+	ep = srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"disable_after_failures": 1, "reenable_after_seconds": 60}))
+	srv.WaitDelivery(srv.Publish("order.paid", `{}`), ep, godwit.DeliveryTerminal)
+	srv.Advance(time.Minute)
+	await(t, "the end of the rest to be stored", prolonged)
+	await(t, "what was told of it", enabled)
+	if e := endpoint(t, srv, ep); e.Status != godwit.EndpointDisabled {
+		t.Fatalf("after a minute: %+v", e)
+	}
+	srv.Advance(2 * time.Hour)
+	await(t, "the new end", enabled)
+	if e := endpoint(t, srv, ep); e.Status != godwit.EndpointActive {
+		t.Errorf("after two hours: %+v", e)
+	}
+}

@@ -205,7 +205,7 @@ func TestManualRetryStartsANewRun(t *testing.T) {
 	ev := srv.Publish("job.done", `{}`)
 	dead := srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
 	ctx := context.Background()
-	if _, err := srv.App.Engine().RetryFailed(ctx, srv.Tenant, dead.ID, "somebody"); err != nil {
+	if _, err := srv.App.Engine().Retry(ctx, srv.Tenant, dead.ID, "somebody"); err != nil {
 		t.Fatal(err)
 	}
 	for i, wait := range ojsWaits {

@@ -62,6 +62,17 @@ func (s *startLog) since(t time.Duration) (n int, first time.Duration) {
 	return s.n - i, s.at(i)
 }
 
+// learn takes over starts that somebody else tells of, if they are more than are remembered: those are exact.
+func (s *startLog) learn(starts []time.Duration, now time.Duration, keep int, span time.Duration) {
+	if n, _ := s.since(now - span); n >= len(starts) {
+		return
+	}
+	*s = startLog{}
+	for _, at := range starts {
+		s.add(at, keep, span)
+	}
+}
+
 // rateWindows bound how many attempts a lane starts within any stretch of time (CCW-LIM-1, CCW-LIM-3). What is over the
 // bound waits its turn; it costs no attempt (CCW-LIM-5). Guarded by the lane.
 type rateWindows struct {
@@ -118,40 +129,40 @@ func (w *rateWindows) budget(at time.Duration, now time.Time) profile.Budget {
 	return b
 }
 
-// recall counts what was started before this process, as far as the endpoints' health tells of it: to the minute, and never
-// less than there was, so that a restart lets nobody send more than they may. Health that is not watched tells nothing.
+// recall counts what was started before this process, or by another one that had the endpoints meanwhile, as far as their
+// health tells of it: to the minute, and never less than there was, so that a restart lets nobody send more than they may.
+// Health that is not watched tells nothing. If the clock was set back since, what seems to lie ahead was started by now.
 func (e *Engine) recall(lanes []*lane) {
-	minute := e.cfg.TimeScale.Real(time.Minute)
+	now := e.since(e.clock.Now())
 	shared := map[*account][]time.Duration{}
 	for _, l := range lanes {
-		if l.windows == nil && l.account == nil {
-			continue
-		}
-		l.health.Recent.Each(minute, func(end time.Time, attempts int) {
-			at := e.since(end)
-			if last := e.since(l.health.UpdatedAt); last < at {
-				at = last
-			}
-			for range attempts {
-				if l.windows != nil {
-					l.windows.take(at)
-				}
-				if l.account != nil && at > -minute {
-					shared[l.account] = append(shared[l.account], at)
-				}
-			}
-			if l.account != nil {
-				l.account.keep = max(l.account.keep, limitOf(l))
+		l.mu.Lock()
+		last := min(e.since(l.health.UpdatedAt), now)
+		var starts []time.Duration
+		l.health.Recent.Each(e.minute(), func(end time.Time, attempts int) {
+			if at := min(e.since(end), last); at > now-e.minute() {
+				starts = append(starts, slices.Repeat([]time.Duration{at}, attempts)...)
 			}
 		})
+		if l.windows != nil {
+			l.windows.log.learn(starts, now, l.windows.keep, l.windows.span)
+		}
+		if l.account != nil {
+			shared[l.account] = append(shared[l.account], starts...)
+			l.account.allow(limitOf(l))
+		}
+		l.mu.Unlock()
 	}
 	for a, starts := range shared {
 		slices.Sort(starts)
-		for _, at := range starts {
-			a.log.add(at, a.keep, a.span)
-		}
+		a.mu.Lock()
+		a.log.learn(starts, now, a.keep, a.span)
+		a.mu.Unlock()
 	}
 }
+
+// minute is how long one takes; shorter when time is scaled.
+func (e *Engine) minute() time.Duration { return max(e.cfg.TimeScale.Real(time.Minute), 1) }
 
 // since is a time as logs of starts count it.
 func (e *Engine) since(now time.Time) time.Duration { return now.Sub(e.began) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -116,5 +117,43 @@ func TestLogGrowsWithWhatIsInIt(t *testing.T) {
 	}
 	if log.n != 150 || len(log.ring) != 150 {
 		t.Errorf("keeps %d of %d", log.n, len(log.ring))
+	}
+}
+
+// What was started before is counted when the endpoints are known, and not for longer than a minute: also if the clock was set
+// back since, and from a node that had the endpoints meanwhile.
+func TestRecall(t *testing.T) {
+	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	e := &Engine{clock: hands, began: hands.Now()}
+	hands.Advance(time.Hour)
+	now := hands.Now()
+	for name, c := range map[string]struct {
+		ended time.Time
+		own   int // starts that this node knows of itself
+		free  time.Duration
+	}{
+		"just now":              {now, 0, time.Hour + time.Minute},
+		"30 s ago":              {now.Add(-30 * time.Second), 0, time.Hour + 30*time.Second},
+		"long ago":              {now.Add(-10 * time.Minute), 0, 0},
+		"by a clock set back":   {now.Add(5 * time.Hour), 0, time.Hour + time.Minute},
+		"by another node":       {now, 1, time.Hour + time.Minute},
+		"by this node, exactly": {now, 3, time.Hour + 20*time.Second},
+	} {
+		a := &account{engine: e, span: time.Minute}
+		l := &lane{engine: e, account: a}
+		l.target.Store(&target{policy: godwit.Policy{AccountPerMinute: 3}})
+		l.windows = newRateWindows(&godwit.Policy{Windows: []godwit.RateWindow{{Count: 3, Per: time.Minute}}}, 1, nil)
+		for range c.own {
+			l.windows.take(time.Hour - 40*time.Second)
+			a.log.add(time.Hour-40*time.Second, 3, time.Minute)
+		}
+		for range 3 {
+			l.health.Recent.Add(c.ended, time.Minute, false)
+		}
+		l.health.UpdatedAt = c.ended
+		e.recall([]*lane{l})
+		if windows, shared := l.windows.free(), a.log.free(3, time.Minute); windows != c.free || shared != c.free {
+			t.Errorf("%s: free at %s and %s, want %s", name, windows, shared, c.free)
+		}
 	}
 }

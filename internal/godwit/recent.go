@@ -21,18 +21,18 @@ const recentSpan = 60 // minutes
 func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
 	at := now.UnixNano() / int64(max(unit, 1))
 	r.drop(at)
-	if n := len(r.minutes); n == 0 || r.minutes[n-1].at < at {
-		// Copied, so that whoever holds an older value of it sees that one.
-		r.minutes = append(append(make([]recentMinute, 0, n+1), r.minutes...), recentMinute{at: at})
-	} else {
-		r.minutes = append([]recentMinute(nil), r.minutes...)
+	this, n := recentMinute{at: at}, len(r.minutes)
+	for ; n > 0 && r.minutes[n-1].at >= at; n-- { // what lies ahead since the clock was set back was by now
+		this.failed += r.minutes[n-1].failed
+		this.passed += r.minutes[n-1].passed
 	}
-	last := &r.minutes[len(r.minutes)-1]
 	if failed {
-		last.failed++
+		this.failed++
 	} else {
-		last.passed++
+		this.passed++
 	}
+	// Copied, so that whoever holds an older value of it sees that one.
+	r.minutes = append(append(make([]recentMinute, 0, n+1), r.minutes[:n]...), this)
 }
 
 func (r *Recent) drop(at int64) {
@@ -46,7 +46,7 @@ func (r *Recent) FailedShare(now time.Time, unit time.Duration) float64 {
 	at := now.UnixNano() / int64(max(unit, 1))
 	var failed, all float64
 	for _, m := range r.minutes {
-		if m.at > at-recentSpan && m.at <= at {
+		if m.at > at-recentSpan {
 			failed += float64(m.failed)
 			all += float64(m.failed) + float64(m.passed)
 		}

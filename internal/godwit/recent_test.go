@@ -29,9 +29,15 @@ func TestRecentIsAMovingHour(t *testing.T) {
 	if len(r.minutes) != 1 {
 		t.Errorf("%d minutes are kept", len(r.minutes))
 	}
-	share(-time.Hour, 0) // a clock that was set back
+	r.Add(start.Add(119*time.Minute), time.Minute, true) // a clock that was set back
+	share(119*time.Minute, 0.5)
 	r.Add(start, time.Minute, true)
-	share(2*time.Hour, 0.5)
+	share(0, 2.0/3)
+	share(59*time.Minute, 2.0/3)
+	share(60*time.Minute, 0)
+	if len(r.minutes) != 1 {
+		t.Errorf("%d minutes are kept", len(r.minutes))
+	}
 }
 
 func TestRecentStaysSmall(t *testing.T) {

@@ -147,10 +147,11 @@ func durationAttributes(k durationLabels) []attribute.KeyValue {
 }
 
 // Delivered counts a delivery that reached a final state.
-func (r *Recorder) Delivered(status godwit.DeliveryStatus) {
-	r.finished.Add(context.Background(), 1, r.statusSets.get(status, func(s godwit.DeliveryStatus) []attribute.KeyValue {
+func (r *Recorder) Delivered(eventType string, d *godwit.Delivery) {
+	r.finished.Add(context.Background(), 1, r.statusSets.get(d.Status, func(s godwit.DeliveryStatus) []attribute.KeyValue {
 		return []attribute.KeyValue{attribute.String("status", string(s))}
 	}).add...)
+	r.webhooks.finished(eventType, d)
 }
 
 // Committed measures a group commit.

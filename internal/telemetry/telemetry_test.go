@@ -41,7 +41,7 @@ func TestScrape(t *testing.T) {
 	m.Submitted(2, 6)
 	m.Attempted("eds", "order.created", attempt(godwit.Accepted, godwit.ReasonAccepted), &godwit.Delivery{})
 	m.Attempted("eds", "order.created", attempt(godwit.Transient, godwit.Reason(godwit.FailureTimeout)), &godwit.Delivery{})
-	m.Delivered(godwit.DeliveryAccepted)
+	m.Delivered("order.created", &godwit.Delivery{Status: godwit.DeliveryAccepted})
 	m.Committed(2, 1, time.Millisecond, nil)
 	m.Committed(0, 0, 0, errors.New("disk full"))
 	m.Claimed(4, time.Millisecond, nil)
@@ -85,7 +85,7 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	for name, f := range map[string]func(){
 		"attempted": func() { m.Attempted("eds", "order.created", a, &godwit.Delivery{}) },
 		"submitted": func() { m.Submitted(1, 1) },
-		"delivered": func() { m.Delivered(godwit.DeliveryAccepted) },
+		"delivered": func() { m.Delivered("order.created", &godwit.Delivery{Status: godwit.DeliveryAccepted}) },
 		"committed": func() { m.Committed(3, 4, time.Millisecond, nil) },
 	} {
 		f()

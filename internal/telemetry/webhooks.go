@@ -68,22 +68,27 @@ func (s subscription) label() string {
 	return s.id.String()
 }
 
-// attempted counts an attempt, and the delivery if this was its last one. Tests of an endpoint are no deliveries.
+// attempted counts an attempt. Tests of an endpoint are no deliveries.
 func (w *webhooks) attempted(eventType string, a *godwit.Attempt, d *godwit.Delivery) {
 	if d.Run.Trigger == godwit.TriggerTest {
 		return
 	}
-	sub := subscription{eventType, a.EndpointID}
-	w.duration.get(sub).Observe(float64(a.Duration) / float64(time.Millisecond))
+	w.duration.get(subscription{eventType, a.EndpointID}).Observe(float64(a.Duration) / float64(time.Millisecond))
+	if d.Status == godwit.DeliveryPending {
+		w.failed.get(eventType).Inc()
+	}
+}
+
+// finished counts a delivery, once: also one that died while it waited for an attempt.
+func (w *webhooks) finished(eventType string, d *godwit.Delivery) {
 	switch {
+	case d.Run.Trigger == godwit.TriggerTest:
 	case d.Status == godwit.DeliveryAccepted:
 		w.delivered.get(eventType).Inc()
 		w.retries.get(eventType).Observe(float64(max(d.Run.Attempts-1, 0)))
 	case d.Status.Dead():
 		w.dead.get(eventType).Inc()
-		w.buried.get(sub).Inc()
-	case d.Status == godwit.DeliveryPending:
-		w.failed.get(eventType).Inc()
+		w.buried.get(subscription{eventType, d.EndpointID}).Inc()
 	}
 }
 

@@ -42,6 +42,9 @@ func sent(m *Metrics, eventType string, endpoint godwit.EndpointID, trigger godw
 		d.Run.Attempts++
 		d.Status = s
 		m.Attempted("ojs", eventType, &godwit.Attempt{EndpointID: endpoint, Duration: took}, d)
+		if s != godwit.DeliveryPending {
+			m.Delivered(eventType, d)
+		}
 	}
 }
 
@@ -55,6 +58,8 @@ func TestWebhookMetrics(t *testing.T) {
 	sent(m, "job.failed", b, godwit.TriggerAccept, time.Millisecond, terminal)
 	sent(m, "job.failed", b, godwit.TriggerAccept, time.Millisecond, pending, exhausted)
 	sent(m, "job.failed", b, godwit.TriggerTest, time.Hour, terminal) // a test is no delivery
+	sent(m, "job.late", b, godwit.TriggerAccept, time.Millisecond, pending)
+	m.Delivered("job.late", &godwit.Delivery{EndpointID: b, Status: exhausted}) // its time was over before another attempt
 	wantLines(t, page(m),
 		`ojs_webhook_delivery_count{event_type="job.completed",status="success"} 2`,
 		`ojs_webhook_delivery_count{event_type="job.completed",status="failed"} 2`,
@@ -63,6 +68,8 @@ func TestWebhookMetrics(t *testing.T) {
 		fmt.Sprintf(`ojs_webhook_delivery_duration_ms_sum{event_type="job.completed",subscription_id="%s"} 700`, a),
 		fmt.Sprintf(`ojs_webhook_delivery_duration_ms_count{event_type="job.completed",subscription_id="%s"} 4`, a),
 		fmt.Sprintf(`ojs_webhook_delivery_duration_ms_count{event_type="job.failed",subscription_id="%s"} 3`, b),
+		`ojs_webhook_delivery_count{event_type="job.late",status="dead"} 1`,
+		fmt.Sprintf(`ojs_webhook_dead_delivery_count{event_type="job.late",subscription_id="%s"} 1`, b),
 		`ojs_webhook_delivery_retry_count_sum{event_type="job.completed"} 2`,
 		`ojs_webhook_delivery_retry_count_count{event_type="job.completed"} 2`,
 		`ojs_webhook_delivery_retry_count_bucket{event_type="job.completed",le="0"} 1`,
@@ -126,5 +133,6 @@ func BenchmarkAttempted(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Attempted("ojs", "job.completed", a, d)
+		m.Delivered("job.completed", d)
 	}
 }
