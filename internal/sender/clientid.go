@@ -72,19 +72,19 @@ func (s *Sender) newFreshClientID(cert *tls.Certificate) *clientID {
 	return c
 }
 
-// clientID returns the connections for a request. leave is to be called when the attempt is over.
-func (s *Sender) clientID(r *Request) (*clientID, error) {
+// clientID returns the connections for a hop under a certificate, which may be nil. leave is to be called when it is over.
+func (s *Sender) clientID(cert *tls.Certificate, fresh bool) (*clientID, error) {
 	switch {
-	case r.FreshConnection:
-		return s.newFreshClientID(r.ClientCertificate), nil
-	case r.ClientCertificate != nil:
-		return s.certifiedID(r.ClientCertificate)
+	case fresh:
+		return s.newFreshClientID(cert), nil
+	case cert != nil:
+		return s.certifiedID(cert)
 	}
 	return s.shared, nil
 }
 
-func (s *Sender) leave(c *clientID, r *Request) {
-	if r.FreshConnection || s.closed.Load() {
+func (s *Sender) leave(c *clientID, fresh bool) {
+	if fresh || s.closed.Load() {
 		c.CloseIdleConnections()
 	}
 }

@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -120,6 +121,36 @@ func TestRedirectRemakesCredentials(t *testing.T) {
 	}
 	if r.Header.Get("Signature") != "" {
 		t.Error("the caller's header was changed")
+	}
+}
+
+// A client certificate is a credential: another origin that asks for it does not see it, neither on a connection kept nor on a
+// fresh one.
+func TestRedirectShowsNoCertificateElsewhere(t *testing.T) {
+	trace.Covers(t, "EDS-RED-6")
+	for _, fresh := range []bool{false, true} {
+		shown := make(chan int, 1)
+		asking := serverTLS("http/1.1")
+		asking.ClientAuth = tls.RequestClientCert
+		other := newStub(t, asking, func(p *peer) {
+			for p.next() != nil {
+				shown <- len(p.Conn.(*tls.Conn).ConnectionState().PeerCertificates)
+				p.say(ok200)
+			}
+		})
+		at := make(chan int, 1)
+		st := newStub(t, asking, func(p *peer) {
+			for p.next() != nil {
+				at <- len(p.Conn.(*tls.Conn).ConnectionState().PeerCertificates)
+				p.say(redirectTo(307, other.secureURL()))
+			}
+		})
+		r := following(post(st.secureURL()), 307)
+		r.ClientCertificate, r.FreshConnection = clientNamed("alice"), fresh
+		wantStatus(t, send(newSender(t), r), 200)
+		if here, there := <-at, <-shown; here != 1 || there != 0 {
+			t.Errorf("fresh %v: %d certificates shown to the endpoint, %d elsewhere", fresh, here, there)
+		}
 	}
 }
 

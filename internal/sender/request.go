@@ -42,7 +42,8 @@ type Request struct {
 	// Defaults to false.
 	FreshConnection bool
 
-	// ClientCertificate is shown when the server asks for one. Connections are never shared between certificates.
+	// ClientCertificate is shown when the server asks for one, on hops to the origin of URL alone. Connections are never
+	// shared between certificates.
 	// Defaults to none.
 	ClientCertificate *tls.Certificate
 

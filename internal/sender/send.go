@@ -3,6 +3,7 @@ package sender
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -30,18 +31,15 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 		x.Failure = &godwit.Failure{Kind: godwit.FailureInterrupted, Detail: ErrInterrupted.Error()}
 		return x
 	}
-	id, err := s.clientID(r)
-	if err != nil {
-		x.Failure = &godwit.Failure{Kind: godwit.FailureCredential, Detail: err.Error()}
-		return x
-	}
-	defer s.leave(id, r)
 	b := newBound(ctx, r.Timeout)
 	defer b.end()
 
 	registered := at
 	for {
-		h := hop{sender: s, request: r, id: id, place: at, otherOrigin: registered.origin != at.origin}
+		h := hop{sender: s, request: r, place: at, otherOrigin: registered.origin != at.origin}
+		if !h.otherOrigin {
+			h.cert = r.ClientCertificate // a credential, too, which stays with its origin (EDS-RED-6)
+		}
 		h.run(b, &x)
 		if x.Failure != nil || !slices.Contains(r.Follow.Statuses, x.Status) {
 			return x
@@ -71,14 +69,21 @@ func refusedURL(problem *URLError) *godwit.Failure {
 type hop struct {
 	sender      *Sender
 	request     *Request
-	id          *clientID
 	place       *place
 	otherOrigin bool
+	cert        *tls.Certificate // shown when it is asked for; nil for none
+	id          *clientID
 	reused      bool // the connection
 }
 
 // run makes the request and writes what it saw to x.
 func (h *hop) run(b *bound, x *godwit.Exchange) {
+	var err error
+	if h.id, err = h.sender.clientID(h.cert, h.request.FreshConnection); err != nil {
+		x.Failure = &godwit.Failure{Kind: godwit.FailureCredential, Detail: err.Error()}
+		return
+	}
+	defer h.sender.leave(h.id, h.request.FreshConnection)
 	if !h.id.usesLinks(h.place) {
 		if req := h.build(b, http.Header{}, x); req != nil {
 			h.transport(b, req, x)

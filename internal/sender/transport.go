@@ -75,7 +75,7 @@ func (t *trip) roundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		if stale == maxStale {
-			id = t.sender.newFreshClientID(t.request.ClientCertificate)
+			id = t.sender.newFreshClientID(t.cert)
 			defer id.CloseIdleConnections()
 		}
 	}
