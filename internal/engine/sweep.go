@@ -17,6 +17,7 @@ type Retention struct {
 	Attempts    time.Duration // Defaults to 30 days.
 	DeadLetters time.Duration // from the day they died. Defaults to 30 days.
 	Notices     time.Duration // Defaults to 90 days.
+	Rejections  time.Duration // what sources did not take in. Defaults to 7 days.
 	Interval    time.Duration // between sweeps. Defaults to 1 minute.
 }
 
@@ -26,6 +27,7 @@ func (r *Retention) setDefaults() {
 	defaultTo(&r.Attempts, 30*day)
 	defaultTo(&r.DeadLetters, 30*day)
 	defaultTo(&r.Notices, 90*day)
+	defaultTo(&r.Rejections, 7*day)
 	defaultTo(&r.Interval, time.Minute)
 }
 
@@ -46,6 +48,7 @@ func (e *Engine) sweepStore(ctx context.Context) {
 				AttemptsBefore:    now.Add(-scale.Real(e.cfg.Retention.Attempts)),
 				DeadLettersBefore: now.Add(-scale.Real(e.cfg.Retention.DeadLetters)),
 				NoticesBefore:     now.Add(-scale.Real(e.cfg.Retention.Notices)),
+				RejectionsBefore:  now.Add(-scale.Real(e.cfg.Retention.Rejections)),
 				Limit:             sweepRows,
 			})
 			if err != nil {

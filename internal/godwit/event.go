@@ -18,6 +18,36 @@ type Event struct {
 	Format     string    // what Body is: see the constants
 	SourceID   string    // the id its producer gave it; empty when that is ours
 	OccurredAt time.Time // when it happened, by its producer's word; zero: when it was accepted
+
+	// What a relayed event, or one told in binary CloudEvents, brings along; both empty in the ordinary case.
+	KeptHeaders []KeptHeader // header fields that every attempt carries as they came
+	Origin      Origin       // the source it came by
+}
+
+// Carried is what an event brings along beside itself, as stores keep it: one document, which most events have none of.
+type Carried struct {
+	Headers []KeptHeader `json:"headers,omitempty"`
+	Origin  *Origin      `json:"origin,omitempty"`
+}
+
+// Carried is nil when there is nothing.
+func (e *Event) Carried() *Carried {
+	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() {
+		return nil
+	}
+	c := &Carried{Headers: e.KeptHeaders}
+	if !e.Origin.IsZero() {
+		c.Origin = &e.Origin
+	}
+	return c
+}
+
+// Carry gives an event back what was stored of it.
+func (e *Event) Carry(c *Carried) {
+	e.KeptHeaders = c.Headers
+	if c.Origin != nil {
+		e.Origin = *c.Origin
+	}
 }
 
 // The formats of a body. An envelope already is what the profile of the same name puts on the wire; other profiles wrap

@@ -24,6 +24,10 @@ type (
 	deliveryKind struct{}
 	attemptKind  struct{}
 	noticeKind   struct{}
+
+	sourceKind         struct{}
+	acknowledgmentKind struct{}
+	rejectionKind      struct{}
 )
 
 func (tenantKind) prefix() string   { return "ten_" }
@@ -35,6 +39,10 @@ func (deliveryKind) prefix() string { return "del_" }
 func (attemptKind) prefix() string  { return "att_" }
 func (noticeKind) prefix() string   { return "ntc_" }
 
+func (sourceKind) prefix() string         { return "src_" }
+func (acknowledgmentKind) prefix() string { return "ack_" }
+func (rejectionKind) prefix() string      { return "rej_" }
+
 // The kinds of id.
 type (
 	TenantID   = ID[tenantKind]
@@ -45,6 +53,10 @@ type (
 	DeliveryID = ID[deliveryKind]
 	AttemptID  = ID[attemptKind]
 	NoticeID   = ID[noticeKind]
+
+	SourceID         = ID[sourceKind]
+	AcknowledgmentID = ID[acknowledgmentKind]
+	RejectionID      = ID[rejectionKind]
 )
 
 // ErrBadID reports text that is not an id of the wanted kind.

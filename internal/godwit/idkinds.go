@@ -26,6 +26,15 @@ func NewAttemptID(now time.Time) AttemptID { return NewID[attemptKind](now) }
 // NewNoticeID mints the id of a notice.
 func NewNoticeID(now time.Time) NoticeID { return NewID[noticeKind](now) }
 
+// NewSourceID mints the id of a source.
+func NewSourceID(now time.Time) SourceID { return NewID[sourceKind](now) }
+
+// NewAcknowledgmentID mints the id of an acknowledgment.
+func NewAcknowledgmentID(now time.Time) AcknowledgmentID { return NewID[acknowledgmentKind](now) }
+
+// NewRejectionID mints the id of a rejection.
+func NewRejectionID(now time.Time) RejectionID { return NewID[rejectionKind](now) }
+
 // ParseTenantID reads the text form.
 func ParseTenantID(s string) (TenantID, error) { return ParseID[tenantKind](s) }
 
@@ -49,3 +58,6 @@ func ParseAttemptID(s string) (AttemptID, error) { return ParseID[attemptKind](s
 
 // ParseNoticeID reads the text form.
 func ParseNoticeID(s string) (NoticeID, error) { return ParseID[noticeKind](s) }
+
+// ParseSourceID reads the text form.
+func ParseSourceID(s string) (SourceID, error) { return ParseID[sourceKind](s) }

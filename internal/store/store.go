@@ -45,6 +45,7 @@ type Store interface {
 	Idempotency
 	Notices
 	EventTypes
+	Sources
 	Upkeep
 	io.Closer
 }
@@ -400,6 +401,30 @@ type EventTypes interface {
 	DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error
 }
 
+// Sources keeps where upstreams deliver to us, what they agreed to, and what was not taken in.
+type Sources interface {
+	// CreateSource: ErrConflict when the id is taken, or the name by another source of the tenant that is not deleted.
+	CreateSource(ctx context.Context, s *godwit.Source) error
+	// UpdateSource stores s if the stored version is s.Version-1; ErrConflict when it is not, or when the name is taken.
+	// ErrNotFound when it is deleted. Tenant, scheme and creation time stay as they were.
+	UpdateSource(ctx context.Context, s *godwit.Source) error
+	// Source returns a source that is not deleted.
+	Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error)
+	// SourceAt finds a source that is not deleted, of a tenant that is not either, for whoever comes from outside.
+	SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error)
+	// SourceNamed finds such a source by the code of its tenant and its name.
+	SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error)
+	// ListSources leaves deleted ones out.
+	ListSources(ctx context.Context, tenant godwit.TenantID, p Page) ([]godwit.Source, error)
+	CountSources(ctx context.Context, tenant godwit.TenantID) (int, error)
+	// AddAcknowledgment: ErrConflict when the id is taken.
+	AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error
+	ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p Page) ([]godwit.Acknowledgment, error)
+	// AddRejection keeps no more of a source than the newest keep.
+	AddRejection(ctx context.Context, r *godwit.Rejection, keep int) error
+	ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p Page) ([]godwit.Rejection, error)
+}
+
 // Upkeep is housekeeping.
 type Upkeep interface {
 	// Sweep removes a bounded amount of what is past its time, and says whether there may be more. It is called again and
@@ -407,8 +432,8 @@ type Upkeep interface {
 	Sweep(ctx context.Context, s Sweep) (*Swept, error)
 	// SealedRows pages through everything that is encrypted at rest, for re-encryption.
 	SealedRows(ctx context.Context, after string, limit int) ([]SealedRow, error)
-	// ReplaceSealed writes a row back if it still holds row.Sealed; ErrConflict when it does not. An endpoint's version
-	// grows, so that an update that was under way does not bring the old value back.
+	// ReplaceSealed writes a row back if it still holds row.Sealed; ErrConflict when it does not. The version of an endpoint
+	// or source grows, so that an update that was under way does not bring the old value back.
 	ReplaceSealed(ctx context.Context, row SealedRow, sealed []byte) error
 	// Ping reports whether the store can take writes.
 	Ping(ctx context.Context) error
@@ -425,21 +450,22 @@ type Sweep struct {
 	AttemptsBefore    time.Time
 	DeadLettersBefore time.Time // dead before
 	NoticesBefore     time.Time // acknowledged or not
-	Limit             int       // rows a call, roughly
+	RejectionsBefore  time.Time
+	Limit             int // rows a call, roughly
 }
 
 // Swept counts what a sweep did: rows removed, pending deliveries that ended exhausted (Expired) by their age, and those
 // that ended Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Expired, Cancelled int64
-	More                                                                            bool
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Expired, Cancelled int64
+	More                                                                                        bool
 }
 
 // SealedRow is an encrypted value somewhere in the store.
 type SealedRow struct {
 	Ref    string // opaque; pages sort by it
 	Sealed []byte
-	Bound  string // additional authenticated data it was sealed with: the text form of the endpoint's or secret's id
+	Bound  string // additional authenticated data it was sealed with: the text form of the id of the endpoint, secret or source
 }
 
 // Description is what a store says of itself.

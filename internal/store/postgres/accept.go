@@ -219,7 +219,7 @@ func readRecord(r *row) *godwit.IdempotencyRecord {
 var eventColumns = []string{
 	"tenant_id uuid", "id uuid", "principal uuid", "created_at timestamptz", "type text", "key text", "content_type text",
 	"key_slot int8", "deliveries bytea", "attributes json", "body bytea", "format text", "source_id text",
-	"occurred_at timestamptz",
+	"occurred_at timestamptz", "carried json",
 }
 
 // keySlot is where the index over keys has an event. A key alone is random: each new one would touch, and log, another
@@ -285,6 +285,7 @@ func addEventRows(p *pipeline, list []*newEvent, keyed bool) {
 	rareColumn(a, typeText, list, func(e *newEvent) bool { return e.event.Format != "" }, func(e *newEvent) { a.text(e.event.Format) })
 	rareColumn(a, typeText, list, func(e *newEvent) bool { return e.event.SourceID != "" }, func(e *newEvent) { a.text(e.event.SourceID) })
 	rareColumn(a, typeTime, list, func(e *newEvent) bool { return !e.event.OccurredAt.IsZero() }, func(e *newEvent) { a.time(e.event.OccurredAt) })
+	rareColumn(a, typeJSON, list, func(e *newEvent) bool { return e.event.Carried() != nil }, func(e *newEvent) { a.bytes(encodeCarried(e.event)) })
 	if !keyed {
 		p.add(insertEvents, nil)
 		return

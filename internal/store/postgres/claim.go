@@ -22,14 +22,15 @@ var (
 			ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
 		fitting AS MATERIALIZED (
 			SELECT due.tenant_id, due.id, e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format,
-				e.source_id, e.occurred_at, row_number() OVER first AS place, sum(octet_length(e.body)) OVER first AS bytes
+				e.source_id, e.occurred_at, e.carried, row_number() OVER first AS place, sum(octet_length(e.body)) OVER first AS bytes
 			FROM due JOIN events AS e ON e.tenant_id = due.tenant_id AND e.id = due.event_id
 			WINDOW first AS (ORDER BY due.due_at, due.id))
 		UPDATE pending_deliveries AS p SET claim_epoch = $5 FROM fitting AS e
 		WHERE p.tenant_id = e.tenant_id AND p.id = e.id AND (e.place = 1 OR e.bytes <= $6)
 		RETURNING p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, p.updated_at, p.due_at, p.run_first_at,
 			p.attempts, p.last_status, p.run_attempts, p.run_refreshed, 'pending', p.reason, p.run_trigger, p.run_actor,
-			e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id, e.occurred_at`)
+			e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id, e.occurred_at,
+			e.carried`)
 	nextDue = prepared("next_due", `SELECT due_at FROM pending_deliveries
 		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1`)
 )
@@ -111,7 +112,7 @@ func readWork(r *row) (godwit.Work, error) {
 	e.Format = r.text()
 	e.SourceID = r.text()
 	e.OccurredAt = r.time()
-	return w, nil
+	return w, decodeCarried(r.raw(), e)
 }
 
 // Reclaim first waits for claims that are still under way on connections we have lost. Then it looks at all that is

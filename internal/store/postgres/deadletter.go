@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,14 +17,14 @@ var (
 	deadEventColumns = []string{
 		"event_principal uuid", "event_created_at timestamptz", "event_type text", "event_key text",
 		"event_content_type text", "event_attributes json", "event_body bytea", "event_format text", "event_source_id text",
-		"event_occurred_at timestamptz",
+		"event_occurred_at timestamptz", "event_carried json",
 	}
 	deadColumns = join(deliveryColumns, deathColumns, deadEventColumns)
 )
 
 // storedEvent is what a dead letter takes from the stored event, in the order of deadEventColumns.
 const storedEvent = `e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id,
-	e.occurred_at`
+	e.occurred_at, e.carried`
 
 // openLetter is what makes a dead letter unique.
 const openLetter = `(tenant_id, id) WHERE replayed_at IS NULL `
@@ -67,6 +68,7 @@ func addDead(p *pipeline, dead []*store.Result, now time.Time) {
 	column(a, typeText, brought, func(r *store.Result) { a.optionalText(r.Event.Format) })
 	column(a, typeText, brought, func(r *store.Result) { a.optionalText(r.Event.SourceID) })
 	column(a, typeTime, brought, func(r *store.Result) { a.time(r.Event.OccurredAt) })
+	column(a, typeJSON, brought, func(r *store.Result) { a.optionalBytes(encodeCarried(r.Event)) })
 	p.add(insertDead, nil)
 }
 
@@ -78,7 +80,7 @@ func writeDeaths(a *parameters, list []*store.Result, now time.Time) {
 
 const (
 	selectDead = `SELECT ` + deliveryFields + `, event_type, dead_at, replayed_at, last_detail, event_principal, event_created_at, event_type, event_key,
-		event_content_type, event_attributes, coalesce(event_format, ''), coalesce(event_source_id, ''), event_occurred_at`
+		event_content_type, event_attributes, coalesce(event_format, ''), coalesce(event_source_id, ''), event_occurred_at, event_carried`
 	deadBody = `, event_body FROM dead_letters`
 )
 
@@ -130,12 +132,12 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 func scanDead(r pgx.CollectableRow) (*godwit.DeadLetter, error) {
 	d := &godwit.DeadLetter{Event: &godwit.Event{}}
 	e := d.Event
-	var attributes []byte
+	var attributes, carried []byte
 	fields := append(deliveryTargets(&d.Delivery), scanTime(&d.DeadAt), scanTime(&d.ReplayedAt), &d.LastDetail, scanID(&e.Principal),
-		scanTime(&e.CreatedAt), &e.Type, &e.Key, &e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &e.Body)
+		scanTime(&e.CreatedAt), &e.Type, &e.Key, &e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &carried, &e.Body)
 	if err := r.Scan(fields...); err != nil {
 		return nil, err
 	}
 	e.ID, e.TenantID = d.Delivery.EventID, d.Delivery.TenantID
-	return d, decodeMap(attributes, &e.Attributes)
+	return d, errors.Join(decodeMap(attributes, &e.Attributes), decodeCarried(carried, e))
 }

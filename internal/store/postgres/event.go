@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 const eventFields = `SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, coalesce(format, ''),
-	coalesce(source_id, ''), occurred_at`
+	coalesce(source_id, ''), occurred_at, carried`
 
 // Event returns an event with its body.
 func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
@@ -85,7 +86,7 @@ func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.E
 	if bound <= 0 {
 		bound = math.MaxInt64
 	}
-	sql := fmt.Sprintf(`SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, format, source_id, occurred_at, body
+	sql := fmt.Sprintf(`SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, format, source_id, occurred_at, carried, body
 		FROM events%s ORDER BY id LIMIT %d`, w.sql(), max(f.Limit, 0))
 	sql = eventFields + `, body FROM (SELECT *, row_number() OVER first AS place, sum(octet_length(body)) OVER first AS bytes
 		FROM (` + sql + `) AS found WINDOW first AS (ORDER BY id)) AS sized WHERE place = 1 OR bytes <= ` + strconv.FormatInt(bound, 10) + ` ORDER BY id`
@@ -141,11 +142,11 @@ func (s *Store) keySlots(ctx context.Context, f store.EventFilter) ([]int64, err
 
 func scanEvent(r pgx.CollectableRow) (*godwit.Event, error) {
 	e := &godwit.Event{}
-	var attributes []byte
+	var attributes, carried []byte
 	err := r.Scan(scanID(&e.TenantID), scanID(&e.ID), scanID(&e.Principal), scanTime(&e.CreatedAt), &e.Type, &e.Key,
-		&e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &e.Body)
+		&e.ContentType, &attributes, &e.Format, &e.SourceID, scanTime(&e.OccurredAt), &carried, &e.Body)
 	if err != nil {
 		return nil, err
 	}
-	return e, decodeMap(attributes, &e.Attributes)
+	return e, errors.Join(decodeMap(attributes, &e.Attributes), decodeCarried(carried, e))
 }

@@ -74,9 +74,9 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 			JOIN dead_letters AS d ON d.event_id = n.event_id AND d.tenant_id = $1 AND d.id = ANY ($2) AND d.replayed_at IS NULL),
 		restored AS (
 			INSERT INTO events (tenant_id, id, principal, created_at, type, key, content_type, key_slot, deliveries, attributes, body,
-				format, source_id, occurred_at)
+				format, source_id, occurred_at, carried)
 			SELECT tenant_id, event_id, event_principal, event_created_at, event_type, event_key, event_content_type, key_slot,
-				ids, event_attributes, event_body, event_format, event_source_id, event_occurred_at FROM swept
+				ids, event_attributes, event_body, event_format, event_source_id, event_occurred_at, event_carried FROM swept
 			ON CONFLICT DO NOTHING RETURNING tenant_id, id)
 		INSERT INTO kept_events (tenant_id, id, kept_at) SELECT tenant_id, id, $5 FROM restored
 		ON CONFLICT (tenant_id, id) DO UPDATE SET kept_at = excluded.kept_at`, [16]byte(q.TenantID), q.ids, events, slots, q.Now)

@@ -16,14 +16,16 @@ import (
 const (
 	endpointRef = "endpoint/"
 	secretRef   = "secret/"
+	sourceRef   = "source/"
 )
 
-// SealedRows pages through sealed values of endpoints, then of secrets. Deleted endpoints and expired secrets are among
+// SealedRows pages through sealed values of endpoints, of secrets, then of sources. Deleted endpoints and expired secrets are among
 // them: old keys must become dispensable.
 func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
 	r, err := s.pool.Query(ctx, `SELECT kind, id, sealed FROM (
 			SELECT '`+endpointRef+`' AS kind, id, sealed FROM endpoints WHERE octet_length(sealed) > 0
-			UNION ALL SELECT '`+secretRef+`', id, sealed FROM endpoint_secrets WHERE octet_length(sealed) > 0) AS rows
+			UNION ALL SELECT '`+secretRef+`', id, sealed FROM endpoint_secrets WHERE octet_length(sealed) > 0
+			UNION ALL SELECT '`+sourceRef+`', id, sealed FROM sources WHERE octet_length(sealed) > 0) AS rows
 		WHERE (kind || encode(uuid_send(id), 'hex')) COLLATE "C" > $1
 		ORDER BY (kind || encode(uuid_send(id), 'hex')) COLLATE "C" LIMIT $2`, clean(after), max(limit, 0))
 	if err != nil {
@@ -35,9 +37,13 @@ func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]stor
 		var row store.SealedRow
 		err := r.Scan(&kind, &id, &row.Sealed)
 		row.Ref = kind + hex.EncodeToString(id[:])
-		row.Bound = godwit.SecretID(id).String()
-		if kind == endpointRef {
+		switch kind {
+		case endpointRef:
 			row.Bound = godwit.EndpointID(id).String()
+		case sourceRef:
+			row.Bound = godwit.SourceID(id).String()
+		default:
+			row.Bound = godwit.SecretID(id).String()
 		}
 		return row, err
 	})
@@ -48,6 +54,10 @@ func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]stor
 func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
 	table, set := "endpoints", "sealed = $3, version = version + 1"
 	text, ok := strings.CutPrefix(row.Ref, endpointRef)
+	if !ok {
+		text, ok = strings.CutPrefix(row.Ref, sourceRef)
+		table = "sources"
+	}
 	if !ok {
 		text, ok = strings.CutPrefix(row.Ref, secretRef)
 		table, set = "endpoint_secrets", "sealed = $3"

@@ -21,7 +21,7 @@ func (s *Store) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) 
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices, sw.rejections,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)
@@ -71,6 +71,14 @@ func (w *sweep) notices(ctx context.Context) error {
 	}
 	return w.remove(ctx, &w.swept.Notices, `DELETE FROM notices WHERE id IN (
 		SELECT id FROM notices WHERE created_at < $1 ORDER BY created_at LIMIT $2)`, w.NoticesBefore, w.limit)
+}
+
+func (w *sweep) rejections(ctx context.Context) error {
+	if w.RejectionsBefore.IsZero() {
+		return nil
+	}
+	return w.remove(ctx, &w.swept.Rejections, `DELETE FROM rejections WHERE id IN (
+		SELECT id FROM rejections WHERE at < $1 ORDER BY at LIMIT $2)`, w.RejectionsBefore, w.limit)
 }
 
 // cancelled ends what waits for deleted endpoints. It hops from endpoint to endpoint, as EndpointsDue does.

@@ -11,7 +11,7 @@ import (
 // The event's columns stand in the order of eventColumns.
 const deadLetterColumns = deliveryColumns + `, d.dead_at, d.replayed_at, d.last_detail,
 	d.tenant_id, d.event_id, d.type, d.key, d.content_type, d.attributes, d.principal, d.event_created_at,
-	d.format, d.source_id, d.occurred_at`
+	d.format, d.source_id, d.occurred_at, d.carried`
 
 const deadLetterWidth = deliveryWidth + 3 + eventWidth
 
@@ -35,14 +35,18 @@ func bury(c *conn, d *godwit.Delivery, e *godwit.Event, now int64, detail string
 	if err != nil {
 		return err
 	}
+	carried, err := carriedOf(e)
+	if err != nil {
+		return err
+	}
 	_, err = c.exec(`INSERT OR REPLACE INTO dead_letters (tenant_id, id, event_id, endpoint_id, status, due_at, reason, attempts,
 		last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, dead_at, replayed_at,
-		last_detail, type, key, content_type, attributes, principal, event_created_at, format, source_id, occurred_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		last_detail, type, key, content_type, attributes, principal, event_created_at, format, source_id, occurred_at, body, carried)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), micros(d.DueAt), string(d.Reason), int64(d.Attempts),
 		int64(d.LastStatus), micros(d.CreatedAt), micros(d.UpdatedAt), string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts),
 		micros(d.Run.FirstAt), flag(d.Run.Refreshed), now, detail,
-		e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), e.Format, e.SourceID, micros(e.OccurredAt), e.Body)
+		e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), e.Format, e.SourceID, micros(e.OccurredAt), e.Body, carried)
 	return err
 }
 

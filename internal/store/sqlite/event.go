@@ -11,7 +11,7 @@ import (
 )
 
 const eventColumns = `e.tenant_id, e.id, e.type, e.key, e.content_type, e.attributes, e.principal, e.created_at,
-	e.format, e.source_id, e.occurred_at`
+	e.format, e.source_id, e.occurred_at, e.carried`
 
 // scanEvent reads eventColumns from position at; the body follows them where it is asked for.
 func scanEvent(r *rows, at int) (*godwit.Event, error) {
@@ -19,24 +19,33 @@ func scanEvent(r *rows, at int) (*godwit.Event, error) {
 		TenantID: r.id(at), ID: r.id(at + 1), Type: r.text(at + 2), Key: r.text(at + 3), ContentType: r.text(at + 4),
 		Principal: r.id(at + 6), CreatedAt: r.time(at + 7), Format: r.text(at + 8), SourceID: r.text(at + 9), OccurredAt: r.time(at + 10),
 	}
+	if carried := r.text(at + 11); carried != "" {
+		if err := parseCarried(carried, e); err != nil {
+			return e, err
+		}
+	}
 	return e, r.parse(at+5, &e.Attributes)
 }
 
-const eventWidth = 11
+const eventWidth = 12
 
 var eventRows = newBulk(`events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, format,
-	source_id, occurred_at, deliveries, body)`, 14, " ON CONFLICT DO NOTHING")
+	source_id, occurred_at, deliveries, body, carried)`, 15, " ON CONFLICT DO NOTHING")
 
 // appendEvent gives eventRows a row.
 func appendEvent(args []driver.Value, e *godwit.Event, keptSince int64, recipients []recipient) ([]driver.Value, error) {
 	attributes, err := document(e.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	carried, err := carriedOf(e)
 	packed := make(packer, 0, 48*len(recipients))
 	for i := range recipients {
 		packed.recipient(recipients[i])
 	}
 	return append(args,
 		e.TenantID[:], e.ID[:], e.Type, e.Key, e.ContentType, attributes, e.Principal[:], micros(e.CreatedAt), keptSince,
-		e.Format, e.SourceID, micros(e.OccurredAt), []byte(packed), e.Body), err
+		e.Format, e.SourceID, micros(e.OccurredAt), []byte(packed), e.Body, carried), err
 }
 
 // Event returns an event with its body.

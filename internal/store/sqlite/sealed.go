@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A reference is the text form of the id: its prefix tells the table, and sub_ sorts after sec_.
-var sealedTables = []struct{ table, prefix string }{{"secrets", "sec_"}, {"endpoints", "sub_"}}
+// A reference is the text form of the id: its prefix tells the table, and they stand in the order of these.
+var sealedTables = []struct{ table, prefix string }{{"secrets", "sec_"}, {"sources", "src_"}, {"endpoints", "sub_"}}
 
 // SealedRows pages through what is encrypted.
 func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
@@ -28,8 +28,11 @@ func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]stor
 			query := "SELECT id, sealed FROM " + t.table + " WHERE id > ? AND length(sealed) > 0 ORDER BY id LIMIT ?"
 			err := c.each(ctx, query, []driver.Value{from[:], int64(max(limit-len(out), 0))}, func(r *rows) error {
 				ref := godwit.SecretID(r.id(0)).String()
-				if t.table == "endpoints" {
+				switch t.table {
+				case "endpoints":
 					ref = godwit.EndpointID(r.id(0)).String()
+				case "sources":
+					ref = godwit.SourceID(r.id(0)).String()
 				}
 				out = append(out, store.SealedRow{Ref: ref, Sealed: r.blob(1), Bound: ref})
 				return nil
@@ -53,6 +56,9 @@ func sealedAt(ref string) (table string, id [16]byte, ok bool) {
 	if id, err := parseEndpoint(ref); err == nil {
 		return "endpoints", id, true
 	}
+	if id, err := godwit.ParseSourceID(ref); err == nil {
+		return "sources", id, true
+	}
 	return "", id, false
 }
 
@@ -64,8 +70,8 @@ func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed [
 			return store.ErrNotFound
 		}
 		query := "UPDATE secrets SET sealed = ? WHERE id = ? AND sealed = ?"
-		if table == "endpoints" {
-			query = "UPDATE endpoints SET sealed = ?, version = version + 1 WHERE id = ? AND sealed = ?"
+		if table != "secrets" {
+			query = "UPDATE " + table + " SET sealed = ?, version = version + 1 WHERE id = ? AND sealed = ?"
 		}
 		n, err := c.exec(query, sealed, id[:], row.Sealed)
 		if err != nil || n == 1 {

@@ -49,6 +49,11 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 				micros(sw.NoticesBefore), int64(limit))
 			return out.Notices == int64(limit), err
 		}},
+		{"sweep rejections", sw.RejectionsBefore.IsZero(), func(c *conn) (more bool, err error) {
+			out.Rejections, err = c.exec(`DELETE FROM rejections WHERE id IN (SELECT id FROM rejections WHERE at < ? ORDER BY at LIMIT ?)`,
+				micros(sw.RejectionsBefore), int64(limit))
+			return out.Rejections == int64(limit), err
+		}},
 	}
 	for _, step := range steps {
 		if step.skip {

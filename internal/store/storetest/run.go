@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"idempotency", idempotencyCases},
 		{"notice", noticeCases},
 		{"event type", eventTypeCases},
+		{"source", sourceCases},
 		{"sweep", sweepCases},
 		{"sealed", sealedCases},
 		{"upkeep", upkeepCases},

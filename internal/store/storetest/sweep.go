@@ -37,6 +37,7 @@ func (f *fixture) sweepAll(s store.Sweep) store.Swept {
 		sum.DeadLetters += n.DeadLetters
 		sum.Records += n.Records
 		sum.Notices += n.Notices
+		sum.Rejections += n.Rejections
 		sum.Expired += n.Expired
 		sum.Cancelled += n.Cancelled
 		if !n.More {

@@ -1,0 +1,213 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// carriedOf is what an event brings along: NULL for most.
+func carriedOf(e *godwit.Event) (driver.Value, error) {
+	carried := e.Carried()
+	if carried == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(carried)
+	if err != nil {
+		return nil, fmt.Errorf("encode document: %w", err)
+	}
+	return string(text), nil
+}
+
+func parseCarried(text string, e *godwit.Event) error {
+	var carried godwit.Carried
+	if err := parseDocument(text, &carried); err != nil {
+		return err
+	}
+	e.Carry(&carried)
+	return nil
+}
+
+const sourceColumns = `s.id, s.tenant_id, s.name, s.description, s.scheme, s.settings, s.sealed, s.credentials, s.adopt, s.mode,
+	s.event_type, s.keep, s.status, s.created_at, s.updated_at, s.version`
+
+func scanSource(r *rows) (godwit.Source, error) {
+	s := godwit.Source{
+		ID: r.id(0), TenantID: r.id(1), Name: r.text(2), Description: r.text(3), Scheme: r.text(4), Sealed: r.blob(6), Adopt: r.bool(8),
+		Mode: godwit.RelayMode(r.text(9)), Status: godwit.SourceStatus(r.text(12)), CreatedAt: r.time(13), UpdatedAt: r.time(14),
+		Version: r.int(15),
+	}
+	for i, doc := range map[int]any{5: &s.Settings, 7: &s.Credentials, 10: &s.EventType, 11: &s.Keep} {
+		if err := r.parse(i, doc); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// CreateSource stores a source.
+func (s *Store) CreateSource(ctx context.Context, src *godwit.Source) error {
+	doc, err := documents(src.Settings, src.Credentials, src.EventType, src.Keep)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "create source", func(c *conn) error {
+		_, err := c.exec(`INSERT INTO sources (id, tenant_id, name, description, scheme, settings, sealed, credentials, adopt, mode,
+			event_type, keep, status, created_at, updated_at, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			src.ID[:], src.TenantID[:], src.Name, src.Description, src.Scheme, doc[0], src.Sealed, doc[1], flag(src.Adopt), string(src.Mode),
+			doc[2], doc[3], string(src.Status), micros(src.CreatedAt), micros(src.UpdatedAt), src.Version)
+		if taken(err) {
+			return store.ErrConflict
+		}
+		return err
+	})
+}
+
+// UpdateSource stores the next version of a source.
+func (s *Store) UpdateSource(ctx context.Context, src *godwit.Source) error {
+	doc, err := documents(src.Settings, src.Credentials, src.EventType, src.Keep)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "update source", func(c *conn) error {
+		n, err := c.exec(`UPDATE sources SET name = ?, description = ?, settings = ?, sealed = ?, credentials = ?, adopt = ?, mode = ?,
+			event_type = ?, keep = ?, status = ?, updated_at = ?, version = ?
+			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
+			src.Name, src.Description, doc[0], src.Sealed, doc[1], flag(src.Adopt), string(src.Mode), doc[2], doc[3], string(src.Status),
+			micros(src.UpdatedAt), src.Version, src.ID[:], src.TenantID[:], src.Version-1)
+		if taken(err) {
+			return store.ErrConflict
+		}
+		if err != nil || n == 1 {
+			return err
+		}
+		err = c.first(ctx, "SELECT 1 FROM sources WHERE id = ? AND tenant_id = ? AND status <> 'deleted'", ids(src.ID[:], src.TenantID[:]),
+			func(*rows) error { return nil })
+		if err != nil {
+			return err
+		}
+		return store.ErrConflict
+	})
+}
+
+// Source returns a source of a tenant.
+func (s *Store) Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
+	return s.oneSource(ctx, "s WHERE s.id = ? AND s.tenant_id = ? AND s.status <> 'deleted'", id[:], tenant[:])
+}
+
+// SourceAt finds a source by its id alone.
+func (s *Store) SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error) {
+	return s.oneSource(ctx, "s JOIN tenants t ON t.id = s.tenant_id AND t.deleted_at = 0 WHERE s.id = ? AND s.status <> 'deleted'", id[:])
+}
+
+// SourceNamed finds a source by its tenant's code and its name.
+func (s *Store) SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error) {
+	return s.oneSource(ctx, `s JOIN tenants t ON t.id = s.tenant_id AND t.deleted_at = 0
+		WHERE t.code = ? AND t.code <> '' AND s.name = ? AND s.status <> 'deleted'`, account, name)
+}
+
+func (s *Store) oneSource(ctx context.Context, from string, args ...driver.Value) (*godwit.Source, error) {
+	var src godwit.Source
+	err := s.read(ctx, "read source", func(c *conn) error {
+		return c.first(ctx, "SELECT "+sourceColumns+" FROM sources "+from, args, func(r *rows) (err error) { src, err = scanSource(r); return err })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &src, nil
+}
+
+// ListSources lists a tenant's sources, newest first.
+func (s *Store) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
+	q := newest("SELECT "+sourceColumns+" FROM sources s", "s.id", p)
+	q.where("s.tenant_id = ? AND s.status <> 'deleted'", tenant[:])
+	var list []godwit.Source
+	err := s.read(ctx, "list sources", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error {
+			src, err := scanSource(r)
+			list = append(list, src)
+			return err
+		})
+	})
+	return list, err
+}
+
+// CountSources counts a tenant's sources.
+func (s *Store) CountSources(ctx context.Context, tenant godwit.TenantID) (n int, err error) {
+	err = s.read(ctx, "count sources", func(c *conn) error {
+		return c.first(ctx, "SELECT count(*) FROM sources WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
+			func(r *rows) error { n = int(r.int(0)); return nil })
+	})
+	return n, err
+}
+
+// AddAcknowledgment stores that an upstream agreed to a description.
+func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error {
+	return s.write(ctx, "add acknowledgment", func(c *conn) error {
+		_, err := c.exec("INSERT INTO acknowledgments (id, tenant_id, source_id, version, terms, by, actor, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			a.ID[:], a.TenantID[:], a.SourceID[:], a.Version, a.Terms, a.By, a.Actor, micros(a.At))
+		if taken(err) {
+			return store.ErrConflict
+		}
+		return err
+	})
+}
+
+// ListAcknowledgments lists those of a source, newest first.
+func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
+	q := newest("SELECT id, tenant_id, source_id, version, terms, by, actor, at FROM acknowledgments INDEXED BY acknowledgments_source", "id", p)
+	q.where("source_id = ? AND tenant_id = ?", source[:], tenant[:])
+	var list []godwit.Acknowledgment
+	err := s.read(ctx, "list acknowledgments", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error {
+			list = append(list, godwit.Acknowledgment{
+				ID: r.id(0), TenantID: r.id(1), SourceID: r.id(2), Version: r.text(3), Terms: r.blob(4), By: r.text(5), Actor: r.text(6), At: r.time(7),
+			})
+			return nil
+		})
+	})
+	return list, err
+}
+
+// AddRejection stores what was not taken in, in place of the oldest.
+func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
+	headers, err := document(j.Headers)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "add rejection", func(c *conn) error {
+		_, err := c.exec(`INSERT INTO rejections (id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size, headers, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			j.ID[:], j.TenantID[:], j.SourceID[:], int64(j.Status), j.Code, j.Reason, j.Detail, j.RemoteAddr, j.Method, j.Size, headers, micros(j.At))
+		if err != nil {
+			return err
+		}
+		_, err = c.exec(`DELETE FROM rejections WHERE id IN (SELECT id FROM rejections INDEXED BY rejections_source
+			WHERE source_id = ? ORDER BY id DESC LIMIT -1 OFFSET ?)`, j.SourceID[:], int64(max(keep, 0)))
+		return err
+	})
+}
+
+// ListRejections lists those of a source, newest first.
+func (s *Store) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
+	q := newest(`SELECT id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size, headers, at
+		FROM rejections INDEXED BY rejections_source`, "id", p)
+	q.where("source_id = ? AND tenant_id = ?", source[:], tenant[:])
+	var list []godwit.Rejection
+	err := s.read(ctx, "list rejections", func(c *conn) error {
+		return q.each(ctx, c, func(r *rows) error {
+			j := godwit.Rejection{
+				ID: r.id(0), TenantID: r.id(1), SourceID: r.id(2), Status: int(r.int(3)), Code: r.text(4), Reason: r.text(5), Detail: r.text(6),
+				RemoteAddr: r.text(7), Method: r.text(8), Size: r.int(9), At: r.time(11),
+			}
+			err := r.parse(10, &j.Headers)
+			list = append(list, j)
+			return err
+		})
+	})
+	return list, err
+}
