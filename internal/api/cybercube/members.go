@@ -42,7 +42,13 @@ func readForm(body []byte, known ...string) (*form, error) {
 	return f, nil
 }
 
+// maxWrong bounds an answer: a client that is wrong more often than that learns the rest when it has mended these.
+const maxWrong = 20
+
 func (f *form) wrong(field, format string, args ...any) {
+	if len(f.errs) == maxWrong {
+		return
+	}
 	f.errs = append(f.errs, &godwit.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
 

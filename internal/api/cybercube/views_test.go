@@ -192,3 +192,18 @@ func TestOneExportTooMany(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// A request that is wrong in very many ways does not get an answer longer than itself.
+func TestErrorsAreBounded(t *testing.T) {
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, `,"m%d":0`, i)
+	}
+	f, err := readForm([]byte(`{"url":1` + many.String() + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.errs); n != maxWrong {
+		t.Errorf("%d errors", n)
+	}
+}

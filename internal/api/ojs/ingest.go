@@ -192,8 +192,6 @@ func (s *server) item(c *dialect.Call, i int, env *envelope, rc *engine.Receipt)
 	return item
 }
 
-const maxBatchErrors = 20
-
 // readBatch reads {"events":[…]} and names everything that is wrong, up to a bound.
 func (s *server) readBatch(body []byte) ([]*envelope, error) {
 	members, err := dialect.Members(body)
@@ -218,7 +216,7 @@ func (s *server) readBatch(body []byte) ([]*envelope, error) {
 		for _, f := range fields {
 			wrong = append(wrong, problem.Field{Field: within(i, f.Field), Detail: f.Detail})
 		}
-		if len(wrong) >= maxBatchErrors {
+		if len(wrong) >= maxErrors {
 			break
 		}
 		envs = append(envs, env)

@@ -1,6 +1,7 @@
 package ojs_test
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -356,4 +357,17 @@ func TestLimits(t *testing.T) {
 		return
 	}
 	t.Error("there is no limit")
+}
+
+// A request that is wrong in very many ways does not get an answer longer than itself.
+func TestErrorsAreBounded(t *testing.T) {
+	r := newRig(t, apptest.Options{})
+	criteria := object{}
+	for i := range 1000 {
+		criteria[fmt.Sprintf("m%d", i)] = 0
+	}
+	got := r.send(t, 400, apptest.Call{Path: subscriptions, Body: object{"url": "https://receiver.example/", "events": []string{"*"}, "filter": criteria}})
+	if fields := got["error"].(object)["details"].(object)["fields"].([]any); len(fields) != 20 {
+		t.Errorf("%d fields are named", len(fields))
+	}
 }

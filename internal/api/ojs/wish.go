@@ -63,13 +63,16 @@ func (w *wish) refuse(field, format string, args ...any) {
 // err is what is wrong, nil when nothing is.
 func (w *wish) err() error { return invalid(w.wrong) }
 
+// maxErrors bounds an answer: a client that is wrong more often than that learns the rest when it has mended these.
+const maxErrors = 20
+
 // invalid is the problem of these fields; nil when there are none.
 func invalid(fields []problem.Field) error {
 	if len(fields) == 0 {
 		return nil
 	}
 	p := problem.InvalidRequest.In(fields[0].Field, "%s", fields[0].Detail)
-	p.Errors = fields
+	p.Errors = fields[:min(len(fields), maxErrors)]
 	return p
 }
 
