@@ -170,6 +170,8 @@ func TestSchemasAreBounded(t *testing.T) {
 		"recursion":          `{"$ref":"#"}`,
 		"recursion in depth": `{"properties":{"child":{"$ref":"#"}}}`,
 		"dynamic recursion":  `{"$dynamicAnchor":"a","items":{"$dynamicRef":"#a"}}`,
+		"recursion by scope": `{"$id":"urn:a","$dynamicAnchor":"n","allOf":[{"$ref":"urn:b"},{"$ref":"urn:b"}],"$defs":{
+			"b":{"$id":"urn:b","properties":{"x":{"$dynamicRef":"#n"}},"$defs":{"leaf":{"$dynamicAnchor":"n"}}}}}`,
 		"mutual recursion":   `{"$ref":"#/$defs/a","$defs":{"a":{"items":{"$ref":"#/$defs/b"}},"b":{"items":{"$ref":"#/$defs/a"}}}}`,
 		"the draft itself":   `{"$ref":"https://json-schema.org/draft/2020-12/schema"}`,
 		"another host":       `{"$ref":"https://example.com/a.json"}`,
