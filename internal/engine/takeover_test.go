@@ -4,8 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"testing"
+	"time"
 
+	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -15,31 +18,54 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// A node that waited for the shards knows the endpoints as they are when it gets them, not as they were when it was started:
-// an event posted to it reaches those that were made since, and none that was deleted.
-func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
-	ctx := t.Context()
-	st, err := sqlite.Open(ctx, t.TempDir(), sqlite.Options{})
+// A cluster is what nodes share.
+type cluster struct {
+	store *sqlite.Store
+	send  *sender.Sender
+	ring  *keyring.Ring
+	clock clock.Clock
+	log   *slog.Logger
+}
+
+func newCluster(t *testing.T, c clock.Clock) *cluster {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, st.Close()) })
 	ring, err := keyring.Parse(keyring.Generate("k1"))
 	must(t, err)
-	log := slog.New(slog.DiscardHandler)
-	send, err := sender.New(sender.Config{Clock: clock.Real{}.Now, AllowHTTP: true, AllowAddresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	send, err := sender.New(sender.Config{Clock: c.Now, AllowHTTP: true, AllowAddresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	must(t, err)
-	node := func(name string) (*engine.Engine, func()) {
-		e, err := engine.New(ctx, engine.Config{Store: st, Sender: send, Ring: ring, Clock: clock.Real{}, Log: log, Node: name})
-		must(t, err)
-		running, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- e.Run(running) }()
-		return e, func() { cancel(); must(t, <-ended) }
-	}
+	return &cluster{st, send, ring, c, slog.New(slog.DiscardHandler)}
+}
 
-	first, stopFirst := node("first")
-	<-first.Started()
-	reg, err := registry.New(registry.Config{Store: st, Engine: first, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: registry.NoLimits})
+// node starts one, and tells how to stop it.
+func (c *cluster) node(t *testing.T, name string) (*engine.Engine, func()) {
+	t.Helper()
+	e, err := engine.New(t.Context(), engine.Config{Store: c.store, Sender: c.send, Ring: c.ring, Clock: c.clock, Log: c.log, Node: name,
+		LeaseTTL: 1000 * time.Hour}) // it outlasts every jump of a manual clock
 	must(t, err)
+	running, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(running) }()
+	return e, func() { cancel(); must(t, <-ended) }
+}
+
+func (c *cluster) registry(t *testing.T, e *engine.Engine) *registry.Registry {
+	t.Helper()
+	reg, err := registry.New(registry.Config{Store: c.store, Engine: e, URLs: c.send, Ring: c.ring, Log: c.log, Now: c.clock.Now, Limits: registry.NoLimits})
+	must(t, err)
+	return reg
+}
+
+// A node that waited for the shards knows the endpoints as they are when it gets them, not as they were when it was started:
+// an event posted to it reaches those that were made since, and none that was deleted.
+func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
+	ctx := t.Context()
+	c := newCluster(t, clock.Real{})
+	first, stopFirst := c.node(t, "first")
+	<-first.Started()
+	reg := c.registry(t, first)
 	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
 	must(t, err)
 	endpoint := func(pattern string) godwit.EndpointID {
@@ -51,7 +77,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	}
 	deleted, changed := endpoint("deleted"), endpoint("before")
 
-	second, stopSecond := node("second")
+	second, stopSecond := c.node(t, "second")
 	defer stopSecond()
 	endpoint("made")
 	must(t, reg.DeleteEndpoint(ctx, tenant.ID, deleted))
@@ -72,6 +98,50 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 			t.Errorf("%q goes to %d endpoints, want %d", eventType, got, want)
 		}
 	}
+}
+
+// What the node before it has sent counts against the limits of one that takes over within the minute.
+func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
+	ctx := t.Context()
+	hands := clock.NewManual(start)
+	c := newCluster(t, hands)
+	first, stopFirst := c.node(t, "first")
+	<-first.Started()
+	reg := c.registry(t, first)
+	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	must(t, err)
+	sink := apptest.NewSink(t)
+	two := 2
+	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{
+		URL: sink.URL("/"), Profile: "cybercube", Patterns: []string{"project.*"}, Policy: godwit.PolicyOverrides{PerMinute: &two},
+	}})
+	must(t, err)
+	second, stopSecond := c.node(t, "second")
+	defer stopSecond()
+	publication := engine.Publication{Type: "project.created", ContentType: "application/json", Body: []byte("{}")}
+	_, err = first.Submit(ctx, engine.Submission{TenantID: tenant.ID, Events: []engine.Publication{publication, publication, publication}})
+	must(t, err)
+	sink.Wait(2)
+	stopFirst()
+	for started := false; !started; { // it looks once a second whether the shards are free
+		select {
+		case <-second.Started():
+			started = true
+		default:
+			if at, ok := hands.NextTimer(); ok && !at.After(hands.Now().Add(time.Second)) {
+				hands.Advance(at.Sub(hands.Now()))
+			}
+			runtime.Gosched()
+		}
+	}
+	for second.Stats().Held == 0 && len(sink.Requests("/")) == 2 {
+		runtime.Gosched()
+	}
+	if n := len(sink.Requests("/")); n != 2 || second.Stats().InFlight != 0 {
+		t.Errorf("%d requests within a minute, %d more on their way", n, second.Stats().InFlight)
+	}
+	hands.Advance(time.Minute)
+	sink.Wait(3)
 }
 
 func must(t *testing.T, err error) {
