@@ -13,7 +13,7 @@ type size struct {
 	patterns int // instructions of their regular expressions
 }
 
-// recursive is the size of a schema that leads back to itself.
+// recursive is the size of a schema that leads back to itself, or can.
 var recursive = size{rules: -1}
 
 func measure(s *jsonschema.Schema, seen map[*jsonschema.Schema]size) size {
@@ -22,6 +22,9 @@ func measure(s *jsonschema.Schema, seen map[*jsonschema.Schema]size) size {
 	}
 	if n, known := seen[s]; known {
 		return n // recursive while it is under way
+	}
+	if s.DynamicRef != nil || s.RecursiveRef != nil {
+		return recursive // where it leads depends on the way that led here: it may be back, although it does not look so
 	}
 	seen[s] = recursive
 	total := size{1, instructions(s.Pattern)}
@@ -60,11 +63,8 @@ func instructions(r jsonschema.Regexp) int {
 // parts are the schemas right under a schema.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := []*jsonschema.Schema{
-		s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
+		s.Ref, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
 		s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
-	}
-	if s.DynamicRef != nil {
-		list = append(list, s.DynamicRef.Ref)
 	}
 	for _, more := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems} {
 		list = append(list, more...)
