@@ -3,14 +3,20 @@ package trace
 import (
 	"bufio"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/godwit-hq/godwit/spec/requirements"
 )
 
-const claimSuffix = ".claims"
+const (
+	claimSuffix = ".claims"
+	sdkSuffix   = ".json" // what the test suites of other languages record
+)
 
 // Claim says that a test which passed shows a row.
 type Claim struct {
@@ -37,10 +43,15 @@ func ReadClaims(dir string) ([]Claim, error) {
 	}
 	var claims []Claim
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), claimSuffix) {
+		read := readFile
+		switch filepath.Ext(e.Name()) {
+		case claimSuffix:
+		case sdkSuffix:
+			read = readSDK
+		default:
 			continue
 		}
-		more, err := readFile(filepath.Join(dir, e.Name()))
+		more, err := read(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +77,35 @@ func readFile(name string) ([]Claim, error) {
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read claims: %w", err)
+	}
+	return claims, nil
+}
+
+// readSDK reads the claims of a suite in another language, <language>.json: rows, each with the tests that show it.
+func readSDK(name string) ([]Claim, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read claims: %w", err)
+	}
+	var run struct {
+		Covered map[string][]string `json:"covered"`
+	}
+	if err := json.Unmarshal(text, &run); err != nil {
+		return nil, fmt.Errorf("read claims of %s: %w", name, err)
+	}
+	tables, err := requirements.Embedded()
+	if err != nil {
+		return nil, fmt.Errorf("load requirements: %w", err)
+	}
+	folder := "sdk/" + strings.TrimSuffix(filepath.Base(name), sdkSuffix)
+	var claims []Claim
+	for id, tests := range run.Covered {
+		if !tables.Known(id) {
+			return nil, fmt.Errorf("read claims of %s: no row %q in spec/requirements", name, id)
+		}
+		for _, test := range tests {
+			claims = append(claims, Claim{ID: id, Package: folder, Test: strings.Join(strings.Fields(test), " ")})
+		}
 	}
 	return claims, nil
 }

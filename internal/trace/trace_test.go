@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -162,4 +163,25 @@ func (s *stub) fatal(f func()) (ended bool) {
 	}()
 	f()
 	return false
+}
+
+func TestReadClaimsOfOtherLanguages(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "python.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"covered":{"EDS-DEF-3":["a test\tof  theirs"]}}`)
+	claims, err := ReadClaims(dir)
+	if want := (Claim{ID: "EDS-DEF-3", Package: "sdk/python", Test: "a test of theirs"}); err != nil || len(claims) != 1 || claims[0] != want {
+		t.Errorf("read %v, %v", claims, err)
+	}
+	for _, bad := range []string{`{"covered":{"EDS-NO-1":["x"]}}`, `{`} {
+		write(bad)
+		if _, err := ReadClaims(dir); err == nil {
+			t.Errorf("took %s", bad)
+		}
+	}
 }
