@@ -46,12 +46,12 @@ const stopTimeout = 5 * time.Second
 
 // A Desk takes notices and has people told of them, not too often.
 type Desk struct {
-	cfg     Config
-	posted  chan godwit.Notice
-	lost    atomic.Int64
-	outbox  chan *letter
-	again   chan *letter
-	waiting atomic.Int64 // letters on their way back to again
+	cfg    Config
+	posted chan godwit.Notice
+	lost   atomic.Int64
+	outbox chan *letter
+	again  chan *letter
+	later  map[*letter]struct{} // those on their way to again; of the telling goroutine
 
 	accounts map[godwit.TenantID]*account // of the collecting goroutine
 	wake     chan struct{}
@@ -88,7 +88,7 @@ func NewDesk(cfg Config) (*Desk, error) {
 	}
 	return &Desk{
 		cfg: cfg, posted: make(chan godwit.Notice, maxPosted), outbox: make(chan *letter, maxOutbox), again: make(chan *letter, maxRetries),
-		accounts: map[godwit.TenantID]*account{}, wake: make(chan struct{}, 1),
+		later: map[*letter]struct{}{}, accounts: map[godwit.TenantID]*account{}, wake: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -216,7 +216,7 @@ func (d *Desk) tellAll(ctx context.Context) {
 		case l := <-d.outbox:
 			d.tell(ctx, l)
 		case l := <-d.again:
-			d.waiting.Add(-1)
+			delete(d.later, l)
 			d.tell(ctx, l)
 		case <-ctx.Done():
 			return
@@ -231,12 +231,12 @@ func (d *Desk) tell(ctx context.Context, l *letter) {
 	var permanent *Permanent
 	switch {
 	case err == nil:
-	case errors.As(err, &permanent) || l.tries >= len(backOff) || ctx.Err() != nil:
+	case errors.As(err, &permanent) || l.tries >= len(backOff) || len(d.later) >= maxRetries:
 		d.giveUp(l, err)
-	case d.waiting.Add(1) > maxRetries:
-		d.waiting.Add(-1)
-		d.giveUp(l, err)
+	case ctx.Err() != nil:
+		d.later[l] = struct{}{} // a stop has cut it off: finish has a last try
 	default:
+		d.later[l] = struct{}{}
 		wait := backOff[l.tries]
 		l.tries++
 		d.cfg.Log.Warn("alert cannot be told now", "tenant", l.tenant.String(), "again_in", wait.String(), "error", err)
@@ -270,6 +270,9 @@ func (d *Desk) try(ctx context.Context, l *letter) error {
 func (d *Desk) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	for l := range d.later {
+		d.last(ctx, l)
+	}
 	for len(d.outbox) > 0 {
 		d.last(ctx, <-d.outbox)
 	}

@@ -240,6 +240,37 @@ func TestWhatWaitsIsToldAtTheEnd(t *testing.T) {
 	})
 }
 
+// What is to be tried again when the desk stops has its last try then, and so has what the stop cuts off.
+func TestFailedAlertsAreTriedAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &people{fail: func(try int) error {
+			if try <= 2 {
+				return errors.New("busy")
+			}
+			return nil
+		}}
+		d, end := desk(t, p, quiet())
+		d.Post(dead(godwit.NewTenantID(noon)))
+		d.Post(dead(godwit.NewTenantID(noon)))
+		synctest.Wait()
+		end()
+		if p.heard() != 2 || p.tries != 4 {
+			t.Errorf("told %d alerts in %d tries", p.heard(), p.tries)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := &people{gate: make(chan struct{})}
+		d, end := desk(t, p, quiet())
+		d.Post(dead(godwit.NewTenantID(noon)))
+		synctest.Wait()
+		time.AfterFunc(time.Second, func() { close(p.gate) })
+		end()
+		if p.heard() != 1 {
+			t.Errorf("told %d alerts", p.heard())
+		}
+	})
+}
+
 func TestLog(t *testing.T) {
 	var log bytes.Buffer
 	a := Alert{Tenant: account1(), Notices: []Notice{about(godwit.NoticeEndpointDisabled, "10 in a row")}, More: map[godwit.NoticeKind]int{godwit.NoticeDeadLetter: 3}}
