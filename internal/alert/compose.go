@@ -21,13 +21,13 @@ var titles = map[godwit.NoticeKind]string{
 	godwit.NoticeEndpointDisabled: "Endpoint disabled",
 }
 
-// compose writes the mail: a short plain text.
+// compose writes the mail: a short plain text. No line of it is longer than a mail server must take (RFC 5322, 2.1.1).
 func (m *Mail) compose(a Alert) []byte {
 	var b bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&b, "%s: %s\r\n", name, value) }
 	header("From", m.from.String())
-	header("To", strings.Join(recipients(a.Tenant.AlertEmails), ", "))
-	header("Subject", mime.QEncoding.Encode("utf-8", "[Godwit] "+clean(subject(a))))
+	header("To", strings.Join(recipients(a.Tenant.AlertEmails), ",\r\n "))
+	header("Subject", strings.ReplaceAll(mime.QEncoding.Encode("utf-8", "[Godwit] "+clean(subject(a))), "?= =?", "?=\r\n =?"))
 	header("Date", m.cfg.Now().UTC().Format(time.RFC1123Z))
 	header("Message-ID", "<"+a.Notices[0].ID.String()+"@"+domain(m.from.Address)+">")
 	header("Auto-Submitted", "auto-generated") // no answer to this from holiday notices (RFC 3834)

@@ -230,3 +230,28 @@ func TestMailIsConfiguredRightly(t *testing.T) {
 		}
 	}
 }
+
+// A mail server need not take lines of more than 998 characters, however many addresses and whatever name there are.
+func TestLinesOfAMailAreShort(t *testing.T) {
+	var emails []string
+	for i := range 10 {
+		emails = append(emails, strings.Repeat(string(rune('a'+i)), 60)+"@"+strings.Repeat("example.", 20)+"com")
+	}
+	notice := about(godwit.NoticeDeadLetter, strings.Repeat("é", 2000))
+	notice.Description = strings.Repeat("é", 500)
+	text := newMail(t, MailConfig{URL: "smtp://127.0.0.1"}).compose(Alert{Tenant: account1(emails...), Notices: []Notice{notice}})
+	for line := range strings.SplitSeq(string(text), "\r\n") {
+		if len(line) > 998 {
+			t.Errorf("%d characters: %.80s…", len(line), line)
+		}
+	}
+	header, _ := read(t, smtptest.Mail{Text: string(text)})
+	to, err := header.AddressList("To")
+	if err != nil || len(to) != len(emails) {
+		t.Errorf("to %v: %v", to, err)
+	}
+	subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
+	if err != nil || subject != "[Godwit] Delivery failed for good: WEB-X2M8KD-Z ("+notice.Description+")" {
+		t.Errorf("subject %q: %v", subject, err)
+	}
+}

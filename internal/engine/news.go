@@ -12,8 +12,9 @@ import (
 )
 
 // news are the events that tell of a result on the tenant's own bus. They are stored in one transaction with the result, so
-// that neither is there without the other, and wait in the store until their lanes claim them. Ids and receivers are fixed
-// when they are made: a commit that has to be repeated stores nothing twice.
+// that no result is there without them, and wait in the store until their lanes claim them. Ids and receivers are fixed when
+// they are made: a commit that has to be repeated stores nothing twice. Of a result that is refused because the delivery is
+// another node's by now they are stored all the same: the attempt was made, and that node will tell of its own.
 type news struct {
 	accept store.Accept
 	lanes  []*lane
