@@ -54,6 +54,17 @@ func NewHMACKey(id string, secret []byte) (Key, error) {
 	return newKey(id, HMACSHA256, m)
 }
 
+// WithID is the same key under another id: for one who signs on behalf of several
+// parties and lets receivers tell them apart by the id.
+func (k Key) WithID(id string) (Key, error) {
+	if k.material == nil {
+		return Key{}, errors.New("rename key: key is empty")
+	}
+	m := &material{private: k.material.private, public: k.material.public}
+	m.macs.New = k.material.macs.New
+	return newKey(id, k.Algorithm, m)
+}
+
 // NewEd25519Signer makes a key for ed25519 that signs and verifies.
 func NewEd25519Signer(id string, private ed25519.PrivateKey) (Key, error) {
 	if len(private) != ed25519.PrivateKeySize {

@@ -108,7 +108,7 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 	event := godwit.Event{
 		ID: godwit.NewEventID(now), TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
 		Body: p.Body, Attributes: p.Attributes, Principal: principal, CreatedAt: now,
-		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt,
+		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt, KeptHeaders: p.KeptHeaders, Origin: p.Origin,
 	}
 	if event.Key == "" {
 		event.Key = MintKey()

@@ -32,11 +32,16 @@ func (e *Engine) attempt(l *lane, it *item) {
 
 // exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
 func (e *Engine) exchange(ctx context.Context, t *target, it *item) (x godwit.Exchange, token string) {
+	var err error
 	now := e.clock.Now()
-	it.attempt = godwit.NewAttemptID(now)
+	it.attempt, it.signer = godwit.NewAttemptID(now), nil
 	if t.broken != nil {
 		return godwit.Exchange{URL: t.endpoint.URL, Started: now,
 			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}, ""
+	}
+	if it.signer, err = t.signerFor(it.work.Event); err != nil {
+		return godwit.Exchange{URL: t.endpoint.URL, Started: now,
+			Failure: &godwit.Failure{Kind: godwit.FailureInvalidRequest, Detail: err.Error()}}, ""
 	}
 	d := &it.work.Delivery
 	header, body := t.profile.Render(profile.Message{
@@ -50,7 +55,7 @@ func (e *Engine) exchange(ctx context.Context, t *target, it *item) (x godwit.Ex
 		Body:    body,
 		Timeout: t.policy.Timeout,
 		Prepare: func(r *http.Request, otherOrigin bool) (err error) {
-			token, err = t.prepare(r, body, otherOrigin, e.clock.Now())
+			token, err = t.prepare(r, it.signer, body, otherOrigin, e.clock.Now())
 			return err
 		},
 		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
@@ -97,7 +102,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	attempt := &godwit.Attempt{
 		ID: it.attempt, DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
 		EndpointID: d.EndpointID, N: d.Attempts, Trigger: it.trigger, StartedAt: x.Started, Duration: x.Duration,
-		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(t, x, &verdict),
+		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(it, x, &verdict),
 	}
 	if it.trigger == d.Run.Trigger {
 		attempt.Trace.Actor = d.Run.Actor
@@ -140,10 +145,10 @@ func (e *Engine) checkMove(t *target, it *item, x *godwit.Exchange, v *godwit.Ve
 }
 
 // traceOf keeps what a person may want to see. An ordinary success leaves little.
-func traceOf(t *target, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
+func traceOf(it *item, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
 	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
-	if t.signer != nil {
-		tr.SignedWith = t.signer.KeyIDs()
+	if it.signer != nil {
+		tr.SignedWith = it.signer.KeyIDs()
 	}
 	if len(x.Body) > 0 {
 		tr.Body = profile.Excerpt(string(x.Body[:min(len(x.Body), godwit.MaxBodyExcerpt)]), godwit.MaxBodyExcerpt)

@@ -389,6 +389,9 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 		case r.Delivery.Status != godwit.DeliveryPending:
 			c.engine.cfg.Recorder.Delivered(op.item.work.Event.Type, &r.Delivery) // its time was over before another attempt
 		}
+		if !r.KeepClaim {
+			c.engine.waiting.tell(&r.Delivery) // else it is tried once more at once, and that is what counts
+		}
 		if op.done != nil {
 			op.done <- nil
 		}

@@ -26,6 +26,7 @@ type Store interface {
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
 	Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error)
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
@@ -124,6 +125,7 @@ type Engine struct {
 	workers workers
 	leases  leases
 	feed    feed
+	waiting waiting
 	heldB   atomic.Int64
 	keys    inProgress
 	settles settling

@@ -66,6 +66,7 @@ type item struct {
 	trigger godwit.Trigger // of the coming attempt
 	moves   int            // permanent redirects since it was claimed
 	attempt godwit.AttemptID
+	signer  profile.Signer // of the attempt
 	budget  profile.Budget // what was left of the endpoint's allowance when it was started
 }
 

@@ -38,6 +38,10 @@ type Publication struct {
 	Format     string // what Body is; see godwit.Event
 	SourceID   string
 	OccurredAt time.Time
+	// KeptHeaders go with every attempt, as they came.
+	KeptHeaders []godwit.KeptHeader
+	// Origin is the source that a relayed event came by.
+	Origin godwit.Origin
 	// Endpoints, when not nil, are the only receivers: patterns and filters are not asked. For tests of an endpoint.
 	Endpoints []godwit.EndpointID
 	Trigger   godwit.Trigger // empty: accept

@@ -161,6 +161,18 @@ func signing(live []*godwit.Secret, rotation string) []*godwit.Secret {
 	return live
 }
 
+// signerFor is who signs an event: for one that came by a relay, in its origin's name.
+func (t *target) signerFor(e *godwit.Event) (profile.Signer, error) {
+	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() {
+		return t.signer, nil
+	}
+	carrier, ok := t.signer.(profile.Carrier)
+	if !ok {
+		return t.signer, nil
+	}
+	return carrier.For(e)
+}
+
 // current returns the lane's target with a signer whose keys are live now.
 func (l *lane) current(now time.Time) *target {
 	t := l.target.Load()
@@ -175,7 +187,7 @@ func (l *lane) current(now time.Time) *target {
 
 // prepare puts on a request what proves who we are: credential and signature, made for this very hop. A credential is
 // meant for the endpoint's own origin and does not go elsewhere. It returns the token used, if there is one.
-func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now time.Time) (token string, err error) {
+func (t *target) prepare(r *http.Request, signer profile.Signer, body []byte, otherOrigin bool, now time.Time) (token string, err error) {
 	if !otherOrigin {
 		for name, value := range t.headers {
 			r.Header[http.CanonicalHeaderKey(name)] = []string{value}
@@ -184,7 +196,7 @@ func (t *target) prepare(r *http.Request, body []byte, otherOrigin bool, now tim
 			return "", err
 		}
 	}
-	return token, t.signer.Sign(r, body, now)
+	return token, signer.Sign(r, body, now)
 }
 
 // secretive reports whether requests carry what only the endpoint's own origin may see.

@@ -102,6 +102,7 @@ func (cybercube) Render(m Message) (http.Header, []byte) {
 			h[name] = values[i : i+1 : i+1]
 		}
 	}
+	keep(h, m.Event, true)
 	return h, cybercubeBody(m.Event, m.Account)
 }
 

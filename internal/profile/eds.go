@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,7 @@ func (eds) Render(m Message) (http.Header, []byte) {
 	for i, name := range [...]string{"Content-Type", fieldKey, fieldEventID, fieldEventType, fieldDeliveryID, fieldAttempt, "User-Agent"} {
 		h[name] = values[i : i+1 : i+1]
 	}
+	keep(h, m.Event, false)
 	return h, m.Event.Body
 }
 
@@ -118,6 +120,7 @@ type edsSigner struct {
 	signer *httpsig.Signer
 	keys   []httpsig.Key
 	ids    []string
+	keep   bool // signatures that are on the request already stay: they are the origin's
 }
 
 func (eds) NewSigner(keys []SigningKey) (Signer, error) {
@@ -153,13 +156,47 @@ func (eds) NewSigner(keys []SigningKey) (Signer, error) {
 func (s *edsSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 	var nonce [16]byte
 	godwit.Random(nonce[:])
-	r.Header[fieldDigest] = []string{httpsig.ContentDigest(body)}
+	if !s.keep || r.Header[fieldDigest] == nil { // one that the origin signed was verified when it came
+		r.Header[fieldDigest] = []string{httpsig.ContentDigest(body)}
+	}
 	return s.signer.SignRequest(r, httpsig.Params{
 		Keys:       s.keys,
 		Created:    now,
 		Nonce:      base64.RawURLEncoding.EncodeToString(nonce[:]),
 		IncludeAlg: true,
+		Keep:       s.keep,
 	})
 }
 
 func (s *edsSigner) KeyIDs() []string { return s.ids }
+
+// For signs in the name of a relay: the key id tells whose event it is, since a receiver's dedup scope goes by that and keys
+// are not rewritten (EDS T-14). It is the endpoint's own key under the id "<key id>/<origin>": the id is part of what is
+// signed. CloudEvents attributes in headers are covered, so that a receiver may route by them; an origin's own signature
+// stays (EDS-INT-7).
+func (s *edsSigner) For(e *godwit.Event) (Signer, error) {
+	own := &edsSigner{signer: s.signer, keys: s.keys, ids: s.ids}
+	if !e.Origin.IsZero() {
+		own.keys, own.ids = nil, nil
+		for _, key := range s.keys {
+			key, err := key.WithID(key.ID + "/" + e.Origin.Tag())
+			if err != nil {
+				return nil, err
+			}
+			own.keys, own.ids = append(own.keys, key), append(own.ids, key.ID)
+		}
+	}
+	components := edsComponents[:len(edsComponents):len(edsComponents)]
+	for _, k := range e.KeptHeaders {
+		name := strings.ToLower(k.Name)
+		own.keep = own.keep || name == "signature"
+		if strings.HasPrefix(name, "ce-") && !slices.Contains(components, name) {
+			components = append(components, name)
+		}
+	}
+	var err error
+	if len(components) > len(edsComponents) {
+		own.signer, err = httpsig.NewSigner(components...)
+	}
+	return own, err
+}

@@ -87,6 +87,7 @@ func (ojs) Render(m Message) (http.Header, []byte) {
 	for i, name := range [...]string{"Content-Type", fieldKey, fieldOJSEventType, fieldOJSDelivery, fieldOJSSubscription, "User-Agent"} {
 		h[name] = values[i : i+1 : i+1]
 	}
+	keep(h, m.Event, true)
 	return h, OJSEnvelopeOf(m.Event)
 }
 

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -84,6 +85,32 @@ type Signer interface {
 	Sign(r *http.Request, body []byte, now time.Time) error
 	// KeyIDs names the keys it signs with.
 	KeyIDs() []string
+}
+
+// A Carrier is a Signer that minds what an event brings along from upstream: it signs for the event's origin, and covers
+// or keeps the headers that came with it. Others sign relayed events as any other.
+type Carrier interface {
+	// For is the signer for one event that carries something.
+	For(e *godwit.Event) (Signer, error)
+}
+
+// keep puts the headers that an event carries on an attempt, save where the profile has its own. Those that speak of the
+// body, as CloudEvents attributes and signatures do, stay behind when it is wrapped (EDS-MTH-4).
+func keep(h http.Header, e *godwit.Event, wrapped bool) {
+	if len(e.KeptHeaders) == 0 {
+		return
+	}
+	own := make(map[string]bool, len(h))
+	for name := range h {
+		own[name] = true
+	}
+	for _, k := range e.KeptHeaders {
+		name := http.CanonicalHeaderKey(k.Name)
+		ofBody := strings.HasPrefix(name, "Ce-") || strings.HasPrefix(name, "Signature") || name == fieldDigest
+		if !own[name] && !(wrapped && ofBody) {
+			h[name] = append(h[name], k.Value)
+		}
+	}
 }
 
 var profiles = map[string]Profile{}

@@ -119,6 +119,7 @@ func (standardWebhooks) Render(m Message) (http.Header, []byte) {
 	for i, name := range [...]string{"Content-Type", fieldKey, fieldSWID, "User-Agent"} {
 		h[name] = values[i : i+1 : i+1]
 	}
+	keep(h, m.Event, false)
 	return h, m.Event.Body
 }
 

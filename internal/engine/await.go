@@ -1,0 +1,297 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// elsewhere is how often the store is asked about deliveries that another node makes: their results are not committed here.
+const elsewhere = 250 * time.Millisecond
+
+// Awaited is how far the deliveries of an event have come.
+type Awaited struct {
+	Deliveries []godwit.Delivery // cancelled ones are left out: nobody waits for those
+	// Open counts those without an outcome within the time; Held those among them that will not be tried soon, because
+	// their endpoint is paused, disabled or asked for time.
+	Open, Held int
+}
+
+// waiting are those who wait for results, by event.
+type waiting struct {
+	n      atomic.Int32
+	mu     sync.Mutex
+	events map[godwit.EventID][]*waiter
+}
+
+type waiter struct {
+	mu     sync.Mutex
+	news   []godwit.Delivery
+	signal chan struct{}
+}
+
+func (w *waiting) add(id godwit.EventID) *waiter {
+	one := &waiter{signal: make(chan struct{}, 1)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.events == nil {
+		w.events = map[godwit.EventID][]*waiter{}
+	}
+	w.events[id] = append(w.events[id], one)
+	w.n.Add(1)
+	return one
+}
+
+func (w *waiting) remove(id godwit.EventID, one *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.n.Add(-1)
+	list := w.events[id]
+	for i := range list {
+		if list[i] == one {
+			list = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(w.events, id)
+	} else {
+		w.events[id] = list
+	}
+}
+
+// tell passes the new state of a delivery on; it costs an atomic read when nobody waits.
+func (w *waiting) tell(d *godwit.Delivery) {
+	if w.n.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.events[d.EventID] {
+		one.mu.Lock()
+		one.news = append(one.news, *d)
+		one.mu.Unlock()
+		signal(one.signal)
+	}
+}
+
+func (w *waiter) take() []godwit.Delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	news := w.news
+	w.news = nil
+	return news
+}
+
+// Await waits until every delivery of an event has an outcome, but no longer than the limit: it is finished, or was tried
+// more often than since tells. Outcomes come from the commit that stores them; the store is read once, and again only for
+// deliveries that another node makes. The error is that of the context, or of the store.
+func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
+	one := e.waiting.add(id) // before reading: nothing falls between
+	defer e.waiting.remove(id, one)
+	late := make(chan struct{})
+	until := e.clock.Now().Add(limit)
+	timer := e.clock.AfterFunc(limit, func() { close(late) })
+	defer timer.Stop()
+	state := progress{engine: e, since: since, until: until, byID: map[godwit.DeliveryID]godwit.Delivery{}}
+	if err := state.read(ctx, tenant, id); err != nil {
+		return nil, err
+	}
+	for {
+		awaited, foreign := state.sum()
+		if awaited.Open == awaited.Held {
+			return awaited, nil
+		}
+		switch news, err := e.hear(ctx, one, late, foreign); {
+		case err != nil:
+			return nil, err
+		case news == heardResult:
+			state.learn(one.take()...)
+		case news == heardLate:
+			return awaited, nil
+		default:
+			if err := state.read(ctx, tenant, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// What ends a wait for news.
+type heard int
+
+const (
+	heardResult heard = iota
+	heardLate
+	heardNothing // it is time to ask the store
+)
+
+func (e *Engine) hear(ctx context.Context, one *waiter, late <-chan struct{}, foreign bool) (heard, error) {
+	var ask chan struct{}
+	if foreign {
+		ask = make(chan struct{})
+		defer e.clock.AfterFunc(elsewhere, func() { close(ask) }).Stop()
+	}
+	select {
+	case <-one.signal:
+		return heardResult, nil
+	case <-late:
+		return heardLate, nil
+	case <-ask:
+		return heardNothing, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// progress is what is known of an event's deliveries.
+type progress struct {
+	engine *Engine
+	since  map[godwit.DeliveryID]int
+	until  time.Time
+	order  []godwit.DeliveryID
+	byID   map[godwit.DeliveryID]godwit.Delivery
+}
+
+func (p *progress) read(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
+	list, err := p.engine.deliveriesOf(ctx, tenant, id)
+	if err != nil {
+		return fmt.Errorf("read deliveries: %w", err)
+	}
+	p.learn(list...)
+	return nil
+}
+
+// learn believes what is newer: a read may be older than a result that came meanwhile.
+func (p *progress) learn(list ...godwit.Delivery) {
+	for _, d := range list {
+		known, ok := p.byID[d.ID]
+		if !ok {
+			p.order = append(p.order, d.ID)
+		}
+		if !ok || d.Attempts > known.Attempts || d.Attempts == known.Attempts && !d.UpdatedAt.Before(known.UpdatedAt) {
+			p.byID[d.ID] = d
+		}
+	}
+}
+
+// sum counts, and tells whether another node makes some of what is open.
+func (p *progress) sum() (a *Awaited, foreign bool) {
+	a = &Awaited{}
+	now := p.engine.clock.Now()
+	for _, id := range p.order {
+		d := p.byID[id]
+		if d.Status == godwit.DeliveryCancelled {
+			continue
+		}
+		a.Deliveries = append(a.Deliveries, d)
+		if d.Status != godwit.DeliveryPending || d.Attempts > p.since[id] {
+			continue
+		}
+		a.Open++
+		l := p.engine.index.lane(d.EndpointID)
+		switch {
+		case l == nil || l.awayUntil(now).After(p.until):
+			a.Held++
+		case p.engine.leases.epochOf(d.EndpointID.Shard(), now) == 0:
+			foreign = true
+		}
+	}
+	return a, foreign
+}
+
+// never is further away than anybody waits.
+var never = time.Unix(1<<40, 0)
+
+// awayUntil is before when nothing is sent to the endpoint, as far as that is known.
+func (l *lane) awayUntil(now time.Time) time.Time {
+	if l.target.Load().endpoint.Status != godwit.EndpointActive {
+		return never
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := l.health.HoldUntil
+	if !l.health.CircuitOpenAt.IsZero() && l.health.ProbeAt.After(until) {
+		until = l.health.ProbeAt
+	}
+	return until
+}
+
+// Again makes what is left of an event due at once, because its upstream delivered it once more, and tells how often each
+// delivery was tried before. What was accepted is not sent again. What was refused for good is only when nothing else is
+// left: then the upstream was told so, and asks all the same; else it repeats for the others' sake (EDS T-15, T-28). An event
+// that went nowhere goes to whom it is for now.
+func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
+	list, err := e.deliveriesOf(ctx, tenant, id)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	since = make(map[godwit.DeliveryID]int, len(list))
+	var left, refused []godwit.DeliveryID
+	live := 0
+	for i := range list {
+		d := &list[i]
+		since[d.ID] = d.Attempts
+		switch d.Status {
+		case godwit.DeliveryCancelled:
+			continue
+		case godwit.DeliveryTerminal:
+			refused = append(refused, d.ID)
+		case godwit.DeliveryPending, godwit.DeliveryExhausted:
+			asked, err := e.askedToWait(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			if !asked {
+				left = append(left, d.ID)
+			}
+		}
+		live++
+	}
+	if live == 0 {
+		_, err := e.ReplayEvent(ctx, tenant, id, nil, actor)
+		return since, err
+	}
+	if len(left) == 0 && len(refused) == countUnaccepted(list) {
+		left = refused
+	}
+	if len(left) == 0 {
+		return since, nil
+	}
+	_, err = e.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
+	return since, err
+}
+
+func countUnaccepted(list []godwit.Delivery) int {
+	n := 0
+	for i := range list {
+		if s := list[i].Status; s != godwit.DeliveryAccepted && s != godwit.DeliveryCancelled {
+			n++
+		}
+	}
+	return n
+}
+
+// askedToWait reports a delivery whose receiver asked for time that is not over. An upstream's haste does not shorten it
+// (EDS-INT-4). A hold of the whole endpoint is the lane's matter.
+func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
+	l := e.index.lane(d.EndpointID)
+	if d.Status != godwit.DeliveryPending || d.Attempts == 0 || l == nil || l.target.Load().policy.HoldScope != godwit.HoldEvent {
+		return false, nil
+	}
+	attempts, err := e.store.Attempts(ctx, d.TenantID, d.ID)
+	if err != nil {
+		return false, fmt.Errorf("read attempts: %w", err)
+	}
+	if len(attempts) == 0 {
+		return false, nil
+	}
+	last := &attempts[len(attempts)-1]
+	wait := e.cfg.TimeScale.Real(last.Verdict.RetryAfter)
+	return e.clock.Now().Before(last.StartedAt.Add(last.Duration + wait)), nil
+}
