@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/ojs"
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -16,7 +17,7 @@ import (
 )
 
 // newOJS makes the handlers of the Open Job Spec.
-func (a *App) newOJS(d Dependencies) (http.Handler, error) {
+func (a *App) newOJS(d Dependencies, bodies *room.Room) (http.Handler, error) {
 	refuse := &ojs.Errors{Log: a.log}
 	guard, err := a.newGuard(d, refuse, ojs.Redact)
 	if err != nil {
@@ -25,6 +26,7 @@ func (a *App) newOJS(d Dependencies) (http.Handler, error) {
 	h, err := ojs.New(ojs.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), Version: telemetry.Build().Version, TimeScale: d.TimeScale,
+		Bodies: bodies,
 	})
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func (a *App) newOJS(d Dependencies) (http.Handler, error) {
 }
 
 // newCybercube makes the handlers of the CYBERCUBE standard.
-func (a *App) newCybercube(d Dependencies, problems *problem.Writer) (http.Handler, error) {
+func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *room.Room) (http.Handler, error) {
 	refuse := &cybercube.Errors{Problems: problems, Now: a.clock.Now}
 	guard, err := a.newGuard(d, refuse, cybercube.Redact)
 	if err != nil {
@@ -44,6 +46,7 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer) (http.Handl
 		Config: dialect.Config{
 			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: refuse,
 			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
+			Bodies: bodies,
 		},
 		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
 	}

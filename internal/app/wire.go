@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/native"
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -123,9 +124,10 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	bodies := room.ForBodies()
 	api, err := native.New(native.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Done: a.done,
+		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done,
 	})
 	if err != nil {
 		return err
@@ -135,11 +137,11 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := a.newOJS(d)
+	jobs, err := a.newOJS(d, bodies)
 	if err != nil {
 		return err
 	}
-	webhooks, err := a.newCybercube(d, problems)
+	webhooks, err := a.newCybercube(d, problems, bodies)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -53,6 +54,8 @@ type Config struct {
 	Retention time.Duration
 	// TimeScale runs windows faster. Defaults to real time.
 	TimeScale godwit.TimeScale
+	// Bodies is the room of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *room.Room
 }
 
 // An ErrorWriter answers a request with what an error is to a client.
@@ -70,6 +73,9 @@ func New(cfg Config) (*API, error) {
 	if cfg.Store == nil || cfg.Engine == nil || cfg.Registry == nil || cfg.Idempotency == nil || cfg.Clock == nil ||
 		cfg.Log == nil || cfg.Errors == nil || cfg.MaxBody <= 0 || cfg.Retention <= 0 {
 		return nil, errors.New("dialect: store, engine, registry, idempotency, clock, log, errors, max body and retention are required")
+	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = room.ForBodies()
 	}
 	return &API{cfg: cfg}, nil
 }
@@ -127,6 +133,12 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 			a.finish(call, serve)
 			return
 		}
+		taken, err := a.cfg.Bodies.Body(r, caller.Tenant.ID, route.Limit)
+		if err != nil {
+			a.cfg.Errors.Write(w, r, err)
+			return
+		}
+		defer a.cfg.Bodies.Leave(caller.Tenant.ID, taken)
 		if call.Body, err = readBody(w, r, route); err != nil {
 			a.cfg.Errors.Write(w, r, err)
 			return

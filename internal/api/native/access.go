@@ -98,12 +98,12 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 			return
 		}
-		room, err := s.roomFor(r, caller, maxManagementBody)
+		taken, err := s.bodies.Body(r, caller.Tenant.ID, maxManagementBody)
 		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		defer s.intake.leave(caller.Tenant.ID, room)
+		defer s.bodies.Leave(caller.Tenant.ID, taken)
 		body, err := readBody(w, r, maxManagementBody)
 		if err == nil {
 			err = checkJSONBody(r, body)

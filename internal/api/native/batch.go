@@ -30,12 +30,12 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *registry.C
 			return
 		}
 	}
-	room, err := s.roomFor(r, c, s.cfg.MaxBatchBody)
+	taken, err := s.bodies.Body(r, c.Tenant.ID, s.cfg.MaxBatchBody)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.intake.leave(c.Tenant.ID, room)
+	defer s.bodies.Leave(c.Tenant.ID, taken)
 	body, err := readBody(w, r, s.cfg.MaxBatchBody)
 	if err == nil {
 		err = checkJSONBody(r, body)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -61,6 +62,8 @@ type Config struct {
 	Version string
 	// StallTimeout is how long a client of a stream or export may take nothing in before it is cut off. Defaults to 90 s.
 	StallTimeout time.Duration
+	// Bodies is the room of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *room.Room
 	// Done, when closed, ends live streams, so that a stop does not wait for watchers. Defaults to never.
 	Done <-chan struct{}
 }
@@ -81,6 +84,9 @@ func (c *Config) setDefaults() error {
 	if c.Version == "" {
 		c.Version = "dev"
 	}
+	if c.Bodies == nil {
+		c.Bodies = room.ForBodies()
+	}
 	return nil
 }
 
@@ -90,8 +96,8 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	s := &server{
-		cfg: cfg, mux: http.NewServeMux(), intake: newRoom(maxIntake, maxIntakeOfAll),
-		streams: newRoom(maxStreams, maxStreamsOfAll), exports: newRoom(maxExports, maxExportsOfAll),
+		cfg: cfg, mux: http.NewServeMux(), bodies: cfg.Bodies,
+		streams: room.New(maxStreams, maxStreamsOfAll), exports: room.New(maxExports, maxExportsOfAll),
 	}
 	s.mux.HandleFunc("/", s.unmatched)
 	if err := s.routes(); err != nil {

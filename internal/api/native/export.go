@@ -37,11 +37,11 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *re
 		s.fail(w, r, err)
 		return
 	}
-	if err := s.exports.enter(c.Tenant.ID, "exports"); err != nil {
+	if err := s.exports.Enter(c.Tenant.ID, "exports"); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.exports.leave(c.Tenant.ID, 1)
+	defer s.exports.Leave(c.Tenant.ID, 1)
 	f.WithBody = true
 	letters, err := s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{Limit: s.exportPage()})
 	if err != nil {

@@ -38,12 +38,12 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.C
 		s.fail(w, r, err)
 		return
 	}
-	room, err := s.roomFor(r, c, s.maxEnvelope())
+	taken, err := s.bodies.Body(r, c.Tenant.ID, s.maxEnvelope())
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.intake.leave(c.Tenant.ID, room)
+	defer s.bodies.Leave(c.Tenant.ID, taken)
 	pub, raw, err := s.readEvent(w, r)
 	if err == nil {
 		pub.Key = key

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -19,9 +20,9 @@ type server struct {
 	api      huma.API
 	document []byte            // the OpenAPI document
 	patterns map[string]access // what is registered, by mux pattern
-	intake   *room             // bodies of requests under way
-	streams  *room
-	exports  *room
+	bodies   *room.Room        // of requests under way
+	streams  *room.Room
+	exports  *room.Room
 }
 
 // requestIDFrom is the header by which a caller may name its request.

@@ -32,11 +32,11 @@ func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *regis
 		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
 		return
 	}
-	if err := s.streams.enter(c.Tenant.ID, "streams"); err != nil {
+	if err := s.streams.Enter(c.Tenant.ID, "streams"); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.streams.leave(c.Tenant.ID, 1)
+	defer s.streams.Leave(c.Tenant.ID, 1)
 	items, stop := s.cfg.Engine.Watch(c.Tenant.ID)
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -42,6 +43,8 @@ type Config struct {
 	Version string
 	// TimeScale runs windows faster. Defaults to real time.
 	TimeScale godwit.TimeScale
+	// Bodies is the room of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *room.Room
 }
 
 type server struct {
@@ -71,6 +74,7 @@ func New(cfg Config) (http.Handler, error) {
 	s.api, err = dialect.New(dialect.Config{
 		Store: cfg.Store, Engine: cfg.Engine, Registry: cfg.Registry, Idempotency: cfg.Idempotency, Clock: cfg.Clock,
 		Log: cfg.Log, Errors: s.errors, MaxBody: cfg.MaxBody, Retention: cfg.Retention, TimeScale: cfg.TimeScale,
+		Bodies: cfg.Bodies,
 	})
 	if err != nil {
 		return nil, err
