@@ -4,9 +4,19 @@ import json
 import threading
 import time
 import uuid
+from dataclasses import replace
 
 from support.harness import Harness, SpiedStore, StandingClock, eds_profile, in_threads
-from support.signing import KEY, OTHER_SECRET, SECRET, cybercube_event, sign_cybercube, sign_eds, sign_ojs, sign_standard
+from support.signing import (
+    KEY,
+    OTHER_SECRET,
+    SECRET,
+    cybercube_event,
+    sign_cybercube,
+    sign_eds,
+    sign_ojs,
+    sign_standard,
+)
 from support.trace import TestCase, covers
 
 from godwit import Accepted, Cybercube, Eds, EdsKey, KeyPolicy, MemoryStore, Ojs, Reject, RetryAfter, StandardWebhooks
@@ -159,6 +169,17 @@ class Scope(TestCase):
         h.post(sign_ojs(body, delivery_id="del_2"))
         self.assertEqual([d.key for d in h.deliveries], ["del_1", "del_2"])
         self.assertEqual((h.deliveries[0].event_id, h.deliveries[0].event_type), ("evt_1", "job.completed"))
+
+    @covers("OJS-SIG-9")
+    def test_ojs_signs_the_raw_bytes(self):
+        h = Harness(profile=Ojs(SECRET))
+        signed = sign_ojs('{ "type":"job.completed",  "id":"evt_1" }')
+        written_again = json.dumps(json.loads(signed.body)).encode()
+        self.assertEqual(h.post(replace(signed, body=written_again)).status, 401)
+        self.assertEqual(h.post(signed).status, 200)
+        broken = sign_ojs(b"\xff{ not JSON")  # verified all the same: nothing was parsed to do it
+        self.assertEqual(h.post(broken).status, 200)
+        self.assertEqual([d.body for d in h.deliveries], [signed.body, broken.body])
 
     @covers("CCW-IDM-1", "CCW-IDM-2", "CCW-RCV-5", "CCW-RSP-14", "CCW-RCV-18")
     def test_cybercube_by_event_id_whichever_attempt_brings_it(self):
@@ -476,7 +497,8 @@ class Told(TestCase):
         self.assertEqual(h.log.counts, ["webhook.verification.failed"] * 3)
         failure = h.log.failures[-1]
         self.assertEqual(
-            (failure.error, failure.reason, failure.ip, failure.recent), ("Signature mismatch", "mismatch", "203.0.113.9", 3)
+            (failure.error, failure.reason, failure.ip, failure.recent),
+            ("Signature mismatch", "mismatch", "203.0.113.9", 3),
         )
         self.assertEqual(failure.headers["x-webhook-timestamp"], forged.header("X-Webhook-Timestamp"))
         told = repr(vars(h.log))

@@ -22,8 +22,8 @@ from godwit import (
     PostgresDatabase,
     RedisProcessedEvents,
     RedisStore,
-    SqliteDatabase,
     SqlInbox,
+    SqliteDatabase,
     SqlProcessedEvents,
     SqlStore,
     inbox_job,
@@ -165,7 +165,6 @@ class StoreSuite:
 class ProcessedSuite:
     """Where the processor of CYBERCUBE's standard remembers."""
 
-    @covers("CCW-IDM-3", "CCW-IDM-7")
     def test_look_up_lock_mark(self):
         events = self.processed()
         now = datetime(2026, 1, 17, 12, tzinfo=timezone.utc)
@@ -195,7 +194,9 @@ class ProcessedSuite:
     def test_a_lock_holds_five_minutes(self):
         if self.expires_by_itself:
             client = self.client()
-            RedisProcessedEvents(client).lock("evt_1", "a.b", now := datetime.now(timezone.utc), now - timedelta(minutes=5))
+            RedisProcessedEvents(client).lock(
+                "evt_1", "a.b", now := datetime.now(timezone.utc), now - timedelta(minutes=5)
+            )
             self.assertAlmostEqual(client.execute_command("PTTL", "godwit:lock:evt_1"), 300_000, delta=5_000)
             return
         events = self.processed()
@@ -445,17 +446,19 @@ class OnRedis(StoreSuite, ProcessedSuite, Backends):
     @classmethod
     def setUpClass(cls):
         cls.server = RedisServer()
+        cls.connection = RedisConnection(cls.server.path)
 
     @classmethod
     def tearDownClass(cls):
+        cls.connection.close()
         cls.server.close()
 
     def setUp(self):
         super().setUp()
-        self.client().execute_command("FLUSHALL")
+        self.connection.execute_command("FLUSHALL")
 
     def client(self):
-        return RedisConnection(self.server.path)
+        return self.connection
 
     def store(self):
         return RedisStore(self.client())

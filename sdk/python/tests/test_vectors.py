@@ -195,7 +195,15 @@ class HttpMessageSignatures(TestCase):
                     self.assertEqual(content_digest(body), case["field"])
 
     def test_identifiers_that_make_no_sense_are_refused(self):
-        for name in ['"@nothing"', '"date";key=1', '"date";sf=?0', '"date";x', '"@method";sf', '"@query-param"', '"Date"']:
+        for name in [
+            '"@nothing"',
+            '"date";key=1',
+            '"date";sf=?0',
+            '"date";x',
+            '"@method";sf',
+            '"@query-param"',
+            '"Date"',
+        ]:
             with self.subTest(name):
                 self.assertRaises(WebhookSignatureError, component, name)
         self.assertRaises(WebhookSignatureError, component, '"date";name="x"')
@@ -299,7 +307,9 @@ class Dialects(TestCase):
                 headers = {"X-OJS-Timestamp": str(v["timestamp"]), "X-OJS-Signature": v["signature"]}
                 self.assertTrue(verdict(Ojs(v["secret"]), headers, v, v["timestamp"]))
                 for wrong in v.get("never", []):
-                    self.assertFalse(verdict(Ojs(v["secret"]), {**headers, "X-OJS-Signature": wrong}, v, v["timestamp"]))
+                    self.assertFalse(
+                        verdict(Ojs(v["secret"]), {**headers, "X-OJS-Signature": wrong}, v, v["timestamp"])
+                    )
 
     @covers("CCW-SIG-7", "CCW-SIG-11", "CCW-SDK-10")
     def test_cybercube_by_profile_class_and_function(self):

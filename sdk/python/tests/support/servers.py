@@ -41,23 +41,30 @@ class RedisServer:
 
 
 class RedisConnection:
-    """`execute_command` as redis-py has it, a connection for each thread."""
+    """`execute_command` as redis-py has it, over a pool of connections."""
 
     def __init__(self, path):
-        self._path = path
-        self._local = threading.local()
+        self._idle = queue.LifoQueue()
+        for _ in range(8):
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(path)
+            self._idle.put((connection, connection.makefile("rwb")))
 
     def execute_command(self, *args):
-        if not hasattr(self._local, "file"):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(self._path)
-            self._local.file = connection.makefile("rwb")
-            connection.close()  # the file keeps it
         parts = [str(arg).encode() for arg in args]
-        file = self._local.file
-        file.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
-        file.flush()
-        return self._reply(file)
+        pair = self._idle.get()
+        try:
+            pair[1].write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
+            pair[1].flush()
+            return self._reply(pair[1])
+        finally:
+            self._idle.put(pair)
+
+    def close(self):
+        for _ in range(8):
+            connection, file = self._idle.get()
+            file.close()
+            connection.close()
 
     def _reply(self, file):
         line = file.readline().rstrip(b"\r\n")

@@ -56,7 +56,8 @@ class TestCase(unittest.TestCase):
 def _troubles(result):
     """Failures of subtests do not leave the test; they are counted in the result."""
     return sum(
-        len(getattr(result, name)) for name in ("failures", "errors", "skipped", "unexpectedSuccesses", "expectedFailures")
+        len(getattr(result, name))
+        for name in ("failures", "errors", "skipped", "unexpectedSuccesses", "expectedFailures")
     )
 
 
