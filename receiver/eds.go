@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +77,7 @@ func (s EDS) Profile() (Profile, error) {
 	if len(v.keys) == 0 && s.KeyByID == nil {
 		return Profile{}, errors.New("eds: no key")
 	}
-	if _, err := newEDSTurn(v, 0); err != nil {
+	if _, err := newEDSTurn(v, 0, false); err != nil {
 		return Profile{}, fmt.Errorf("eds: %w", err)
 	}
 	p := Profile{
@@ -98,9 +99,10 @@ type ownedKey struct {
 
 // edsVerifier keeps prepared verifiers: what differs between two requests, the time and the address, is set before use.
 type edsVerifier struct {
-	scheme EDS
-	keys   map[string]ownedKey
-	turns  sync.Pool // of *edsTurn
+	scheme  EDS
+	keys    map[string]ownedKey
+	turns   sync.Pool // of *edsTurn
+	keyless sync.Pool // of *edsTurn, for requests without a key
 }
 
 type edsTurn struct {
@@ -112,10 +114,19 @@ type edsTurn struct {
 	found map[string]string // owners of keys that were looked up for this request
 }
 
-func newEDSTurn(v *edsVerifier, tolerance time.Duration) (*edsTurn, error) {
+// newEDSTurn prepares a verifier. A key that is not there cannot be signed: a request without one has to prove the rest, so
+// that its sender is told what is missing (IKH-ERR-1). It goes no further than that.
+func newEDSTurn(v *edsVerifier, tolerance time.Duration, keyless bool) (*edsTurn, error) {
 	t := &edsTurn{tolerance: tolerance, found: map[string]string{}}
+	components := v.scheme.Components
+	if components == nil {
+		components = httpsig.DeliveryComponents()
+	}
+	if keyless {
+		components = slices.DeleteFunc(slices.Clone(components), func(c string) bool { return c == "idempotency-key" })
+	}
 	o := httpsig.Options{
-		RequiredComponents: v.scheme.Components,
+		RequiredComponents: components,
 		Tag:                v.scheme.Tag,
 		Now:                func() time.Time { return t.now },
 		TargetURI:          func(*http.Request) string { return t.uri },
@@ -154,10 +165,15 @@ func (v *edsVerifier) keyByID(ctx context.Context, t *edsTurn, id string) (https
 }
 
 func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proof, error) {
-	t, _ := v.turns.Get().(*edsTurn)
+	keyless := len(m.Request.Header["Idempotency-Key"]) == 0
+	turns := &v.turns
+	if keyless {
+		turns = &v.keyless
+	}
+	t, _ := turns.Get().(*edsTurn)
 	if t == nil || t.tolerance != c.Tolerance {
 		var err error
-		if t, err = newEDSTurn(v, c.Tolerance); err != nil {
+		if t, err = newEDSTurn(v, c.Tolerance, keyless); err != nil {
 			return Proof{}, err
 		}
 	}
@@ -168,7 +184,7 @@ func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proo
 	if known, ok := v.keys[verified.KeyID]; ok {
 		owner = known.owner
 	}
-	v.turns.Put(t)
+	turns.Put(t)
 	if err != nil {
 		return Proof{}, edsVerdict(err)
 	}
