@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/inbound"
 	"github.com/godwit-hq/godwit/internal/api/native"
 	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
@@ -23,6 +25,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -125,15 +128,26 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	bodies := room.ForBodies()
+	terms, err := a.terms()
+	if err != nil {
+		return err
+	}
+	upstreams, err := source.New(source.Config{
+		Store: a.store, Ring: a.ring, Log: a.log, Now: a.clock.Now, Terms: terms, ClientCertificates: a.cfg.ClientCertificates, TimeScale: d.TimeScale,
+	})
+	if err != nil {
+		return err
+	}
 	api, err := native.New(native.Config{
-		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done,
 	})
 	if err != nil {
 		return err
 	}
 	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Idempotency: guard, Problems: problems, Now: a.clock.Now,
-		Addresses: config.Prefixes(a.cfg.WebhookIPs)})
+		Addresses: config.Prefixes(a.cfg.WebhookIPs),
+		Service:   &wellknown.Service{Terms: terms, Deadline: a.cfg.RelayDeadline.Real(), MaxBody: int64(a.cfg.MaxBody)}})
 	if err != nil {
 		return err
 	}
@@ -145,6 +159,14 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	relay, err := inbound.New(inbound.Config{
+		Sources: upstreams, Store: a.store, Engine: a.engine, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		MaxBody: int64(a.cfg.MaxBody), Deadline: a.cfg.RelayDeadline.Real(), Window: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
+		PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP,
+	})
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a.whenDelivering(api, problems))
 	mux.Handle("/ojs/", jobs)
@@ -153,6 +175,8 @@ func (a *App) wireHTTP(d Dependencies) error {
 	mux.Handle("/docs/", pages)
 	mux.Handle(wellknown.DirectoryPath, pages)
 	mux.Handle(wellknown.AddressesPath, pages)
+	mux.Handle(wellknown.ServicePath, pages)
+	mux.Handle(inbound.Prefix, a.whenDelivering(relay, problems))
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("GET /readyz", &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -161,6 +185,9 @@ func (a *App) wireHTTP(d Dependencies) error {
 	t, err := tlsConfig(&a.cfg, a.clock.Now, a.log)
 	if err != nil {
 		return err
+	}
+	if a.cfg.ClientCertificates {
+		t.ClientAuth = tls.RequestClientCert // known by its fingerprint: who issued it says nothing
 	}
 	if a.cfg.MetricsListen == "" {
 		mux.Handle("GET /metrics", a.metrics.Handler())
@@ -173,8 +200,24 @@ func (a *App) wireHTTP(d Dependencies) error {
 		}
 	}
 	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
-	a.servers[0].hurry(d.Timeouts, a.clock.Now, a.log, "/v1/events")
+	if a.cfg.ShortWay {
+		a.servers[0].hurry(d.Timeouts, a.clock.Now, a.log, "/v1/events")
+	}
 	return nil
+}
+
+// terms are what upstreams rely on, out of the running configuration.
+func (a *App) terms() (source.Terms, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	d, err := a.store.Describe(ctx)
+	if err != nil {
+		return source.Terms{}, fmt.Errorf("describe store: %w", err)
+	}
+	return source.Terms{
+		Durability: d.Durability, Retention: a.cfg.Retention.Events.Real().Seconds(), DedupWindow: a.cfg.Retention.Events.Real().Seconds(),
+		DeadLetters: a.cfg.Retention.DeadLetters.Real().Seconds(), Retries: source.RetriesByProfile(),
+	}, nil
 }
 
 // whenDelivering refuses changes until this node delivers. While it waits for the shards, another node delivers, and would

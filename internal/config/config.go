@@ -19,6 +19,9 @@ type Config struct {
 	IdempotencyWindow Duration `name:"idempotency-window" default:"24h" placeholder:"DURATION"`
 	// How long a stop waits for requests in flight before it cuts them off. Defaults to 20s.
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
+	// Answer ordinary posts of events on plain TCP by a short way that costs less; everything else, and all of TLS, is
+	// net/http's anyhow. Defaults to true.
+	ShortWay bool `name:"short-way" default:"true" negatable:""`
 	// Address /metrics is served on instead of the API's, so that it can be kept private. Defaults to the API's.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
 	// How many combinations of event type and subscription a metric may have; what comes after is counted together.
@@ -30,6 +33,12 @@ type Config struct {
 	// Ranges that deliveries come from, as /.well-known/webhook-ips tells receivers. Set your own: the default is the
 	// CYBERCUBE standard's, networks that exist in documentation only. Defaults to 203.0.113.0/24,198.51.100.0/24.
 	WebhookIPs []Network `name:"webhook-ips" default:"203.0.113.0/24,198.51.100.0/24" placeholder:"CIDR"`
+	// How long a source in pass-through waits for its endpoints before it answers 504. Shorter than upstreams wait. Defaults
+	// to 20s.
+	RelayDeadline Duration `name:"relay-deadline" default:"20s" placeholder:"DURATION"`
+	// Ask clients for certificates, for sources of the scheme mtls. Needs https that this server serves itself. Defaults to
+	// false.
+	ClientCertificates bool `name:"client-certificates"`
 	// Address for Go's profiler (/debug/pprof/), for loopback or a private network only. Defaults to none: off.
 	DebugListen string `name:"debug-listen" placeholder:"HOST:PORT"`
 

@@ -45,6 +45,12 @@ func (c *Config) Check() error {
 		bad("max-body", "must be between 1B and 64MiB")
 	}
 	c.checkTLS(bad)
+	if d := c.RelayDeadline.Real(); d < time.Second || d > time.Minute {
+		bad("relay-deadline", "must be between 1s and 1m")
+	}
+	if c.ClientCertificates && !c.Secure() {
+		bad("client-certificates", "needs tls-cert or acme-domains: a proxy in front keeps certificates to itself")
+	}
 	if c.Proxy != "" {
 		u, err := url.Parse(c.Proxy)
 		if err != nil || u.Hostname() == "" || !strings.Contains(" http https socks5 socks5h ", " "+u.Scheme+" ") {

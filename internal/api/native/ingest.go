@@ -189,7 +189,7 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.
 		pub, err = s.readEnvelope(w, r)
 		return pub, false, err
 	}
-	pub = &engine.Publication{Type: eventType, Attributes: attributes}
+	pub = &engine.Publication{Type: strings.Clone(eventType), Attributes: attributes}
 	if pub.ContentType, err = mediaType(r); err != nil {
 		return nil, true, err
 	}
@@ -245,10 +245,13 @@ func mediaType(r *http.Request) (string, error) {
 	if len(values) != 1 || values[0] == "" {
 		return "", problem.UnsupportedMediaType.In("Content-Type", "must say what the payload is; receivers get it word for word")
 	}
-	if values[0] != jsonType && !validMediaType(values[0]) {
+	if values[0] == jsonType {
+		return jsonType, nil
+	}
+	if !validMediaType(values[0]) {
 		return "", problem.UnsupportedMediaType.In("Content-Type", "is not a media type of at most %d characters", godwit.MaxContentTypeSize)
 	}
-	return values[0], nil
+	return strings.Clone(values[0]), nil // a waiting event must not keep the whole header of its request in memory
 }
 
 func validMediaType(v string) bool {
