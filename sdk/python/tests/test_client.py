@@ -6,10 +6,10 @@ import json
 import threading
 import typing
 
-import generate_client
 from support import REPOSITORY
 from support.trace import TestCase
 
+import generate_client
 from godwit.client import GodwitClient, GodwitError, Payload, every_item, generated
 
 DOCUMENT = json.loads((REPOSITORY / "spec" / "openapi.json").read_text("utf-8"))

@@ -1,5 +1,6 @@
 """Async mode: durable inbox first, then the acknowledgement, then a worker with retries."""
 
+import itertools
 import os
 import tempfile
 import threading
@@ -129,7 +130,7 @@ class Workers(TestCase):
         while self.inbox.states()["done"] == 0:
             worker.drain()
             self.clock.advance(0.5)
-        gaps = [later - sooner for sooner, later in zip(runs, runs[1:], strict=False)]
+        gaps = [later - sooner for sooner, later in itertools.pairwise(runs)]
         self.assertEqual(gaps, [1, 2, 4, 8])
         self.assertEqual([r.kind for r in self.log.results], ["failed"] * 4 + ["accepted"])
 

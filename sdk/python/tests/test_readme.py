@@ -12,6 +12,7 @@ import textwrap
 from support import ROOT
 from support.signing import EDS_SECRET_TEXT, SECRET
 from support.trace import TestCase, covers
+
 from test_client import Recorder
 
 README = (ROOT / "README.md").read_text("utf-8")

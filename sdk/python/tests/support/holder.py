@@ -10,9 +10,10 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from godwit import Cybercube, SqliteDatabase, SqlStore
 from support.harness import Harness, in_threads
 from support.signing import SECRET, cybercube_event, sign_cybercube
+
+from godwit import Cybercube, SqliteDatabase, SqlStore
 
 EVENT = cybercube_event("evt_of_all")
 
