@@ -150,7 +150,7 @@ func newEDSTurn(v *edsVerifier, tolerance time.Duration, keyless bool) (*edsTurn
 }
 
 func (v *edsVerifier) keyByID(ctx context.Context, t *edsTurn, id string) (httpsig.Key, error) {
-	if known, ok := v.keys[id]; ok {
+	if known, ok := v.known(id); ok {
 		return known.key, nil
 	}
 	if v.scheme.KeyByID == nil {
@@ -162,6 +162,21 @@ func (v *edsVerifier) keyByID(ctx context.Context, t *edsTurn, id string) (https
 	}
 	t.found[id] = found.Principal
 	return found.prepare()
+}
+
+// known finds a key by its id, or by what stands before a slash in it: behind that a relay names whose event it passes on.
+// It is the relay's key all the same, and the whole id is signed. Whose event it is makes another principal, so that one
+// producer's keys do not suppress another's events (EDS T-14).
+func (v *edsVerifier) known(id string) (ownedKey, bool) {
+	if known, ok := v.keys[id]; ok {
+		return known, true
+	}
+	relay, origin, relayed := strings.Cut(id, "/")
+	known, ok := v.keys[relay]
+	if !relayed || !ok || origin == "" {
+		return ownedKey{}, false
+	}
+	return ownedKey{known.key, known.owner + "/" + origin}, true
 }
 
 func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proof, error) {
@@ -181,7 +196,7 @@ func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proo
 	clear(t.found)
 	verified, err := t.verifier.Verify(m.Request, m.Body)
 	owner := t.found[verified.KeyID]
-	if known, ok := v.keys[verified.KeyID]; ok {
+	if known, ok := v.known(verified.KeyID); ok {
 		owner = known.owner
 	}
 	turns.Put(t)

@@ -38,6 +38,8 @@ type SourceSettings struct {
 	EndToEnd string `json:"end_to_end,omitempty"`
 	// PutAgreement is where the agreement is written that lets the upstream use PUT (EDS-MTH-2, eds only).
 	PutAgreement string `json:"put_agreement,omitempty"`
+	// DeliveryHeader is the header field that holds the upstream's own id of a delivery, in place of the scheme's (adopt).
+	DeliveryHeader string `json:"delivery_header,omitempty"`
 }
 
 // A Credential is what an upstream shows, or what its signatures are verified with.
@@ -63,8 +65,9 @@ type CredentialInfo struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
-// TypeRule says what the type of an event from a source is: the header's or the body member's value where one is named
-// and there; else what the scheme itself tells, if neither is named; else Fixed.
+// TypeRule says what the type of an event from a source is: the value of the header or of the body's member, with Fixed in
+// their place where they are not there; Fixed alone for every event; or, without any of them, what a CloudEvent or the scheme
+// itself tells.
 type TypeRule struct {
 	Fixed  string `json:"fixed,omitempty"`
 	Header string `json:"header,omitempty"`

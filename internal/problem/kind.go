@@ -74,6 +74,18 @@ var (
 		"Content-Type is missing, malformed, or not one that the operation reads; or Content-Encoding was used.")
 	TooManyRequests = define(http.StatusTooManyRequests, "too-many-requests", "Too many requests",
 		"The tenant makes these faster than it may. Wait for Retry-After.").retry("1")
+	NotAuthentic = define(http.StatusUnauthorized, "not-authentic", "The delivery is not authentic",
+		"The signature or credential that the source demands is missing, wrong, too old, or was seen before. Nothing was stored.")
+	TooEarly = define(http.StatusTooEarly, "too-early", "Too early",
+		"The request came as TLS early data, which can be replayed by others. Send it again after the handshake.")
+	DownstreamRejected = define(http.StatusUnprocessableEntity, "downstream-rejected", "An endpoint refused the event for good",
+		"The event was passed through, and what is left of its endpoints refused it: downstream tells how. Sending it again does not help.")
+	DownstreamFailed = define(http.StatusBadGateway, "downstream-failed", "An endpoint did not accept the event",
+		"The event was passed through, and not every endpoint has accepted it yet. Deliver it again: it goes to those that are left.")
+	NoDownstream = define(http.StatusBadGateway, "no-downstream", "Nobody receives the event",
+		"The source passes events through, and no endpoint is for events of this type now. Deliver it again later.")
+	DownstreamTimeout = define(http.StatusGatewayTimeout, "downstream-timeout", "An endpoint did not answer in time",
+		"The event was passed through, and the outcome at an endpoint is not known yet. Deliver it again: it goes to those that are left.")
 	Internal = define(http.StatusInternalServerError, "internal", "Internal error",
 		"Something failed on our side. The log has the details under the request id.")
 	Unavailable = define(http.StatusServiceUnavailable, "unavailable", "Temporarily unavailable",

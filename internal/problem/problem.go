@@ -24,8 +24,19 @@ type Problem struct {
 	Errors    []Field `json:"errors,omitempty" doc:"The fields that are wrong"`
 	RequestID string  `json:"request_id,omitempty" doc:"Name of the request in the server's log"`
 
+	Downstream []Downstream `json:"downstream,omitempty" doc:"Outcomes at the endpoints that have not accepted a relayed event"`
+
 	kind   *Kind
 	header http.Header
+}
+
+// Downstream is the outcome at one endpoint. Its status is told, and never made our own: a 401 or 410 of a receiver is not
+// about the upstream (EDS T-12).
+type Downstream struct {
+	Delivery string `json:"delivery" doc:"Id of the delivery"`
+	Outcome  string `json:"outcome" enum:"pending,terminal,exhausted"`
+	Status   int    `json:"status,omitempty" doc:"HTTP status of the endpoint's last answer"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 // A Field says what is wrong with one member of a request.

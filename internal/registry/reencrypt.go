@@ -85,5 +85,8 @@ func boundTo(id string) string {
 	if secret, err := godwit.ParseSecretID(id); err == nil {
 		return secretBound(secret)
 	}
+	if source, err := godwit.ParseSourceID(id); err == nil {
+		return "source:" + source.String() // as package source seals
+	}
 	return id
 }

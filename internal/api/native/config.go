@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -49,6 +50,7 @@ type Config struct {
 	Engine      Engine
 	Registry    *registry.Registry
 	Catalogue   *catalogue.Catalogue
+	Sources     *source.Sources
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Clock       clock.Clock
@@ -69,8 +71,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, catalogue, idempotency, problems, clock and log are required")
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = godwit.DefaultMaxBody

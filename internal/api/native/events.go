@@ -24,7 +24,15 @@ type Event struct {
 	ContentType    string            `json:"content_type"`
 	Attributes     map[string]string `json:"attributes,omitempty"`
 	Principal      string            `json:"principal" doc:"Who posted it"`
+	SourceID       string            `json:"source_id,omitempty" doc:"The source it came by, when it was relayed"`
+	Headers        []EventHeader     `json:"headers,omitempty" doc:"Header fields that go with every attempt as they came"`
 	CreatedAt      time.Time         `json:"created_at"`
+}
+
+// EventHeader is a header field that an event brought along.
+type EventHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // EventDetail is an event with where it went.
@@ -35,10 +43,18 @@ type EventDetail struct {
 }
 
 func eventView(e *godwit.Event) Event {
-	return Event{
+	v := Event{
 		ID: e.ID.String(), Type: e.Type, IdempotencyKey: e.Key, ContentType: e.ContentType, Attributes: e.Attributes,
 		Principal: e.Principal.String(), CreatedAt: e.CreatedAt.UTC(),
 	}
+	if !e.Origin.IsZero() {
+		v.SourceID = e.Origin.Source.String()
+		v.Principal = e.Origin.Tag()
+	}
+	for _, h := range e.KeptHeaders {
+		v.Headers = append(v.Headers, EventHeader(h))
+	}
+	return v
 }
 
 // EventPath names an event.

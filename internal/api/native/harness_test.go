@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
@@ -132,8 +133,12 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	problems := &problem.Writer{Base: "https://godwit.example", Log: log}
 	guard, err := idempotency.New(idempotency.Config{Store: h.store, Ring: ring, Problems: problems, Log: log, Now: h.clock.Now})
 	must(t, err)
+	upstreams, err := source.New(source.Config{
+		Store: h.store, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
+	})
+	must(t, err)
 	handler, err := New(Config{
-		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		MaxBody: o.maxBody, Version: "test", Done: h.done,
 	})
 	must(t, err)

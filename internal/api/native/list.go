@@ -40,6 +40,9 @@ const (
 	listDels    listKind = 'd'
 	listDead    listKind = 'x'
 	listNotices listKind = 'n'
+	listSources listKind = 'o'
+	listAcks    listKind = 'a'
+	listRejects listKind = 'r'
 )
 
 const cursorVersion = 1
@@ -101,6 +104,10 @@ var (
 	deliveries  = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}
 	deadLetters = collection[godwit.DeadLetter, DeadLetter]{listDead, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView}
 	notices     = collection[godwit.Notice, Notice]{listNotices, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView}
+	sources     = collection[godwit.Source, Source]{listSources, func(s *godwit.Source) [16]byte { return s.ID }, sourceView}
+
+	acknowledgments = collection[godwit.Acknowledgment, Acknowledgment]{listAcks, func(a *godwit.Acknowledgment) [16]byte { return a.ID }, acknowledgmentView}
+	rejections      = collection[godwit.Rejection, Rejection]{listRejects, func(j *godwit.Rejection) [16]byte { return j.ID }, rejectionView}
 )
 
 // timestamp renders a time; the zero time is left out.

@@ -36,7 +36,7 @@ func (s *server) openAPI() huma.Config {
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, as in gdw_…"},
 	}
 	cfg.Tags = []*huma.Tag{
-		{Name: "Events"}, {Name: "Event types"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Keys"}, {Name: "Tenants"},
+		{Name: "Events"}, {Name: "Event types"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Sources"}, {Name: "Keys"}, {Name: "Tenants"},
 	}
 	return cfg
 }

@@ -23,6 +23,7 @@ func (s *server) routes() error {
 	s.deliveryRoutes()
 	s.deadLetterRoutes()
 	s.noticeRoutes()
+	s.sourceRoutes()
 	s.streamRoutes()
 	return s.serveDocument()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -63,6 +64,7 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *directory) one(r *http.Request, kid string) ([]godwit.Secret, error) {
+	kid, _, _ = strings.Cut(kid, "/") // behind it stands whose event it is, not another key
 	id, err := godwit.ParseSecretID(kid)
 	if err != nil {
 		return nil, problem.NotFound.With("there is no such key")

@@ -26,9 +26,11 @@ type Config struct {
 	Now         func() time.Time
 	// Addresses are where deliveries come from, for receivers that let in nobody else.
 	Addresses []netip.Prefix
+	// Service is what upstreams are told. Nil: nothing, there is no such page.
+	Service *Service
 }
 
-// New makes the handler. Mount it at /docs/, at DirectoryPath and at AddressesPath.
+// New makes the handler. Mount it at /docs/, at DirectoryPath, at AddressesPath and at ServicePath.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Keys == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
 		return nil, errors.New("well-known pages: keys, idempotency, problems and now are required")
@@ -50,6 +52,13 @@ func New(cfg Config) (http.Handler, error) {
 	mux.HandleFunc("GET "+problem.PageProblems, page(problemsPage))
 	mux.Handle("GET "+DirectoryPath, &directory{cfg})
 	mux.Handle("GET "+AddressesPath, sources)
+	if cfg.Service != nil {
+		described, err := newService(cfg.Service, cfg.Idempotency.Policy())
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("GET "+ServicePath, described)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		probe := *r
 		probe.Method = http.MethodGet

@@ -22,6 +22,7 @@ var files embed.FS
 const (
 	idempotencyTemplate = "idempotency.html"
 	problemsTemplate    = "problems.html"
+	serviceTemplate     = "service.html"
 )
 
 // styleSheet is inlined and allowed by its hash: a page that loads nothing works everywhere.

@@ -1,0 +1,235 @@
+package inbound
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/cloudevents"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/source"
+	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/receiver"
+)
+
+// An exchange is one delivery on its way in.
+type exchange struct {
+	*server
+	w http.ResponseWriter
+	r *http.Request
+
+	src    *godwit.Source // nil until it is found
+	gate   *source.Gate
+	body   []byte
+	proof  receiver.Proof
+	reason string // why it is not authentic
+}
+
+// serve takes the steps in their fixed order: nothing is read before the source is known, nothing believed before it is
+// authentic, nothing stored before the key is good (EDS T-20).
+func (x *exchange) serve() error {
+	if err := x.find(); err != nil {
+		return err
+	}
+	release, err := x.read()
+	if err != nil {
+		return err
+	}
+	defer release()
+	m := &receiver.Message{Request: x.r, URL: x.url(), Body: x.body}
+	if err := x.authenticate(m); err != nil {
+		return err
+	}
+	if answer, ok := x.gate.Handshake(m); ok {
+		x.write(answer)
+		return nil
+	}
+	pub, err := x.publication(m)
+	if err != nil {
+		return err
+	}
+	return x.publish(pub, release)
+}
+
+func (x *exchange) find() error {
+	src, err := x.cfg.Sources.At(x.r.Context(), strings.TrimPrefix(x.r.URL.Path, Prefix))
+	if errors.Is(err, store.ErrNotFound) {
+		return problem.NotFound.With("there is no such source")
+	}
+	if err != nil {
+		return err
+	}
+	x.src = src
+	if src.Status == godwit.SourcePaused {
+		return problem.Unavailable.With("the source is paused")
+	}
+	if x.gate, err = x.cfg.Sources.Gate(src); err != nil {
+		x.cfg.Log.Error("source cannot verify", "source", src.ID.String(), "error", err)
+		return problem.Unavailable.With("the source cannot verify deliveries now")
+	}
+	if !slices.Contains(x.gate.Methods(), x.r.Method) {
+		allow := strings.Join(x.gate.Methods(), ", ")
+		return problem.MethodNotAllowed.With("this source takes %s", allow).WithHeader("Allow", allow)
+	}
+	if x.r.Header.Get("Early-Data") == "1" {
+		return problem.TooEarly.With("")
+	}
+	return nil
+}
+
+// read reads the body. The release gives its room back, once.
+func (x *exchange) read() (release func(), err error) {
+	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		// What is stored is what will be sent on, without this header.
+		return nil, problem.UnsupportedMediaType.In("Content-Encoding", "send the body as it is, not encoded")
+	}
+	limit := x.cfg.MaxBody
+	if x.r.ContentLength > limit {
+		return nil, problem.TooLarge.With("the limit is %d bytes", limit)
+	}
+	size, err := x.cfg.Bodies.Body(x.r, x.src.TenantID, limit)
+	if err != nil {
+		return nil, err
+	}
+	held := true
+	release = func() {
+		if held {
+			held = false
+			x.cfg.Bodies.Leave(x.src.TenantID, size)
+		}
+	}
+	if x.body, err = readAll(x.w, x.r, limit); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// url is the address as the upstream used it.
+func (x *exchange) url() string {
+	target := x.r.RequestURI
+	if !strings.HasPrefix(target, "/") {
+		target = x.r.URL.RequestURI()
+	}
+	if x.cfg.PublicURL != "" {
+		return x.cfg.PublicURL + target
+	}
+	scheme := "http://"
+	if x.r.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + x.r.Host + target
+}
+
+// authenticate verifies who sends, that it is fresh, and that it was not seen before.
+func (x *exchange) authenticate(m *receiver.Message) error {
+	if x.gate.InTheClear() && x.r.TLS == nil && !strings.HasPrefix(x.cfg.PublicURL, "https://") && !x.cfg.AllowHTTP {
+		return problem.Forbidden.With("a credential in the request needs https") // EDS T-37
+	}
+	now := x.cfg.Clock.Now()
+	proof, err := x.gate.Authenticate(x.r.Context(), m, now)
+	if verdict := (*receiver.SignatureError)(nil); errors.As(err, &verdict) {
+		return x.notAuthentic(string(verdict.Reason), verdict.Message)
+	}
+	if err != nil {
+		x.cfg.Log.Error("verify delivery", "source", x.src.ID.String(), "error", err)
+		return problem.Unavailable.With("the delivery cannot be verified now")
+	}
+	x.proof = proof
+	if proof.Nonce == "" {
+		return nil
+	}
+	// A nonce is of one attempt; a retry has another (EDS-SEC-RPL-4). It is remembered for as long as its time would pass.
+	seen, err := x.cfg.Store.Reserve(x.r.Context(), &godwit.IdempotencyRecord{
+		ID: sha256.Sum256([]byte("nonce\x00" + x.src.ID.String() + "\x00" + proof.Nonce)), TenantID: x.src.TenantID,
+		CreatedAt: now, ExpiresAt: now.Add(2*source.Tolerance + 1e9),
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("remember nonce: %w", err) // fail closed
+	case seen != nil:
+		return x.notAuthentic(string(receiver.ReasonReplayed), "the request was seen before")
+	}
+	return nil
+}
+
+func (x *exchange) notAuthentic(reason, message string) error {
+	x.reason = reason
+	return problem.NotAuthentic.With("%s", message).WithHeader("WWW-Authenticate", x.gate.Challenge())
+}
+
+// publication makes the event: its key, its type, what goes along.
+func (x *exchange) publication(m *receiver.Message) (*engine.Publication, error) {
+	contentType, err := mediaType(x.r)
+	if err != nil {
+		return nil, err
+	}
+	pub := &engine.Publication{ContentType: contentType, Body: x.body, Origin: x.gate.Origin(&x.proof)}
+	id, wrong := x.gate.Identify(m, &x.proof)
+	if pub.Key, err = x.key(pub.Origin, &id, wrong); err != nil {
+		return nil, err
+	}
+	ce, bad := cloudevents.Read(x.r.Header, x.body)
+	if bad != nil {
+		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
+	}
+	pub.Type = x.gate.EventType(m, &x.proof, &id, ce)
+	if why := godwit.ValidEventType(pub.Type); why != "" {
+		return nil, problem.InvalidRequest.In("type", "the event's type cannot be told: it %s; see the source's event_type", why)
+	}
+	if pub.KeptHeaders, bad = x.gate.KeptHeaders(x.r.Header, ce); bad != nil {
+		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
+	}
+	return pub, nil
+}
+
+// key is the upstream's, unchanged. Only a source that adopts may come without: then we are the Producer, and the key is
+// made of the upstream's own delivery id (decision 15, EDS T-31).
+func (x *exchange) key(o godwit.Origin, id *receiver.Identity, wrong error) (string, error) {
+	if !x.src.Adopt || idempotency.Present(x.r.Header) {
+		return x.cfg.Idempotency.Key(x.r.Header)
+	}
+	if bad := (*receiver.DeliveryError)(nil); errors.As(wrong, &bad) {
+		return "", problem.KeyMissing.With("no key can be made of the delivery's own id: %s", bad.Message)
+	}
+	if wrong != nil {
+		return "", wrong
+	}
+	return source.AdoptedKey(o, id.Key), nil
+}
+
+// mediaType is word for word what the endpoints get (EDS-MTH-4).
+func mediaType(r *http.Request) (string, error) {
+	values := r.Header["Content-Type"]
+	if len(values) != 1 || values[0] == "" || len(values[0]) > godwit.MaxContentTypeSize {
+		return "", problem.UnsupportedMediaType.In("Content-Type", "must say what the payload is; endpoints get it word for word")
+	}
+	for i := range len(values[0]) {
+		if c := values[0][i]; c < ' ' || c > '~' {
+			return "", problem.UnsupportedMediaType.In("Content-Type", "must be printable ASCII")
+		}
+	}
+	if _, _, err := mime.ParseMediaType(values[0]); err != nil {
+		return "", problem.UnsupportedMediaType.In("Content-Type", "is not a media type")
+	}
+	return values[0], nil
+}
+
+func (x *exchange) write(a receiver.Answer) {
+	for name, values := range a.Header {
+		x.w.Header()[name] = values
+	}
+	x.w.WriteHeader(a.Status)
+	_, _ = x.w.Write(a.Body) // the upstream may have gone
+}
+
+// unhurried is the request's context without its end: what was begun is finished, whoever hangs up.
+func (x *exchange) unhurried() context.Context { return context.WithoutCancel(x.r.Context()) }

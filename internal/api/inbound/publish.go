@@ -1,0 +1,190 @@
+package inbound
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Receipt is the answer to a delivery that was taken in.
+type Receipt struct {
+	ID             string           `json:"id"`
+	IdempotencyKey string           `json:"idempotency_key"`
+	Mode           godwit.RelayMode `json:"mode"`   // in which it was answered
+	Status         string           `json:"status"` // stored, or accepted by every endpoint
+}
+
+// What a receipt says.
+const (
+	receiptStored   = "stored"
+	receiptAccepted = "accepted"
+)
+
+// operation is the scope of upstreams' keys. The producer for whom an upstream relays is part of it: two of them may use one
+// key (EDS T-14).
+func operation(o godwit.Origin) string { return "in\x00" + o.Principal }
+
+func (x *exchange) publish(pub *engine.Publication, release func()) error {
+	mode, _, err := x.cfg.Sources.ModeOf(x.r.Context(), x.src)
+	if err != nil {
+		return err
+	}
+	if mode == godwit.PassThrough {
+		if err := x.waits.Enter(x.src.TenantID, "deliveries that wait for endpoints"); err != nil {
+			return err
+		}
+		defer x.waits.Leave(x.src.TenantID, 1)
+	}
+	if err := x.fits(pub); err != nil {
+		return err
+	}
+	id, repeated, err := x.submit(pub)
+	if err != nil {
+		return err
+	}
+	x.body = nil
+	release() // the engine has it
+	receipt := Receipt{ID: id.String(), IdempotencyKey: pub.Key, Mode: mode, Status: receiptStored}
+	status := http.StatusAccepted
+	if mode == godwit.PassThrough {
+		if err := x.await(id, repeated); err != nil {
+			return err
+		}
+		receipt.Status, status = receiptAccepted, http.StatusOK
+	}
+	body, err := json.Marshal(receipt)
+	if err != nil {
+		return fmt.Errorf("encode receipt: %w", err)
+	}
+	h := x.w.Header()
+	if repeated {
+		h.Set(idempotency.ReplayedHeader, "true")
+	}
+	h.Set("Content-Type", "application/json")
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(append(body, '\n')) // the upstream may have gone: nothing is lost by it
+	return nil
+}
+
+// submit stores the event, or finds the one that the key stands for.
+func (x *exchange) submit(pub *engine.Publication) (id godwit.EventID, repeated bool, err error) {
+	principal := godwit.KeyID(x.src.ID)
+	sub := engine.Submission{TenantID: x.src.TenantID, Principal: principal, Events: []engine.Publication{*pub}, Idempotency: &engine.Idempotency{
+		ID:     godwit.IdempotencyID(principal, operation(pub.Origin), pub.Key),
+		Window: x.cfg.Window,
+		Respond: func(events []godwit.Event, _ []int) *godwit.StoredResponse {
+			return &godwit.StoredResponse{Status: http.StatusAccepted, Location: events[0].ID.String()}
+		},
+	}}
+	if x.gate.Fingerprints() {
+		sub.Idempotency.Fingerprint = x.cfg.Idempotency.Fingerprint(idempotency.Payload{ContentType: pub.ContentType, Body: pub.Body})
+	}
+	receipts, err := x.cfg.Engine.Submit(x.unhurried(), sub)
+	if err == nil {
+		err = receipts[0].Err
+	}
+	switch {
+	case err == engine.ErrInProgress:
+		// 409 would tell some upstreams to give up.
+		return id, false, problem.Unavailable.With("the first delivery with this key is being stored")
+	case err != nil:
+		return id, false, err
+	case receipts[0].Replayed != nil:
+		id, err = godwit.ParseEventID(receipts[0].Replayed.Location)
+		return id, true, err
+	}
+	return receipts[0].Events[0].ID, false, nil
+}
+
+// fits holds an event against the tenant's catalogue, where the tenant wants that.
+func (x *exchange) fits(pub *engine.Publication) error {
+	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
+	if err != nil {
+		return fmt.Errorf("find tenant: %w", err)
+	}
+	if tenant.Validation == godwit.ValidateNone {
+		return nil
+	}
+	wrong, err := x.cfg.Catalogue.Check(x.r.Context(), tenant, catalogue.Event{Type: pub.Type, ContentType: pub.ContentType, Payload: pub.Body})
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	p := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
+	for _, f := range wrong {
+		p.Errors = append(p.Errors, problem.Field{Field: f.Field, Detail: f.Detail})
+	}
+	return p
+}
+
+// await waits for the endpoints. A repeat first has what is left tried at once.
+func (x *exchange) await(id godwit.EventID, repeated bool) error {
+	var since map[godwit.DeliveryID]int
+	if repeated {
+		var err error
+		if since, err = x.cfg.Engine.Again(x.unhurried(), x.src.TenantID, id, x.src.ID.String()); err != nil {
+			return fmt.Errorf("resume delivery: %w", err)
+		}
+	}
+	outcome, err := x.cfg.Engine.Await(x.r.Context(), x.src.TenantID, id, since, x.cfg.Deadline)
+	if x.r.Context().Err() != nil {
+		return problem.Unavailable.With("the wait for the endpoints was cut short") // the upstream has gone, or we are stopping
+	}
+	if err != nil {
+		return fmt.Errorf("wait for the endpoints: %w", err)
+	}
+	return verdict(outcome)
+}
+
+// verdict turns the endpoints' outcomes into ours: nil when all have accepted. One that may still accept is a reason to come
+// again; only when nothing but refusals is left, coming again is of no use. Codes are never copied (EDS T-12).
+func verdict(a *engine.Awaited) error {
+	if len(a.Deliveries) == 0 {
+		return problem.NoDownstream.With("no endpoint is for this event")
+	}
+	kind := (*problem.Kind)(nil)
+	var left []problem.Downstream
+	for i := range a.Deliveries {
+		d := &a.Deliveries[i]
+		if d.Status == godwit.DeliveryAccepted {
+			continue
+		}
+		left = append(left, problem.Downstream{Delivery: d.ID.String(), Outcome: string(d.Status), Status: d.LastStatus, Reason: string(d.Reason)})
+		switch {
+		case d.Status == godwit.DeliveryTerminal:
+			if kind == nil {
+				kind = problem.DownstreamRejected
+			}
+		case unknown(d):
+			kind = problem.DownstreamTimeout
+		case kind != problem.DownstreamTimeout:
+			kind = problem.DownstreamFailed
+		}
+	}
+	if kind == nil {
+		return nil
+	}
+	if a.Open > a.Held {
+		kind = problem.DownstreamTimeout
+	}
+	p := kind.With("%d of %d endpoints have not accepted the event", len(left), len(a.Deliveries))
+	p.Downstream = left
+	return p
+}
+
+// unknown reports an attempt of which the endpoint may or may not have got hold.
+func unknown(d *godwit.Delivery) bool {
+	if d.LastStatus == http.StatusRequestTimeout {
+		return true
+	}
+	switch godwit.FailureKind(d.Reason) {
+	case godwit.FailureTimeout, godwit.FailureReset, godwit.FailureTruncated, godwit.FailureStreamReset:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Bounds of a record.
+const (
+	maxHeaderNames  = 64
+	maxHeaderName   = 64
+	maxDetail       = 300
+	rejectedTimeout = 5 * time.Second
+)
+
+// refused records what was not taken in, so that an operator sees why. What strangers can have written is bounded: by the
+// rate here, by number and age in the store. Header values, payload and credentials are left out (EDS-SEC-CNF-2).
+func (x *exchange) refused(err error) {
+	p := problem.From(err)
+	if x.src == nil || p.Status >= http.StatusInternalServerError || p.Downstream != nil {
+		return // ours, or an endpoint's: the deliveries tell of those
+	}
+	now := x.cfg.Clock.Now().Truncate(time.Microsecond)
+	x.cfg.Log.Debug("delivery refused", "source", x.src.ID.String(), "status", p.Status, "code", p.Code, "reason", x.reason)
+	if !x.recording.AllowN(now, 1) {
+		return
+	}
+	host, _, splitErr := net.SplitHostPort(x.r.RemoteAddr)
+	if splitErr != nil {
+		host = x.r.RemoteAddr
+	}
+	j := &godwit.Rejection{
+		ID: godwit.NewRejectionID(now), TenantID: x.src.TenantID, SourceID: x.src.ID, Status: p.Status, Code: p.Code, Reason: x.reason,
+		Detail: cut(p.Detail, maxDetail), RemoteAddr: host, Method: cut(x.r.Method, 16), Size: max(x.r.ContentLength, int64(len(x.body))), At: now,
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.r.Header)) {
+		if len(j.Headers) < maxHeaderNames {
+			j.Headers = append(j.Headers, cut(name, maxHeaderName))
+		}
+	}
+	ctx, cancel := context.WithTimeout(x.unhurried(), rejectedTimeout)
+	defer cancel()
+	if err := x.cfg.Store.AddRejection(ctx, j, godwit.MaxRejections); err != nil {
+		x.cfg.Log.Error("record rejection", "source", x.src.ID.String(), "error", err)
+	}
+}
+
+func cut(text string, most int) string {
+	clean := make([]rune, 0, min(len(text), most))
+	for _, c := range text {
+		if len(clean) == most {
+			break
+		}
+		if c < ' ' {
+			c = ' '
+		}
+		clean = append(clean, c)
+	}
+	return string(clean)
+}
+
+// readAll reads a body of at most limit bytes.
+func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if n := r.ContentLength; n > 0 {
+		body := make([]byte, n)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, unreadable(err, limit)
+		}
+		return body, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return nil, unreadable(err, limit)
+	}
+	return body, nil
+}
+
+func unreadable(err error, limit int64) error {
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong):
+		return problem.TooLarge.With("the limit is %d bytes", limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return problem.RequestTimeout.With("the body did not arrive in time")
+	}
+	return problem.InvalidRequest.In("body", "ended before its announced length")
+}

@@ -1,0 +1,129 @@
+package inbound
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/source"
+)
+
+// Prefix is where sources are; mount the handler there.
+const Prefix = "/in/"
+
+// Store is what is needed of storage beside the sources.
+type Store interface {
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
+	AddRejection(ctx context.Context, r *godwit.Rejection, keep int) error
+}
+
+// Engine is what is asked of delivery.
+type Engine interface {
+	Submit(ctx context.Context, subs ...engine.Submission) ([]engine.Receipt, error)
+	Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (map[godwit.DeliveryID]int, error)
+	Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*engine.Awaited, error)
+}
+
+// Config is what the handler is made of.
+type Config struct {
+	Sources     *source.Sources
+	Store       Store
+	Engine      Engine
+	Catalogue   *catalogue.Catalogue
+	Idempotency *idempotency.Guard
+	Problems    *problem.Writer
+	Clock       clock.Clock
+	Log         *slog.Logger
+
+	// MaxBody is the largest payload, in bytes. Defaults to 1 MiB.
+	MaxBody int64
+	// Deadline is how long an upstream waits for the endpoints in pass-through. Defaults to 20 s.
+	Deadline time.Duration
+	// Window is how long a key is remembered. Defaults to 30 days.
+	Window time.Duration
+	// TimeScale runs windows faster. Defaults to real time.
+	TimeScale godwit.TimeScale
+	// PublicURL is where upstreams know this server, if a proxy in front changes that. Defaults to what each request shows.
+	PublicURL string
+	// AllowHTTP takes credentials that travel in the clear: for development. Defaults to false.
+	AllowHTTP bool
+	// Bodies is the room of request bodies. Defaults to one of its own.
+	Bodies *room.Room
+	// Waiting bounds the upstreams that wait for endpoints; a tenant may have a quarter of it. Defaults to 4096.
+	Waiting int
+}
+
+func (c *Config) setDefaults() error {
+	if c.Sources == nil || c.Store == nil || c.Engine == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("inbound: sources, store, engine, catalogue, idempotency, problems, clock and log are required")
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = godwit.DefaultMaxBody
+	}
+	if c.Deadline == 0 {
+		c.Deadline = DefaultDeadline
+	}
+	if c.Window == 0 {
+		c.Window = 30 * 24 * time.Hour
+	}
+	if c.Waiting == 0 {
+		c.Waiting = 4096
+	}
+	if c.Bodies == nil {
+		c.Bodies = room.ForBodies()
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	return nil
+}
+
+// DefaultDeadline is shorter than the time that upstreams usually wait (EDS T-12).
+const DefaultDeadline = 20 * time.Second
+
+type server struct {
+	cfg   Config
+	waits *room.Room
+	// recording bounds what strangers can have written by being refused.
+	recording *rate.Limiter
+}
+
+// Records a second, and at once.
+const (
+	recordRate  = 20
+	recordBurst = 100
+)
+
+// New makes the handler.
+func New(cfg Config) (http.Handler, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	return &server{
+		cfg: cfg, recording: rate.NewLimiter(recordRate, recordBurst),
+		waits: room.New(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting)),
+	}, nil
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(problem.RequestIDHeader, "req_"+strconv.FormatUint(rand.Uint64(), 36))
+	w.Header().Set("Cache-Control", "no-store")
+	x := &exchange{server: s, w: w, r: r}
+	if err := x.serve(); err != nil {
+		x.refused(err)
+		s.cfg.Problems.Write(w, r, err)
+	}
+}

@@ -1,0 +1,126 @@
+// Package cloudevents recognises a CloudEvent in an HTTP request (HTTP protocol binding 1.0.2), in either mode, so that it can
+// be taken in and sent on unaltered (EDS-CE-1).
+//
+//	structured   Content-Type: application/cloudevents+json   the body is the event, and goes on as it is
+//	binary       ce-specversion and other ce-* fields          the body is its data; the fields go on as they are
+//
+// Its id never becomes an idempotency key: it is unique within its source only, and need not be stable over retries
+// (EDS-CE-2 to 4). Batches are not read.
+package cloudevents
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// MediaType is that of an event in structured mode.
+const MediaType = "application/cloudevents+json"
+
+const (
+	prefix      = "Ce-"
+	versionName = "Ce-Specversion"
+)
+
+// An Event is what is to be known of a CloudEvent.
+type Event struct {
+	Type string
+	// Headers are the attributes of binary mode, as they came; nil in structured mode.
+	Headers []godwit.KeptHeader
+}
+
+// Present reports whether a request says that it is a CloudEvent.
+func Present(h http.Header) bool { return h[versionName] != nil || Structured(h) }
+
+// Structured reports whether the body is the event itself.
+func Structured(h http.Header) bool {
+	values := h["Content-Type"]
+	if len(values) != 1 || !strings.HasPrefix(strings.ToLower(values[0]), MediaType) {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(values[0])
+	return err == nil && media == MediaType
+}
+
+// Read reads a CloudEvent; nil when the request does not say that it is one. The error names the attribute that is wrong.
+func Read(h http.Header, body []byte) (*Event, *godwit.FieldError) {
+	switch {
+	case Structured(h):
+		return readStructured(body)
+	case h[versionName] != nil:
+		return readBinary(h)
+	}
+	return nil, nil
+}
+
+func readStructured(body []byte) (*Event, *godwit.FieldError) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return nil, &godwit.FieldError{Field: "body", Detail: "must be a CloudEvent: a JSON object"}
+	}
+	return check(func(name string) string {
+		var text string
+		if json.Unmarshal(members[name], &text) != nil {
+			return ""
+		}
+		return text
+	}, "")
+}
+
+func readBinary(h http.Header) (*Event, *godwit.FieldError) {
+	e, err := check(func(name string) string {
+		values := h[http.CanonicalHeaderKey(prefix+name)]
+		if len(values) != 1 {
+			return ""
+		}
+		text, err := url.PathUnescape(values[0])
+		if err != nil {
+			return values[0]
+		}
+		return text
+	}, "ce-")
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range h {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		if len(values) != 1 || len(values[0]) > godwit.MaxKeptHeaderSize || !printable(values[0]) {
+			return nil, &godwit.FieldError{Field: strings.ToLower(name), Detail: "must be given once, in printable ASCII; other characters are percent-encoded"}
+		}
+		e.Headers = append(e.Headers, godwit.KeptHeader{Name: name, Value: values[0]})
+	}
+	if len(e.Headers) > godwit.MaxKeptHeaders {
+		return nil, &godwit.FieldError{Field: "ce-*", Detail: "has too many attributes"}
+	}
+	slices.SortFunc(e.Headers, func(a, b godwit.KeptHeader) int { return strings.Compare(a.Name, b.Name) })
+	return e, nil
+}
+
+// check wants the attributes that every CloudEvent has.
+func check(attribute func(name string) string, where string) (*Event, *godwit.FieldError) {
+	if v := attribute("specversion"); v != "1.0" {
+		return nil, &godwit.FieldError{Field: where + "specversion", Detail: `must be "1.0"`}
+	}
+	for _, name := range []string{"id", "source", "type"} {
+		if attribute(name) == "" {
+			return nil, &godwit.FieldError{Field: where + name, Detail: "is required in a CloudEvent, once, and must not be empty"}
+		}
+	}
+	return &Event{Type: attribute("type")}, nil
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,248 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/godwit-hq/godwit/internal/cloudevents"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/receiver"
+)
+
+// Tolerance is how far a signed time may be from ours.
+const Tolerance = 5 * time.Minute
+
+// A Gate is a source made ready: its scheme with the credentials that are good now.
+type Gate struct {
+	Source  *godwit.Source
+	scheme  *scheme
+	profile receiver.Profile
+	until   time.Time // when the first of its credentials runs out; zero never
+}
+
+// gates keeps prepared ones: opening and preparing credentials costs more than verifying a request.
+type gates struct {
+	mu   sync.Mutex
+	byID map[godwit.SourceID]*Gate
+}
+
+const mostGates = 4096
+
+// Gate makes a source ready, or finds it so.
+func (s *Sources) Gate(src *godwit.Source) (*Gate, error) {
+	now := s.cfg.Now()
+	s.gates.mu.Lock()
+	g := s.gates.byID[src.ID]
+	s.gates.mu.Unlock()
+	if g != nil && g.Source.Version == src.Version && (g.until.IsZero() || now.Before(g.until)) {
+		return g, nil
+	}
+	list, err := s.open(src)
+	if err != nil {
+		return nil, err
+	}
+	g = &Gate{Source: src, scheme: schemeNamed(src.Scheme)}
+	live := slices.DeleteFunc(list, func(c godwit.Credential) bool { return !c.LiveAt(now) })
+	for i := range live {
+		if end := live[i].ExpiresAt; !end.IsZero() && (g.until.IsZero() || end.Before(g.until)) {
+			g.until = end
+		}
+	}
+	if g.profile, err = g.scheme.prepare(src, live); err != nil {
+		return nil, err
+	}
+	s.gates.mu.Lock()
+	defer s.gates.mu.Unlock()
+	if len(s.gates.byID) >= mostGates {
+		clear(s.gates.byID)
+	}
+	s.gates.byID[src.ID] = g
+	return g, nil
+}
+
+// At finds the source of a path: its id, or its tenant's public id and its name.
+func (s *Sources) At(ctx context.Context, path string) (*godwit.Source, error) {
+	if id, err := godwit.ParseSourceID(path); err == nil {
+		return s.cfg.Store.SourceAt(ctx, id)
+	}
+	account, name, _ := strings.Cut(path, "/")
+	code, err := godwit.ParseCode(godwit.CodeTenant, account)
+	if err != nil || checkName(name) != "" {
+		return nil, errNoSource
+	}
+	return s.cfg.Store.SourceNamed(ctx, code, name)
+}
+
+// Methods are those that the upstream may use.
+func (g *Gate) Methods() []string { return g.profile.Methods }
+
+// Challenge is the value of WWW-Authenticate.
+func (g *Gate) Challenge() string { return g.profile.Challenge }
+
+// InTheClear reports whether a secret travels with each request, so that TLS is needed.
+func (g *Gate) InTheClear() bool { return g.profile.Credentials }
+
+// Fingerprints reports whether a repeat must have the bytes of the first.
+func (g *Gate) Fingerprints() bool { return !g.profile.NoFingerprint }
+
+// Authenticate verifies a request, its freshness included. The error is a *receiver.SignatureError, or a failure of ours.
+func (g *Gate) Authenticate(ctx context.Context, m *receiver.Message, now time.Time) (receiver.Proof, error) {
+	return g.profile.Authenticate(ctx, m, receiver.Check{Now: now, Tolerance: Tolerance})
+}
+
+// Handshake answers an authenticated request that is no event.
+func (g *Gate) Handshake(m *receiver.Message) (receiver.Answer, bool) {
+	if g.profile.Handshake == nil {
+		return receiver.Answer{}, false
+	}
+	return g.profile.Handshake(m)
+}
+
+// Origin is whose event it is. An upstream that relays for others names them behind its key id, as we do.
+func (g *Gate) Origin(p *receiver.Proof) godwit.Origin {
+	producer, _ := strings.CutPrefix(p.Principal, g.Source.ID.String())
+	return godwit.Origin{Source: g.Source.ID, Principal: strings.TrimPrefix(producer, "/")}
+}
+
+// Identify reads what the scheme says about a delivery. Its key is the upstream's own delivery id, for sources that adopt;
+// others need it not, so that what is wrong with it does not matter there.
+func (g *Gate) Identify(m *receiver.Message, p *receiver.Proof) (receiver.Identity, error) {
+	id, err := g.profile.Identify(m, p, receiver.KeyPolicy{})
+	if name := g.Source.Settings.DeliveryHeader; name != "" {
+		if id.Key, err = m.Field(name), nil; id.Key == "" || len(id.Key) > 1024 {
+			err = &receiver.DeliveryError{Code: receiver.CodeKeyMissing, Message: name + " is missing or too long"}
+		}
+	}
+	return id, err
+}
+
+// AdoptedKey makes the idempotency key of an event whose upstream sends none: the same for every delivery of the same id by
+// the same producer, another for every other (EDS T-31). It has the form of a UUID.
+func AdoptedKey(o godwit.Origin, delivery string) string {
+	h := sha256.New()
+	for _, part := range []string{"godwit adopted key", o.Source.String(), o.Principal, delivery} {
+		var n [4]byte
+		binary.BigEndian.PutUint32(n[:], uint32(len(part)))
+		h.Write(n[:])
+		h.Write([]byte(part))
+	}
+	b := h.Sum(nil)[:16]
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: made by a rule of ours (RFC 9562)
+	t := hex.EncodeToString(b)
+	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
+}
+
+// EventType applies the source's rule. It is "" when nothing tells the type.
+func (g *Gate) EventType(m *receiver.Message, p *receiver.Proof, id *receiver.Identity, ce *cloudevents.Event) string {
+	rule, found := &g.Source.EventType, ""
+	switch {
+	case rule.Header != "":
+		// Where the signature covers fields, one that it does not cover is nobody's word (EDS-SEC-THR-3).
+		if p.Covered == nil || slices.Contains(p.Covered, strings.ToLower(rule.Header)) {
+			found = m.Field(rule.Header)
+		}
+	case rule.Member != "":
+		found = memberAt(m.Body, rule.Member)
+	case rule.Fixed != "":
+	case ce != nil:
+		found = ce.Type
+	default:
+		found = id.EventType
+	}
+	found = strings.ReplaceAll(found, "/", ".") // as some vendors write them: orders/create
+	if found == "" {
+		return rule.Fixed
+	}
+	return found
+}
+
+// memberAt is the text at a path of members in a JSON body, or "".
+func memberAt(body []byte, path string) string {
+	value := json.RawMessage(body)
+	for name := range strings.SplitSeq(path, ".") {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) != nil {
+			return ""
+		}
+		value = members[name]
+	}
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// KeptHeaders are the fields that go on: those that the source names, the attributes of a CloudEvent in binary mode, and
+// the origin's own signature where the source has one.
+func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptHeader, *godwit.FieldError) {
+	var kept []godwit.KeptHeader
+	if ce != nil {
+		kept = append(kept, ce.Headers...)
+	}
+	for _, name := range g.Source.Keep {
+		if strings.HasPrefix(name, "Ce-") && ce != nil {
+			continue // it is there
+		}
+		for _, value := range h[name] {
+			if len(value) > godwit.MaxKeptHeaderSize || !printable(value) {
+				return nil, fieldError(name, "must be printable ASCII of at most %d characters to go on", godwit.MaxKeptHeaderSize)
+			}
+			kept = append(kept, godwit.KeptHeader{Name: name, Value: value})
+		}
+	}
+	if len(kept) > 2*godwit.MaxKeptHeaders {
+		return nil, fieldError("headers", "more than %d lines would go on", 2*godwit.MaxKeptHeaders)
+	}
+	return append(kept, g.originSignature(h)...), nil
+}
+
+// originSignature is the signature with the source's end-to-end label, and the digest that it covers. The hop's own stays
+// behind.
+func (g *Gate) originSignature(h http.Header) []godwit.KeptHeader {
+	label := g.Source.Settings.EndToEnd
+	if label == "" {
+		return nil
+	}
+	var kept []godwit.KeptHeader
+	for _, name := range []string{"Signature-Input", "Signature"} {
+		dictionary, err := httpsfv.UnmarshalDictionary(h[name])
+		if err != nil {
+			return nil
+		}
+		member, ok := dictionary.Get(label)
+		if !ok {
+			return nil
+		}
+		alone := httpsfv.NewDictionary()
+		alone.Add(label, member)
+		text, err := httpsfv.Marshal(alone)
+		if err != nil {
+			return nil
+		}
+		kept = append(kept, godwit.KeptHeader{Name: name, Value: text})
+	}
+	for _, value := range h["Content-Digest"] {
+		kept = append(kept, godwit.KeptHeader{Name: "Content-Digest", Value: value})
+	}
+	return kept
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

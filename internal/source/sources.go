@@ -1,0 +1,332 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Config is what Sources are made of.
+type Config struct {
+	Store store.Sources
+	Ring  *keyring.Ring
+	Log   *slog.Logger
+	Now   func() time.Time
+	// Terms are what the running service promises. Required.
+	Terms Terms
+	// ClientCertificates says that the server asks clients for certificates, which sources of the scheme mtls need.
+	// Defaults to false.
+	ClientCertificates bool
+	// TimeScale runs the overlap of rotations faster. Defaults to real time.
+	TimeScale godwit.TimeScale
+	// Limit is how many sources a tenant may have. Defaults to godwit.MaxSourcesOfOne.
+	Limit int
+}
+
+// Sources keeps sources. It is safe for use by many goroutines.
+type Sources struct {
+	cfg   Config
+	gates gates
+}
+
+// New makes Sources.
+func New(cfg Config) (*Sources, error) {
+	if cfg.Store == nil || cfg.Ring == nil || cfg.Log == nil || cfg.Now == nil || cfg.Terms.Durability == "" {
+		return nil, errors.New("sources: store, ring, log, now and terms are required")
+	}
+	if cfg.Limit == 0 {
+		cfg.Limit = godwit.MaxSourcesOfOne
+	}
+	return &Sources{cfg: cfg, gates: gates{byID: map[godwit.SourceID]*Gate{}}}, nil
+}
+
+// now has the precision of the stores: what is answered now is what will be read later.
+func (s *Sources) now() time.Time { return s.cfg.Now().Truncate(time.Microsecond) }
+
+// Terms are what the running service promises.
+func (s *Sources) Terms() *Terms { return &s.cfg.Terms }
+
+// Issued is a credential at the only time its secret is shown; the secret is empty where the caller brought it.
+type Issued struct {
+	ID     string
+	Secret string
+}
+
+// Create registers an upstream. Without credentials one is made, in schemes that let us.
+func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec) (*godwit.Source, *Issued, error) {
+	spec.setDefaults()
+	if err := s.check(&spec); err != nil {
+		return nil, nil, err
+	}
+	n, err := s.cfg.Store.CountSources(ctx, tenant)
+	if err != nil {
+		return nil, nil, fmt.Errorf("count sources: %w", err)
+	}
+	if n >= s.cfg.Limit {
+		return nil, nil, problem.LimitReached.With("the tenant has %d sources and may have no more than %d", n, s.cfg.Limit)
+	}
+	now := s.now()
+	src := &godwit.Source{
+		ID: godwit.NewSourceID(now), TenantID: tenant, Scheme: spec.Scheme, Status: godwit.SourceActive, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	spec.lay(src)
+	credentials, issued, err := s.credentials(&spec, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.seal(src, credentials, now); err != nil {
+		return nil, nil, err
+	}
+	if err := s.cfg.Store.CreateSource(ctx, src); err != nil {
+		return nil, nil, nameTaken("create source", err)
+	}
+	return src, issued, nil
+}
+
+func nameTaken(doing string, err error) error {
+	if errors.Is(err, store.ErrConflict) {
+		return problem.Conflict.With("the tenant has a source of this name, or the source changed under way")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// credentials are the given ones, or a new one.
+func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *Issued, error) {
+	sch := schemeNamed(spec.Scheme)
+	if len(spec.Credentials) > 0 {
+		list := slices.Clone(spec.Credentials)
+		for i := range list {
+			list[i].CreatedAt, list[i].ExpiresAt = now, time.Time{}
+			if list[i].ID == "" && !sch.named {
+				list[i].ID = godwit.NewSecretID(now).String()
+			}
+			if why := sch.check(&list[i]); why != "" {
+				return nil, nil, fieldError(fmt.Sprintf("credentials[%d]", i), "%s", why)
+			}
+		}
+		return list, nil, nil
+	}
+	if sch.mint == nil {
+		return nil, nil, fieldError("credentials", "must be given: this upstream makes its secret or key itself")
+	}
+	c := godwit.Credential{ID: godwit.NewSecretID(now).String(), Secret: sch.mint(), CreatedAt: now}
+	return []godwit.Credential{c}, &Issued{ID: c.ID, Secret: c.Secret}, nil
+}
+
+// seal keeps the credentials that are good, encrypted, after a look whether the scheme can work with them.
+func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Time) error {
+	var live []godwit.Credential
+	src.Credentials = nil
+	seen := map[string]bool{}
+	for i := range list {
+		c := &list[i]
+		if !c.LiveAt(now) {
+			continue
+		}
+		if seen[c.ID] {
+			return fieldError("credentials", "has the id %q twice", c.ID)
+		}
+		seen[c.ID] = true
+		live = append(live, *c)
+		info := godwit.CredentialInfo{ID: c.ID, PublicKey: c.PublicKey, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt}
+		if len(c.Secret) >= 16 {
+			info.Hint = c.Secret[len(c.Secret)-4:]
+		}
+		src.Credentials = append(src.Credentials, info)
+	}
+	if len(live) > godwit.MaxCredentials {
+		return problem.LimitReached.With("a source has at most %d credentials that are good; let some run out", godwit.MaxCredentials)
+	}
+	if _, err := schemeNamed(src.Scheme).prepare(src, live); err != nil {
+		return fieldError("credentials", "%s", err) // says which one, never what it is
+	}
+	plain, err := json.Marshal(live)
+	if err != nil {
+		return fmt.Errorf("encode credentials: %w", err)
+	}
+	src.Sealed = s.cfg.Ring.Seal(plain, bound(src.ID))
+	return nil
+}
+
+func (s *Sources) open(src *godwit.Source) ([]godwit.Credential, error) {
+	plain, err := s.cfg.Ring.Open(src.Sealed, bound(src.ID))
+	if err != nil {
+		return nil, fmt.Errorf("open credentials of source %s: %w", src.ID, err)
+	}
+	var list []godwit.Credential
+	if err := json.Unmarshal(plain, &list); err != nil {
+		return nil, fmt.Errorf("read credentials of source %s: not what was sealed", src.ID)
+	}
+	return list, nil
+}
+
+// bound is what credentials are sealed for; registry.Reencrypt knows it too.
+func bound(id godwit.SourceID) string { return "source:" + id.String() }
+
+// Get returns a source of the tenant.
+func (s *Sources) Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
+	return s.cfg.Store.Source(ctx, tenant, id)
+}
+
+// List pages through a tenant's sources.
+func (s *Sources) List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
+	return s.cfg.Store.ListSources(ctx, tenant, p)
+}
+
+// Update changes what edit changes. It may be called again when the source changed under way.
+func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error) (*godwit.Source, error) {
+	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
+		spec := specOf(src)
+		if err := edit(spec); err != nil {
+			return err
+		}
+		switch {
+		case spec.Scheme != src.Scheme:
+			return fieldError("scheme", "is fixed when a source is created; create another one")
+		case len(spec.Credentials) > 0:
+			return fieldError("credentials", "are changed by rotate")
+		}
+		if err := s.check(spec); err != nil {
+			return err
+		}
+		spec.lay(src)
+		list, err := s.open(src)
+		if err != nil {
+			return err
+		}
+		return s.seal(src, list, s.now())
+	})
+}
+
+// SetStatus pauses, resumes or deletes.
+func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error) {
+	return s.change(ctx, tenant, id, func(src *godwit.Source) error { src.Status = status; return nil })
+}
+
+func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, f func(*godwit.Source) error) (*godwit.Source, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		src, err := s.cfg.Store.Source(ctx, tenant, id)
+		if err != nil {
+			return nil, fmt.Errorf("find source: %w", err)
+		}
+		if err := f(src); err != nil {
+			return nil, err
+		}
+		src.Version++
+		src.UpdatedAt = s.now()
+		err = s.cfg.Store.UpdateSource(ctx, src)
+		if errors.Is(err, store.ErrConflict) && try < tries {
+			continue
+		}
+		if err != nil {
+			return nil, nameTaken("update source", err)
+		}
+		return src, nil
+	}
+}
+
+// Rotation bounds, as those of endpoints.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+)
+
+// Rotate adds a credential, the given one or a new one, and lets the others run out after the overlap.
+func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration) (*godwit.Source, *Issued, error) {
+	if overlap < 0 || overlap > MaxOverlap {
+		return nil, nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
+	}
+	var issued *Issued
+	src, err := s.change(ctx, tenant, id, func(src *godwit.Source) error {
+		now := s.now()
+		spec := Spec{Scheme: src.Scheme}
+		if given != nil {
+			spec.Credentials = []godwit.Credential{*given}
+		}
+		fresh, made, err := s.credentials(&spec, now)
+		if err != nil {
+			return err
+		}
+		issued = made
+		list, err := s.open(src)
+		if err != nil {
+			return err
+		}
+		end := now.Add(s.cfg.TimeScale.Real(overlap))
+		for i := range list {
+			if list[i].ExpiresAt.IsZero() || list[i].ExpiresAt.After(end) {
+				list[i].ExpiresAt = end
+			}
+		}
+		return s.seal(src, append(fresh, list...), now)
+	})
+	return src, issued, err
+}
+
+// Acknowledge records that the upstream agreed to the description of a version: the current one, since no other can be read.
+func (s *Sources) Acknowledge(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, version, by, actor string) (*godwit.Acknowledgment, error) {
+	if why := checkText(by, 1, 200); why != "" {
+		return nil, fieldError("by", "%s", why)
+	}
+	if _, err := s.cfg.Store.Source(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find source: %w", err)
+	}
+	if current := s.cfg.Terms.Version(); version != current {
+		return nil, problem.Conflict.With("the service description has the version %s now: read it again at /.well-known/webhook-service", current)
+	}
+	now := s.now()
+	a := &godwit.Acknowledgment{
+		ID: godwit.NewAcknowledgmentID(now), TenantID: tenant, SourceID: id, Version: version, Terms: s.cfg.Terms.encode(), By: by, Actor: actor, At: now,
+	}
+	if err := s.cfg.Store.AddAcknowledgment(ctx, a); err != nil {
+		return nil, fmt.Errorf("add acknowledgment: %w", err)
+	}
+	return a, nil
+}
+
+// Acknowledgments lists those of a source, newest first.
+func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
+	if _, err := s.cfg.Store.Source(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find source: %w", err)
+	}
+	return s.cfg.Store.ListAcknowledgments(ctx, tenant, id, p)
+}
+
+// lookBack is how many acknowledgments are looked at: one of an older description may still hold.
+const lookBack = 10
+
+// ModeOf is the mode in force: store-and-forward only where it is wanted and an acknowledgment holds (EDS-INT-8, INT-11). It
+// is nil beside pass-through.
+func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
+	if src.Mode != godwit.StoreAndForward {
+		return godwit.PassThrough, nil, nil
+	}
+	list, err := s.cfg.Store.ListAcknowledgments(ctx, src.TenantID, src.ID, store.Page{Limit: lookBack})
+	if err != nil {
+		return godwit.PassThrough, nil, fmt.Errorf("read acknowledgments: %w", err)
+	}
+	for i := range list {
+		if s.cfg.Terms.holds(&list[i]) {
+			return godwit.StoreAndForward, &list[i], nil
+		}
+	}
+	return godwit.PassThrough, nil, nil
+}
+
+// Rejections lists what a source did not take in, newest first.
+func (s *Sources) Rejections(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
+	if _, err := s.cfg.Store.Source(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find source: %w", err)
+	}
+	return s.cfg.Store.ListRejections(ctx, tenant, id, p)
+}
