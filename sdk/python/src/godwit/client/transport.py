@@ -92,7 +92,7 @@ class Transport:
             request.data = body.body
             request.add_header("Content-Type", body.content_type)
         elif body is not None:
-            request.data = json.dumps(body).encode()
+            request.data = json.dumps(body, ensure_ascii=False).encode()
             request.add_header("Content-Type", "application/json")
         try:
             return cast(HTTPResponse, self._opener.open(request, timeout=self._timeout))
