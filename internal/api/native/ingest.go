@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -182,7 +183,8 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.
 	if err != nil {
 		return nil, false, err
 	}
-	if eventType == "" {
+	told := cloudevents.Present(r.Header)
+	if eventType == "" && !told {
 		if len(attributes) > 0 {
 			return nil, false, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
 		}
@@ -193,11 +195,31 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.
 	if pub.ContentType, err = mediaType(r); err != nil {
 		return nil, true, err
 	}
+	if told {
+		return pub, true, s.readCloudEvent(w, r, pub)
+	}
 	if err := checkPublication("", pub); err != nil {
 		return nil, true, err
 	}
 	pub.Body, err = readBody(w, r, s.cfg.MaxBody)
 	return pub, true, err
+}
+
+// readCloudEvent completes an event that is a CloudEvent: in structured mode its body goes on as it is, in binary mode its
+// attributes go along as the header fields they are. Its type is the event's, unless the URL names another.
+func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, pub *engine.Publication) (err error) {
+	if pub.Body, err = readBody(w, r, s.cfg.MaxBody); err != nil {
+		return err
+	}
+	ce, wrong := cloudevents.Read(r.Header, pub.Body)
+	if wrong != nil {
+		return problem.Invalid.In(wrong.Field, "%s", wrong.Detail)
+	}
+	pub.KeptHeaders = ce.Headers
+	if pub.Type == "" {
+		pub.Type = ce.Type
+	}
+	return checkPublication("", pub)
 }
 
 // outside is what the URL and the header say about the event.
