@@ -3,7 +3,6 @@ package receiver
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,8 +50,8 @@ func (k EDSKey) prepare() (httpsig.Key, error) {
 	if (k.Secret == "") == (k.PublicKey == "") {
 		return httpsig.Key{}, fmt.Errorf("eds: key %q needs either a secret or a public key", k.ID)
 	}
-	material, err := base64.StdEncoding.DecodeString(k.Secret + k.PublicKey)
-	if err != nil {
+	material := decodeBase64(k.Secret + k.PublicKey)
+	if material == nil {
 		return httpsig.Key{}, fmt.Errorf("eds: key %q is not base64", k.ID)
 	}
 	if k.PublicKey != "" {

@@ -87,10 +87,15 @@ func hexMACs(header, prefix string) (macs [][]byte, known bool) {
 	return macs, known
 }
 
-// decodeBase64 reads standard base64 with its padding; nil if it is none.
+var base64URL = strings.NewReplacer("-", "+", "_", "/")
+
+// decodeBase64 reads base64 in either alphabet, padded or not: secrets are shown in all of these forms. Nil if it is none.
 func decodeBase64(text string) []byte {
-	bytes, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil || strings.ContainsAny(text, "\r\n") {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil // Go would pass over them
+	}
+	bytes, err := base64.RawStdEncoding.DecodeString(base64URL.Replace(strings.TrimRight(text, "=")))
+	if err != nil {
 		return nil
 	}
 	return bytes
