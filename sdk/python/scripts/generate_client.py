@@ -221,7 +221,7 @@ def body_type(operation: Schema) -> str | None:
     if content is None:
         return None
     types = [type_of(c["schema"]) if media == "application/json" else "Payload" for media, c in content.items()]
-    return " | ".join(sorted(types))
+    return " | ".join(sorted(set(types)))
 
 
 def response(operation: Schema) -> tuple[str, str]:

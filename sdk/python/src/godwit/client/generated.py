@@ -18,6 +18,17 @@ class Accepted(TypedDict):
     """Goes with every attempt to deliver the event"""
 
 
+class Acknowledgment(TypedDict):
+    actor: str
+    """Id of the API key that recorded it"""
+    at: str
+    by: str
+    """Who acknowledged it"""
+    id: str
+    version: str
+    """Of the service description"""
+
+
 class ActiveAgreement(TypedDict):
     covers: list[str]
     """What rests on it, as in statuses.404, multi_status, method"""
@@ -201,6 +212,18 @@ class DeliveryItems(TypedDict):
     items: list[Delivery]
 
 
+class _DownstreamRequired(TypedDict):
+    delivery: str
+    """Id of the delivery"""
+    outcome: Literal["pending", "terminal", "exhausted"]
+
+
+class Downstream(_DownstreamRequired, total=False):
+    reason: str
+    status: int
+    """HTTP status of the endpoint's last answer"""
+
+
 class _EndpointRequired(TypedDict):
     created_at: str
     description: str
@@ -286,6 +309,10 @@ class _EventRequired(TypedDict):
 
 class Event(_EventRequired, total=False):
     attributes: dict[str, str]
+    headers: list[EventHeader]
+    """Header fields that go with every attempt as they came"""
+    source_id: str
+    """The source it came by, when it was relayed"""
 
 
 class EventBatch(TypedDict):
@@ -308,6 +335,10 @@ class _EventDetailRequired(TypedDict):
 
 class EventDetail(_EventDetailRequired, total=False):
     attributes: dict[str, str]
+    headers: list[EventHeader]
+    """Header fields that go with every attempt as they came"""
+    source_id: str
+    """The source it came by, when it was relayed"""
 
 
 class _EventEnvelopeRequired(TypedDict):
@@ -329,6 +360,11 @@ class EventEnvelope(_EventEnvelopeRequired, total=False):
     """A payload that is not JSON"""
     idempotency_key: str
     """In a batch: the key of this event. A single event has its key in the header."""
+
+
+class EventHeader(TypedDict):
+    name: str
+    value: str
 
 
 class EventReplay(TypedDict, total=False):
@@ -444,6 +480,12 @@ class Hop(_HopRequired):
     pass
 
 
+class IssuedCredential(TypedDict):
+    id: str
+    secret: str
+    """It is shown this once"""
+
+
 class _IssuedEndpointRequired(TypedDict):
     created_at: str
     description: str
@@ -516,6 +558,40 @@ class IssuedSecret(_IssuedSecretRequired, total=False):
     """The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."""
 
 
+class _IssuedSourceRequired(TypedDict):
+    adopt: bool
+    created_at: str
+    credentials: list[SourceCredential]
+    """Without secrets"""
+    event_type: SourceEventType
+    id: str
+    keep_headers: list[str]
+    key_id_suffix: str
+    """What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams"""
+    mode: Literal["store-and-forward", "pass-through"]
+    """The mode that is wanted"""
+    name: str
+    path: str
+    """Where the upstream delivers"""
+    scheme: str
+    settings: SourceSettings
+    status: Literal["active", "paused"]
+    updated_at: str
+    version: int
+
+
+class IssuedSource(_IssuedSourceRequired, total=False):
+    acknowledged: Acknowledgment
+    """The acknowledgment that holds"""
+    description: str
+    issued: IssuedCredential
+    """The credential that was made; absent where you brought your own"""
+    mode_in_force: Literal["store-and-forward", "pass-through"]
+    """store-and-forward only while an acknowledgment of the service description holds"""
+    public_path: str
+    """The same place by the tenant's public id and the source's name"""
+
+
 class _KeyRequired(TypedDict):
     created_at: str
     hint: str
@@ -530,6 +606,15 @@ class _KeyRequired(TypedDict):
 class Key(_KeyRequired, total=False):
     expires_at: str
     revoked_at: str
+
+
+class _ListAcknowledgmentRequired(TypedDict):
+    items: list[Acknowledgment]
+
+
+class ListAcknowledgment(_ListAcknowledgmentRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
 
 
 class _ListDeadLetterRequired(TypedDict):
@@ -595,6 +680,24 @@ class ListNotice(_ListNoticeRequired, total=False):
     """Pass as cursor to get the next page; absent on the last one"""
 
 
+class _ListRejectionRequired(TypedDict):
+    items: list[Rejection]
+
+
+class ListRejection(_ListRejectionRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListSourceRequired(TypedDict):
+    items: list[Source]
+
+
+class ListSource(_ListSourceRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class _ListTenantRequired(TypedDict):
     items: list[Tenant]
 
@@ -602,6 +705,24 @@ class _ListTenantRequired(TypedDict):
 class ListTenant(_ListTenantRequired, total=False):
     next_cursor: str
     """Pass as cursor to get the next page; absent on the last one"""
+
+
+class NewAcknowledgment(TypedDict):
+    by: str
+    """Who agreed to it, on the upstream's side"""
+    version: str
+    """Of the service description that was read, at /.well-known/webhook-service"""
+
+
+class NewCredential(TypedDict, total=False):
+    id: str
+    """eds: key id of the upstream's signatures; basic: its user name. Else made here."""
+    public_key: str
+    """eds: Ed25519 key in base64; standard-webhooks: whpk_…; paypal: certificate in PEM; mtls: SHA-256 fingerprint
+    of the certificate
+    """
+    secret: str
+    """Shared secret, token or password. Kept encrypted."""
 
 
 class _NewEndpointRequired(TypedDict):
@@ -648,6 +769,30 @@ class NewKey(_NewKeyRequired, total=False):
     """Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated
     requests stay the same requests; the old key works until it is deleted.
     """
+
+
+class _NewSourceRequired(TypedDict):
+    name: str
+    """Letters, digits, '-', '_' and '.'; unique in the tenant"""
+    scheme: str
+    """How the upstream proves who it is: eds, ojs, cybercube, standard-webhooks, github, stripe, shopify, slack,
+    twilio, paypal, bearer, basic or mtls
+    """
+
+
+class NewSource(_NewSourceRequired, total=False):
+    adopt: bool
+    """Take deliveries without Idempotency-Key: one is made of the upstream's delivery id"""
+    credentials: list[NewCredential]
+    """What deliveries are verified with. Absent: a secret is made, where the scheme lets us choose it."""
+    description: str
+    event_type: SourceEventType
+    """Defaults to what a CloudEvent or the scheme tells"""
+    keep_headers: list[str]
+    """Header fields that go on to the endpoints as they came"""
+    mode: Literal["store-and-forward", "pass-through"]
+    """Defaults to store-and-forward, which needs an acknowledgment to be in force"""
+    settings: SourceSettings
 
 
 class _NewTenantRequired(TypedDict):
@@ -815,6 +960,8 @@ class _ProblemRequired(TypedDict):
 class Problem(_ProblemRequired, total=False):
     detail: str
     """What happened this time, for people"""
+    downstream: list[Downstream]
+    """Outcomes at the endpoints that have not accepted a relayed event"""
     errors: list[Field]
     """The fields that are wrong"""
     request_id: str
@@ -826,6 +973,27 @@ class ReceiverProblem(TypedDict, total=False):
     status: int
     title: str
     type: str
+
+
+class _RejectionRequired(TypedDict):
+    at: str
+    code: str
+    """Problem code"""
+    headers: list[str]
+    """Names alone"""
+    id: str
+    method: str
+    remote_addr: str
+    size: int
+    """Length of the body in bytes; -1 when it is not known"""
+    status: int
+    """What was answered"""
+
+
+class Rejection(_RejectionRequired, total=False):
+    detail: str
+    reason: str
+    """What authentication found wrong"""
 
 
 class Rotation(TypedDict, total=False):
@@ -878,6 +1046,90 @@ class Secret(_SecretRequired, total=False):
 
 class SecretList(TypedDict):
     items: list[Secret]
+
+
+class _SourceRequired(TypedDict):
+    adopt: bool
+    created_at: str
+    credentials: list[SourceCredential]
+    """Without secrets"""
+    event_type: SourceEventType
+    id: str
+    keep_headers: list[str]
+    key_id_suffix: str
+    """What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams"""
+    mode: Literal["store-and-forward", "pass-through"]
+    """The mode that is wanted"""
+    name: str
+    path: str
+    """Where the upstream delivers"""
+    scheme: str
+    settings: SourceSettings
+    status: Literal["active", "paused"]
+    updated_at: str
+    version: int
+
+
+class Source(_SourceRequired, total=False):
+    acknowledged: Acknowledgment
+    """The acknowledgment that holds"""
+    description: str
+    mode_in_force: Literal["store-and-forward", "pass-through"]
+    """store-and-forward only while an acknowledgment of the service description holds"""
+    public_path: str
+    """The same place by the tenant's public id and the source's name"""
+
+
+class _SourceCredentialRequired(TypedDict):
+    created_at: str
+    id: str
+    """Key id of signatures, user name, or ours"""
+
+
+class SourceCredential(_SourceCredentialRequired, total=False):
+    expires_at: str
+    hint: str
+    """Last four characters of the secret"""
+    public_key: str
+
+
+class SourceEventType(TypedDict, total=False):
+    fixed: str
+    """This one; or what stands in where header or member are not there"""
+    header: str
+    """Value of this header field"""
+    member: str
+    """Text at this path of members in a JSON body, joined with dots"""
+
+
+class SourcePatch(TypedDict, total=False):
+    adopt: Union[bool, None]
+    description: Union[str, None]
+    event_type: dict[str, Any]
+    keep_headers: Union[list[str], None]
+    mode: Literal["store-and-forward", "pass-through"]
+    name: str
+    scheme: str
+    """Cannot change"""
+    settings: dict[str, Any]
+
+
+class SourceRotation(TypedDict, total=False):
+    credential: NewCredential
+    """The new one. Absent: one is made, where the scheme lets us choose it."""
+    overlap_seconds: float
+    """How long the old ones are good beside the new one. Defaults to 86400."""
+
+
+class SourceSettings(TypedDict, total=False):
+    delivery_header: str
+    """adopt: header with the upstream's own id of a delivery, in place of the scheme's"""
+    end_to_end: str
+    """eds: label of a signature that is the origin's own and goes on untouched"""
+    put_agreement: str
+    """eds: where the agreement is written that lets the upstream use PUT"""
+    webhook_id: str
+    """paypal: id of the webhook, which is signed but not sent"""
 
 
 class _StreamedAttemptRequired(TypedDict):
@@ -989,6 +1241,17 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_key", "GET", "/v1/keys/{id}"),
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
+    ("list_sources", "GET", "/v1/sources"),
+    ("create_source", "POST", "/v1/sources"),
+    ("delete_source", "DELETE", "/v1/sources/{id}"),
+    ("get_source", "GET", "/v1/sources/{id}"),
+    ("update_source", "PATCH", "/v1/sources/{id}"),
+    ("list_acknowledgments", "GET", "/v1/sources/{id}/acknowledgments"),
+    ("acknowledge_description", "POST", "/v1/sources/{id}/acknowledgments"),
+    ("pause_source", "POST", "/v1/sources/{id}/pause"),
+    ("list_rejections", "GET", "/v1/sources/{id}/rejections"),
+    ("resume_source", "POST", "/v1/sources/{id}/resume"),
+    ("rotate_source_credential", "POST", "/v1/sources/{id}/rotate"),
     ("list_tenants", "GET", "/v1/tenants"),
     ("create_tenant", "POST", "/v1/tenants"),
     ("delete_tenant", "DELETE", "/v1/tenants/{id}"),
@@ -1677,7 +1940,9 @@ class GodwitClient(Transport):
         """Post an event.
 
         Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered
-        byte for byte with its Content-Type. Without it the body is an envelope in JSON.
+        byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in
+        either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which
+        go with every attempt); its type is the event's, its id is not its key.
 
         The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
 
@@ -1927,6 +2192,270 @@ class GodwitClient(Transport):
             "POST",
             f"/v1/notices/{path_segment(id)}/acknowledge",
             headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_sources(
+        self,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListSource:
+        """List sources.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListSource = self._json(
+            "GET",
+            "/v1/sources",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def create_source(
+        self,
+        body: NewSource,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedSource:
+        """Register an upstream.
+
+        Its deliveries to path go on to the endpoints. A secret that is made here is in this answer and in no
+        other, but for a repeat with the same Idempotency-Key.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedSource = self._json(
+            "POST",
+            "/v1/sources",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def delete_source(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> None:
+        """Delete a source.
+
+        Upstreams find nothing there from now on. What was taken in is delivered.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/sources/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+
+    def get_source(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+    ) -> Source:
+        """Get a source, with the mode in force.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Source = self._json(
+            "GET",
+            f"/v1/sources/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def update_source(
+        self,
+        id: str,
+        body: SourcePatch,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Source:
+        """Change a source.
+
+        A JSON merge patch (RFC 7396). The scheme cannot change; credentials change by rotate.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Source = self._json(
+            "PATCH",
+            f"/v1/sources/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def list_acknowledgments(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListAcknowledgment:
+        """List acknowledgments of the service description.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListAcknowledgment = self._json(
+            "GET",
+            f"/v1/sources/{path_segment(id)}/acknowledgments",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def acknowledge_description(
+        self,
+        id: str,
+        body: NewAcknowledgment,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Acknowledgment:
+        """Record that the upstream acknowledged the service description.
+
+        This is what lets deliveries be answered before they are delivered on (store-and-forward). It holds until
+        a description promises less.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Acknowledgment = self._json(
+            "POST",
+            f"/v1/sources/{path_segment(id)}/acknowledgments",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def pause_source(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Source:
+        """Pause a source.
+
+        Upstreams are told to come again later (503).
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Source = self._json(
+            "POST",
+            f"/v1/sources/{path_segment(id)}/pause",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_rejections(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListRejection:
+        """List what a source did not take in.
+
+        The newest 200, for some days. Without payloads, credentials and header values.
+
+        Needs an API key with the scope read.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before
+        """
+        answer: ListRejection = self._json(
+            "GET",
+            f"/v1/sources/{path_segment(id)}/rejections",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def resume_source(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Source:
+        """Resume a source.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Source = self._json(
+            "POST",
+            f"/v1/sources/{path_segment(id)}/resume",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def rotate_source_credential(
+        self,
+        id: str,
+        body: SourceRotation | None = None,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedSource:
+        """Add a credential and let the others run out.
+
+        The new one is good at once. A secret that is made here is in this answer and in no other, but for a
+        repeat with the same Idempotency-Key.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedSource = self._json(
+            "POST",
+            f"/v1/sources/{path_segment(id)}/rotate",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            body=body,
         )
         return answer
 
