@@ -164,6 +164,9 @@ var hopHeaders = []string{
 	"Idempotency-Key", "Keep-Alive", "Set-Cookie", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Via", "Www-Authenticate",
 }
 
+// hopWords are parts of the names of fields that hold credentials.
+var hopWords = []string{"authorization", "cookie", "signature", "hmac", "secret", "token", "password", "api-key", "apikey"}
+
 var hopPrefixes = []string{"Content-", "Proxy-", "Godwit-", "Sec-", "Webhook-", "X-Forwarded-", "X-Ojs-", "X-Webhook-", "Paypal-"}
 
 func checkKeep(names []string) (errs []error) {
@@ -184,7 +187,8 @@ func checkKeep(names []string) (errs []error) {
 }
 
 func belongsToHop(canonical string) bool {
-	if slices.Contains(hopHeaders, canonical) || strings.Contains(strings.ToLower(canonical), "signature") || strings.Contains(strings.ToLower(canonical), "hmac") {
+	lower := strings.ToLower(canonical)
+	if slices.Contains(hopHeaders, canonical) || slices.ContainsFunc(hopWords, func(w string) bool { return strings.Contains(lower, w) }) {
 		return true
 	}
 	return slices.ContainsFunc(hopPrefixes, func(p string) bool { return strings.HasPrefix(canonical, p) })

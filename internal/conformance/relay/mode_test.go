@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -408,5 +407,3 @@ func TestUnstoredIsUnacknowledged(t *testing.T) {
 	disk.now <- false
 	r.want(r.send(d), 202)
 }
-
-var _ = json.Valid
