@@ -35,7 +35,7 @@ func (s Cybercube) Profile() (Profile, error) {
 }
 
 func identifyCybercube(m *Message, _ *Proof, _ KeyPolicy) (Identity, error) {
-	event, err := requireMembers(m.Body)
+	event, err := requireMembers(m.Body, "id", "type")
 	if err != nil {
 		return Identity{}, err
 	}

@@ -31,29 +31,35 @@ func ParseDigest(text string) (Digest, bool) {
 	return d, err == nil
 }
 
-var hashes = sync.Pool{New: func() any { return sha256.New() }}
+var digests = sync.Pool{New: func() any { return &digest{hash: sha256.New()} }}
 
 // digest is taken over parts with their lengths before them, so that no two different lists run together (EDS-KEY-5).
-type digest struct{ hash hash.Hash }
-
-func newDigest() digest {
-	h := hashes.Get().(hash.Hash)
-	h.Reset()
-	return digest{h}
+type digest struct {
+	hash    hash.Hash
+	scratch []byte
 }
 
-func (d digest) bytes(part []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-	d.hash.Write(length[:])
+func newDigest() *digest {
+	d := digests.Get().(*digest)
+	d.hash.Reset()
+	return d
+}
+
+func (d *digest) bytes(part []byte) {
+	d.scratch = binary.BigEndian.AppendUint64(d.scratch[:0], uint64(len(part)))
+	d.hash.Write(d.scratch)
 	d.hash.Write(part)
 }
 
-func (d digest) text(part string) { d.bytes([]byte(part)) }
+func (d *digest) text(part string) {
+	d.scratch = append(binary.BigEndian.AppendUint64(d.scratch[:0], uint64(len(part))), part...)
+	d.hash.Write(d.scratch)
+}
 
-func (d digest) sum() (sum Digest) {
-	d.hash.Sum(sum[:0])
-	hashes.Put(d.hash)
+func (d *digest) sum() (sum Digest) {
+	d.scratch = d.hash.Sum(d.scratch[:0])
+	copy(sum[:], d.scratch)
+	digests.Put(d)
 	return sum
 }
 

@@ -147,7 +147,7 @@ const storedTime = "2006-01-02T15:04:05.000000Z"
 func (j Job) Data() JobData {
 	d := j.Delivery
 	data := JobData{EventID: d.EventID, EventType: d.EventType, ReceivedAt: d.ReceivedAt.UTC().Format(storedTime)}
-	if _, err := parseMembers(d.Body); err == nil {
+	if _, err := parseMembers(d.Body); err == nil && json.Valid(d.Body) {
 		data.Payload = d.Body
 	} else if data.Payload, err = json.Marshal(d.Body); err != nil {
 		data.Payload = []byte("null")

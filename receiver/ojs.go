@@ -22,12 +22,13 @@ func (s OJS) Profile() (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
+	success := jsonAnswer(http.StatusOK, received{Received: true})
 	scheme := &timestamped{"X-Ojs-Signature", "X-Ojs-Timestamp", ownerOr(s.Principal, "ojs"), keys, false}
 	return Profile{
 		Name: "ojs", SignsTime: true, AlwaysDedup: true, KeySource: "the header X-OJS-Delivery-ID",
 		Authenticate: scheme.authenticate,
 		Identify:     identifyOJS,
-		Success:      func(Identity) Answer { return jsonAnswer(http.StatusOK, received{Received: true}) },
+		Success:      func(Identity) Answer { return success },
 	}, nil
 }
 
@@ -37,7 +38,7 @@ func identifyOJS(m *Message, _ *Proof, _ KeyPolicy) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Key: key, DeliveryID: key, EventID: key}
-	if event, err := parseMembers(m.Body); err == nil {
+	if event, err := parseMembers(m.Body, "id", "type"); err == nil {
 		id.EventType = event.text("type")
 		if eventID := event.text("id"); eventID != "" {
 			id.EventID = eventID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,9 @@ var neverKept = []string{"Date", "Connection", "Set-Cookie", "Retry-After", "Con
 
 // storeContext is for one operation of the store. It does not end when the sender hangs up.
 func (x *exchange) storeContext() (context.Context, context.CancelFunc) {
+	if x.r.inMemory { // which does not wait
+		return context.Background(), func() {}
+	}
 	return context.WithTimeout(context.WithoutCancel(x.req.Context()), x.r.o.StoreTimeout)
 }
 
@@ -109,9 +113,13 @@ func (r *Receiver) completion(a Answer) Completion {
 }
 
 func outcomeOf(a Answer) Outcome {
-	header := maps.Clone(a.Header)
+	header := a.Header
 	for _, name := range neverKept {
-		delete(header, name)
+		if _, ok := header[name]; ok {
+			header = maps.Clone(header)
+			maps.DeleteFunc(header, func(name string, _ []string) bool { return slices.Contains(neverKept, name) })
+			break
+		}
 	}
 	o := Outcome{Status: a.Status, Header: header}
 	if len(a.Body) <= maxKeptBody {

@@ -119,6 +119,7 @@ type Receiver struct {
 	profile   Profile
 	store     Store
 	txStore   Transactor // nil unless transactional
+	inMemory  bool
 	tolerance time.Duration
 	window    time.Duration
 	lease     time.Duration
@@ -189,6 +190,7 @@ func (r *Receiver) setDefaults(o *Options) error {
 	if r.store = o.Store; r.store == nil {
 		r.store = NewMemory(MemoryOptions{})
 	}
+	_, r.inMemory = r.store.(*Memory)
 	if o.Transactional {
 		store, ok := r.store.(Transactor)
 		if !ok {

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"strconv"
@@ -116,41 +115,6 @@ func unixSeconds(text string) (time.Time, error) {
 		return time.Time{}, errTimestamp
 	}
 	return time.Unix(seconds, 0), nil
-}
-
-// members are the top-level members of a JSON object, by their exact names.
-type members map[string]json.RawMessage
-
-var errNoObject = errors.New("body is not a JSON object")
-
-func parseMembers(body []byte) (members, error) {
-	var m members
-	if err := json.Unmarshal(body, &m); err != nil || m == nil {
-		return nil, errNoObject
-	}
-	return m, nil
-}
-
-// text is a member that is a string; "" if it is something else or not there.
-func (m members) text(name string) string {
-	raw, ok := m[name]
-	if !ok || len(raw) < 2 || raw[0] != '"' {
-		return ""
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return text
-}
-
-// requireMembers is for schemes whose key is in the body.
-func requireMembers(body []byte) (members, error) {
-	m, err := parseMembers(body)
-	if err != nil {
-		return nil, &DeliveryError{CodePayloadMalformed, "The body is not a JSON object"}
-	}
-	return m, nil
 }
 
 // boundedKey takes a key that is no structured field: it comes from outside and is kept, so it is printable and short.

@@ -56,7 +56,7 @@ func authenticateSlack(keys []macKey, principal string, m *Message, c Check) (Pr
 }
 
 func identifySlack(m *Message, _ *Proof, _ KeyPolicy) (Identity, error) {
-	envelope, _ := parseMembers(m.Body) // slash commands are forms
+	envelope, _ := parseMembers(m.Body, "event_id", "type", "event") // slash commands are forms
 	key := envelope.text("event_id")
 	if key == "" {
 		key = bodyKey(m.Body)
@@ -66,14 +66,14 @@ func identifySlack(m *Message, _ *Proof, _ KeyPolicy) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Key: key, EventID: key, EventType: envelope.text("type"), Attempt: 1 + positive(m.Field("X-Slack-Retry-Num"))}
-	if event, err := parseMembers(envelope["event"]); err == nil && event.text("type") != "" {
+	if event, err := parseMembers(envelope["event"], "type"); err == nil && event.text("type") != "" {
 		id.EventType = event.text("type")
 	}
 	return id, nil
 }
 
 func slackChallenge(m *Message) (Answer, bool) {
-	envelope, err := parseMembers(m.Body)
+	envelope, err := parseMembers(m.Body, "type", "challenge")
 	if err != nil || envelope.text("type") != "url_verification" || envelope.text("challenge") == "" {
 		return Answer{}, false
 	}

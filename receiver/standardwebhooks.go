@@ -121,7 +121,7 @@ func identifyStandard(m *Message, _ *Proof, _ KeyPolicy) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Key: key, EventID: key, DeliveryID: key}
-	if event, err := parseMembers(m.Body); err == nil {
+	if event, err := parseMembers(m.Body, "type"); err == nil {
 		id.EventType = event.text("type")
 	}
 	return id, nil

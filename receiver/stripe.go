@@ -59,7 +59,7 @@ func authenticateStripe(keys []macKey, principal string, m *Message, c Check) (P
 
 // identifyByID is for events that are JSON objects with a member id.
 func identifyByID(m *Message, typeMember string) (Identity, error) {
-	event, err := requireMembers(m.Body)
+	event, err := requireMembers(m.Body, "id", typeMember)
 	if err != nil {
 		return Identity{}, err
 	}
