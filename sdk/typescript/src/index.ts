@@ -2,6 +2,7 @@
 export { receiver, verify, asResponse, type Receiver, type RequestFacts, type VerifyOptions } from "./receiver/create.js";
 export { IncompleteBodyError, readStream, type Incoming, type RequestLike } from "./receiver/incoming.js";
 export { accepted, reject, retryAfter, type Accepted, type AcceptedOptions, type Reject, type Result, type RetryAfter } from "./receiver/result.js";
+export { redisOf, sqlOf } from "./receiver/settings.js";
 export type { DedupOptions, FreshnessOptions, Handler, HandlerContext, ReceiverOptions } from "./receiver/settings.js";
 export type { Duplicate, Hooks, Receipt, ResultReport, VerificationFailure } from "./receiver/hooks.js";
 export { Delivery, restoredDelivery, storedDelivery, type StoredDelivery } from "./receiver/delivery.js";
@@ -18,9 +19,9 @@ export { github, shopify, slack, stripe } from "./profiles/vendors.js";
 export { twilio } from "./profiles/twilio.js";
 export { paypal, type PayPalOptions } from "./profiles/paypal.js";
 
-export type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store } from "./stores/store.js";
+export type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./stores/store.js";
 export { memoryStore } from "./stores/memory.js";
-export { redisStore, type RedisClient, type RedisStoreOptions } from "./stores/redis.js";
+export { redisStore, type RedisClient, type RedisQueue, type RedisStoreOptions } from "./stores/redis.js";
 export { sqlStore, sqlStoreSchema, type SqlStoreOptions } from "./stores/sqlstore.js";
 export type { SqlDialect, SqlOptions, SqlQuery, SqlRow, SqlValue } from "./stores/sql.js";
 

@@ -159,7 +159,9 @@ describe("several processes", () => {
     test(`${kind}: a process that is killed while it handles frees its key by the lease [IKH-EXP-3]`, async () => {
       const key = `"killed-${unique()}"`;
       const child = started(["hold", kind, place, key]);
-      await once(child, "message");
+      const exit = once(child, "exit").then(() => assert.fail("it did not get to handle"));
+      await Promise.race([once(child, "message"), exit]);
+      exit.catch(() => undefined);
       child.kill("SIGKILL");
       await once(child, "exit");
       const clock = standingClock();

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import {
   cybercube,
   CybercubeWebhooks,
+  eds,
   eventIdToBase32,
   eventIdToUuid,
   Fields,
@@ -30,7 +31,8 @@ import { contentDigest, verifyContentDigest } from "../dist/httpsig/digest.js";
 import type { SignedMessage } from "../dist/httpsig/message.js";
 import * as sf from "../dist/httpsig/structured.js";
 import { covered, signatureBase, verifySignatures } from "../dist/httpsig/verify.js";
-import { parseKey } from "../dist/key.js";
+import { normalizedUri, splitUri } from "../dist/httpsig/message.js";
+import { defaultKeyPolicy, fingerprintOf, parseKey, scopeOf } from "../dist/key.js";
 import { bodyOf, vectors } from "./support/vectors.js";
 
 interface FieldCase {
@@ -108,6 +110,24 @@ describe("structured fields", () => {
         else assert.throws(() => parseKey(c.raw!, policy), { name: "DeliveryError" }, c.name);
       }
     }
+  });
+
+  test("keys as receivers read them [IKH-SYN-2 IKH-SYN-3 IKH-SYN-5 IKH-SEC-4]", () => {
+    const { cases } = vectors<{ cases: { name: string; lines: string[]; lenient?: boolean; key?: string; error?: string }[] }>("idempotency-keys.json");
+    for (const c of cases) {
+      const read = (): string => parseKey(new Fields(c.lines.map((line) => ["Idempotency-Key", line] as const)).lines("idempotency-key"), { ...defaultKeyPolicy, lenient: c.lenient ?? false });
+      if (c.error === undefined) assert.equal(read(), c.key, c.name);
+      else assert.throws(read, { name: "DeliveryError", code: c.error }, c.name);
+    }
+  });
+
+  test("scopes and fingerprints are those of the other languages [EDS-KEY-5 EDS-KEY-8 IKH-SEC-6]", async () => {
+    const file = vectors<{
+      scopes: { name: string; principal: string; url: string; key: string; scope: string }[];
+      fingerprints: { name: string; content_type: string; body?: string; body_base64?: string; fingerprint: string }[];
+    }>("receiver-digests.json");
+    for (const c of file.scopes) assert.equal(await scopeOf(c.principal, normalizedUri(splitUri(c.url)), c.key), c.scope, c.name);
+    for (const c of file.fingerprints) assert.equal(await fingerprintOf(c.content_type, new Uint8Array(bodyOf(c))), c.fingerprint, c.name);
   });
 
   test("round trips of all types", () => {
@@ -208,6 +228,42 @@ describe("HTTP message signatures (RFC 9421)", () => {
       else await assert.rejects(verifying, (e) => e instanceof WebhookSignatureError && e.reason === "mismatch");
     });
   }
+
+  test("eds: every verdict of the vectors, with its reason [EDS-SEC-AUT-2 EDS-SEC-THR-3 EDS-KEY-6]", async () => {
+    const file = vectors<{
+      keys: { id: string; principal: string; secret?: string; public_key?: string }[];
+      cases: {
+        name: string;
+        now: number;
+        method: string;
+        url: string;
+        headers: Record<string, string>;
+        body?: string;
+        body_base64?: string;
+        valid: boolean;
+        reason?: string;
+        principal?: string;
+        key?: string;
+        event_type?: string;
+        event_id?: string;
+      }[];
+    }>("eds-requests.json");
+    const profile = eds({ keys: file.keys.map(({ public_key, ...key }) => (public_key === undefined ? key : { ...key, publicKey: public_key })) });
+    for (const c of file.cases) {
+      const message = { method: c.method, url: c.url, fields: new Fields(c.headers), body: new Uint8Array(bodyOf(c)) };
+      const verifying = profile.authenticate(message, { now: c.now, tolerance: 300 });
+      if (!c.valid) {
+        await assert.rejects(verifying, (e) => e instanceof WebhookSignatureError && (c.reason === undefined || e.reason === c.reason), c.name);
+        continue;
+      }
+      const authentication = await verifying;
+      assert.equal(authentication.principal, c.principal, c.name);
+      const identity = await profile.identify(message, authentication, defaultKeyPolicy);
+      assert.equal(identity.key, c.key, c.name);
+      if (c.event_type !== undefined) assert.equal(identity.eventType, c.event_type, c.name);
+      if (c.event_id !== undefined) assert.equal(identity.eventId, c.event_id, c.name);
+    }
+  });
 
   test("Content-Digest (RFC 9530)", async () => {
     for (const c of vectors<{ cases: { name: string; body: string; field: string; valid: boolean }[] }>("httpsig/rfc9530-content-digest.json").cases) {

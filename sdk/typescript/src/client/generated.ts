@@ -10,6 +10,17 @@ export interface Accepted {
   idempotency_key: string;
 }
 
+export interface Acknowledgment {
+  /** Id of the API key that recorded it */
+  actor: string;
+  at: string;
+  /** Who acknowledged it */
+  by: string;
+  id: string;
+  /** Of the service description */
+  version: string;
+}
+
 export interface ActiveAgreement {
   /** What rests on it, as in statuses.404, multi_status, method */
   covers: string[];
@@ -172,6 +183,15 @@ export interface DeliveryItems {
   items: Delivery[];
 }
 
+export interface Downstream {
+  /** Id of the delivery */
+  delivery: string;
+  outcome: "pending" | "terminal" | "exhausted";
+  reason?: string;
+  /** HTTP status of the endpoint's last answer */
+  status?: number;
+}
+
 export interface Endpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
@@ -243,10 +263,14 @@ export interface Event {
   attributes?: Record<string, string>;
   content_type: string;
   created_at: string;
+  /** Header fields that go with every attempt as they came */
+  headers?: EventHeader[];
   id: string;
   idempotency_key: string;
   /** Who posted it */
   principal: string;
+  /** The source it came by, when it was relayed */
+  source_id?: string;
   type: string;
 }
 
@@ -260,12 +284,16 @@ export interface EventDetail {
   created_at: string;
   /** The newest 200 */
   deliveries: Delivery[];
+  /** Header fields that go with every attempt as they came */
+  headers?: EventHeader[];
   id: string;
   idempotency_key: string;
   /** Who posted it */
   principal: string;
   /** Length of the payload in bytes */
   size: number;
+  /** The source it came by, when it was relayed */
+  source_id?: string;
   type: string;
 }
 
@@ -281,6 +309,11 @@ export interface EventEnvelope {
   /** In a batch: the key of this event. A single event has its key in the header. */
   idempotency_key?: string;
   type: string;
+}
+
+export interface EventHeader {
+  name: string;
+  value: string;
 }
 
 export interface EventReplay {
@@ -381,6 +414,12 @@ export interface Hop {
   to: string;
 }
 
+export interface IssuedCredential {
+  id: string;
+  /** It is shown this once */
+  secret: string;
+}
+
 export interface IssuedEndpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
@@ -444,6 +483,37 @@ export interface IssuedSecret {
   value?: string;
 }
 
+export interface IssuedSource {
+  /** The acknowledgment that holds */
+  acknowledged?: Acknowledgment;
+  adopt: boolean;
+  created_at: string;
+  /** Without secrets */
+  credentials: SourceCredential[];
+  description?: string;
+  event_type: SourceEventType;
+  id: string;
+  /** The credential that was made; absent where you brought your own */
+  issued?: IssuedCredential;
+  keep_headers: string[];
+  /** What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams */
+  key_id_suffix: string;
+  /** The mode that is wanted */
+  mode: "store-and-forward" | "pass-through";
+  /** store-and-forward only while an acknowledgment of the service description holds */
+  mode_in_force?: "store-and-forward" | "pass-through";
+  name: string;
+  /** Where the upstream delivers */
+  path: string;
+  /** The same place by the tenant's public id and the source's name */
+  public_path?: string;
+  scheme: string;
+  settings: SourceSettings;
+  status: "active" | "paused";
+  updated_at: string;
+  version: number;
+}
+
 export interface Key {
   created_at: string;
   expires_at?: string;
@@ -455,6 +525,12 @@ export interface Key {
   principal: string;
   revoked_at?: string;
   scopes: string[];
+}
+
+export interface ListAcknowledgment {
+  items: Acknowledgment[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
 }
 
 export interface ListDeadLetter {
@@ -499,10 +575,38 @@ export interface ListNotice {
   next_cursor?: string;
 }
 
+export interface ListRejection {
+  items: Rejection[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListSource {
+  items: Source[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
 export interface ListTenant {
   items: Tenant[];
   /** Pass as cursor to get the next page; absent on the last one */
   next_cursor?: string;
+}
+
+export interface NewAcknowledgment {
+  /** Who agreed to it, on the upstream's side */
+  by: string;
+  /** Of the service description that was read, at /.well-known/webhook-service */
+  version: string;
+}
+
+export interface NewCredential {
+  /** eds: key id of the upstream's signatures; basic: its user name. Else made here. */
+  id?: string;
+  /** eds: Ed25519 key in base64; standard-webhooks: whpk_…; paypal: certificate in PEM; mtls: SHA-256 fingerprint of the certificate */
+  public_key?: string;
+  /** Shared secret, token or password. Kept encrypted. */
+  secret?: string;
 }
 
 export interface NewEndpoint {
@@ -539,6 +643,25 @@ export interface NewKey {
   replaces?: string;
   /** What it may do. A key can grant no scope that it lacks. */
   scopes: Array<"ingest" | "read" | "manage" | "admin">;
+}
+
+export interface NewSource {
+  /** Take deliveries without Idempotency-Key: one is made of the upstream's delivery id */
+  adopt?: boolean;
+  /** What deliveries are verified with. Absent: a secret is made, where the scheme lets us choose it. */
+  credentials?: NewCredential[];
+  description?: string;
+  /** Defaults to what a CloudEvent or the scheme tells */
+  event_type?: SourceEventType;
+  /** Header fields that go on to the endpoints as they came */
+  keep_headers?: string[];
+  /** Defaults to store-and-forward, which needs an acknowledgment to be in force */
+  mode?: "store-and-forward" | "pass-through";
+  /** Letters, digits, '-', '_' and '.'; unique in the tenant */
+  name: string;
+  /** How the upstream proves who it is: eds, ojs, cybercube, standard-webhooks, github, stripe, shopify, slack, twilio, paypal, bearer, basic or mtls */
+  scheme: string;
+  settings?: SourceSettings;
 }
 
 export interface NewTenant {
@@ -685,6 +808,8 @@ export interface Problem {
   code: string;
   /** What happened this time, for people */
   detail?: string;
+  /** Outcomes at the endpoints that have not accepted a relayed event */
+  downstream?: Downstream[];
   /** The fields that are wrong */
   errors?: Field[];
   /** Name of the request in the server's log */
@@ -702,6 +827,24 @@ export interface ReceiverProblem {
   status?: number;
   title?: string;
   type?: string;
+}
+
+export interface Rejection {
+  at: string;
+  /** Problem code */
+  code: string;
+  detail?: string;
+  /** Names alone */
+  headers: string[];
+  id: string;
+  method: string;
+  /** What authentication found wrong */
+  reason?: string;
+  remote_addr: string;
+  /** Length of the body in bytes; -1 when it is not known */
+  size: number;
+  /** What was answered */
+  status: number;
 }
 
 export interface Rotation {
@@ -745,6 +888,84 @@ export interface Secret {
 
 export interface SecretList {
   items: Secret[];
+}
+
+export interface Source {
+  /** The acknowledgment that holds */
+  acknowledged?: Acknowledgment;
+  adopt: boolean;
+  created_at: string;
+  /** Without secrets */
+  credentials: SourceCredential[];
+  description?: string;
+  event_type: SourceEventType;
+  id: string;
+  keep_headers: string[];
+  /** What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams */
+  key_id_suffix: string;
+  /** The mode that is wanted */
+  mode: "store-and-forward" | "pass-through";
+  /** store-and-forward only while an acknowledgment of the service description holds */
+  mode_in_force?: "store-and-forward" | "pass-through";
+  name: string;
+  /** Where the upstream delivers */
+  path: string;
+  /** The same place by the tenant's public id and the source's name */
+  public_path?: string;
+  scheme: string;
+  settings: SourceSettings;
+  status: "active" | "paused";
+  updated_at: string;
+  version: number;
+}
+
+export interface SourceCredential {
+  created_at: string;
+  expires_at?: string;
+  /** Last four characters of the secret */
+  hint?: string;
+  /** Key id of signatures, user name, or ours */
+  id: string;
+  public_key?: string;
+}
+
+export interface SourceEventType {
+  /** This one; or what stands in where header or member are not there */
+  fixed?: string;
+  /** Value of this header field */
+  header?: string;
+  /** Text at this path of members in a JSON body, joined with dots */
+  member?: string;
+}
+
+export interface SourcePatch {
+  adopt?: boolean | null;
+  description?: string | null;
+  event_type?: Record<string, unknown>;
+  keep_headers?: string[] | null;
+  mode?: "store-and-forward" | "pass-through";
+  name?: string;
+  /** Cannot change */
+  scheme?: string;
+  settings?: Record<string, unknown>;
+}
+
+export interface SourceRotation {
+  /** The new one. Absent: one is made, where the scheme lets us choose it. */
+  credential?: NewCredential;
+  /** How long the old ones are good beside the new one. Defaults to 86400. */
+  overlap_seconds?: number;
+}
+
+export interface SourceSettings {
+  /** adopt: header with the upstream's own id of a delivery, in place of the scheme's */
+  delivery_header?: string;
+  /** eds: label of a signature that is the origin's own and goes on untouched */
+  end_to_end?: string;
+  /** eds: where the agreement is written that lets the upstream use PUT */
+  put_agreement?: string;
+  /** paypal: id of the webhook, which is signed but not sent */
+  webhook_id?: string;
 }
 
 export interface StreamedAttempt {
@@ -1343,7 +1564,7 @@ export class GodwitClient extends Transport {
   /**
    * Post an event.
    *
-   * Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON.
+   * Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which go with every attempt); its type is the event's, its id is not its key.
    *
    * The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
    *
@@ -1544,6 +1765,211 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Notice> {
     return this.json<Notice>({ method: "POST", path: `/v1/notices/${encodeURIComponent(id)}/acknowledge`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List sources.
+   *
+   * Needs an API key with the scope read.
+   */
+  listSources(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListSource> {
+    return this.json<ListSource>({ method: "GET", path: `/v1/sources`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Register an upstream.
+   *
+   * Its deliveries to path go on to the endpoints. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+   *
+   * Needs an API key with the scope manage.
+   */
+  createSource(
+    body: NewSource,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedSource> {
+    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Delete a source.
+   *
+   * Upstreams find nothing there from now on. What was taken in is delivered.
+   *
+   * Needs an API key with the scope manage.
+   */
+  deleteSource(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Get a source, with the mode in force.
+   *
+   * Needs an API key with the scope read.
+   */
+  getSource(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Source> {
+    return this.json<Source>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Change a source.
+   *
+   * A JSON merge patch (RFC 7396). The scheme cannot change; credentials change by rotate.
+   *
+   * Needs an API key with the scope manage.
+   */
+  updateSource(
+    id: string,
+    body: SourcePatch,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Source> {
+    return this.json<Source>({ method: "PATCH", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * List acknowledgments of the service description.
+   *
+   * Needs an API key with the scope read.
+   */
+  listAcknowledgments(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListAcknowledgment> {
+    return this.json<ListAcknowledgment>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Record that the upstream acknowledged the service description.
+   *
+   * This is what lets deliveries be answered before they are delivered on (store-and-forward). It holds until a description promises less.
+   *
+   * Needs an API key with the scope manage.
+   */
+  acknowledgeDescription(
+    id: string,
+    body: NewAcknowledgment,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Acknowledgment> {
+    return this.json<Acknowledgment>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Pause a source.
+   *
+   * Upstreams are told to come again later (503).
+   *
+   * Needs an API key with the scope manage.
+   */
+  pauseSource(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Source> {
+    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List what a source did not take in.
+   *
+   * The newest 200, for some days. Without payloads, credentials and header values.
+   *
+   * Needs an API key with the scope read.
+   */
+  listRejections(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListRejection> {
+    return this.json<ListRejection>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/rejections`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Resume a source.
+   *
+   * Needs an API key with the scope manage.
+   */
+  resumeSource(
+    id: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Source> {
+    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * Add a credential and let the others run out.
+   *
+   * The new one is good at once. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+   *
+   * Needs an API key with the scope manage.
+   */
+  rotateSourceCredential(
+    id: string,
+    body: SourceRotation | undefined,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedSource> {
+    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/rotate`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**

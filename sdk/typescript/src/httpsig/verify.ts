@@ -80,6 +80,7 @@ export async function verifySignatures<K extends SignatureKey>(
   options: SignatureOptions<K>,
 ): Promise<VerifiedSignature<K>> {
   const inputs = dictionary(message, "signature-input");
+  if (inputs.size === 0) throw new WebhookSignatureError("no signature", "missing");
   const values = dictionary(message, "signature");
   if (inputs.size > maxSignatures) throw new WebhookSignatureError("too many signatures", "malformed");
   let best: WebhookSignatureError | undefined;
@@ -103,7 +104,6 @@ function asVerdict(error: unknown): WebhookSignatureError {
 
 function dictionary(message: SignedMessage, name: string): Map<string, Member> {
   const lines = message.fields.lines(name);
-  if (lines.length === 0) throw new WebhookSignatureError(`no ${name}`, "missing");
   if (lines.reduce((n, line) => n + line.length, 0) > maxFieldLength) {
     throw new WebhookSignatureError(`${name} is too long`, "malformed");
   }

@@ -14,14 +14,14 @@ import { inboxJob } from "../inbox/inbox.js";
 import { scopeOf } from "../key.js";
 import { emptyAnswer } from "../profiles/answers.js";
 import type { Answer, Authentication, Identity, Message } from "../profiles/profile.js";
-import type { Outcome } from "../stores/store.js";
+import type { CompleteRequest, Outcome } from "../stores/store.js";
 import { Delivery } from "./delivery.js";
 import { sanitizedHeaders, tell, type ResultReport } from "./hooks.js";
 import { IncompleteBodyError, type Incoming } from "./incoming.js";
 import { policyPage } from "./page.js";
 import { problemAnswer, type ProblemCode } from "./problem.js";
 import { accepted, resultFault, type Result } from "./result.js";
-import type { Settings } from "./settings.js";
+import type { HandlerContext, Settings } from "./settings.js";
 
 /** The end of the road for a request, with its answer. */
 class Refusal {
@@ -29,6 +29,11 @@ class Refusal {
     readonly answer: Answer,
     readonly reason: string,
   ) {}
+}
+
+/** Leaves a transaction without its writes, with the result that asked for it. */
+class Undo {
+  constructor(readonly result: Result) {}
 }
 
 /** The longest answer that is kept for repeats; of a longer one only the status is (IKH K-9). */
@@ -245,14 +250,15 @@ export class Pipeline {
   async #run(delivery: Delivery, holder: Holder | undefined, incoming: Incoming, report: Report): Promise<Answer> {
     const { timeout, retryAfter, hooks } = this.#s;
     const controller = new AbortController();
-    const work = this.#handle(delivery, controller.signal).then(
-      (result) => this.#settle(delivery, holder, result, report),
-      async (error: unknown) => {
-        tell(() => hooks.onError?.(error, "handler"));
-        await this.#release(holder);
-        return report(this.#problem(500, "internal", "Internal error"), "failed");
-      },
-    );
+    const { signal } = controller;
+    const run = this.#s.transactional
+      ? this.#transact(delivery, holder!, signal, report)
+      : this.#handle(delivery, { signal }).then((result) => this.#settle(delivery, holder, result, report));
+    const work = run.catch(async (error: unknown) => {
+      tell(() => hooks.onError?.(error, "handler"));
+      await this.#release(holder);
+      return report(this.#problem(500, "internal", "Internal error"), "failed");
+    });
     incoming.waitUntil?.(work);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<"late">((resolve) => {
@@ -268,13 +274,34 @@ export class Pipeline {
     return report(this.#problem(503, "retry-after", "Not finished in time, try again later", { "retry-after": seconds }), "timeout");
   }
 
-  async #handle(delivery: Delivery, signal: AbortSignal): Promise<Result> {
+  /**
+   * The handler in the store's transaction: its writes and the completion of its key happen together. A result that frees
+   * the key undoes the writes. If the commit fails, the key is freed where it did not happen, and stays where it did.
+   */
+  async #transact(delivery: Delivery, holder: Holder, signal: AbortSignal, report: Report): Promise<Answer> {
+    const { store, allowMultiStatus, keepRejects } = this.#s;
+    try {
+      return await store.transaction!(async (transaction) => {
+        const result = await this.#handle(delivery, { signal, transaction: transaction.handle });
+        const frees = result.kind === "retry-after" || (result.kind === "reject" && !keepRejects);
+        if (frees || resultFault(result, allowMultiStatus) !== undefined) throw new Undo(result);
+        const answer = this.#answer(delivery, result as Exclude<Result, { kind: "retry-after" }>);
+        if (!(await transaction.complete(this.#completion(holder, answer)))) throw new Error("the lease ended before the handler did");
+        return report(answer, result.kind, result.kind === "reject" ? result.reason : undefined);
+      });
+    } catch (error) {
+      if (error instanceof Undo) return this.#settle(delivery, holder, error.result, report);
+      throw error;
+    }
+  }
+
+  async #handle(delivery: Delivery, context: HandlerContext): Promise<Result> {
     const { handler, inbox } = this.#s;
     if (inbox !== undefined) {
       await inbox.enqueue(await inboxJob(delivery)); // durable first, then the acknowledgement (CCW-RCV-7)
       return accepted();
     }
-    return (await handler!(delivery, { signal })) ?? accepted();
+    return (await handler!(delivery, context)) ?? accepted();
   }
 
   async #settle(delivery: Delivery, holder: Holder | undefined, result: Result, report: Report): Promise<Answer> {
@@ -319,17 +346,21 @@ export class Pipeline {
    */
   async #keep(holder: Holder | undefined, answer: Answer): Promise<void> {
     if (holder === undefined) return;
-    const { store, clock, window, hooks } = this.#s;
-    const now = Math.floor(clock());
-    const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !neverKept.has(name)));
-    const fits = answer.body !== null && answer.body.length <= maxKeptBody;
-    const outcome: Outcome = { status: answer.status, headers, body: fits ? base64(answer.body!) : null };
+    const { store, hooks } = this.#s;
     try {
-      const kept = await store.complete({ ...holder, outcome, now, expiresAt: now + window * 1000 });
+      const kept = await store.complete(this.#completion(holder, answer));
       if (!kept) tell(() => hooks.onError?.(new Error("the lease ended before the handler did"), "keep result"));
     } catch (error) {
       tell(() => hooks.onError?.(error, "keep result"));
     }
+  }
+
+  #completion(holder: Holder, answer: Answer): CompleteRequest {
+    const now = Math.floor(this.#s.clock());
+    const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !neverKept.has(name)));
+    const fits = answer.body !== null && answer.body.length <= maxKeptBody;
+    const outcome: Outcome = { status: answer.status, headers, body: fits ? base64(answer.body!) : null };
+    return { ...holder, outcome, now, expiresAt: now + this.#s.window * 1000 };
   }
 
   async #release(holder: Holder | undefined): Promise<void> {

@@ -5,6 +5,8 @@ import { splitUri } from "../httpsig/message.js";
 import { day, type KeyPolicy, type Profile } from "../profiles/profile.js";
 import { RateLimiter, type RateLimitOptions } from "../ratelimit.js";
 import { memoryStore } from "../stores/memory.js";
+import type { RedisQueue } from "../stores/redis.js";
+import type { SqlQuery } from "../stores/sql.js";
 import type { Store } from "../stores/store.js";
 import type { Delivery } from "./delivery.js";
 import { tell, type Hooks } from "./hooks.js";
@@ -13,6 +15,23 @@ import type { Result } from "./result.js";
 export interface HandlerContext {
   /** Aborted when the handler's time is over. It is not aborted when the sender hangs up. */
   readonly signal: AbortSignal;
+  /** Of a `transactional` receiver: what writes together with the completion of the key. See sqlOf and redisOf. */
+  readonly transaction?: unknown;
+}
+
+/** The query function of the transaction that also completes the key. */
+export function sqlOf(context: HandlerContext): SqlQuery {
+  return handleOf(context) as SqlQuery;
+}
+
+/** Queues commands for the step that also completes the key. */
+export function redisOf(context: HandlerContext): RedisQueue {
+  return handleOf(context) as RedisQueue;
+}
+
+function handleOf({ transaction }: HandlerContext): unknown {
+  if (transaction === undefined) throw new Error("the receiver is not transactional");
+  return transaction;
 }
 
 export type Handler<T = unknown> = (delivery: Delivery<T>, context: HandlerContext) => Promise<Result | void> | Result | void;
@@ -32,6 +51,11 @@ export interface ReceiverOptions<T = unknown> {
   readonly freshness?: FreshnessOptions | false;
   /** Format of Idempotency-Key (eds). Defaults to 16 to 255 characters in double quotes. */
   readonly key?: Partial<KeyPolicy>;
+  /**
+   * Runs the handler in the store's transaction, which also completes the key: what it writes there (sqlOf, redisOf)
+   * happens exactly once, whenever the process dies. Needs a store with transactions. Defaults to false.
+   */
+  readonly transactional?: boolean;
   /** Largest body in bytes. Defaults to 1 MiB. */
   readonly limit?: number;
   /** How long a handler may take, in seconds. Defaults to 25. */
@@ -85,6 +109,7 @@ export interface Settings {
   readonly lease: number;
   readonly fingerprint: ((delivery: Delivery) => string | Promise<string>) | undefined;
   readonly keepRejects: boolean;
+  readonly transactional: boolean;
   readonly tolerance: number | undefined;
   readonly keyPolicy: KeyPolicy;
   readonly limit: number;
@@ -136,6 +161,7 @@ export function settings<T>(options: ReceiverOptions<T>): Settings {
     lease,
     fingerprint: dedup === undefined ? undefined : fingerprint(profile, dedup),
     keepRejects: dedup?.keep !== "accepted",
+    transactional: transactional(options),
     tolerance: freshness === undefined ? undefined : notNegative("freshness.tolerance", freshness.tolerance ?? 300),
     keyPolicy: { ...defaultKeyPolicy, ...options.key },
     limit: positive("limit", options.limit ?? 1 << 20),
@@ -151,6 +177,13 @@ export function settings<T>(options: ReceiverOptions<T>): Settings {
     hooks,
     clock: options.clock ?? Date.now,
   };
+}
+
+function transactional<T>(options: ReceiverOptions<T>): boolean {
+  if (!options.transactional) return false;
+  if (options.store?.transaction === undefined) throw new Error("receiver: transactional needs a store with transactions");
+  if (options.dedup === false || options.handler === undefined) throw new Error("receiver: transactional needs deduplication and a handler");
+  return true;
 }
 
 function window(profile: Profile, dedup: DedupOptions): number {

@@ -1,4 +1,4 @@
-import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store } from "./store.js";
+import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./store.js";
 
 /** A node-redis client (`sendCommand`) or an ioredis client (`call`); you make it, connect it and close it. */
 export type RedisClient =
@@ -16,6 +16,9 @@ export function redisCommand(client: RedisClient): (...args: string[]) => Promis
   return (...args) => client.sendCommand(args);
 }
 
+/** Adds a command that Redis runs in the very step that completes the key. It must be one that cannot fail. */
+export type RedisQueue = (command: string, ...args: string[]) => void;
+
 /** The holder's token is compared and the key changed in one step; only a script does that. */
 export const redisScripts = {
   reserve: `local held = redis.call('GET', KEYS[1])
@@ -26,6 +29,7 @@ return false`,
 if not held then return 0 end
 local entry = cjson.decode(held)
 if entry.token ~= ARGV[1] or entry.outcome then return 0 end
+for _, command in ipairs(cjson.decode(ARGV[4])) do redis.call(unpack(command)) end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`,
   release: `local held = redis.call('GET', KEYS[1])
@@ -51,6 +55,11 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const run = (script: keyof typeof redisScripts, key: string, ...args: string[]): Promise<unknown> =>
     command("EVAL", redisScripts[script], "1", key, ...args);
   const ttl = (until: number, now: number): string => String(Math.max(1, Math.ceil(until - now)));
+  const complete = async ({ scope, fingerprint, token, outcome, now, expiresAt }: CompleteRequest, effects: readonly string[][]): Promise<boolean> => {
+    const entry: Entry = { token, fingerprint, outcome };
+    const args = [token, JSON.stringify(entry), ttl(expiresAt, now), JSON.stringify(effects)];
+    return Number(await run("complete", `${prefix}key:${scope}`, ...args)) === 1;
+  };
   return {
     async reserve({ scope, fingerprint, token, now, leaseUntil }: ReserveRequest): Promise<Reservation> {
       const entry: Entry = { token, fingerprint };
@@ -60,9 +69,11 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       if (found.outcome === undefined) return { state: "in-progress", fingerprint: found.fingerprint };
       return { state: "completed", fingerprint: found.fingerprint, outcome: found.outcome };
     },
-    async complete({ scope, fingerprint, token, outcome, now, expiresAt }: CompleteRequest): Promise<boolean> {
-      const entry: Entry = { token, fingerprint, outcome };
-      return Number(await run("complete", `${prefix}key:${scope}`, token, JSON.stringify(entry), ttl(expiresAt, now))) === 1;
+    complete: (request) => complete(request, []),
+    transaction<T>(handle: (transaction: StoreTransaction) => Promise<T>): Promise<T> {
+      const commands: string[][] = [];
+      const queue: RedisQueue = (...command) => void commands.push(command);
+      return handle({ handle: queue, complete: (request) => complete(request, commands) });
     },
     async release(scope: string, token: string): Promise<void> {
       await run("release", `${prefix}key:${scope}`, token);

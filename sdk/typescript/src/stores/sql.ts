@@ -14,6 +14,11 @@ export type SqlDialect = "postgres" | "sqlite";
 export interface SqlOptions {
   readonly dialect: SqlDialect;
   readonly query: SqlQuery;
+  /**
+   * Runs a function in a transaction of its own connection: commits when it resolves, rolls back and throws when it
+   * rejects. Only `transactional` receivers need it.
+   */
+  readonly transaction?: <T>(run: (query: SqlQuery) => Promise<T>) => Promise<T>;
 }
 
 /** Puts the dialect's placeholders where values stand: `sql\`… where id = ${id}\``. */
@@ -31,6 +36,8 @@ export function statements({ dialect, query }: SqlOptions) {
   };
   return run;
 }
+
+export type Statements = ReturnType<typeof statements>;
 
 /** Text that is put into a statement as it is: names of tables, never values. */
 export class Raw {

@@ -1,5 +1,5 @@
-import { createSchema, statements, tableName, type SqlOptions, type SqlRow } from "./sql.js";
-import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store } from "./store.js";
+import { createSchema, statements, tableName, type SqlOptions, type SqlRow, type Statements } from "./sql.js";
+import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./store.js";
 
 export interface SqlStoreOptions extends SqlOptions {
   /** Table of the keys. Defaults to webhook_receipts. */
@@ -48,6 +48,14 @@ RETURNING token`;
     return taken.length > 0;
   }
 
+  async function complete(sql: Statements, { scope, token, outcome, expiresAt }: CompleteRequest): Promise<boolean> {
+    const kept = await sql`UPDATE ${table} SET status = ${outcome.status}, headers = ${JSON.stringify(outcome.headers)},
+  body = ${outcome.body}, until = ${expiresAt}
+WHERE scope = ${scope} AND token = ${token} AND status IS NULL
+RETURNING scope`;
+    return kept.length > 0;
+  }
+
   return {
     migrate: () => createSchema(options, sqlStoreSchema(options)),
 
@@ -61,13 +69,17 @@ RETURNING token`;
       return { state: "in-progress", fingerprint: request.fingerprint };
     },
 
-    async complete({ scope, token, outcome, expiresAt }: CompleteRequest): Promise<boolean> {
-      const kept = await sql`UPDATE ${table} SET status = ${outcome.status}, headers = ${JSON.stringify(outcome.headers)},
-  body = ${outcome.body}, until = ${expiresAt}
-WHERE scope = ${scope} AND token = ${token} AND status IS NULL
-RETURNING scope`;
-      return kept.length > 0;
-    },
+    complete: (request) => complete(sql, request),
+
+    ...(options.transaction === undefined
+      ? {}
+      : {
+          transaction: <T>(run: (transaction: StoreTransaction) => Promise<T>): Promise<T> =>
+            options.transaction!((query) => {
+              const inside = statements({ ...options, query });
+              return run({ handle: query, complete: (request) => complete(inside, request) });
+            }),
+        }),
 
     async release(scope: string, token: string): Promise<void> {
       await sql`DELETE FROM ${table} WHERE scope = ${scope} AND token = ${token} AND status IS NULL`;

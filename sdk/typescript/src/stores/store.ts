@@ -19,6 +19,17 @@ export interface Store {
   remember(value: string, until: number, now: number): Promise<boolean>;
   /** Drops what has expired; tells how much that was. Stores that expire by themselves answer 0. */
   purge(now: number): Promise<number>;
+  /**
+   * Runs a handler whose writes and the completion of its key happen together or not at all: what it throws undoes both.
+   * Stores without transactions have no such method.
+   */
+  transaction?<T>(run: (transaction: StoreTransaction) => Promise<T>): Promise<T>;
+}
+
+export interface StoreTransaction {
+  /** What the handler writes with: a query function, or a list of commands. */
+  readonly handle: unknown;
+  complete(request: CompleteRequest): Promise<boolean>;
 }
 
 export interface ReserveRequest {

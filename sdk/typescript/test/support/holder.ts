@@ -5,13 +5,15 @@ import { Postgres } from "./postgres.js";
 import { signEds } from "./sign.js";
 import { Sqlite } from "./sqlite.js";
 
+process.on("disconnect", () => process.exit(1)); // never outlive the test
+
 const [mode, kind, place, key] = process.argv.slice(2) as [string, string, string, string];
 const database = kind === "sqlite" ? new Sqlite(place) : await Postgres.connect(place);
 const store = sqlStore(database.options);
 
 if (mode === "hold") {
   const h = harness({ store, dedup: { lease: 2 }, timeout: 1, handle: () => new Promise<void>(() => void process.send!("holding")) });
-  void h.post(signEds("{}", { key }));
+  void h.post(signEds("{}", { key })).then(() => process.exit(1));
 } else {
   // Race: deliver the same keys as the other processes do, and tell how many ran here.
   process.on("message", async () => {

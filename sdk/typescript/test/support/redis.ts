@@ -7,6 +7,8 @@ import { redisScripts } from "../../dist/stores/redis.js";
 
 export interface Redis {
   readonly isReal: boolean;
+  /** Of a real one. */
+  readonly port?: number;
   /** A client like ioredis. */
   readonly client: RedisClient;
   /** A second connection, like node-redis. */
@@ -15,13 +17,14 @@ export interface Redis {
 }
 
 export async function startRedis(): Promise<Redis> {
-  if (spawnSync("redis-server", ["--version"]).status !== 0) return double();
+  if (spawnSync(process.env["GODWIT_TEST_REDIS"] ?? "redis-server", ["--version"]).status !== 0) return double();
   const port = await freePort();
-  const server = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], { stdio: "ignore" });
+  const server = spawn(process.env["GODWIT_TEST_REDIS"] ?? "redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], { stdio: "ignore" });
   const first = await connected(port, server);
   const second = await connected(port, server);
   return {
     isReal: true,
+    port,
     client: { call: (command, ...args) => first.send([command, ...args]) },
     other: { sendCommand: (args) => second.send(args) },
     async close() {
@@ -30,6 +33,12 @@ export async function startRedis(): Promise<Redis> {
       server.kill("SIGKILL");
     },
   };
+}
+
+/** One more client of a server that runs. */
+export async function connectRedis(port: number): Promise<RedisClient> {
+  const connection = await connected(port);
+  return { call: (command, ...args) => connection.send([command, ...args]) };
 }
 
 async function freePort(): Promise<number> {
@@ -41,14 +50,14 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function connected(port: number, server: ChildProcess): Promise<Connection> {
+async function connected(port: number, server?: ChildProcess): Promise<Connection> {
   for (;;) {
     const socket = connect(port, "127.0.0.1");
     const up = await new Promise<boolean>((resolve) => {
       socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     });
     if (up) return new Connection(socket);
-    if (server.exitCode !== null) throw new Error("redis-server did not start");
+    if (server === undefined || server.exitCode !== null) throw new Error("redis-server did not start");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -111,6 +120,7 @@ class Connection {
 
 function double(): Redis {
   const values = new Map<string, { value: string; until: number }>();
+  const list: string[] = []; // the one list that effects are pushed to
   const get = (key: string): string | null => {
     const entry = values.get(key);
     return entry !== undefined && entry.until > Date.now() ? entry.value : null;
@@ -123,10 +133,12 @@ function double(): Redis {
     const entry = held === null ? undefined : (JSON.parse(held) as { token: string; outcome?: unknown });
     if (entry === undefined || entry.token !== args[0] || entry.outcome !== undefined) return 0;
     if (source === redisScripts.release) return Number(values.delete(key));
+    for (const command of JSON.parse(args[3]!) as string[][]) list.push(...command.slice(2));
     return set(key, args[1]!, Number(args[2])), 1;
   };
   const call = async (command: string, ...args: string[]): Promise<unknown> => {
     if (command === "GET") return get(args[0]!);
+    if (command === "LLEN") return list.length;
     if (command === "EVAL") return script(args[0]!, args[2]!, args.slice(3));
     if (command !== "SET") throw new Error(`the double does not know ${command}`);
     if (args.includes("NX") && get(args[0]!) !== null) return null;

@@ -1,0 +1,201 @@
+/** Effects that happen exactly once: written in the transaction that completes the key, under fire. */
+import assert from "node:assert/strict";
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { memoryInbox, memoryStore, receiver, redisOf, redisStore, reject, retryAfter, sqlOf, sqlStore, type HandlerContext, type Result, type Store } from "@godwit/receiver";
+import { openDatabase, type Database } from "./support/database.js";
+import { edsProfile, gate, harness } from "./support/harness.js";
+import { startRedis } from "./support/redis.js";
+import { cybercubeEvent, signCybercube, signEds } from "./support/sign.js";
+
+interface Place {
+  readonly kind: string;
+  readonly place: string;
+  readonly store: Store;
+  write(context: HandlerContext, id: string): Promise<void>;
+  count(): Promise<number>;
+  all(): Promise<string[]>;
+}
+
+const dir = mkdtempSync(join(tmpdir(), "godwit-transaction-"));
+const schema = `transaction_ts_${process.pid}`;
+const databases = { sqlite: await openDatabase("sqlite", join(dir, "effects.db")), postgres: await openDatabase("postgres", schema) };
+const redis = await startRedis();
+const call = "call" in redis.client ? redis.client.call : undefined!;
+after(async () => {
+  await databases.postgres.options.query(`DROP SCHEMA ${schema} CASCADE`, []);
+  await Promise.all([databases.sqlite.close(), databases.postgres.close(), redis.close()]);
+  rmSync(dir, { recursive: true, force: true });
+});
+
+async function sqlPlace(kind: "sqlite" | "postgres", place: string, { options }: Database): Promise<Place> {
+  const store = sqlStore(options);
+  await store.migrate();
+  await options.query("CREATE TABLE effects (event_id TEXT NOT NULL)", []);
+  const rows = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const answer = await options.query(sql, []);
+    return ("rows" in answer ? answer.rows : answer) as Record<string, unknown>[];
+  };
+  return {
+    kind,
+    place,
+    store,
+    async write(context, id) {
+      await sqlOf(context)(`INSERT INTO effects (event_id) VALUES (${kind === "sqlite" ? "?" : "$1"})`, [id]);
+    },
+    count: async () => Number((await rows("SELECT count(*) AS n FROM effects"))[0]!["n"]),
+    all: async () => (await rows("SELECT event_id FROM effects")).map((row) => String(row["event_id"])),
+  };
+}
+
+const places: Place[] = [
+  await sqlPlace("sqlite", join(dir, "effects.db"), databases.sqlite),
+  await sqlPlace("postgres", schema, databases.postgres),
+  {
+    kind: redis.isReal ? "redis" : "redis (a double)",
+    place: String(redis.port),
+    store: redisStore(redis.client),
+    write: async (context, id) => redisOf(context)("RPUSH", "effects", id),
+    count: async () => Number(await call("LLEN", "effects")),
+    // RESP arrays are more than the test's client reads: one element at a time.
+    all: async () => Promise.all(Array.from({ length: Number(await call("LLEN", "effects")) }, (_, i) => call("LINDEX", "effects", String(i)).then(String))),
+  },
+];
+
+for (const p of places) {
+  describe(p.kind, () => {
+    const key = (): string => `"${crypto.randomUUID()}"`;
+
+    test(`${p.kind}: an accepted delivery's writes are there with its key, once`, async () => {
+      const before = await p.count();
+      const h = harness({ store: p.store, transactional: true, handle: (d, c) => p.write(c, d.key) });
+      const k = key();
+      for (let i = 0; i < 3; i++) assert.equal((await h.post(signEds("{}", { key: k }))).status, 204);
+      assert.equal((await p.count()) - before, 1);
+      assert.equal(h.deliveries.length, 1);
+    });
+
+    test(`${p.kind}: what was thrown, put off or made no sense leaves no writes, and the key is free`, async () => {
+      const before = await p.count();
+      const outcomes: (() => Result | void)[] = [
+        () => {
+          throw new Error("boom");
+        },
+        () => retryAfter(5),
+        () => ({ kind: "nonsense" }) as never,
+        () => undefined,
+      ];
+      const h = harness({
+        store: p.store,
+        transactional: true,
+        handle: async (d, c) => {
+          await p.write(c, d.key);
+          return outcomes.shift()!();
+        },
+      });
+      const k = key();
+      const statuses = [];
+      for (let i = 0; i < 5; i++) statuses.push((await h.post(signEds("{}", { key: k }))).status);
+      assert.deepEqual(statuses, [500, 503, 500, 204, 204]);
+      assert.equal((await p.count()) - before, 1);
+    });
+
+    test(`${p.kind}: a refusal is kept with what was written`, async () => {
+      const before = await p.count();
+      const h = harness({ store: p.store, transactional: true, handle: async (d, c) => (await p.write(c, d.key), reject(422, "no")) });
+      const k = key();
+      for (let i = 0; i < 2; i++) assert.equal((await h.post(signEds("{}", { key: k }))).status, 422);
+      assert.equal((await p.count()) - before, 1);
+    });
+
+    test(`${p.kind}: a holder whose lease ended writes nothing`, async () => {
+      const before = await p.count();
+      const open = gate();
+      const slow = harness({ store: p.store, transactional: true, timeout: 0.02, dedup: { lease: 0.05 }, handle: async (d, c) => {
+        await open.opened;
+        await p.write(c, d.key);
+      } });
+      const k = key();
+      const signed = signEds("{}", { key: k });
+      const waits: Promise<unknown>[] = [];
+      const request = new Request(signed.url, { method: "POST", headers: signed.headers, body: new Uint8Array(signed.body) });
+      assert.equal((await slow.receiver.fetch(request, { waitUntil: (w) => waits.push(w) })).status, 503);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      const quick = harness({ store: p.store });
+      assert.equal((await quick.post(signEds("{}", { key: k }))).status, 204);
+      open.open();
+      await Promise.all(waits);
+      assert.equal((await p.count()) - before, 0);
+      assert.match(String(slow.log.errors[0]![0]), /lease ended/);
+    });
+
+    if (p.kind.includes("double")) return;
+    test(`${p.kind}: fifty times each of twenty deliveries, connections dropped, the receiver killed and started again: one effect each [CCW-IDM-11 IKH-DEF-4]`, async () => {
+      await torture(p);
+    });
+  });
+}
+
+async function torture(p: Place): Promise<void> {
+  const before = new Set(await p.all());
+  let peer!: ChildProcess;
+  let port = 0;
+  const start = async (): Promise<void> => {
+    peer = fork(new URL("./support/peer.js", import.meta.url), [p.kind, p.place], { execArgv: ["--no-warnings"] });
+    [port] = (await once(peer, "message")) as [number];
+  };
+  await start();
+  const events = Array.from({ length: 20 }, () => cybercubeEvent());
+  const accepted = new Set<string>();
+  const send = async (event: string): Promise<void> => {
+    const { headers, body } = signCybercube(event);
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}/cybercube`, { method: "POST", headers, body: new Uint8Array(body) });
+      if (answer.status === 200) accepted.add(event);
+      else assert.ok(answer.status === 503 || answer.status === 500, String(answer.status));
+      await answer.body?.cancel();
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error; // a dropped connection says nothing
+    }
+  };
+  /** Sends in full and hangs up, before or after the answer. */
+  const drop = (event: string): Promise<void> =>
+    new Promise((resolve) => {
+      const { headers, body } = signCybercube(event);
+      const socket = connect(port, "127.0.0.1");
+      const lines = Object.entries(headers).map(([n, v]) => `${n}: ${v}`);
+      socket.write(`POST /cybercube HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Length: ${body.length}\r\n${lines.join("\r\n")}\r\n\r\n`);
+      socket.write(body, () => setTimeout(() => socket.destroy(), Math.random() * 5));
+      socket.on("error", () => undefined).on("close", () => resolve());
+    });
+  const volley = (): Promise<void[]> => Promise.all(events.flatMap((event) => Array.from({ length: 10 }, (_, i) => (i % 3 === 0 ? drop(event) : send(event)))));
+  for (let round = 0; round < 5; round++) {
+    const shots = volley();
+    if (round === 1 || round === 3) {
+      await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 60));
+      peer.kill("SIGKILL");
+      await once(peer, "exit");
+      await shots;
+      await start();
+    } else await shots;
+  }
+  while (accepted.size < events.length) await Promise.all(events.filter((event) => !accepted.has(event)).map(send));
+  peer.kill("SIGKILL");
+  await once(peer, "exit");
+  const wanted = events.map((event) => (JSON.parse(event) as { id: string }).id).sort();
+  assert.deepEqual((await p.all()).filter((id) => !before.has(id)).sort(), wanted);
+}
+
+test("transactional is refused where it cannot be", () => {
+  const handler = (): void => undefined;
+  const { store } = places[0]!;
+  assert.throws(() => receiver({ profile: edsProfile(), transactional: true, handler }), /store with transactions/);
+  assert.throws(() => receiver({ profile: edsProfile(), transactional: true, handler, store: memoryStore() }), /store with transactions/);
+  assert.throws(() => receiver({ profile: edsProfile(), transactional: true, store, inbox: memoryInbox() }), /deduplication and a handler/);
+  assert.throws(() => sqlOf({ signal: new AbortController().signal }), /not transactional/);
+});
