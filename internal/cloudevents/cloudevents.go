@@ -91,8 +91,8 @@ func readBinary(h http.Header) (*Event, *godwit.FieldError) {
 		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if len(values) != 1 || len(values[0]) > godwit.MaxKeptHeaderSize || !printable(values[0]) {
-			return nil, &godwit.FieldError{Field: strings.ToLower(name), Detail: "must be given once, in printable ASCII; other characters are percent-encoded"}
+		if len(values) != 1 || len(values[0]) > godwit.MaxKeptHeaderSize || !godwit.Carriable(values[0]) {
+			return nil, &godwit.FieldError{Field: strings.ToLower(name), Detail: "must be given once, without control characters, in UTF-8 or better percent-encoded"}
 		}
 		e.Headers = append(e.Headers, godwit.KeptHeader{Name: name, Value: values[0]})
 	}
@@ -114,13 +114,4 @@ func check(attribute func(name string) string, where string) (*Event, *godwit.Fi
 		}
 	}
 	return &Event{Type: attribute("type")}, nil
-}
-
-func printable(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

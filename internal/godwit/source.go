@@ -3,7 +3,9 @@ package godwit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Source is a place where an upstream delivers to us, so that its events go on to the tenant's endpoints: there we are
@@ -119,6 +121,12 @@ func (o Origin) Tag() string {
 type KeptHeader struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// Carriable reports whether a header field's value can be kept and sent on as it is: UTF-8 without control characters. ASCII is
+// all that HTTP asks receivers to understand, but CloudEvents SDKs send more.
+func Carriable(value string) bool {
+	return utf8.ValidString(value) && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
 // An Acknowledgment is an upstream's agreement to a version of the service description (EDS-INT-10). It is an

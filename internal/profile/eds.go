@@ -190,7 +190,7 @@ func (s *edsSigner) For(e *godwit.Event) (Signer, error) {
 	for _, k := range e.KeptHeaders {
 		name := strings.ToLower(k.Name)
 		own.keep = own.keep || name == "signature"
-		if strings.HasPrefix(name, "ce-") && !slices.Contains(components, name) {
+		if strings.HasPrefix(name, "ce-") && ascii(k.Value) && !slices.Contains(components, name) {
 			components = append(components, name)
 		}
 	}
@@ -199,4 +199,14 @@ func (s *edsSigner) For(e *godwit.Event) (Signer, error) {
 		own.signer, err = httpsig.NewSigner(components...)
 	}
 	return own, err
+}
+
+// ascii: a signature covers no other characters (RFC 9421, section 2.1).
+func ascii(text string) bool {
+	for i := range len(text) {
+		if text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

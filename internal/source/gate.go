@@ -195,8 +195,8 @@ func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptH
 			continue // it is there
 		}
 		for _, value := range h[name] {
-			if len(value) > godwit.MaxKeptHeaderSize || !printable(value) {
-				return nil, fieldError(name, "must be printable ASCII of at most %d characters to go on", godwit.MaxKeptHeaderSize)
+			if len(value) > godwit.MaxKeptHeaderSize || !godwit.Carriable(value) {
+				return nil, fieldError(name, "must be UTF-8 of at most %d bytes, without control characters, to go on", godwit.MaxKeptHeaderSize)
 			}
 			kept = append(kept, godwit.KeptHeader{Name: name, Value: value})
 		}
@@ -236,13 +236,4 @@ func (g *Gate) originSignature(h http.Header) []godwit.KeptHeader {
 		kept = append(kept, godwit.KeptHeader{Name: "Content-Digest", Value: value})
 	}
 	return kept
-}
-
-func printable(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
