@@ -27,7 +27,7 @@ run("../../scripts/with-postgres", [
   process.execPath,
   "--no-warnings=ExperimentalWarning",
   "--test",
-  "--test-timeout=50000", // of a file: a hang is a failure
+  "--test-timeout=120000", // a hang is a failure
   "--test-reporter=./scripts/trace-reporter.mjs",
   "--test-reporter-destination=stdout",
   ...files,

@@ -1,5 +1,5 @@
 /** A Redis: the server on the PATH if there is one, else a double that knows the commands and scripts of the package. */
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import type { RedisClient } from "@godwit/receiver";
@@ -19,7 +19,11 @@ export interface Redis {
 export async function startRedis(): Promise<Redis> {
   if (spawnSync(process.env["GODWIT_TEST_REDIS"] ?? "redis-server", ["--version"]).status !== 0) return double();
   const port = await freePort();
-  const server = spawn(process.env["GODWIT_TEST_REDIS"] ?? "redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], { stdio: "ignore" });
+  // Under a shell that ends it when this process ends, however it ends.
+  const program = process.env["GODWIT_TEST_REDIS"] ?? "redis-server";
+  const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  const guard = '"$0" "$@" >/dev/null 2>&1 & server=$!; read _; kill -9 $server';
+  const server = spawn("sh", ["-c", guard, program, ...args], { stdio: ["pipe", "ignore", "ignore"] });
   const first = await connected(port, server);
   const second = await connected(port, server);
   return {
@@ -30,7 +34,8 @@ export async function startRedis(): Promise<Redis> {
     async close() {
       first.close();
       second.close();
-      server.kill("SIGKILL");
+      server.stdin.end();
+      await once(server, "exit");
     },
   };
 }
@@ -50,14 +55,15 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function connected(port: number, server?: ChildProcess): Promise<Connection> {
+async function connected(port: number, server?: { readonly exitCode: number | null }): Promise<Connection> {
+  const deadline = Date.now() + 10_000;
   for (;;) {
     const socket = connect(port, "127.0.0.1");
     const up = await new Promise<boolean>((resolve) => {
       socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     });
     if (up) return new Connection(socket);
-    if (server === undefined || server.exitCode !== null) throw new Error("redis-server did not start");
+    if (server === undefined || server.exitCode !== null || Date.now() > deadline) throw new Error("redis-server did not start");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
