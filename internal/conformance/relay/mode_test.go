@@ -407,3 +407,31 @@ func TestUnstoredIsUnacknowledged(t *testing.T) {
 	disk.now <- false
 	r.want(r.send(d), 202)
 }
+
+// TestUpstreamsThatLeave change nothing: the event is on its way. Those that come twice at once wait for the same.
+func TestUpstreamsThatLeave(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		r := newRig(t, o)
+		open := make(chan struct{})
+		r.sink.Script("/slow", apptest.Status(200).Until(open))
+		ep := r.Endpoint(r.sink.URL("/slow"))
+		s := r.Source("upstream")
+		d := delivery{Path: s.Path, Key: key("slow"), Sign: bearer(s)}
+		ctx, leave := context.WithCancel(context.Background())
+		gone := d
+		gone.Context = ctx
+		first := r.begin(gone)
+		r.sink.WaitOn("/slow", 1)
+		leave()
+		if a := r.await(first); a.Err == nil {
+			t.Fatalf("answered %d", a.Status)
+		}
+		second, third := r.begin(d), r.begin(d)
+		close(open)
+		a, b := r.want(r.await(second), 200), r.want(r.await(third), 200)
+		r.WaitDelivery(a.event(t), ep, godwit.DeliveryAccepted)
+		if a.ID != b.ID || len(r.sink.Requests("/slow")) != 1 {
+			t.Errorf("%s and %s, %d requests", a.ID, b.ID, len(r.sink.Requests("/slow")))
+		}
+	})
+}

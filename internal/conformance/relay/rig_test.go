@@ -4,6 +4,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -97,11 +98,12 @@ func (r *rig) storing(name string, fields ...apptest.Fields) source {
 
 // A delivery is what an upstream sends.
 type delivery struct {
-	Path   string
-	Method string
-	Key    string // decoded; "" sends none
-	Body   string
-	Header http.Header
+	Path    string
+	Method  string
+	Key     string // decoded; "" sends none
+	Body    string
+	Header  http.Header
+	Context context.Context // nil: none that ends
 	// Sign completes the request.
 	Sign func(*http.Request, []byte)
 }
@@ -144,7 +146,10 @@ func (r *rig) send(d delivery) answer {
 	if d.Body == "" {
 		d.Body = `{"n":1}`
 	}
-	req, err := http.NewRequest(d.Method, r.URL+d.Path, strings.NewReader(d.Body))
+	if d.Context == nil {
+		d.Context = context.Background()
+	}
+	req, err := http.NewRequestWithContext(d.Context, d.Method, r.URL+d.Path, strings.NewReader(d.Body))
 	if err != nil {
 		return answer{Err: err}
 	}
