@@ -5,9 +5,14 @@ import { createInterface } from "node:readline";
 import type { SqlOptions, SqlRow } from "@godwit/receiver";
 
 const server = `
-import json, sqlite3, sys
+import json, sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=20)
-db.execute("PRAGMA journal_mode=WAL")
+while True:
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        break
+    except sqlite3.OperationalError:
+        time.sleep(0.01)  # another process is switching; SQLite does not wait for that
 for line in sys.stdin:
     request = json.loads(line)
     try:
