@@ -8,7 +8,7 @@ from support.harness import Harness
 from support.signing import KEY, SECRET, cybercube_event, sign_cybercube, sign_eds
 from support.trace import TestCase, covers
 
-from godwit import Accepted, Cybercube, RateLimiter, Reject
+from godwit import Accepted, Cybercube, MemoryStore, RateLimiter, Reject
 from godwit.asgi import RateLimitMiddleware, WebhookApp, WebhookMiddleware
 
 TIMEOUT = 10
@@ -171,6 +171,32 @@ class Disconnects(TestCase):
         h = Harness()
         x = run(WebhookApp(h.receiver), sign_eds("{}"), parts=[b"{"], then_disconnect=True)
         self.assertEqual((x.sent, h.deliveries), ([], []))
+        gone = run(WebhookApp(h.receiver), sign_eds(""), parts=[], then_disconnect=True)
+        self.assertEqual((gone.sent, h.deliveries), ([], []))
+
+    def test_a_request_that_is_cancelled_while_its_key_is_reserved_is_handled(self):
+        """Or its key would be held, and nobody would work on it."""
+        reserving, go, handled = threading.Event(), threading.Event(), threading.Event()
+
+        class Slow(MemoryStore):
+            def reserve(self, *args):
+                reserving.set()
+                go.wait(TIMEOUT)
+                return super().reserve(*args)
+
+        async def handler(delivery, context):
+            handled.set()
+
+        async def scenario():
+            app = WebhookApp(receiver(handler, store=Slow()))
+            request = asyncio.ensure_future(Exchange(sign_eds("{}", key=KEY)).run(app))
+            await asyncio.to_thread(reserving.wait, TIMEOUT)
+            request.cancel()
+            await asyncio.wait({request})
+            go.set()
+            self.assertTrue(await asyncio.to_thread(handled.wait, TIMEOUT))
+
+        asyncio.run(scenario())
 
     def test_a_cancelled_request_does_not_cut_its_handler_off(self):
         async def scenario(make_handler):

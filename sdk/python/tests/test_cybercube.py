@@ -57,7 +57,7 @@ class Verification(TestCase):
 
     @covers("CCW-SIG-8", "CCW-SDK-4")
     def test_format(self):
-        for signature in ("md5=" + "0" * 64, "", GOOD[7:], "SHA256=" + GOOD[7:], None):
+        for signature in ("md5=" + "0" * 64, "", GOOD[7:], "SHA256=" + GOOD[7:], f"md5=00,{GOOD}", None):
             self.assertEqual(check(signature=signature), "Invalid signature format", signature)
 
     @covers("CCW-SIG-9", "CCW-SDK-4")

@@ -121,13 +121,19 @@ class Scope(TestCase):
         h = Harness(lambda d, c: Accepted(f"{d.principal} {d.url}"), profile=Eds(keys), store=store)
         seen = set()
         for sender in ({}, {"key_id": "key-3", "secret": theirs}):
-            for path in ("in", "other"):
-                reply = h.post(sign_eds("{}", key=KEY, url=f"https://hooks.example.com/{path}", **sender))
+            for url in (
+                "https://a.example/in",
+                "https://a.example/other",
+                "https://b.example/in",
+                "https://a.example/in?x",
+            ):
+                reply = h.post(sign_eds("{}", key=KEY, url=url, **sender))
                 self.assertFalse(reply.replayed)
                 seen.add(reply.body)
-                repeat = h.post(sign_eds("{}", key=KEY, url=f"https://hooks.example.com/{path}", **sender))
-                self.assertEqual((repeat.replayed, repeat.body), (True, reply.body))
-        self.assertEqual((len(seen), len(h.deliveries), len(store._entries)), (4, 4, 4))
+                for same in (url, url.replace("a.example", "A.Example:443")):
+                    repeat = h.post(sign_eds("{}", key=KEY, url=same, **sender))
+                    self.assertEqual((repeat.replayed, repeat.body), (True, reply.body))
+        self.assertEqual((len(seen), len(h.deliveries), len(store._entries)), (8, 8, 8))
         self.assertTrue(all(len(scope) == 64 for scope in store._entries))
         scopes = {scope_of(*parts) for parts in (("a", "b", "c"), ("ab", "", "c"), ("a", "bc", ""), ("", "ab", "c"))}
         self.assertEqual(len(scopes), 4)

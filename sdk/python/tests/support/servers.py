@@ -29,10 +29,14 @@ class RedisServer:
         options = ["--port", "0", "--unixsocket", self.path, "--save", "", "--dir", self._folder.name]
         self._process = subprocess.Popen([REDIS, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 10
-        while not os.path.exists(self.path):
+        while not self._answers():
             if time.monotonic() > until or self._process.poll() is not None:
                 raise RuntimeError("redis-server did not start")
             threading.Event().wait(0.01)
+
+    def _answers(self):
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(self.path) == 0
 
     def close(self):
         self._process.kill()
