@@ -76,8 +76,10 @@ class Repeats(TestCase):
 
     @covers("IKH-FPR-3")
     def test_a_fingerprint_of_ones_own(self):
-        h = Harness(fingerprint=lambda d: str(d.json()["order"]))
+        store = MemoryStore()
+        h = Harness(fingerprint=lambda d: f"order {d.json()['order']}" * 10, store=store)
         h.post(sign_eds('{"order":1,"sent":1}', key=KEY))
+        self.assertEqual([len(entry.fingerprint) for entry in store._entries.values()], [64])
         self.assertTrue(h.post(sign_eds('{"order":1,"sent":2}', key=KEY)).replayed)
         self.assertEqual(h.post(sign_eds('{"order":2,"sent":1}', key=KEY)).status, 422)
 
