@@ -144,6 +144,15 @@ describe("repeats", () => {
     assert.equal(await send(other, "/a"), "answer 3");
   });
 
+  test("where the address is not signed, a captured request is not new by another host or query [EDS-SEC-THR-2]", async () => {
+    const h = harness({ profile: cybercube({ secrets: secret }) });
+    const captured = signCybercube(cybercubeEvent("evt_1"));
+    for (const url of [captured.url, `${captured.url}?x=1`, captured.url.replace("//", "//other.")]) {
+      assert.equal((await h.post({ ...captured, url })).status, 200);
+    }
+    assert.equal(h.deliveries.length, 1);
+  });
+
   test("principal, address and key do not run together in a store's id, and none of them is in it [EDS-KEY-5 IKH-SEC-6]", async () => {
     const ids = await Promise.all([["ab", "c", "d"], ["a", "bc", "d"], ["a", "b", "cd"], ["abc", "", "d"], ["a\0b", "c", "d"], ["a", "b\0c", "d"]].map(([p, u, k]) => scopeOf(p!, u!, k!)));
     assert.equal(new Set(ids).size, ids.length);

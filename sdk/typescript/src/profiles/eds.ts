@@ -52,6 +52,7 @@ export function eds(options: EdsOptions): Profile {
     name: "eds",
     methods: options.putAgreement ? ["POST", "PUT"] : ["POST"],
     signsTime: true,
+    signsTarget: true,
     windowFloor: day,
     lease: 60,
     fingerprint: true,

@@ -67,6 +67,8 @@ export interface Profile {
   readonly methods: readonly string[];
   /** Whether a time is signed, so that freshness can be checked. */
   readonly signsTime: boolean;
+  /** The signature covers the address. Where it does not, host and query are whatever a request claims. */
+  readonly signsTarget?: boolean;
   /** The shortest deduplication window in seconds that needs no agreement. */
   readonly windowFloor: number;
   /** How long a holder may take before its key is free again, in seconds. */

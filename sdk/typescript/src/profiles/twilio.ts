@@ -16,6 +16,7 @@ export function twilio(options: SharedSecretOptions): Profile {
     ...vendor,
     name: "twilio",
     signsTime: false,
+    signsTarget: true,
     keySource: "the header I-Twilio-Idempotency-Token; else the message or call and its status",
     async authenticate(message) {
       const signature = one(fromBase64(required(message, "x-twilio-signature")));

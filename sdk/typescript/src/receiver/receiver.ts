@@ -206,12 +206,21 @@ export class Pipeline {
     return delivery;
   }
 
+  /**
+   * The URI of the context (EDS-KEY-8). Where it is not signed, host and query are whatever the request claims: they must
+   * not let a captured request count as a new one.
+   */
+  #endpoint(url: string): string {
+    const uri = splitUri(url);
+    return this.#s.profile.signsTarget === true ? normalizedUri(uri) : `${this.#s.publicOrigin ?? ""}${uri.path}`;
+  }
+
   /** Step 5: reserve the key; then run, or answer the repeat. */
   async #once(delivery: Delivery, incoming: Incoming, report: Report): Promise<Answer> {
     const { dedup, store, clock, lease, fingerprint } = this.#s;
     const holder: Holder = { scope: "", fingerprint: "", token: crypto.randomUUID() };
     if (!dedup) return this.#run(delivery, undefined, incoming, report);
-    holder.scope = await scopeOf(delivery.principal, normalizedUri(splitUri(delivery.url)), delivery.key);
+    holder.scope = await scopeOf(delivery.principal, this.#endpoint(delivery.url), delivery.key);
     holder.fingerprint = (await fingerprint?.(delivery)) ?? "";
     const now = Math.floor(clock());
     let reservation;
