@@ -80,7 +80,7 @@ func (s EDS) Profile() (Profile, error) {
 		return Profile{}, fmt.Errorf("eds: %w", err)
 	}
 	p := Profile{
-		Name: "eds", SignsTime: true, Problems: true, KeySyntax: true, KeySource: "the header Idempotency-Key",
+		Name: "eds", SignsTime: true, SignsTarget: true, Problems: true, KeySyntax: true, KeySource: "the header Idempotency-Key",
 		Authenticate: v.authenticate,
 		Identify:     identifyEDS,
 		Success:      func(Identity) Answer { return Answer{Status: http.StatusNoContent} },

@@ -106,7 +106,7 @@ type Settlement struct {
 func (x *exchange) enqueue(d *Delivery) error {
 	ctx, cancel := x.storeContext()
 	defer cancel()
-	j := Job{ID: ScopeOf(d.Principal, d.URL, d.Key).String(), Delivery: d, Replaces: d.ReceivedAt.Add(-x.r.window)}
+	j := Job{ID: x.r.scopeOf(d).String(), Delivery: d, Replaces: d.ReceivedAt.Add(-x.r.window)}
 	if err := x.r.o.Inbox.Enqueue(ctx, j); err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}

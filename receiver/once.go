@@ -30,7 +30,7 @@ func (x *exchange) once(d *Delivery) (Answer, error) {
 	if r.o.Dedup.Off {
 		return x.run(d, nil), nil
 	}
-	h := Hold{Scope: ScopeOf(d.Principal, d.URL, d.Key), Token: newToken()}
+	h := Hold{Scope: x.r.scopeOf(d), Token: newToken()}
 	if !r.o.Dedup.NoFingerprint {
 		h.Fingerprint = r.o.Dedup.Fingerprint(d)
 	}

@@ -200,6 +200,34 @@ func TestScopes(t *testing.T) {
 	g.wantCalls(6)
 }
 
+// TestCapturedElsewhere: where the address is not signed, another query or host does not make a captured request a new one.
+func TestCapturedElsewhere(t *testing.T) {
+	trace.Covers(t, "EDS-SEC-THR-2")
+	for _, m := range mechanisms() {
+		switch m.name {
+		case "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack":
+		default:
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			g := newRig(t, withScheme(m.scheme))
+			e := event{id: id("x")}.withDefaults()
+			for _, elsewhere := range []func(*http.Request){
+				func(*http.Request) {},
+				func(r *http.Request) { r.URL.RawQuery = "x=1" },
+				func(r *http.Request) { r.Host = "other.example" },
+			} {
+				req := g.make(m, e, true)
+				elsewhere(req)
+				if a := g.do(req); a.Status < 200 || a.Status > 299 {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+			}
+			g.wantCalls(1)
+		})
+	}
+}
+
 func TestScopeVectors(t *testing.T) {
 	trace.Covers(t, "EDS-KEY-5", "IKH-SEC-6", "EDS-KEY-8")
 	var file struct {
@@ -387,7 +415,7 @@ func TestCrashedHolder(t *testing.T) {
 			e := event{id: id("x")}.withDefaults()
 			principal := map[string]string{"eds": "shop", "cybercube": "cybercube"}[m.name]
 			crashed := receiver.Hold{
-				Scope: receiver.ScopeOf(principal, g.server.URL+"/hooks", e.id), Fingerprint: receiver.FingerprintOf(e.typ, []byte(e.body)), Token: "dead",
+				Scope: receiver.ScopeOf(principal, map[string]string{"eds": g.server.URL}[m.name]+"/hooks", e.id), Fingerprint: receiver.FingerprintOf(e.typ, []byte(e.body)), Token: "dead",
 			}
 			found, err := g.store.Reserve(t.Context(), receiver.Reserve{Hold: crashed, Now: g.clock.Now(), LeaseUntil: g.clock.Now().Add(c.lease)})
 			if err != nil || found.State != receiver.Reserved {

@@ -22,6 +22,9 @@ type Profile struct {
 	Methods []string
 	// SignsTime says that a time is signed, so that freshness can be checked.
 	SignsTime bool
+	// SignsTarget says that the signature covers the address. Where it does not, host and query are whatever a request
+	// claims, and keys are remembered for origin and path alone.
+	SignsTarget bool
 	// AlwaysDedup says that deduplication cannot be turned off (CT-32).
 	AlwaysDedup bool
 	// WindowFloor is the shortest deduplication window that needs no agreement. Defaults to 24 hours.

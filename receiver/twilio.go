@@ -32,7 +32,7 @@ func (s Twilio) Profile() (Profile, error) {
 	}
 	proof := Proof{Principal: ownerOr(s.Principal, "twilio")}
 	return Profile{
-		Name: "twilio", KeySource: "the header I-Twilio-Idempotency-Token; else the message or call and its status",
+		Name: "twilio", SignsTarget: true, KeySource: "the header I-Twilio-Idempotency-Token; else the message or call and its status",
 		Authenticate: func(_ context.Context, m *Message, _ Check) (Proof, error) {
 			return proof, verifyTwilio(keys, m)
 		},

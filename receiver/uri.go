@@ -68,3 +68,22 @@ func normalURI(uri string) string {
 	}
 	return scheme + "://" + strings.TrimSuffix(host, ":") + tail
 }
+
+// scopeOf is where a delivery's key is unique. An address that is not signed must not let a captured request count as a
+// new one, by a query that was added to it or by another Host (EDS-SEC-THR-2). A credential is no proof that could be
+// captured without the power to make others.
+func (r *Receiver) scopeOf(d *Delivery) Digest {
+	if r.profile.SignsTarget || r.profile.Credentials {
+		return ScopeOf(d.Principal, d.URL, d.Key)
+	}
+	path := d.URL
+	if _, rest, ok := strings.Cut(path, "://"); ok {
+		path = "/"
+		if at := strings.IndexAny(rest, "/?#"); at >= 0 && rest[at] == '/' {
+			path = rest[at:]
+		}
+	}
+	path, _, _ = strings.Cut(path, "#")
+	path, _, _ = strings.Cut(path, "?")
+	return ScopeOf(d.Principal, r.o.PublicOrigin+path, d.Key)
+}

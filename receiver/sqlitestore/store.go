@@ -23,6 +23,9 @@ type Options struct {
 	NoMigrate bool
 }
 
+// connections of a database that Open opens: one that writes, and some that read beside it.
+const connections = 8
+
 // Schema makes the tables.
 //
 //go:embed schema.sql
@@ -53,6 +56,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections) // to open one costs more than most statements
 	s, err := New(ctx, db, o)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
