@@ -104,6 +104,9 @@ func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	}
 	for {
 		awaited, foreign := state.sum()
+		if awaited.Held > 0 && state.learn(one.take()...) {
+			continue // what its lane does not hold any more was told before
+		}
 		if awaited.Open == awaited.Held {
 			return awaited, nil
 		}
@@ -167,8 +170,8 @@ func (p *progress) read(ctx context.Context, tenant godwit.TenantID, id godwit.E
 	return nil
 }
 
-// learn believes what is newer: a read may be older than a result that came meanwhile.
-func (p *progress) learn(list ...godwit.Delivery) {
+// learn believes what is newer: a read may be older than a result that came meanwhile. It reports whether there was anything.
+func (p *progress) learn(list ...godwit.Delivery) bool {
 	for _, d := range list {
 		known, ok := p.byID[d.ID]
 		if !ok {
@@ -178,6 +181,7 @@ func (p *progress) learn(list ...godwit.Delivery) {
 			p.byID[d.ID] = d
 		}
 	}
+	return len(list) > 0
 }
 
 // sum counts, and tells whether another node makes some of what is open.
@@ -196,7 +200,7 @@ func (p *progress) sum() (a *Awaited, foreign bool) {
 		a.Open++
 		l := p.engine.index.lane(d.EndpointID)
 		switch {
-		case l == nil || l.awayUntil(now).After(p.until):
+		case l == nil || l.awayUntil(id).After(p.until):
 			a.Held++
 		case p.engine.leases.epochOf(d.EndpointID.Shard(), now) == 0:
 			foreign = true
@@ -208,13 +212,17 @@ func (p *progress) sum() (a *Awaited, foreign bool) {
 // never is further away than anybody waits.
 var never = time.Unix(1<<40, 0)
 
-// awayUntil is before when nothing is sent to the endpoint, as far as that is known.
-func (l *lane) awayUntil(now time.Time) time.Time {
+// awayUntil is before when a delivery is not sent to the endpoint, as far as that is known. One that is on the wire, or whose
+// result is being stored, is not held by what that very result may have brought about.
+func (l *lane) awayUntil(id godwit.DeliveryID) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h, ok := l.held[id]; ok && h.state != heldQueued {
+		return time.Time{}
+	}
 	if l.target.Load().endpoint.Status != godwit.EndpointActive {
 		return never
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	until := l.health.HoldUntil
 	if !l.health.CircuitOpenAt.IsZero() && l.health.ProbeAt.After(until) {
 		until = l.health.ProbeAt
