@@ -1,0 +1,263 @@
+package receiver
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+var (
+	tortureEvents     = flag.Int("torture.events", 100, "events of the torture test; the full size is 1000")
+	tortureDuplicates = flag.Int("torture.duplicates", 50, "concurrent duplicates of each event")
+)
+
+const (
+	tortureSecret = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	tortureLease  = 3 * time.Second
+	processes     = 2 // receivers that share the store
+	atATime       = 4 // events whose duplicates are under way together
+	patience      = 8 * time.Minute
+)
+
+// TestTorture: fifty concurrent duplicates of each event, connections that drop before and after the handler, handlers that
+// fail, and two receivers on one store that are killed at any moment, also between a handler's effect and its completion.
+// The effect is written in the transaction that completes the key, and so it is there once for each event.
+//
+// When a receiver dies, its successor's clock is ahead by a lease: keys that the dead one held are free at once, and so are
+// some that the other receiver still holds, which then must not complete them.
+func TestTorture(t *testing.T) {
+	for _, kind := range []string{"sqlite", "postgres", "redis"} {
+		t.Run(kind, func(t *testing.T) {
+			trace.Covers(t, "IKH-DEF-4", "CCW-IDM-1", "CCW-IDM-7", "OJS-DLV-19")
+			newTorture(t, kind).run()
+		})
+	}
+}
+
+type torture struct {
+	t        *testing.T
+	place    place
+	listener *net.TCPListener
+	client   *http.Client
+	ahead    atomic.Int64 // of the clock, in nanoseconds
+
+	mu       sync.Mutex
+	children []*exec.Cmd
+	stopping bool
+	watched  sync.WaitGroup
+
+	deaths, requests, dropped, refused, replayed atomic.Int64
+}
+
+func newTorture(t *testing.T, kind string) *torture {
+	t.Helper()
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	transport := &http.Transport{MaxIdleConnsPerHost: 256}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &torture{t: t, place: newPlace(t, kind), listener: l, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+}
+
+func (x *torture) run() {
+	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
+	defer cancel()
+	for n := range processes {
+		x.start(n)
+	}
+	defer x.stop()
+	events := make(chan int)
+	var all sync.WaitGroup
+	for range atATime {
+		all.Go(func() {
+			for event := range events {
+				x.deliver(ctx, event)
+			}
+		})
+	}
+	every := max(1, *tortureEvents/10)
+	for event := range *tortureEvents {
+		events <- event
+		if event%every == every/2 {
+			x.killOne() // whatever it is doing
+		}
+	}
+	close(events)
+	all.Wait()
+	x.stop()
+	x.judge()
+}
+
+// judge counts effects.
+func (x *torture) judge() {
+	x.t.Helper()
+	effects := x.place.effects(x.t)
+	for event := range *tortureEvents {
+		if n := effects[eventID(event)]; n != 1 {
+			x.t.Errorf("%s had its effect %d times", eventID(event), n)
+		}
+	}
+	if len(effects) != *tortureEvents {
+		x.t.Errorf("%d of %d events had an effect", len(effects), *tortureEvents)
+	}
+	x.t.Logf("%d events, %d requests: %d dropped, %d refused for a while, %d replayed; %d deaths", *tortureEvents, x.requests.Load(),
+		x.dropped.Load(), x.refused.Load(), x.replayed.Load(), x.deaths.Load())
+	if x.deaths.Load() < 5 || x.dropped.Load() == 0 || x.refused.Load() == 0 || x.replayed.Load() == 0 {
+		x.t.Error("that was no torture")
+	}
+}
+
+func eventID(n int) string { return fmt.Sprintf("evt_%d", n) }
+
+// deliver sends all duplicates of an event, each until it is acknowledged.
+func (x *torture) deliver(ctx context.Context, event int) {
+	var all sync.WaitGroup
+	for range *tortureDuplicates {
+		all.Go(func() {
+			for !x.attempt(ctx, event) {
+				if ctx.Err() != nil {
+					x.t.Errorf("%s was not acknowledged in time", eventID(event))
+					return
+				}
+				backoff := time.NewTimer(time.Duration(1+rand.IntN(20)) * time.Millisecond)
+				select {
+				case <-backoff.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// attempt is one request. Some senders hang up before they have an answer.
+func (x *torture) attempt(ctx context.Context, event int) (acknowledged bool) {
+	x.requests.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	body := fmt.Sprintf(`{"type":"order.paid","order":%d}`, event)
+	var sent io.Reader = strings.NewReader(body)
+	if rand.IntN(50) == 0 {
+		sent = &hangUp{sent, cancel}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+x.listener.Addr().String()+"/hooks", sent)
+	if err != nil {
+		x.t.Error(err)
+		return true
+	}
+	req.ContentLength = int64(len(body))
+	timestamp := strconv.FormatInt(time.Now().Add(time.Duration(x.ahead.Load())).Unix(), 10)
+	secret, _ := base64.StdEncoding.DecodeString(tortureSecret)
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", eventID(event), timestamp, body)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Webhook-Id", eventID(event))
+	req.Header.Set("Webhook-Timestamp", timestamp)
+	req.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	resp, err := x.client.Do(req)
+	if err != nil {
+		x.dropped.Add(1)
+		return false
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	switch {
+	case resp.StatusCode/100 == 2:
+		if resp.Header.Get("Idempotency-Replayed") == "true" {
+			x.replayed.Add(1)
+		}
+		return true
+	case resp.StatusCode >= 500:
+		x.refused.Add(1)
+		return false
+	}
+	x.t.Errorf("%s was answered %d", eventID(event), resp.StatusCode)
+	return true
+}
+
+// hangUp ends the request when its body has gone.
+type hangUp struct {
+	io.Reader
+	cancel context.CancelFunc
+}
+
+func (h *hangUp) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if errors.Is(err, io.EOF) || n > 0 && rand.IntN(2) == 0 {
+		h.cancel()
+	}
+	return n, err
+}
+
+// start starts a receiver, and another when it dies. All of them accept from one socket, which the test holds open.
+func (x *torture) start(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stopping {
+		return
+	}
+	socket, err := x.listener.File()
+	if err != nil {
+		x.t.Error(err)
+		return
+	}
+	defer socket.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.ExtraFiles = []*os.File{socket}
+	cmd.Env = append(os.Environ(), childKind+"="+x.place.kind, childPlace+"="+x.place.name, childAhead+"="+strconv.FormatInt(x.ahead.Load(), 10))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		x.t.Error(err)
+		return
+	}
+	for len(x.children) <= n {
+		x.children = append(x.children, nil)
+	}
+	x.children[n] = cmd
+	x.watched.Go(func() {
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != -1 { // it was not killed
+			x.t.Errorf("a receiver ended with %d", code)
+			return
+		}
+		x.deaths.Add(1)
+		x.ahead.Add(int64(tortureLease))
+		x.start(n)
+	})
+}
+
+func (x *torture) killOne() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_ = x.children[rand.IntN(len(x.children))].Process.Kill()
+}
+
+func (x *torture) stop() {
+	x.mu.Lock()
+	x.stopping = true
+	for _, cmd := range x.children {
+		_ = cmd.Process.Kill()
+	}
+	x.mu.Unlock()
+	x.watched.Wait()
+}

@@ -1,0 +1,223 @@
+package receiver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/receiver"
+	"github.com/godwit-hq/godwit/receiver/postgresstore"
+	"github.com/godwit-hq/godwit/receiver/redisstore"
+	"github.com/godwit-hq/godwit/receiver/sqlitestore"
+)
+
+// The variables by which the test tells a receiver of its own what to serve.
+const (
+	childKind  = "TORTURE_KIND"
+	childPlace = "TORTURE_PLACE"
+	childAhead = "TORTURE_AHEAD"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childKind) == "" {
+		os.Exit(apptest.RemoveBinary(m.Run()))
+	}
+	fmt.Fprintln(os.Stderr, "receiver:", victim())
+	os.Exit(1)
+}
+
+// A place is where a store and the effects are.
+type place struct {
+	kind, name string
+}
+
+// redisVariable names the environment variable with the URL of a Redis server that the tests may use.
+const redisVariable = "GODWIT_TEST_REDIS"
+
+func newPlace(t *testing.T, kind string) place {
+	t.Helper()
+	switch kind {
+	case "sqlite":
+		return place{kind, filepath.Join(t.TempDir(), "webhooks.db")}
+	case "postgres":
+		return place{kind, postgrestest.URL(t)}
+	}
+	url := os.Getenv(redisVariable)
+	if url == "" {
+		t.Fatalf("no Redis for this test: run `make test`, `scripts/with-redis go test …`, or set %s", redisVariable)
+	}
+	return place{kind, url + " torture:" + strconv.FormatUint(rand.Uint64(), 36) + ":"}
+}
+
+const effectsTable = `CREATE TABLE IF NOT EXISTS effects (event TEXT NOT NULL)`
+
+// open opens the store, and what writes an effect in the transaction of a handler.
+func (p place) open(ctx context.Context) (receiver.Store, func(ctx context.Context, event string) error, error) {
+	switch p.kind {
+	case "sqlite":
+		s, err := sqlitestore.Open(ctx, p.name, sqlitestore.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		_, err = s.DB().ExecContext(ctx, effectsTable)
+		return s, func(ctx context.Context, event string) error {
+			_, err := sqlitestore.Tx(ctx).ExecContext(ctx, `INSERT INTO effects VALUES (?)`, event)
+			return err
+		}, err
+	case "postgres":
+		pool, err := pgxpool.New(ctx, p.name)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := postgresstore.New(ctx, pool, postgresstore.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		// Two receivers start together; without arguments this is one transaction.
+		_, err = pool.Exec(ctx, `SELECT pg_advisory_xact_lock(1); `+effectsTable)
+		return s, func(ctx context.Context, event string) error {
+			_, err := postgresstore.Tx(ctx).Exec(ctx, `INSERT INTO effects VALUES ($1)`, event)
+			return err
+		}, err
+	}
+	url, prefix, _ := strings.Cut(p.name, " ")
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	return redisstore.New(redis.NewClient(o), redisstore.Options{Prefix: prefix}), func(ctx context.Context, event string) error {
+		if !redisstore.Queue(ctx, "HINCRBY", prefix+"effects", event, 1) {
+			return errors.New("no transaction")
+		}
+		return nil
+	}, nil
+}
+
+// effects counts them, by event.
+func (p place) effects(t *testing.T) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	if p.kind == "redis" {
+		url, prefix, _ := strings.Cut(p.name, " ")
+		o, err := redis.ParseURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := redis.NewClient(o)
+		defer client.Close()
+		all, err := client.HGetAll(t.Context(), prefix+"effects").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for event, n := range all {
+			counts[event], err = strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return counts
+	}
+	driver := map[string]string{"sqlite": "sqlite", "postgres": "pgx"}[p.kind]
+	db, err := sql.Open(driver, p.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SELECT event, count(*) FROM effects GROUP BY event`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var event string
+		var n int
+		if err := rows.Scan(&event, &n); err != nil {
+			t.Fatal(err)
+		}
+		counts[event] = n
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+// victim is a receiver in a process of its own. It returns only if it cannot serve.
+func victim() error {
+	socket := os.NewFile(3, "socket")
+	l, err := net.FileListener(socket)
+	if err != nil {
+		return err
+	}
+	ahead, err := strconv.ParseInt(os.Getenv(childAhead), 10, 64)
+	if err != nil {
+		return err
+	}
+	store, effect, err := place{os.Getenv(childKind), os.Getenv(childPlace)}.open(context.Background())
+	if err != nil {
+		return err
+	}
+	r, err := receiver.New(receiver.Options{
+		Scheme: receiver.StandardWebhooks{Keys: []string{"whsec_" + tortureSecret}}, Store: store, Transactional: true,
+		Timeout: 2 * time.Second, Dedup: receiver.Dedup{Lease: tortureLease}, Log: slog.New(slog.DiscardHandler),
+		Clock: func() time.Time { return time.Now().Add(time.Duration(ahead)) },
+		Handler: func(ctx context.Context, d *receiver.Delivery) (receiver.Result, error) {
+			return suffer(ctx, d, effect)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return http.Serve(l, dropping(r))
+}
+
+// suffer writes the effect, and then may fail in any way.
+func suffer(ctx context.Context, d *receiver.Delivery, effect func(context.Context, string) error) (receiver.Result, error) {
+	if err := effect(ctx, d.Key); err != nil {
+		return nil, err
+	}
+	switch n := rand.IntN(100); {
+	case n < 5:
+		return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) // after the effect, before its completion
+	case n < 10:
+		return nil, errors.New("failed after the effect")
+	case n < 15:
+		panic("panicked after the effect")
+	case n < 20:
+		return receiver.RetryAfter{After: time.Millisecond}, nil
+	}
+	return receiver.Accepted{Body: []byte(d.Key)}, nil
+}
+
+// dropping drops connections before the receiver has seen a request, and after it has dealt with it.
+func dropping(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch n := rand.IntN(100); {
+		case n < 3:
+			panic(http.ErrAbortHandler)
+		case n < 6:
+			next.ServeHTTP(httptest.NewRecorder(), req)
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, req)
+	})
+}
