@@ -205,6 +205,14 @@ func suffer(ctx context.Context, d *receiver.Delivery, effect func(context.Conte
 	case n < 20:
 		return receiver.RetryAfter{After: time.Millisecond}, nil
 	}
+	if rand.IntN(4) == 0 { // slow enough for the other receiver, whose clock may be ahead, to take the key over
+		slow := time.NewTimer(time.Duration(rand.IntN(100)) * time.Millisecond)
+		defer slow.Stop()
+		select {
+		case <-slow.C:
+		case <-ctx.Done():
+		}
+	}
 	return receiver.Accepted{Body: []byte(d.Key)}, nil
 }
 
