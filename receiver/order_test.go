@@ -24,7 +24,7 @@ func plainServer(t *testing.T, h http.Handler) (host string) {
 
 // TestMethods: what is no delivery runs nothing and leaves nothing.
 func TestMethods(t *testing.T) {
-	trace.Covers(t, "CCW-RCV-3", "IKH-DEF-2", "EDS-MTH-3")
+	trace.Covers(t, "CCW-RCV-3", "IKH-DEF-2")
 	for _, c := range []struct {
 		agreement string
 		method    string

@@ -42,7 +42,7 @@ func newWebhooks(t testing.TB, options ...cybercube.Option) *cybercube.Webhooks 
 }
 
 func TestSecretFormat(t *testing.T) {
-	trace.Covers(t, "CCW-SDK-1")
+	trace.Covers(t)
 	for _, s := range []string{"", "x", "WHSEC_abc", "sk_whsec_"} {
 		if _, err := cybercube.New(s); err == nil || err.Error() != "Invalid webhook secret format" || !errors.Is(err, cybercube.ErrSecretFormat) {
 			t.Errorf("%q: %v", s, err)
@@ -55,7 +55,7 @@ func TestSecretFormat(t *testing.T) {
 
 // TestVectors: the fixtures that every language's library is held to.
 func TestVectors(t *testing.T) {
-	trace.Covers(t, "CCW-SDK-11", "CCW-SDK-10", "CCW-SDK-5", "CCW-SDK-13", "CCW-SIG-7", "CCW-SIG-10", "CCW-SIG-11", "CCW-SIG-12", "CCW-SIG-13", "CCW-SIG-15",
+	trace.Covers(t, "CCW-SDK-11", "CCW-SDK-10", "CCW-SDK-5", "CCW-SIG-7", "CCW-SIG-10", "CCW-SIG-11", "CCW-SIG-12", "CCW-SIG-13", "CCW-SIG-15",
 		"CCW-SEC-14", "CCW-SIG-16")
 	text, err := os.ReadFile(filepath.Join("..", "..", "spec", "vectors", "cybercube-signatures.json"))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestVectors(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	trace.Covers(t, "CCW-SDK-4", "CCW-SDK-5", "CCW-SDK-8", "CCW-SIG-8", "CCW-SIG-9", "CCW-SIG-10", "CCW-SIG-12", "CCW-SIG-13", "CCW-SIG-14")
+	trace.Covers(t, "CCW-SDK-5", "CCW-SDK-8", "CCW-SIG-8", "CCW-SIG-9", "CCW-SIG-10", "CCW-SIG-12", "CCW-SIG-13", "CCW-SIG-14")
 	body, stamp := []byte(fullBody), strconv.FormatInt(now, 10)
 	good := cybercube.Sign(body, secret, now)
 	flipped := []byte(good)
@@ -165,7 +165,7 @@ func TestTolerance(t *testing.T) {
 }
 
 func TestConstructEvent(t *testing.T) {
-	trace.Covers(t, "CCW-SDK-2", "CCW-SDK-6", "CCW-SDK-7", "CCW-EVT-32")
+	trace.Covers(t, "CCW-SDK-6", "CCW-SDK-7", "CCW-EVT-32")
 	w, stamp := newWebhooks(t), strconv.FormatInt(now, 10)
 	construct := func(body string) (*cybercube.Event, error) {
 		return w.ConstructEvent([]byte(body), cybercube.Sign([]byte(body), secret, now), stamp)
@@ -212,7 +212,7 @@ func TestConstructEvent(t *testing.T) {
 
 // TestRotation: the runbook's middle, in which both sides have both secrets or one of them.
 func TestRotation(t *testing.T) {
-	trace.Covers(t, "CCW-SEC-14", "CCW-SDK-10", "CCW-SEC-9")
+	trace.Covers(t, "CCW-SEC-14", "CCW-SDK-10")
 	body, stamp := []byte(fullBody), strconv.FormatInt(now, 10)
 	both := newWebhooks(t, cybercube.WithSecret(older))
 	for _, s := range []string{secret, older} {

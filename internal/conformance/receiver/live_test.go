@@ -196,7 +196,7 @@ func TestLiveDeliveries(t *testing.T) {
 		case "ojs":
 			trace.Covers(t, "OJS-SIG-6", "OJS-SIG-11", "OJS-ROT-5")
 		case "cybercube":
-			trace.Covers(t, "CCW-SDK-10", "CCW-SDK-13", "CCW-SEC-14", "CCW-RCV-3")
+			trace.Covers(t, "CCW-SDK-10", "CCW-SEC-14", "CCW-RCV-3")
 		}
 		deliver := func(when string, known ...apptest.Secret) {
 			t.Helper()
