@@ -206,8 +206,9 @@ func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proo
 	if verified.Nonce != "" {
 		p.Nonce = verified.KeyID + " " + verified.Nonce
 	}
-	for _, component := range verified.Components {
-		p.Covered = append(p.Covered, strings.Trim(component, `"`))
+	p.Covered = verified.Components // serialised: names in quotes
+	for i, component := range p.Covered {
+		p.Covered[i] = strings.Trim(component, `"`)
 	}
 	return p, nil
 }

@@ -1,7 +1,6 @@
 package receiver
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"sync"
@@ -68,7 +67,7 @@ func (s *Memory) Reserve(_ context.Context, r Reserve) (Reservation, error) {
 		return Reservation{}, ErrFull
 	}
 	s.keys[r.Scope] = memoryKey{fingerprint: r.Fingerprint, token: r.Token, until: r.LeaseUntil}
-	heap.Push(&s.expiry, expiry{r.LeaseUntil, r.Scope, false})
+	s.expiry.push(expiry{r.LeaseUntil, r.Scope, false})
 	return Reservation{State: Reserved}, nil
 }
 
@@ -82,7 +81,7 @@ func (s *Memory) Complete(_ context.Context, h Hold, c Completion) (bool, error)
 	}
 	held.completed, held.outcome, held.until = true, c.Outcome, c.Until
 	s.keys[h.Scope] = held
-	heap.Push(&s.expiry, expiry{c.Until, h.Scope, false})
+	s.expiry.push(expiry{c.Until, h.Scope, false})
 	return true, nil
 }
 
@@ -109,7 +108,7 @@ func (s *Memory) Remember(_ context.Context, value Digest, until, now time.Time)
 		return false, ErrFull
 	}
 	s.values[value] = until
-	heap.Push(&s.expiry, expiry{until, value, true})
+	s.expiry.push(expiry{until, value, true})
 	return true, nil
 }
 
@@ -133,7 +132,7 @@ func (s *Memory) full(now time.Time) bool {
 // end is queued as well.
 func (s *Memory) sweep(now time.Time, limit int) (dropped int) {
 	for dropped < limit && len(s.expiry) > 0 && !s.expiry[0].until.After(now) {
-		e := heap.Pop(&s.expiry).(expiry)
+		e := s.expiry.pop()
 		if e.value {
 			if until, ok := s.values[e.id]; ok && !until.After(now) {
 				delete(s.values, e.id)
@@ -155,16 +154,40 @@ type expiry struct {
 	value bool
 }
 
-// expiries is a heap: what ends first is first.
+// expiries is a heap: what ends first is first. It is not container/heap's, which would put every entry into an interface.
 type expiries []expiry
 
-func (e expiries) Len() int           { return len(e) }
-func (e expiries) Less(i, j int) bool { return e[i].until.Before(e[j].until) }
-func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *expiries) Push(x any)        { *e = append(*e, x.(expiry)) }
-func (e *expiries) Pop() any {
-	last := len(*e) - 1
-	x := (*e)[last]
-	*e = (*e)[:last]
-	return x
+func (e *expiries) push(x expiry) {
+	h := append(*e, x)
+	for at := len(h) - 1; at > 0; {
+		parent := (at - 1) / 2
+		if !h[at].until.Before(h[parent].until) {
+			break
+		}
+		h[at], h[parent] = h[parent], h[at]
+		at = parent
+	}
+	*e = h
+}
+
+func (e *expiries) pop() expiry {
+	h := *e
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for at := 0; ; {
+		least := at
+		for child := 2*at + 1; child <= 2*at+2 && child < len(h); child++ {
+			if h[child].until.Before(h[least].until) {
+				least = child
+			}
+		}
+		if least == at {
+			break
+		}
+		h[at], h[least] = h[least], h[at]
+		at = least
+	}
+	*e = h
+	return first
 }

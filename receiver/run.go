@@ -188,6 +188,9 @@ func (x *exchange) rejection(v Reject) Answer {
 // acceptance is what the handler says, laid over what the scheme's senders expect.
 func (x *exchange) acceptance(d *Delivery, v Accepted) Answer {
 	answer := x.r.profile.Success(d.Identity)
+	if len(v.Header) == 0 && len(v.Body) == 0 && v.Status == 0 {
+		return answer // the usual case
+	}
 	header := http.Header{}
 	if len(v.Body) > 0 {
 		answer.Body = v.Body
