@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	tortureEvents     = flag.Int("torture.events", 100, "events of the torture test; the full size is 1000")
+	tortureEvents     = flag.Int("torture.events", 20, "events of the torture test; the full size is 1000")
 	tortureDuplicates = flag.Int("torture.duplicates", 50, "concurrent duplicates of each event")
 )
 
