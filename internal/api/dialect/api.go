@@ -31,7 +31,6 @@ type Store interface {
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
 	Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
-	Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error)
 	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
 	ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error)
 	Health(id godwit.EndpointID) (godwit.Health, bool)
