@@ -255,6 +255,15 @@ class AuthenticationStep(TestCase):
         self.assertTrue(h.post(sign_eds(body, key=KEY, key_id="key-2", secret=ours)).replayed)
         self.assertEqual(len(h.deliveries), 2)
 
+    def test_a_relays_key_tells_whose_event_it_is(self):
+        h = Harness(profile=Eds([EDS_KEY]))
+        for key_id in ("key-1/src_a", "key-1/src_b", "key-1"):
+            self.assertEqual(h.post(sign_eds("{}", key=KEY, key_id=key_id)).status, 204)
+        self.assertEqual([d.principal for d in h.deliveries], ["orders/src_a", "orders/src_b", "orders"])
+        self.assertTrue(h.post(sign_eds("{}", key=KEY, key_id="key-1/src_a")).replayed)
+        for key_id in ("key-1/", "nobody/src_a", "/key-1"):
+            self.assertEqual(h.post(sign_eds("{}", key=KEY, key_id=key_id)).status, 401)
+
     @covers("EDS-SEC-AUT-3")
     def test_slacks_challenge_is_answered_only_when_it_is_authentic(self):
         h = Harness(profile=Slack(SECRET))

@@ -144,6 +144,18 @@ describe("repeats", () => {
     assert.equal(await send(other, "/a"), "answer 3");
   });
 
+  test("a relay's key tells whose event it is", async () => {
+    const h = harness({});
+    for (const keyId of [edsKey.id, `${edsKey.id}/src_a`, `${edsKey.id}/src_b`]) {
+      assert.equal((await h.post(signEds("{}", { key, keyId }))).status, 204);
+    }
+    assert.deepEqual(h.deliveries.map((d) => d.principal.slice(edsKey.principal.length)), ["", "/src_a", "/src_b"]);
+    assert.equal((await h.post(signEds("{}", { key, keyId: `${edsKey.id}/src_a` }))).headers.get("idempotency-replayed"), "true");
+    for (const keyId of [`${edsKey.id}/`, "nobody/src_a", `/${edsKey.id}`]) {
+      assert.equal((await h.post(signEds("{}", { key, keyId }))).status, 401);
+    }
+  });
+
   test("where the address is not signed, a captured request is not new by another host or query [EDS-SEC-THR-2]", async () => {
     const h = harness({ profile: cybercube({ secrets: secret }) });
     const captured = signCybercube(cybercubeEvent("evt_1"));

@@ -41,11 +41,20 @@ interface OwnedKey extends SignatureKey {
 export function eds(options: EdsOptions): Profile {
   const known = new Map((options.keys ?? []).map((key) => [key.id, ownedKey(key)]));
   if (known.size === 0 && options.keyById === undefined) throw new Error("eds: at least one key is required");
-  const keyById = async (id: string): Promise<OwnedKey | undefined> => {
+  const find = async (id: string): Promise<OwnedKey | undefined> => {
     const key = known.get(id);
     if (key !== undefined || options.keyById === undefined) return key;
     const found = await options.keyById(id);
     return found === undefined ? undefined : ownedKey(found);
+  };
+  // A relay signs with its own key under an id that also says whose event it is: "<key>/<origin>". Whose it is makes another
+  // principal, so that one producer's keys do not suppress another's events (EDS T-14).
+  const keyById = async (id: string): Promise<OwnedKey | undefined> => {
+    const own = await find(id);
+    const at = id.indexOf("/");
+    if (own !== undefined || at < 0 || at === id.length - 1) return own;
+    const relay = await find(id.slice(0, at));
+    return relay === undefined ? undefined : { ...relay, principal: `${relay.principal}${id.slice(at)}` };
   };
   const requiredComponents = options.requiredComponents ?? deliveryComponents;
   return {

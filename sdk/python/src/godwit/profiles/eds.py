@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Union
 
 from ..crypto.decode import from_base64
@@ -65,6 +65,16 @@ class Eds(Profile):
         self.methods = ("POST", "PUT") if put_agreement else ("POST",)
 
     def _key_by_id(self, key_id: str) -> SignatureKey | None:
+        """A relay signs with its own key under an id that also says whose event it is: `<key>/<origin>`. Whose it is makes
+        another principal, so that one producer's keys do not suppress another's events (EDS T-14)."""
+        own = self._lookup(key_id)
+        name, _, origin = key_id.partition("/")
+        if own is not None or not origin:
+            return own
+        relay = self._lookup(name)
+        return None if relay is None else replace(relay, principal=f"{relay.principal}/{origin}")
+
+    def _lookup(self, key_id: str) -> SignatureKey | None:
         key = self._keys.get(key_id)
         if key is not None or self._find is None:
             return key
