@@ -22,20 +22,22 @@ type Event struct {
 	// What a relayed event, or one told in binary CloudEvents, brings along; both empty in the ordinary case.
 	KeptHeaders []KeptHeader // header fields that every attempt carries as they came
 	Origin      Origin       // the source it came by
+	CommandID   string       // the command that emitted it
 }
 
 // Carried is what an event brings along beside itself, as stores keep it: one document, which most events have none of.
 type Carried struct {
 	Headers []KeptHeader `json:"headers,omitempty"`
 	Origin  *Origin      `json:"origin,omitempty"`
+	Command string       `json:"command,omitempty"`
 }
 
 // Carried is nil when there is nothing.
 func (e *Event) Carried() *Carried {
-	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() {
+	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() && e.CommandID == "" {
 		return nil
 	}
-	c := &Carried{Headers: e.KeptHeaders}
+	c := &Carried{Headers: e.KeptHeaders, Command: e.CommandID}
 	if !e.Origin.IsZero() {
 		c.Origin = &e.Origin
 	}
@@ -44,7 +46,7 @@ func (e *Event) Carried() *Carried {
 
 // Carry gives an event back what was stored of it.
 func (e *Event) Carry(c *Carried) {
-	e.KeptHeaders = c.Headers
+	e.KeptHeaders, e.CommandID = c.Headers, c.Command
 	if c.Origin != nil {
 		e.Origin = *c.Origin
 	}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -46,6 +47,7 @@ type Store interface {
 	Notices
 	EventTypes
 	Sources
+	Commands
 	Upkeep
 	io.Closer
 }
@@ -76,6 +78,15 @@ type Batch struct {
 	Health  []godwit.Health // latest state of each endpoint touched by Results; whole rows. Left out where the lease was lost
 	Changes []EndpointChange
 	Notices []godwit.Notice
+	// Evidence is appended to the chains of its tenants. One of a result that was refused is left out.
+	Evidence []NewEvidence
+}
+
+// NewEvidence is an entry for a tenant's chain.
+type NewEvidence struct {
+	TenantID godwit.TenantID
+	Result   int // index of the Result that it tells of
+	Entry    evidence.Entry
 }
 
 // An Accept is one request's events: one, or a batch that came under one key.
