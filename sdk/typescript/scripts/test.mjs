@@ -1,5 +1,5 @@
-// Builds the package and its tests, and runs them on a throw-away PostgreSQL (or that of GODWIT_TEST_POSTGRES). With
-// GODWIT_TRACE_DIR set, typescript.json there tells which requirement rows the passed tests name.
+// Builds the package and its tests, and runs them on a throw-away PostgreSQL and Redis (or those of GODWIT_TEST_POSTGRES
+// and GODWIT_TEST_REDIS). With GODWIT_TRACE_DIR set, typescript.json there tells which requirement rows the passed tests name.
 //
 //   node scripts/test.mjs [FILE.test.ts…]
 import { spawnSync } from "node:child_process";
@@ -24,6 +24,7 @@ const files = readdirSync("build")
   .filter((name) => name.endsWith(".test.js") && (wanted.length === 0 || wanted.includes(name)))
   .map((name) => `build/${name}`);
 run("../../scripts/with-postgres", [
+  "../../scripts/with-redis",
   process.execPath,
   "--no-warnings=ExperimentalWarning",
   "--test",

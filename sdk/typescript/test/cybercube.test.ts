@@ -27,7 +27,7 @@ import {
 import { hmacSha256, sha256 } from "../dist/crypto/sha256.js";
 import { gate, harness, standingClock } from "./support/harness.js";
 import { Postgres } from "./support/postgres.js";
-import { startRedis } from "./support/redis.js";
+import { openRedis } from "./support/redis.js";
 import { cybercubeEvent, otherSecret, secret, signCybercube } from "./support/sign.js";
 import { Sqlite } from "./support/sqlite.js";
 
@@ -178,7 +178,7 @@ describe("WebhookProcessor", async () => {
   const schema = `processed_ts_${process.pid}`;
   const sqlite = new Sqlite(join(dir, "events.db"));
   const postgres = await Postgres.connect(schema);
-  const redis = await startRedis();
+  const redis = await openRedis();
   after(async () => {
     await postgres.query(`DROP SCHEMA ${schema} CASCADE`, []);
     await Promise.all([sqlite.close(), postgres.close(), redis.close()]);
@@ -192,7 +192,7 @@ describe("WebhookProcessor", async () => {
     ["memory", memoryProcessedEvents(), false],
     ["SQLite", inSqlite, false],
     ["PostgreSQL", inPostgres, false],
-    [redis.isReal ? "Redis" : "Redis (a double)", redisProcessedEvents(redis.client), true],
+    ["Redis", redisProcessedEvents(redis.client, { prefix: redis.prefix }), true],
   ];
 
   let serial = 0;

@@ -9,7 +9,7 @@ import { after, describe, test } from "node:test";
 import { memoryStore, redisStore, sqlStore, sqlStoreSchema, type Outcome, type Store } from "@godwit/receiver";
 import { harness, standingClock } from "./support/harness.js";
 import { Postgres } from "./support/postgres.js";
-import { startRedis } from "./support/redis.js";
+import { openRedis } from "./support/redis.js";
 import { signEds } from "./support/sign.js";
 import { Sqlite } from "./support/sqlite.js";
 
@@ -18,7 +18,7 @@ const sqliteFile = join(dir, "receipts.db");
 const schema = `receiver_ts_${process.pid}`;
 const sqlite = new Sqlite(sqliteFile);
 const postgres = await Postgres.connect(schema);
-const redis = await startRedis();
+const redis = await openRedis();
 
 after(async () => {
   await postgres.query(`DROP SCHEMA ${schema} CASCADE`, []);
@@ -40,8 +40,8 @@ const stores: [string, Store, clock: "ours" | "its own"][] = [
   ["memory", memoryStore(), "ours"],
   ["SQLite", sqliteStore, "ours"],
   ["PostgreSQL", postgresStore, "ours"],
-  [redis.isReal ? "Redis" : "Redis (a double)", redisStore(redis.client), "its own"],
-  [redis.isReal ? "Redis, other client" : "Redis (a double), other client", redisStore(redis.other, { prefix: "t:" }), "its own"],
+  ["Redis by ioredis", redisStore(redis.client, { prefix: redis.prefix }), "its own"],
+  ["Redis by node-redis", redisStore(redis.other, { prefix: `${redis.prefix}other:` }), "its own"],
 ];
 
 for (const [name, store, clock] of stores) {

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { cybercube, receiver, redisOf, redisStore, sqlOf, sqlStore, type Handler, type Store } from "@godwit/receiver";
 import { nodeListener } from "@godwit/receiver/node";
 import { openDatabase } from "./database.js";
-import { connectRedis } from "./redis.js";
+import { openRedis } from "./redis.js";
 import { secret } from "./sign.js";
 
 process.on("disconnect", () => process.exit(1)); // never outlive the test
@@ -16,8 +16,9 @@ const [kind, place] = process.argv.slice(2) as ["sqlite" | "postgres" | "redis",
 let store: Store;
 let effect: Handler;
 if (kind === "redis") {
-  store = redisStore(await connectRedis(Number(place)));
-  effect = (delivery, context) => redisOf(context)("RPUSH", "effects", delivery.eventId);
+  const redis = await openRedis(place);
+  store = redisStore(redis.client, { prefix: place });
+  effect = (delivery, context) => redisOf(context)("RPUSH", `${place}effects`, delivery.eventId);
 } else {
   const database = await openDatabase(kind, place);
   store = sqlStore(database.options);
