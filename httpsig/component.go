@@ -104,10 +104,16 @@ func parseComponent(item httpsfv.Item) (component, error) {
 			return component{}, err
 		}
 	}
-	if strings.HasPrefix(name, "@") {
+	return newComponent(c.identity, id)
+}
+
+// newComponent checks what was read.
+func newComponent(what identity, id string) (component, error) {
+	c := component{identity: what, id: id}
+	if strings.HasPrefix(c.name, "@") {
 		return c, c.checkDerived()
 	}
-	c.field = textproto.CanonicalMIMEHeaderKey(name)
+	c.field = textproto.CanonicalMIMEHeaderKey(c.name)
 	return c, c.checkField()
 }
 

@@ -3,6 +3,7 @@ package httpsig
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -21,6 +22,7 @@ type received struct {
 	label     string
 	input     httpsfv.Member
 	value     httpsfv.Member // nil if Signature has no member of that label
+	parsed    bool           // the rest is there already
 	signature []byte
 	params    string // the signature parameters, serialised: the last value of the base
 
@@ -37,12 +39,30 @@ type received struct {
 }
 
 // readSignatures returns the signatures of a message, in their order, that carry
-// the tag, if one is wanted. They are not parsed yet: one that makes no
-// sense, perhaps from another hop, does not spoil the others.
-func readSignatures(header http.Header, tag string) ([]received, error) {
+// the tag, if one is wanted. Those that are not in canonical form are not parsed
+// yet: one that makes no sense, perhaps from another hop, does not spoil the others.
+func readSignatures(header http.Header, tag string, known []component) ([]received, error) {
 	if len(header[inputField]) == 0 && len(header[signatureField]) == 0 {
 		return nil, &Error{Reason: ReasonMissing}
 	}
+	signatures, ok := canonicalSignatures(header, known)
+	if !ok {
+		var err error
+		if signatures, err = parsedSignatures(header); err != nil {
+			return nil, err
+		}
+	}
+	if tag != "" {
+		signatures = slices.DeleteFunc(signatures, func(s received) bool { return !s.hasTag(tag) })
+	}
+	if len(signatures) == 0 {
+		return nil, &Error{Reason: ReasonMissing}
+	}
+	return signatures, nil
+}
+
+// parsedSignatures reads both fields in whatever form they are.
+func parsedSignatures(header http.Header) ([]received, error) {
 	inputs, err := readDictionary(header, inputField)
 	if err != nil {
 		return nil, err
@@ -59,13 +79,7 @@ func readSignatures(header http.Header, tag string) ([]received, error) {
 		s := received{label: label}
 		s.input, _ = inputs.Get(label)
 		s.value, _ = values.Get(label)
-		if tag != "" && !hasTag(s.input, tag) {
-			continue
-		}
 		signatures = append(signatures, s)
-	}
-	if len(signatures) == 0 {
-		return nil, &Error{Reason: ReasonMissing}
 	}
 	return signatures, nil
 }
@@ -85,16 +99,19 @@ func readDictionary(header http.Header, field string) (*httpsfv.Dictionary, erro
 	return parsed, nil
 }
 
-func hasTag(input httpsfv.Member, tag string) bool {
-	list, ok := input.(httpsfv.InnerList)
+func (s *received) hasTag(tag string) bool {
+	list, ok := s.input.(httpsfv.InnerList)
 	if !ok {
-		return false
+		return s.parsed && s.tag == tag
 	}
 	value, _ := list.Params.Get("tag")
 	return value == tag
 }
 
 func (s *received) parse() error {
+	if s.parsed {
+		return nil
+	}
 	list, ok := s.input.(httpsfv.InnerList)
 	if !ok {
 		return malformed(inputField, "member is not an inner list")

@@ -151,7 +151,7 @@ func TestRFC9421Signatures(t *testing.T) {
 			m := vectors.Messages[c.Message].view(t, vectors.related(c))
 			m.header.Set(inputField, c.SignatureInput)
 			m.header.Set(signatureField, c.Signature)
-			signatures, err := readSignatures(m.header, "")
+			signatures, err := readSignatures(m.header, "", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

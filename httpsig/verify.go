@@ -108,7 +108,7 @@ func Verify(req *http.Request, body []byte, o Options) (Verified, error) {
 // Content-Digest, where that is covered. The body is given as received, before any
 // content decoding. An [*Error] is a verdict on the message; any other error is not.
 func (v *Verifier) Verify(req *http.Request, body []byte) (Verified, error) {
-	candidates, err := readSignatures(req.Header, v.options.Tag)
+	candidates, err := readSignatures(req.Header, v.options.Tag, v.required)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -149,12 +149,8 @@ func (v *Verifier) verifyOne(ctx context.Context, m *message, body []byte, s *re
 	if err != nil {
 		return Verified{}, err
 	}
-	base, err := m.appendLines(nil, s.components)
-	if err != nil {
+	if err := m.checkSignature(s, key); err != nil {
 		return Verified{}, err
-	}
-	if !key.verify(appendParamsLine(base, s.params), s.signature) {
-		return Verified{}, &Error{Reason: ReasonBadSignature}
 	}
 	if err := s.checkDigest(m.header, body); err != nil {
 		return Verified{}, err
@@ -166,6 +162,21 @@ func (v *Verifier) verifyOne(ctx context.Context, m *message, body []byte, s *re
 		return Verified{}, err
 	}
 	return s.verified(key.Algorithm), nil
+}
+
+// checkSignature makes the signature base anew and compares.
+func (m *message) checkSignature(s *received, key Key) error {
+	buf := scratches.Get().(*scratch)
+	defer scratches.Put(buf)
+	base, err := m.appendLines(buf.base[:0], s.components)
+	if err != nil {
+		return err
+	}
+	buf.base = appendParamsLine(base, s.params)
+	if !key.verify(buf.base, s.signature) {
+		return &Error{Reason: ReasonBadSignature}
+	}
+	return nil
 }
 
 // checkCoverage refuses a signature that does not cover what is required, before

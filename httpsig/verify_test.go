@@ -286,3 +286,32 @@ func TestBehindProxy(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// TestOtherSpellings: fields that say the same in another form are as good as those in the form in which they are sent.
+func TestOtherSpellings(t *testing.T) {
+	for name, respell := range map[string]func(http.Header){
+		"as sent":         func(http.Header) {},
+		"spaces":          func(h http.Header) { h["Signature-Input"][0] = strings.Replace(h["Signature-Input"][0], "(", "(  ", 1) },
+		"spaced params":   func(h http.Header) { h["Signature-Input"][0] = strings.ReplaceAll(h["Signature-Input"][0], ";", ";  ") },
+		"another line":    func(h http.Header) { h["Signature-Input"] = append(h["Signature-Input"], `other="of another hop"`) },
+		"another digest":  func(h http.Header) { h["Content-Digest"] = append(h["Content-Digest"], "md5=:AA==:") },
+		"another param":   func(h http.Header) { h["Signature"][0] += ";of=1" },
+		"a stray padding": func(h http.Header) { h["Signature"][0] = " " + h["Signature"][0] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			components := httpsig.DeliveryComponents()
+			if name == "another digest" {
+				components = []string{"@method", `"content-digest";key="sha-256"`}
+			}
+			req := signed(t, httpsig.Params{Nonce: "n"}, components...)
+			respell(req.Header)
+			o := httpsig.Options{KeyByID: keyring(t), Now: at(created), RequiredComponents: components}
+			if v, err := httpsig.Verify(req, []byte("{}"), o); err != nil || v.Nonce != "n" || len(v.Components) != len(components) {
+				t.Errorf("%+v, %v", v, err)
+			}
+			if _, err := httpsig.Verify(req, []byte("[]"), o); httpsig.ReasonOf(err) != httpsig.ReasonDigestMismatch {
+				t.Errorf("with another body: %v", err)
+			}
+		})
+	}
+}
