@@ -47,7 +47,6 @@ type Store interface {
 	Notices
 	EventTypes
 	Sources
-	Commands
 	Upkeep
 	io.Closer
 }
