@@ -15,6 +15,7 @@ from support.trace import TestCase, covers
 import godwit
 from godwit import (
     CybercubeWebhooks,
+    LeaseLostError,
     MemoryProcessedEvents,
     WebhookEvent,
     WebhookProcessor,
@@ -118,7 +119,7 @@ class Verification(TestCase):
         self.assertEqual(len(compared), 4)  # by function and class each, good and bad
         self.assertEqual(compared[0][0], bytes.fromhex(GOOD[7:]))
         self.assertTrue(all(isinstance(a, bytes) and isinstance(b, bytes) for a, b in compared))
-        source = inspect.getsource(godwit.crypto.keys.HmacKey.verify)
+        source = inspect.getsource(godwit.crypto.keys.HmacKey.verify_any)
         self.assertIn("compare_digest", source)
 
     @covers("CCW-SDK-10")
@@ -287,6 +288,18 @@ class Processor(TestCase):
         for seconds_on, status in ((299, "concurrent"), (2, "processed")):
             self.clock.advance(seconds_on)
             self.assertEqual(processor.process(self.event).status, status)
+
+    def test_a_holder_that_took_too_long_does_not_say_that_it_processed_the_event(self):
+        def handle(resource, event):
+            self.handled.append(1)
+            if len(self.handled) == 1:
+                self.clock.advance(301)
+                self.assertEqual(processor.process(self.event).status, "processed")  # somebody else takes it over
+
+        processor = self.processor(handle)
+        with self.assertRaises(LeaseLostError):
+            processor.process(self.event)
+        self.assertEqual(processor.process(self.event).status, "duplicate")
 
     @covers("CCW-IDM-9")
     def test_events_are_remembered_for_seven_days_at_least_and_thirty_by_default(self):

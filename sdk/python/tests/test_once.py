@@ -308,8 +308,11 @@ class Handlers(TestCase):
         second = h.post(sign_eds("{}", key=KEY))
         self.assertEqual((second.status, second.replayed, len(effects)), (204, False, 1))
         self.assertNotIn("retry-after", second.headers)  # never with what is accepted
+        unsaid = Harness(lambda d, c: RetryAfter(), retry_after=7).post(sign_eds("{}"))
+        self.assertEqual((unsaid.status, unsaid.headers["retry-after"]), (503, "7"))
         slow_down = Harness(lambda d, c: RetryAfter(0.2, status=429)).post(sign_eds("{}"))
         self.assertEqual((slow_down.status, slow_down.headers["retry-after"]), (429, "1"))
+        self.assertEqual(Harness(lambda d, c: Reject()).post(sign_eds("{}")).status, 422)
         terminal = Harness(lambda d, c: Reject(404, "gone")).post(sign_eds("{}"))
         self.assertNotIn("retry-after", terminal.headers)
 
@@ -341,6 +344,15 @@ class Handlers(TestCase):
         unwritable = Harness(lambda d, c: Accepted(object()))
         self.assertEqual(unwritable.post(sign_eds("{}")).status, 500)
 
+    def test_a_header_that_no_server_would_send_is_a_failure_and_not_kept(self):
+        wrong = ({"X-A": "a\r\nSet-Cookie: x"}, {"X A": "b"}, {"X-A": "\u20ac"}, {"X-A": 1}, {"": "x"}, {"X-A": "\x00"})
+        for headers in wrong:
+            with self.subTest(headers):
+                h = Harness(lambda d, c, headers=headers: Accepted("ok", headers=headers))
+                self.assertEqual(h.post(sign_eds("{}", key=KEY)).status, 500)
+                h.post(sign_eds("{}", key=KEY))
+                self.assertEqual(len(h.deliveries), 2)  # the key is free: a repeat would get the same
+
     @covers("EDS-STA-207b")
     def test_207_needs_an_agreement(self):
         h = Harness(lambda d, c: Accepted([], status=207))
@@ -358,7 +370,7 @@ class Handlers(TestCase):
             (Accepted({"a": [1]}), 200, b'{"a":[1]}', "application/json"),
             (Accepted("<a/>", headers={"Content-Type": "application/xml"}), 200, b"<a/>", "application/xml"),
             (Accepted(status=202), 202, b"", None),
-            (Accepted("dropped", status=204), 204, b"", "text/plain; charset=utf-8"),
+            (Accepted("dropped", status=204), 204, b"", None),
         ):
             with self.subTest(result):
                 reply = Harness(lambda d, c, result=result: result).post(sign_eds("{}"))
@@ -397,6 +409,28 @@ class Handlers(TestCase):
             if good(value) or time.monotonic() > until:
                 return value
             threading.Event().wait(0.005)
+
+    def test_a_receiver_waits_for_handlers_whose_time_was_over(self):
+        go = threading.Event()
+        h = Harness(lambda d, c: go.wait(10) and None, timeout=0.01)
+        self.assertTrue(h.receiver.wait(0))
+        self.assertEqual(h.post(sign_eds("{}")).status, 503)
+        self.assertFalse(h.receiver.wait(0.01))
+        go.set()
+        self.assertTrue(h.receiver.wait(10))
+
+    def test_a_key_is_free_when_no_thread_could_be_started_for_its_handler(self):
+        h = Harness()
+        genuine = threading.Thread.start
+        try:
+            threading.Thread.start = lambda thread: self.fail_to_start()
+            self.assertEqual(h.post(sign_eds("{}", key=KEY)).status, 500)
+        finally:
+            threading.Thread.start = genuine
+        self.assertEqual(h.post(sign_eds("{}", key=KEY)).status, 204)
+
+    def fail_to_start(self):
+        raise RuntimeError("can't start new thread")
 
     def test_in_the_servers_own_thread(self):
         threads = []
@@ -474,6 +508,35 @@ class Stores(TestCase):
         self.assertEqual(len(store), 0)
         self.assertFalse(h.post(sign_eds("{}", key=KEY, at=int(clock()))).replayed)
         self.assertEqual(len(h.deliveries), 2)
+
+    @covers("IKH-EXP-3")
+    def test_what_has_expired_is_dropped_without_anybody_asking(self):
+        dropped = threading.Event()
+
+        class Watched(MemoryStore):
+            def purge(self, now, limit):
+                count = super().purge(now, limit)
+                if count:
+                    dropped.set()
+                return count
+
+        clock = StandingClock()
+        store = Watched()
+        h = Harness(store=store, clock=clock, window=86400, purge_every=0.001)
+        for number in range(20):
+            h.post(sign_eds("{}", at=int(clock()), url=f"https://hooks.example.com/{number}"))
+        clock.advance(86400 + 301)
+        while not dropped.wait(0.002):
+            h.send("GET")
+        never = Harness(store=SpiedStore(), purge_every=None)
+        never.post(sign_eds("{}"))
+        self.assertNotIn("purge", never.receiver._s.store.calls)
+
+    def test_a_purge_that_fails_is_told_and_changes_nothing(self):
+        h = Harness(store=SpiedStore("purge"), purge_every=0.0001)
+        while not h.log.errors:
+            self.assertEqual(h.post(sign_eds("{}")).status, 204)
+        self.assertEqual(h.log.errors[0][1], "purge")
 
     @covers("EDS-DUP-3")
     def test_delivery_goes_on_when_the_store_forgot_everything(self):

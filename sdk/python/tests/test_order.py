@@ -1,5 +1,7 @@
 """Steps 1 to 4 of the fixed order: method, size, authenticity, freshness, key syntax."""
 
+import hashlib
+import hmac
 import json
 from urllib.parse import quote
 
@@ -165,6 +167,35 @@ class AuthenticationStep(TestCase):
                         self.assertEqual(h.post(sign().having(**{other: text})).status, 401)
             self.assertEqual((h.deliveries, h.log.errors), ([], []))
 
+    def test_what_a_stranger_can_make_us_compute_is_bounded(self):
+        computed = []
+        genuine = hmac.digest
+        good = {
+            "ojs": (Ojs(SECRET), sign_ojs("{}"), "X-OJS-Signature", ",sha256=" + "00" * 32),
+            "cybercube": (
+                Cybercube(SECRET),
+                sign_cybercube(cybercube_event()),
+                "X-Webhook-Signature",
+                ",sha256=" + "00" * 32,
+            ),
+            "standard": (StandardWebhooks(SECRET), sign_standard("{}"), "webhook-signature", " v1,AAAA"),
+        }
+        for name, (profile, signed, field, junk) in good.items():
+            separator = junk[0]
+            proof = signed.header(field)
+            for before, status in ((0, (200, 204)), (15, (200, 204)), (16, (401,)), (2000, (401,))):
+                with self.subTest(name, before=before):
+                    computed.clear()
+                    value = (junk * before + separator + proof).lstrip(separator)
+                    h = Harness(profile=profile)
+                    try:
+                        hmac.digest = lambda *args: computed.append(1) or genuine(*args)
+                        reply = h.post(signed.having(**{field.replace("-", "_"): value}))
+                    finally:
+                        hmac.digest = genuine
+                    self.assertIn(reply.status, status)
+                    self.assertEqual(len(computed), 1)  # one MAC a key, however many there are to compare it with
+
     @covers("EDS-SEC-THR-3")
     def test_eds_signs_key_type_time_method_and_address_too(self):
         h = Harness()
@@ -310,7 +341,13 @@ class Freshness(TestCase):
         """Host and query are not signed in these dialects, so whoever repeats a request can choose them."""
         h = Harness(profile=Cybercube(SECRET))
         captured = sign_cybercube(cybercube_event())
-        for url in ("https://hooks.example.com/in", "https://other.example/in", "https://hooks.example.com/in?again=1"):
+        for url in (
+            "https://hooks.example.com/in",
+            "https://other.example/in",
+            "https://hooks.example.com/in?again=1",
+            "https://hooks.example.com/%69n",  # servers decode it, and route it to the same place
+            "https://hooks.example.com/%69%6E",
+        ):
             h.post(Signed(captured.headers, captured.body, url))
         self.assertEqual(len(h.deliveries), 1)
 
@@ -330,8 +367,7 @@ class Freshness(TestCase):
                 Harness(dedup=False, **options)
         for profile, sign in (
             (eds_profile(), lambda: sign_eds("{}", key=KEY)),
-            (Ojs(SECRET), lambda: sign_ojs("{}", delivery_id="del_1")),
-            (Cybercube(SECRET), lambda: sign_cybercube(cybercube_event("evt_1"))),
+            (Slack(SECRET), lambda: sign_slack('{"event_id":"Ev1"}')),
             (StandardWebhooks(SECRET), lambda: sign_standard("{}", message_id="msg_1")),
         ):
             with self.subTest(profile.name):
@@ -345,6 +381,34 @@ class Freshness(TestCase):
             for _ in range(2):
                 h.post(sign_eds("{}", key=KEY))
             self.assertEqual(len(h.deliveries), runs)
+
+    def test_ojs_and_cybercube_are_always_deduplicated(self):
+        for profile in (Ojs(SECRET), Cybercube(SECRET)):
+            with self.subTest(profile.name), self.assertRaisesRegex(ValueError, "always deduplicated"):
+                Harness(profile=profile, dedup=False)
+
+    def test_what_tells_attempts_apart_is_remembered_as_in_the_other_languages(self):
+        """Receivers of several languages may share a store: the digests are those of the Go package."""
+        remembered = []
+
+        class Store(MemoryStore):
+            def remember(self, value, until, now):
+                remembered.append(value)
+                return super().remember(value, until, now)
+
+        Harness(store=Store()).post(sign_eds("{}", nonce="n-1"))
+        once = sign_standard("{}", message_id="msg_1", at=(at := seconds()))
+        Harness(store=Store(), profile=StandardWebhooks(SECRET), dedup=False).post(once)
+
+        def digest(*parts):
+            return hashlib.sha256(b"".join(len(p).to_bytes(8, "big") + p for p in parts)).hexdigest()
+
+        name = b"standard-webhooks"
+        wanted = [
+            digest(b"orders", b"eds nonce", b"key-1 n-1"),
+            digest(name, name + b" once", f"msg_1 {at}".encode(), b"{}"),
+        ]
+        self.assertEqual(remembered, wanted)
 
     @covers("EDS-SEC-RPL-5", "EDS-SEC-RPL-3")
     def test_deduplication_alone_is_warned_of_and_a_replay_after_the_window_is_processed(self):
@@ -375,8 +439,7 @@ class KeySyntax(TestCase):
     @covers("IKH-ERR-1", "IKH-ERR-2", "IKH-ERR-7", "EDS-PRB-1", "IKH-DEF-1", "IKH-REG-1")
     def test_a_missing_key_is_answered_400_with_the_documentation_over_and_over(self):
         store = SpiedStore()
-        unkeyed = ["@method", "@target-uri", "content-digest", "content-type"]
-        h = Harness(store=store, profile=eds_profile(required_components=unkeyed))
+        h = Harness(store=store)
         for _ in range(5):
             reply = h.post(
                 sign_eds(
@@ -394,8 +457,15 @@ class KeySyntax(TestCase):
         self.assertNotIn("reserve", store.calls)
         page = h.send("GET", f"https://hooks.example.com{self.DOCS}")
         self.assertEqual((page.status, page.headers["content-type"]), (200, "text/html; charset=utf-8"))
-        lower = h.post(sign_eds("{}", key=KEY, components=unkeyed).having(Idempotency_Key=None, IDEMPOTENCY_key=KEY))
+        lower = h.post(sign_eds("{}", key=KEY).having(Idempotency_Key=None, IDEMPOTENCY_key=KEY))
         self.assertEqual(lower.status, 204)
+        # It is told to who has proved the rest, and a key that is there has to be signed.
+        unsigned = h.post(sign_eds("{}", key=None).having(Idempotency_Key=KEY))
+        self.assertEqual((unsigned.status, h.log.failures[-1].reason), (401, "missing-component"))
+        self.assertEqual(h.post(sign_eds("{}", key=None, secret=bytes(32))).status, 401)
+        partly = ["@method", "@target-uri", "content-digest"]
+        self.assertEqual(h.post(sign_eds("{}", key=None, components=partly)).status, 401)
+        self.assertEqual(len(h.deliveries), 1)
 
     @covers("IKH-SYN-2", "IKH-SYN-3", "IKH-SYN-5", "IKH-SEC-5", "EDS-KEY-2")
     def test_anything_but_one_string_is_answered_400(self):
@@ -497,6 +567,8 @@ class PolicyPage(TestCase):
 
     def test_errors_link_to_where_it_is_published(self):
         h = Harness(docs_url="https://docs.example.com/hooks")
+        behind = Harness(public_origin="https://hooks.example.com", docs_path="/policy").post(sign_eds("{}", key="x"))
+        self.assertEqual(behind.json()["type"], "https://hooks.example.com/policy#key-malformed")
         reply = h.post(sign_eds("{}", key="x"))
         self.assertEqual(reply.headers["link"], '<https://docs.example.com/hooks>; rel="describedby"; type="text/html"')
         self.assertEqual(reply.json()["type"], "https://docs.example.com/hooks#key-malformed")
@@ -533,9 +605,22 @@ class Configuration(TestCase):
             ("longer than timeout", {"timeout": 60, "lease": 60}),
             ("limit", {"limit": 0}),
             ("tolerance", {"tolerance": -1}),
+            ("key_policy", {"key_policy": KeyPolicy(min_length=0)}),
+            ("key_policy", {"key_policy": KeyPolicy(max_length=1025)}),
+            ("purge_every", {"purge_every": 0}),
             ("retry_after", {"retry_after": 0}),
             ("public_origin", {"public_origin": "https://a.example/path"}),
             ("public_origin", {"public_origin": "a.example"}),
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, wrong):
                 Receiver(eds_profile(), **{"handler": handler, "hooks": Log(), **options})
+        with self.assertRaisesRegex(ValueError, "twice"):
+            Eds([EDS_KEY, EDS_KEY])
+
+    def test_a_lease_is_longer_than_the_timeout_without_being_told(self):
+        for profile, timeout, lease in (
+            (eds_profile(), 25, 60),
+            (eds_profile(), 90, 180),
+            (Cybercube(SECRET), 90, 300),
+        ):
+            self.assertEqual(Harness(profile=profile, timeout=timeout).receiver._s.lease, lease)

@@ -1,10 +1,13 @@
 """What every store must do: the same tests for memory, SQLite, PostgreSQL and Redis."""
 
+import json
 import os
+import sqlite3
 import tempfile
 import threading
+import time
 import unittest
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone
 
 from support.harness import Harness, StandingClock, in_threads
@@ -27,9 +30,11 @@ from godwit import (
     SqlProcessedEvents,
     SqlStore,
     inbox_job,
+    restored_delivery,
 )
 from godwit.profiles.profile import Identity
 from godwit.receiver.delivery import delivery_of
+from godwit.stores.memory import StoreFullError
 from godwit.stores.store import Outcome
 
 OUTCOME = Outcome(201, {"content-type": "text/plain", "x-é": "ü"}, b"\x00\xffbody")
@@ -111,16 +116,16 @@ class StoreSuite:
 
     def test_purge_drops_what_has_expired(self):
         if self.expires_by_itself:
-            self.assertEqual(self.store().purge(self.clock()), 0)
+            self.assertEqual(self.store().purge(self.clock(), 10), 0)
             return
         store, now = self.store(), self.clock()
         store.reserve(SCOPE, "f", "t1", now, now + 60)
         store.reserve(OTHER_SCOPE, "f", "t2", now, now + 60)
         store.complete(OTHER_SCOPE, "f", "t2", OUTCOME, now, now + 3600)
         store.remember("n", now + 60, now)
-        self.assertEqual(store.purge(now + 60), 2)
+        self.assertEqual([store.purge(now + 60, 1) for _ in range(3)], [1, 1, 0])  # in small steps
         self.assertEqual(store.reserve(OTHER_SCOPE, "f", "t3", now + 61, now + 120).state, "completed")
-        self.assertEqual(store.purge(now + 3600), 1)
+        self.assertEqual(store.purge(now + 3600, 10), 1)
 
     def test_of_many_at_once_one_gets_the_key(self):
         store, now = self.store(), self.clock()
@@ -179,7 +184,8 @@ class ProcessedSuite:
         events.release_lock("evt_1", token)
         token = events.lock("evt_1", "a.b", now, expired)
         done = now + timedelta(seconds=1, microseconds=500)
-        events.mark_processed("evt_1", token, "ok", done)
+        self.assertFalse(events.mark_processed("evt_1", "2026-01-17T11:00:00.000000Z", "no", done))  # has no lock
+        self.assertTrue(events.mark_processed("evt_1", token, "ok", done))
         original = events.get("evt_1")
         self.assertEqual((original.event_id, original.processed_at, original.result), ("evt_1", done, "ok"))
         self.assertIsNone(events.lock("evt_1", "a.b", now + timedelta(days=1), now + timedelta(days=1)))
@@ -206,7 +212,7 @@ class ProcessedSuite:
             at = start + timedelta(seconds=seconds)
             token = events.lock("evt_1", "a.b", at, at - timedelta(minutes=5))
             self.assertEqual(token is not None, free, seconds)
-        events.mark_processed("evt_1", lost, "late", start)  # it has lost the lock
+        self.assertFalse(events.mark_processed("evt_1", lost, "late", start))  # it has lost the lock
         self.assertIsNone(events.get("evt_1"))
 
     @covers("CCW-IDM-9")
@@ -214,7 +220,9 @@ class ProcessedSuite:
         if self.expires_by_itself:
             client = self.client()
             events = RedisProcessedEvents(client)
-            events.mark_processed("evt_1", "t", "ok", datetime.now(timezone.utc))
+            moment = datetime.now(timezone.utc)
+            token = events.lock("evt_1", "a.b", moment, moment - timedelta(minutes=5))
+            self.assertTrue(events.mark_processed("evt_1", token, "ok", moment))
             self.assertEqual(client.execute_command("TTL", "godwit:processed:evt_1") // 86400, 30)
             self.assertRaises(ValueError, RedisProcessedEvents, client, retention=7 * 86400 - 1)
             return
@@ -229,10 +237,11 @@ class ProcessedSuite:
 
 
 class InboxSuite:
-    def job(self, key="k1", received=0):
+    def job(self, key="k1", received=0, event_type="a.b", **options):
         at = datetime(2026, 1, 17, tzinfo=timezone.utc) + timedelta(seconds=received)
         url = "https://hooks.example.com/in"
-        return inbox_job(delivery_of("eds", "orders", Identity(key, key, "a.b"), url, Headers(), b'{"a":1}', at))
+        delivery = delivery_of("eds", "orders", Identity(key, key, event_type), url, Headers(), b'{"a":1}', at)
+        return inbox_job(delivery, **options)
 
     def test_a_job_from_waiting_to_done(self):
         inbox, now = self.inbox(), self.clock()
@@ -265,10 +274,36 @@ class InboxSuite:
         (lost,) = inbox.claim(1, now + 60, now)
         self.assertEqual(inbox.claim(1, now + 120, now + 59), [])
         (taken,) = inbox.claim(1, now + 120, now + 60)
-        inbox.done(lost, now + 61)  # too late
+        for late in (inbox.done(lost, now + 61), inbox.later(lost, now, ""), inbox.dead(lost, "", now)):
+            self.assertFalse(late)
         self.assertEqual(inbox.states()["claimed"], 1)
-        inbox.done(taken, now + 61)
+        self.assertTrue(inbox.done(taken, now + 61))
         self.assertEqual(inbox.states()["done"], 1)
+
+    def test_a_job_that_ended_before_the_window_does_not_stand_in_the_way_of_another(self):
+        """The key is a new one then: the delivery was acknowledged, and has to be processed."""
+        inbox, now = self.inbox(), self.clock()
+        for number, end in enumerate((lambda c: inbox.done(c, now), lambda c: inbox.dead(c, "no use", now))):
+            key = f"k{number}"
+            inbox.enqueue(self.job(key))
+            (claimed,) = inbox.claim(1, now + 60, now)
+            end(claimed)
+            inbox.enqueue(self.job(key, replaces=now))
+            self.assertEqual(inbox.claim(1, now + 60, now), [])
+            inbox.enqueue(self.job(key, replaces=now + 1))
+            (again,) = inbox.claim(1, now + 60, now)
+            self.assertEqual((again.job.event_id, again.attempt), (key, 1))
+            inbox.enqueue(self.job(key, replaces=now + 3600))  # not one that somebody works on
+            self.assertEqual(inbox.claim(1, now + 60, now), [])
+            inbox.done(again, now)
+
+    def test_an_interruption_costs_no_attempt(self):
+        inbox, now = self.inbox(), self.clock()
+        inbox.enqueue(self.job())
+        for attempt, interrupted in ((1, True), (1, False), (2, True), (2, False)):
+            (claimed,) = inbox.claim(1, now + 60, now)
+            self.assertEqual(claimed.attempt, attempt)
+            self.assertTrue(inbox.later(claimed, now, "not done", interrupted=interrupted))
 
     def test_of_many_workers_each_job_goes_to_one(self):
         inbox, now = self.inbox(), self.clock()
@@ -285,6 +320,48 @@ class InboxSuite:
         self.assertEqual(sorted(taken), sorted(f"k{n}" for n in range(30)))
 
 
+class SqlSuite:
+    """What is special about databases."""
+
+    def test_names_that_a_database_would_not_take(self):
+        """They come from a sender's JSON: a delivery must not fail for ever because of them."""
+        inbox, now = self.inbox(), self.clock()
+        inbox.enqueue(self.job(event_type="a\x00b\ud800c"))
+        (claimed,) = inbox.claim(1, now + 60, now)
+        self.assertEqual(claimed.job.event_type, "abc")
+        self.assertTrue(inbox.dead(claimed, "no \x00use\udfff", now))
+        self.assertEqual(inbox.states()["dead"], 1)
+
+    def test_a_job_that_cannot_be_read_is_given_up_and_holds_up_no_other(self):
+        inbox, now = self.inbox(), self.clock()
+        for n, document in enumerate(("{", "null", "[]", "{}", '{"payload":1,"delivery":{"profile":"eds"}}')):
+            inbox.enqueue(self.job(f"broken{n}", n))
+            with self.database.transaction() as tx:
+                tx.count("UPDATE webhook_inbox SET delivery = %s WHERE event_id = %s", (document, f"broken{n}"))
+        inbox.enqueue(self.job("good", 10))
+        taken = [inbox.claim(2, now + 60, now) for _ in range(4)]
+        self.assertEqual([c.job.event_id for part in taken for c in part], ["good"])
+        self.assertEqual((inbox.states()["dead"], inbox.states()["claimed"]), (5, 1))
+
+    def test_a_job_that_a_receiver_in_go_wrote(self):
+        inbox, now = self.inbox(), self.clock()
+        inbox.enqueue(self.job())
+        stored = dict(self.job().delivery, method="PUT", signed_at="2026-01-17T00:00:00.000000Z")
+        data = {
+            "event_id": "k1",
+            "event_type": "a.b",
+            "payload": {"a": 1},
+            "received_at": "2026-01-17T00:00:00.000000Z",
+        }
+        document = json.dumps({"id": "x", "name": "process-webhook", "data": data, "delivery": stored})
+        with self.database.transaction() as tx:
+            tx.count("UPDATE webhook_inbox SET delivery = %s", (document,))
+        (claimed,) = inbox.claim(1, now + 60, now)
+        delivery = restored_delivery(claimed.job.delivery)
+        self.assertEqual((claimed.job.payload, delivery.method), ({"a": 1}, "PUT"))
+        self.assertEqual(delivery.signed_at, datetime(2026, 1, 17, tzinfo=timezone.utc))
+
+
 class InMemory(StoreSuite, ProcessedSuite, InboxSuite, Backends):
     def store(self):
         return MemoryStore()
@@ -298,8 +375,33 @@ class InMemory(StoreSuite, ProcessedSuite, InboxSuite, Backends):
     def pass_time(self, seconds):
         self.clock.advance(seconds)
 
+    def test_a_full_store_refuses_what_is_new_and_forgets_nothing(self):
+        store = MemoryStore(max_entries=3)
+        h = Harness(profile=Cybercube(SECRET), store=store, clock=self.clock)
+        event = cybercube_event()
+        at = int(self.clock())
+        self.assertEqual(h.post(sign_cybercube(event, at=at)).status, 200)
+        for _ in range(2):
+            self.assertEqual(h.post(sign_cybercube(cybercube_event(), at=at)).status, 200)
+        refused = h.post(sign_cybercube(cybercube_event(), at=at))
+        self.assertEqual((refused.status, refused.headers["retry-after"]), (503, "1"))
+        self.assertTrue(h.post(sign_cybercube(event, at=at)).replayed)
+        self.assertRaises(StoreFullError, store.remember, "n", self.clock() + 60, self.clock())
+        self.clock.advance(31 * 86400)
+        self.assertEqual(h.post(sign_cybercube(cybercube_event(), at=int(self.clock()))).status, 200)
+        self.assertEqual(len(store), 1)
+        self.assertRaises(ValueError, MemoryStore, 0)
 
-class OnSqlite(StoreSuite, ProcessedSuite, InboxSuite, Backends):
+    def test_what_was_given_another_end_is_not_dropped_at_its_first(self):
+        store, now = self.store(), self.clock()
+        store.reserve(SCOPE, "f", "t1", now, now + 60)
+        store.complete(SCOPE, "f", "t1", OUTCOME, now, now + 3600)
+        self.assertEqual(store.purge(now + 60, 10), 0)
+        self.assertEqual(store.reserve(SCOPE, "f", "t2", now + 60, now + 120).state, "completed")
+        self.assertEqual((store.purge(now + 3600, 10), len(store)), (1, 0))
+
+
+class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
     def setUp(self):
         super().setUp()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
@@ -349,6 +451,48 @@ class OnSqlite(StoreSuite, ProcessedSuite, InboxSuite, Backends):
 
         taken = [event for part in in_threads(8, work) for event in part]
         self.assertEqual(sorted(taken), sorted(f"k{n}" for n in range(30)))
+
+    def test_repeats_are_answered_while_somebody_writes(self):
+        """As a handler does that takes its time in its transaction."""
+        store, now = self.store(), self.clock()
+        for scope, token in ((SCOPE, "t1"), (OTHER_SCOPE, "t2")):
+            store.reserve(scope, "f", token, now, now + 60)
+        store.complete(SCOPE, "f", "t1", OUTCOME, now, now + 3600)
+        impatient = SqliteDatabase(self.path, busy_timeout=0.01)
+        self.addCleanup(impatient.close)
+        inbox = self.inbox()
+        for database in (self.database, impatient):  # the same process, and what could be another
+            other = SqlStore(database)
+            with SqliteDatabase(self.path).transaction() as tx:
+                tx.count("INSERT INTO webhook_nonces (value, until) VALUES ('x', 0)")
+                self.assertEqual(other.reserve(SCOPE, "f", "t3", now, now + 60).outcome, OUTCOME)
+                self.assertEqual(other.reserve(OTHER_SCOPE, "f", "t3", now, now + 60).state, "in-progress")
+                self.assertEqual(inbox.claim(1, now + 60, now), [])  # an idle worker is in nobody's way
+                tx.count("DELETE FROM webhook_nonces")
+        with impatient.transaction():
+            asked = time.monotonic()
+            answers = in_threads(1, lambda n: self.refused(lambda: SqlStore(impatient).remember("n", now + 60, now)))
+            self.assertEqual(answers, [True])
+            self.assertLess(time.monotonic() - asked, 5)
+
+    def refused(self, call):
+        try:
+            call()
+        except sqlite3.OperationalError:
+            return True
+
+    def test_a_file_that_cannot_be_opened_is_told_at_once(self):
+        store = SqlStore(SqliteDatabase(os.path.join(self.path, "nowhere", "hooks.db")))
+        asked = time.monotonic()
+        self.assertEqual(Harness(store=store).post(sign_eds("{}")).status, 503)
+        self.assertLess(time.monotonic() - asked, 5)  # and not when the busy timeout is over
+
+    def test_a_database_in_memory(self):
+        database = SqliteDatabase(":memory:")
+        self.addCleanup(database.close)
+        h = Harness(store=SqlStore(database).migrate())
+        for replayed in (False, True):
+            self.assertEqual(h.post(sign_eds("{}", key=KEY)).replayed, replayed)
 
     def test_every_commit_is_on_disk(self):
         with self.database.transaction() as tx:
@@ -406,7 +550,7 @@ class OnSqlite(StoreSuite, ProcessedSuite, InboxSuite, Backends):
 
 
 @unittest.skipUnless(POSTGRES, "GODWIT_TEST_POSTGRES is not set: run by scripts/with-postgres")
-class OnPostgres(StoreSuite, ProcessedSuite, InboxSuite, Backends):
+class OnPostgres(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
     @classmethod
     def setUpClass(cls):
         cls.server = ExitStack()
@@ -433,6 +577,27 @@ class OnPostgres(StoreSuite, ProcessedSuite, InboxSuite, Backends):
 
     def pass_time(self, seconds):
         self.clock.advance(seconds)
+
+    def test_a_connection_that_commits_by_itself_is_refused(self):
+        class Careless:
+            autocommit = True
+
+        @contextmanager
+        def connect():
+            yield Careless()
+
+        store = SqlStore(PostgresDatabase(connect))
+        h = Harness(store=store)
+        self.assertEqual(h.post(sign_eds("{}")).status, 503)
+        self.assertIn("autocommit", str(h.log.errors[0][0]))
+
+    def test_many_that_make_the_tables_at_once(self):
+        def migrate(number):
+            for make in (SqlStore, SqlInbox, SqlProcessedEvents):
+                make(self.database).migrate()
+
+        in_threads(8, migrate)
+        self.assertEqual(self.store().reserve(SCOPE, "f", "t", 0, 60).state, "reserved")
 
     @covers("CCW-IDM-8")
     def test_the_standards_table(self):
@@ -493,3 +658,42 @@ class OnRedis(StoreSuite, ProcessedSuite, Backends):
         client = self.client()
         scope = client.execute_command("EVAL", "return redis.call('KEYS', 'godwit:key:*')[1]", 0).decode()
         self.assertAlmostEqual(client.execute_command("TTL", scope) / 86400, 30, delta=0.01)
+
+    def test_a_command_whose_reply_got_lost_is_sent_again(self):
+        """Clients do that by themselves. Whoever finds what it wrote itself has been successful."""
+        client = self.client()
+
+        class Twice:
+            def execute_command(self, *args):
+                client.execute_command(*args)
+                return client.execute_command(*args)
+
+        now = self.clock()
+        store = RedisStore(Twice())
+        self.assertEqual(store.reserve(SCOPE, "f", "t1", now, now + 60).state, "reserved")
+        self.assertEqual(store.reserve(SCOPE, "f", "t2", now, now + 60).state, "in-progress")
+        self.assertTrue(store.remember("n", now + 60, now))
+        self.assertFalse(store.remember("n", now + 60, now))
+        moment = datetime.now(timezone.utc)
+        events = RedisProcessedEvents(Twice())
+        self.assertIsNotNone(events.lock("evt_1", "a.b", moment, moment - timedelta(minutes=5)))
+        self.assertIsNone(events.lock("evt_1", "a.b", moment, moment - timedelta(minutes=5)))
+        h = Harness(store=RedisStore(Twice(), prefix="again:"))
+        self.assertEqual(h.post(sign_eds("{}", key=KEY)).status, 204)  # its nonce does not count as a replay
+        self.assertTrue(h.post(sign_eds("{}", key=KEY)).replayed)
+
+    def test_time_is_the_receivers(self):
+        store, now = self.store(), self.clock()
+        store.reserve(SCOPE, "f1", "t1", now, now + 60)
+        self.assertTrue(store.remember("n", now + 60, now))
+        ahead = now + 60
+        self.assertEqual(store.reserve(SCOPE, "f2", "t2", ahead, ahead + 60).state, "reserved")
+        self.assertFalse(store.complete(SCOPE, "f1", "t1", OUTCOME, ahead, ahead + 3600))
+        self.assertTrue(store.remember("n", ahead + 60, ahead))
+
+    def test_entries_of_receivers_that_keep_no_time_in_them(self):
+        client, now = self.client(), self.clock()
+        client.execute_command("SET", f"godwit:key:{SCOPE}", '{"token":"t","fingerprint":"f"}')
+        client.execute_command("SET", "godwit:nonce:n", "1")
+        self.assertEqual(self.store().reserve(SCOPE, "f", "t2", now, now + 60).state, "in-progress")
+        self.assertFalse(self.store().remember("n", now + 60, now))

@@ -31,7 +31,7 @@ from .errors import DeliveryError, IncompleteBodyError, SignatureReason, Webhook
 from .headers import Headers, HeadersLike
 from .idempotency import KeyPolicy
 from .ids import event_id_to_base32, event_id_to_uuid, is_public_id
-from .inbox.inbox import ClaimedJob, Enqueues, Inbox, InboxJob, QueueInbox, inbox_job
+from .inbox.inbox import ClaimedJob, Enqueues, Inbox, InboxJob, JobTransactor, QueueInbox, inbox_job
 from .inbox.memory import MemoryInbox
 from .inbox.sql import SqlInbox
 from .inbox.worker import InboxWorker
@@ -50,12 +50,12 @@ from .receiver.exchange import Request
 from .receiver.hooks import Hooks, LoggingHooks, Receipt, ResultReport, VerificationFailure
 from .receiver.receiver import Receiver, verify
 from .receiver.result import Accepted, Reject, Result, RetryAfter
-from .receiver.settings import Handler, HandlerContext
+from .receiver.settings import Handler, HandlerContext, redis_of, sql_of
 from .stores.database import Database, PostgresDatabase, SqliteDatabase, Transaction
 from .stores.memory import MemoryStore
-from .stores.redis import RedisClient, RedisStore
+from .stores.redis import RedisClient, RedisQueue, RedisStore
 from .stores.sql import SqlStore
-from .stores.store import Outcome, Reservation, Store
+from .stores.store import LeaseLostError, Outcome, Reservation, Store, Transactor
 
 __version__ = "0.1.0"
 
@@ -87,7 +87,9 @@ __all__ = [
     "InboxJob",
     "InboxWorker",
     "IncompleteBodyError",
+    "JobTransactor",
     "KeyPolicy",
+    "LeaseLostError",
     "LoggingHooks",
     "MemoryInbox",
     "MemoryProcessedEvents",
@@ -110,6 +112,7 @@ __all__ = [
     "Receiver",
     "RedisClient",
     "RedisProcessedEvents",
+    "RedisQueue",
     "RedisStore",
     "Reject",
     "Request",
@@ -129,6 +132,7 @@ __all__ = [
     "Store",
     "Stripe",
     "Transaction",
+    "Transactor",
     "Twilio",
     "VerificationFailure",
     "VerificationResult",
@@ -141,9 +145,11 @@ __all__ = [
     "is_allowed_source",
     "is_public_id",
     "processing_answer",
+    "redis_of",
     "restored_delivery",
     "sign_webhook",
     "sort_by_time",
+    "sql_of",
     "time_of",
     "validate_cybercube_event",
     "verify",

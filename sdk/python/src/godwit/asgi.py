@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from .errors import IncompleteBodyError
 from .headers import Headers
-from .profiles.profile import Answer
+from .httpsig.target import PATH_CHARACTERS, join_uri
+from .profiles.profile import NOT_FOUND, Answer
 from .ratelimit import RATE_LIMIT_EXCEEDED, RateLimiter
 from .receiver.exchange import Request
 from .receiver.receiver import Receiver
@@ -29,24 +30,46 @@ _DRAIN_SECONDS = 1.0
 """How much of a refused body is still taken, and for how long, so that the sender reads the answer (EDS T-39)."""
 
 
+_SHUTDOWN_SECONDS = 25.0
+"""How long handlers whose time was over may go on when the server stops."""
+
+
 class WebhookApp:
     """An ASGI application that answers every request by a receiver."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: Receiver, path: str | None = None) -> None:
+        """`path`: the only one that is answered, beside that of the page that states the policy. Defaults to any: then
+        each path is an endpoint of its own, and only senders that sign the address are held to theirs."""
         self._receiver = receiver
+        self._paths = None if path is None else (path, receiver.docs_path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await self._lifespan(receive, send)
             return
         if scope["type"] != "http":
             raise ValueError(f"webhooks do not come by {scope['type']}")
         body = _Body(receive)
+        if self._paths is not None and scope["path"] not in self._paths:
+            await body.drain()
+            await _respond(NOT_FOUND, send)
+            return
         answer = await self._receiver.receive_async(request_of(scope), body.read)
         if body.disconnected:
             return
         await body.drain()
         await _respond(answer, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """At the end it waits for handlers whose time was over: the server has waited for the others."""
+        while True:
+            event = await receive()
+            ends = event["type"] == "lifespan.shutdown"
+            if ends:
+                await asyncio.to_thread(self._receiver.wait, _SHUTDOWN_SECONDS)
+            await send({"type": f"{event['type']}.complete"})
+            if ends:
+                return
 
 
 class WebhookMiddleware:
@@ -118,11 +141,12 @@ def _ip(scope: Scope) -> str | None:
 def _url(scope: Scope, headers: Headers) -> str:
     """The address as it went over the wire, where the server shows it."""
     raw = scope.get("raw_path")
-    path = raw.partition(b"?")[0].decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~-._")
+    path = raw.partition(b"?")[0].decode("latin-1") if raw else quote(scope["path"], safe=PATH_CHARACTERS)
     query = scope.get("query_string", b"").decode("latin-1")
     server = scope.get("server") or ("localhost", None)
     host = headers.get("host") or (server[0] if server[1] is None else f"{server[0]}:{server[1]}")
-    return f"{scope.get('scheme', 'http')}://{host}{path or '/'}" + (f"?{query}" if query else "")
+    target = (path or "/") + (f"?{query}" if query else "")
+    return join_uri(str(scope.get("scheme", "http")), host, target)
 
 
 class _Body:
@@ -153,6 +177,8 @@ class _Body:
         return b"".join(parts)
 
     async def drain(self) -> None:
+        if not self._more:
+            return
         try:
             await asyncio.wait_for(self._drain(), _DRAIN_SECONDS)
         except (asyncio.TimeoutError, IncompleteBodyError):
@@ -175,11 +201,3 @@ async def _respond(answer: Answer, send: Send) -> None:
 
 def _encoded(headers: Any) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        event = await receive()
-        await send({"type": f"{event['type']}.complete"})
-        if event["type"] == "lifespan.shutdown":
-            return

@@ -64,15 +64,16 @@ def scope_of(principal: str, uri: str, key: str) -> str:
     It is a digest over principal, URI and key, each with its length before it, so that no two different triples run
     together (EDS-KEY-5, IKH-SEC-6) and no text of a sender reaches a store.
     """
-    return _digest(principal.encode(), uri.encode(), key.encode())
+    return digest_of(principal.encode(), uri.encode(), key.encode())
 
 
 def fingerprint_of(content_type: str, body: bytes) -> str:
     """SHA-256 of media type and body: what a sender may not change under one key."""
-    return _digest(content_type.partition(";")[0].strip().lower().encode(), body)
+    return digest_of(content_type.partition(";")[0].strip().lower().encode(), body)
 
 
-def _digest(*parts: bytes) -> str:
+def digest_of(*parts: bytes) -> str:
+    """SHA-256 over the parts, each with its length before it: no two different lists run together."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))

@@ -68,5 +68,10 @@ class NewestBySubject:
             self._newest[subject] = event
             return True
 
+    def forget(self, subject: str) -> None:
+        """Drops a subject, as when its job has ended for good: nothing else bounds what is kept."""
+        with self._lock:
+            self._newest.pop(subject, None)
+
     def get(self, subject: str) -> Event | None:
         return self._newest.get(subject)

@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from .errors import IncompleteBodyError
 from .headers import Headers
-from .profiles.profile import Answer
+from .httpsig.target import PATH_CHARACTERS, join_uri
+from .profiles.profile import NOT_FOUND, Answer
 from .ratelimit import RATE_LIMIT_EXCEEDED, RateLimiter
 from .receiver.exchange import Request
 from .receiver.receiver import Receiver
@@ -30,11 +31,17 @@ _MAX_DRAIN = 1 << 20
 class WebhookApp:
     """A WSGI application that answers every request by a receiver."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: Receiver, path: str | None = None) -> None:
+        """`path`: the only one that is answered, beside that of the page that states the policy. Defaults to any: then
+        each path is an endpoint of its own, and only senders that sign the address are held to theirs."""
         self._receiver = receiver
+        self._paths = None if path is None else (path, receiver.docs_path)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         body = _Body(environ)
+        if self._paths is not None and environ.get("PATH_INFO", "") not in self._paths:
+            body.drain()
+            return _respond(NOT_FOUND, start_response)
         answer = self._receiver.receive(request_of(environ), body.read)
         body.drain()
         return _respond(answer, start_response)
@@ -105,12 +112,12 @@ def _url(environ: Mapping[str, Any]) -> str:
     if not target:
         path = str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
         query = environ.get("QUERY_STRING")
-        # What RFC 3986 lets stand in a path; the text is bytes in the guise of Latin-1.
-        target = quote(path.encode("latin-1", "replace"), safe="/:@!$&'()*+,;=~-._") + (f"?{query}" if query else "")
+        # The text is bytes in the guise of Latin-1.
+        target = quote(path.encode("latin-1", "replace"), safe=PATH_CHARACTERS) + (f"?{query}" if query else "")
     if str(target).lower().startswith(("http://", "https://")):
         return str(target)
     host = environ.get("HTTP_HOST") or f"{environ.get('SERVER_NAME', 'localhost')}:{environ.get('SERVER_PORT', '80')}"
-    return f"{environ.get('wsgi.url_scheme', 'http')}://{host}{target or '/'}"
+    return join_uri(str(environ.get("wsgi.url_scheme", "http")), str(host), str(target or "/"))
 
 
 class _Body:
@@ -119,8 +126,10 @@ class _Body:
         length = str(environ.get("CONTENT_LENGTH") or "")
         self._left = int(length) if length.isascii() and length.isdigit() and len(length) < 19 else None
         # Without a length only a server that ends the stream itself can be read from; others would wait for ever.
+        self._unreadable = False
         if self._left is None and not environ.get("wsgi.input_terminated"):
             self._left = 0
+            self._unreadable = "chunked" in str(environ.get("HTTP_TRANSFER_ENCODING", "")).lower()
 
     def _next(self, size: int) -> bytes:
         if self._stream is None or self._left == 0:
@@ -141,6 +150,8 @@ class _Body:
         return data
 
     def read(self, limit: int) -> bytes | None:
+        if self._unreadable:
+            raise IncompleteBodyError
         parts: list[bytes] = []
         size = 0
         while True:

@@ -34,7 +34,10 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def is_public_key(data: bytes) -> bool:
-    return len(data) == 32 and _decode(data) is not None
+    """Says whether it is a public key that somebody could have the secret of: a point of small order, such as 32 zero
+    bytes, is none, and signatures of it can be made by anybody."""
+    point = _decode(data) if len(data) == 32 else None
+    return point is not None and _encode(_double(_double(_double(point)))) != _encode(_IDENTITY)
 
 
 def _add(p: Point, q: Point) -> Point:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from . import ed25519
@@ -16,6 +17,14 @@ class VerifyingKey(Protocol):
         """Says whether the signature is good. It never raises for a bad one."""
         ...
 
+    def verify_any(self, message: bytes, signatures: Sequence[bytes]) -> bool:
+        """Says whether one of the signatures is good."""
+        ...
+
+
+class _Verifies(Protocol):
+    def verify(self, message: bytes, signature: bytes) -> bool: ...
+
 
 class HmacKey:
     __slots__ = ("_hash", "_secret")
@@ -27,8 +36,14 @@ class HmacKey:
         self._hash = hash_name
 
     def verify(self, message: bytes, signature: bytes) -> bool:
-        # compare_digest takes constant time; plain == would tell how much of a guess is right (CCW-SIG-17).
-        return hmac.compare_digest(hmac.digest(self._secret, message, self._hash), signature)
+        return self.verify_any(message, [signature])
+
+    def verify_any(self, message: bytes, signatures: Sequence[bytes]) -> bool:
+        good, expected = False, hmac.digest(self._secret, message, self._hash)
+        for signature in signatures:
+            # compare_digest takes constant time; plain == would tell how much of a guess is right (CCW-SIG-17).
+            good |= hmac.compare_digest(expected, signature)
+        return good
 
     def __repr__(self) -> str:
         return "HmacKey(…)"
@@ -41,7 +56,7 @@ class Ed25519Key:
 
     def __init__(self, public: bytes, portable: bool = False) -> None:
         if not ed25519.is_public_key(public):
-            raise ValueError("not an Ed25519 public key of 32 bytes")
+            raise ValueError("not an Ed25519 public key of 32 bytes, or one that makes forging easy")
         self._public = public
         self._fast = None if portable else _fast_verifier(public)
 
@@ -50,14 +65,20 @@ class Ed25519Key:
             return self._fast.verify(message, signature)
         return ed25519.verify(self._public, message, signature)
 
+    def verify_any(self, message: bytes, signatures: Sequence[bytes]) -> bool:
+        return any(self.verify(message, signature) for signature in signatures)
 
-def _fast_verifier(public: bytes) -> VerifyingKey | None:
+
+def _fast_verifier(public: bytes) -> _Verifies | None:
     try:
-        from cryptography.exceptions import InvalidSignature
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError:
         return None
-    key = Ed25519PublicKey.from_public_bytes(public)
+    try:
+        key = Ed25519PublicKey.from_public_bytes(public)
+    except UnsupportedAlgorithm:  # as of an OpenSSL in FIPS mode
+        return None
 
     class Fast:
         def verify(self, message: bytes, signature: bytes) -> bool:

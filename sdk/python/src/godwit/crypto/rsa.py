@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .decode import from_base64
@@ -31,6 +32,9 @@ class RsaPublicKey:
         suffix = _SHA256_PREFIX + hashlib.sha256(message).digest()
         expected = b"\x00\x01" + b"\xff" * (size - 3 - len(suffix)) + b"\x00" + suffix
         return hmac.compare_digest(pow(number, self.e, self.n).to_bytes(size, "big"), expected)
+
+    def verify_any(self, message: bytes, signatures: Sequence[bytes]) -> bool:
+        return any(self.verify(message, signature) for signature in signatures)
 
 
 def rsa_key(pem: str) -> RsaPublicKey:

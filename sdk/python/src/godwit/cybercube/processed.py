@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from ..profiles.profile import DAY
-from ..receiver.delivery import timestamp
-from ..stores.database import Database, create_schema, table_name
+from ..receiver.delivery import moment, timestamp
+from ..stores.database import Database, create_schema, storable, table_name
 from ..stores.redis import RedisClient
 from .processor import ProcessedEvent
 
@@ -43,11 +43,13 @@ class MemoryProcessedEvents:
             self._entries[event_id] = _Entry(token, now)
             return token
 
-    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> None:
+    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> bool:
         with self._mutex:
             held = self._entries.get(event_id)
-            if held is not None and held.token == token:
-                self._entries[event_id] = replace(held, processed=ProcessedEvent(event_id, now, result))
+            if held is None or held.token != token or held.processed is not None:
+                return False
+            self._entries[event_id] = replace(held, processed=ProcessedEvent(event_id, now, result))
+            return True
 
     def release_lock(self, event_id: str, token: str) -> None:
         with self._mutex:
@@ -96,7 +98,7 @@ class SqlProcessedEvents:
     def get(self, event_id: str) -> ProcessedEvent | None:
         sql = f"""SELECT processed_at, result FROM {self._table}
 WHERE event_id = %s AND processing_status = 'processed'"""
-        with self._database.transaction() as tx:
+        with self._database.reading() as tx:
             rows = tx.rows(sql, (event_id,))
         return ProcessedEvent(event_id, _moment(rows[0][0]), str(rows[0][1] or "")) if rows else None
 
@@ -111,11 +113,11 @@ WHERE event_id = %s AND processing_status = 'pending' AND received_at <= %s"""
                 return token
             return token if tx.count(take_over, (token, event_id, timestamp(expired_before))) > 0 else None
 
-    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> None:
+    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> bool:
         sql = f"""UPDATE {self._table} SET processing_status = 'processed', processed_at = %s, result = %s
 WHERE event_id = %s AND processing_status = 'pending' AND received_at = %s"""
         with self._database.transaction() as tx:
-            tx.count(sql, (timestamp(now), result, event_id, token))
+            return tx.count(sql, (timestamp(now), storable(result), event_id, token)) > 0
 
     def release_lock(self, event_id: str, token: str) -> None:
         sql = f"DELETE FROM {self._table} WHERE event_id = %s AND processing_status = 'pending' AND received_at = %s"
@@ -131,14 +133,24 @@ def _moment(value: object) -> datetime:
     """Drivers of PostgreSQL answer a datetime, SQLite the text that was written."""
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-    return datetime.strptime(str(value), "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    return moment(str(value))
 
 
+# One step each, and a script that was sent again because its reply got lost finds its own token.
+_LOCK = """if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+return 0"""
+_MARK = """if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+redis.call('DEL', KEYS[1])
+return 1"""
 _UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class RedisProcessedEvents:
-    """In Redis or what speaks its protocol: a lock with SET NX, and the event with its time to live."""
+    """In Redis or what speaks its protocol: a lock, and the event with its time to live. In a cluster, put a hash tag into
+    the prefix."""
 
     def __init__(self, client: RedisClient, *, prefix: str = "godwit:", retention: float = 30 * DAY) -> None:
         """`retention`: how long events are remembered, in seconds. Defaults to 30 days; the floor is 7."""
@@ -147,6 +159,10 @@ class RedisProcessedEvents:
         self._client = client
         self._prefix = prefix
         self._retention = str(int(retention))
+
+    def _run(self, script: str, event_id: str, *args: str) -> int:
+        keys = (f"{self._prefix}lock:{event_id}", f"{self._prefix}processed:{event_id}")
+        return int(self._client.execute_command("EVAL", script, len(keys), *keys, *args))
 
     def get(self, event_id: str) -> ProcessedEvent | None:
         held = self._client.execute_command("GET", f"{self._prefix}processed:{event_id}")
@@ -158,22 +174,14 @@ class RedisProcessedEvents:
     def lock(self, event_id: str, event_type: str, now: datetime, expired_before: datetime) -> str | None:
         token = str(uuid.uuid4())
         ttl = str(max(1, (now - expired_before) // timedelta(milliseconds=1)))
-        key = f"{self._prefix}lock:{event_id}"
-        if self._client.execute_command("SET", key, token, "NX", "PX", ttl) is None:
-            return None
-        if self.get(event_id) is None:
-            return token
-        self.release_lock(event_id, token)  # processed since it was looked up
-        return None
+        return token if self._run(_LOCK, event_id, token, ttl) == 1 else None
 
-    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> None:
+    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> bool:
         value = json.dumps({"at": timestamp(now), "result": result})
-        key = f"{self._prefix}processed:{event_id}"
-        self._client.execute_command("SET", key, value, "NX", "EX", self._retention)
-        self.release_lock(event_id, token)
+        return self._run(_MARK, event_id, token, value, self._retention) == 1
 
     def release_lock(self, event_id: str, token: str) -> None:
-        self._client.execute_command("EVAL", _UNLOCK, 1, f"{self._prefix}lock:{event_id}", token)
+        self._run(_UNLOCK, event_id, token)
 
     def cleanup(self, before: datetime) -> int:
         return 0

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, Protocol, Union
 
 from ..profiles.profile import DAY, Answer, json_answer
+from ..stores.store import LeaseLostError
 from .webhooks import WebhookEvent
 
 
@@ -50,7 +51,9 @@ class ProcessedEvents(Protocol):
         """Takes the lock; None if somebody has it or the event is processed. The token proves the holder."""
         ...
 
-    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> None: ...
+    def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> bool:
+        """Keeps the result. False, and nothing is kept, if the holder has lost the lock."""
+        ...
 
     def release_lock(self, event_id: str, token: str) -> None: ...
 
@@ -90,7 +93,8 @@ class WebhookProcessor:
         return datetime.fromtimestamp(self._clock(), timezone.utc)
 
     def process(self, event: WebhookEvent) -> ProcessingResult:
-        """Processes an event once. What the handler raises is raised again, the lock released."""
+        """Processes an event once. What the handler raises is raised again, the lock released. A LeaseLostError says that
+        it took so long that somebody else may have processed the event as well."""
         event_id = event["id"]
         original = self._events.get(event_id)
         if original is not None:
@@ -104,7 +108,8 @@ class WebhookProcessor:
         except BaseException:
             self._release(event_id, token)
             raise
-        self._events.mark_processed(event_id, token, result, self._now())
+        if not self._events.mark_processed(event_id, token, result, self._now()):
+            raise LeaseLostError("the lock was lost while the event was handled")
         return Processed(result)
 
     def _contended(self, event_id: str) -> ProcessingResult:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
 
 from ..errors import WebhookSignatureError
 
+PATH_CHARACTERS = "/:@!$&'()*+,;=~-._"
+"""What RFC 3986 lets stand in a path as it is."""
+_HOST = re.compile(r"[A-Za-z0-9!$%&'()*+,;=:.\[\]_~-]+")
 _URI = re.compile(r"(https?)://([^/?#@\s]+)([^?#\s]*)(?:\?([^#\s]*))?(?:#.*)?", re.IGNORECASE)
 
 
@@ -21,6 +25,13 @@ class TargetUri:
     @property
     def path_and_query(self) -> str:
         return self.path if self.query is None else f"{self.path}?{self.query}"
+
+    @property
+    def usual_path(self) -> str:
+        """The path in the one spelling that all of its spellings share: servers decode it before they route by it."""
+        wide = any(character > "\xff" for character in self.path)  # else it is bytes in the guise of Latin-1
+        path = self.path.encode("utf-8" if wide else "latin-1", "replace")
+        return quote(unquote_to_bytes(path), safe=PATH_CHARACTERS)
 
     @property
     def authority(self) -> str:
@@ -44,3 +55,9 @@ def split_uri(uri: str) -> TargetUri:
         raise WebhookSignatureError("the target URI is not an absolute http URI", "malformed")
     scheme, host, path, query = match.groups()
     return TargetUri(scheme.lower(), host, path or "/", query)
+
+
+def join_uri(scheme: str, host: str, target: str) -> str:
+    """The address of a request to a host. What is no host gives an address that nothing can be read from: a `/` in it
+    would move the path."""
+    return f"{scheme}://{host if _HOST.fullmatch(host) else ''}{target}"

@@ -4,15 +4,16 @@
                   ^                                    |-> dead: refused by the handler, or out of attempts
                   `---- later: failed, or lease over <-'
 
-A job's id is made from principal, URI and key of its delivery, so enqueueing twice (a crash between inbox and
-acknowledgement) makes one job.
+A job's id is the digest of principal, endpoint and key under which its delivery is remembered, so enqueueing twice (a
+crash between inbox and acknowledgement) makes one job.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..httpsig.target import split_uri
 from ..idempotency import scope_of
@@ -33,6 +34,8 @@ class InboxJob:
     delivery: Mapping[str, Any] = field(repr=False)
     """The whole delivery, from which a worker makes it again."""
     name: str = JOB_NAME
+    replaces: float = field(default=0, compare=False)
+    """The beginning of the deduplication window: a job of the same id that ended before it was of another event."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -56,32 +59,54 @@ class ClaimedJob:
 
 class Enqueues(Protocol):
     def enqueue(self, job: InboxJob) -> None:
-        """Keeps a job durably; returns when it is safe, raises if it is not. A job that is known already is left as it
-        is."""
+        """Keeps a job durably; returns when it is safe, raises if it is not. A job that is known already is left as it is,
+        unless it ended before `replaces`."""
         ...
 
 
 class Inbox(Enqueues, Protocol):
-    """Times are seconds since 1970. Every method is one atomic step and may be called by any thread."""
+    """Times are seconds since 1970. Every method is one atomic step and may be called by any thread. Those that end a
+    worker's hold on a job answer False, and change nothing, if it no longer has the job."""
 
     def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
         """Leases up to `limit` jobs that are due, oldest first."""
         ...
 
-    def done(self, claimed: ClaimedJob, now: float) -> None:
+    def done(self, claimed: ClaimedJob, now: float) -> bool:
         """Marks a job done. It stays known until it is purged."""
         ...
 
-    def later(self, claimed: ClaimedJob, due_at: float, reason: str) -> None:
-        """Puts a job back until a time."""
+    def later(self, claimed: ClaimedJob, due_at: float, reason: str, interrupted: bool = False) -> bool:
+        """Puts a job back until a time. If the worker was stopped, that costs no attempt."""
         ...
 
-    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> None:
+    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> bool:
         """Gives a job up. It stays, with the reason, for people to look at."""
         ...
 
-    def purge(self, before: float) -> int:
-        """Drops jobs that were done before a time; tells how many."""
+    def purge(self, before: float, limit: int = 1000) -> int:
+        """Drops at most `limit` jobs that were done before a time; tells how many."""
+        ...
+
+
+class JobTransaction(Protocol):
+    @property
+    def handle(self) -> Any:
+        """What a handler writes with."""
+        ...
+
+    def done(self, now: float) -> bool:
+        """Marks the job done; it counts at the end of the transaction."""
+        ...
+
+
+@runtime_checkable
+class JobTransactor(Protocol):
+    """An inbox that can commit a handler's effect together with the end of its job."""
+
+    def begin(self, claimed: ClaimedJob) -> AbstractContextManager[JobTransaction]:
+        """A transaction for a worker. It is committed at the end of the block if the job was done in it, and leaves no
+        trace otherwise. Raises a LeaseLostError if the job is known to be no longer the worker's."""
         ...
 
 
@@ -95,14 +120,16 @@ class QueueInbox:
         self._push(job.name, job.data, job)
 
 
-def inbox_job(delivery: Delivery) -> InboxJob:
+def inbox_job(delivery: Delivery, scope: str | None = None, *, replaces: float = 0) -> InboxJob:
+    """`scope`: the id under which a receiver remembers the delivery. Defaults to that of the whole address."""
     stored = delivery.stored()
     payload = json_object(delivery.body)
     return InboxJob(
-        id=scope_of(delivery.principal, split_uri(delivery.url).normalized, delivery.key),
+        id=scope or scope_of(delivery.principal, split_uri(delivery.url).normalized, delivery.key),
         event_id=delivery.event_id,
         event_type=delivery.event_type,
         payload=stored["body"] if payload is None else payload,
         received_at=timestamp(delivery.received_at),
         delivery=stored,
+        replaces=replaces,
     )

@@ -29,7 +29,9 @@ class MemoryInbox:
 
     def enqueue(self, job: InboxJob) -> None:
         with self._lock:
-            self._entries.setdefault(job.id, _Entry(job))
+            known = self._entries.get(job.id)
+            if known is None or (known.state in ("done", "dead") and known.at < job.replaces):
+                self._entries[job.id] = _Entry(job)
 
     def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
         with self._lock:
@@ -43,24 +45,27 @@ class MemoryInbox:
                 claimed.append(ClaimedJob(entry.job, taken.attempt, token))
             return claimed
 
-    def _move(self, claimed: ClaimedJob, state: State, at: float, reason: str) -> None:
+    def _move(self, claimed: ClaimedJob, state: State, at: float, reason: str, refund: int = 0) -> bool:
         with self._lock:
             entry = self._entries.get(claimed.job.id)
-            if entry is not None and entry.state == "claimed" and entry.token == claimed.token:
-                self._entries[claimed.job.id] = replace(entry, state=state, at=at, reason=reason)
+            if entry is None or entry.state != "claimed" or entry.token != claimed.token:
+                return False
+            attempt = entry.attempt - refund
+            self._entries[claimed.job.id] = replace(entry, state=state, at=at, reason=reason, attempt=attempt)
+            return True
 
-    def done(self, claimed: ClaimedJob, now: float) -> None:
-        self._move(claimed, "done", now, "")
+    def done(self, claimed: ClaimedJob, now: float) -> bool:
+        return self._move(claimed, "done", now, "")
 
-    def later(self, claimed: ClaimedJob, due_at: float, reason: str) -> None:
-        self._move(claimed, "waiting", due_at, reason)
+    def later(self, claimed: ClaimedJob, due_at: float, reason: str, interrupted: bool = False) -> bool:
+        return self._move(claimed, "waiting", due_at, reason, int(interrupted))
 
-    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> None:
-        self._move(claimed, "dead", now, reason)
+    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> bool:
+        return self._move(claimed, "dead", now, reason)
 
-    def purge(self, before: float) -> int:
+    def purge(self, before: float, limit: int = 1000) -> int:
         with self._lock:
-            gone = [key for key, e in self._entries.items() if e.state == "done" and e.at < before]
+            gone = [key for key, e in self._entries.items() if e.state == "done" and e.at < before][:limit]
             for key in gone:
                 del self._entries[key]
             return len(gone)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ..stores.database import Database, create_schema, table_name
+from ..receiver.delivery import restored_delivery
+from ..stores.database import Database, Transaction, create_schema, storable, table_name
 from ..stores.sql import millis
-from .inbox import ClaimedJob, InboxJob
+from ..stores.store import LeaseLostError
+from .inbox import ClaimedJob, InboxJob, JobTransaction
+
+
+class _Undone(Exception):
+    """Leaves a transaction without its writes."""
 
 
 class SqlInbox:
@@ -41,48 +49,86 @@ class SqlInbox:
         return self
 
     def enqueue(self, job: InboxJob) -> None:
-        sql = f"""INSERT INTO {self._table} (id, event_id, event_type, delivery, received_at)
-VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING"""
+        sql = f"""INSERT INTO {self._table} AS known (id, event_id, event_type, delivery, received_at)
+VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, event_type = excluded.event_type,
+  delivery = excluded.delivery, received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = 0,
+  reason = '' WHERE known.state IN ('done', 'dead') AND known.at < %s"""
         document = json.dumps({"payload": job.payload, "delivery": dict(job.delivery)})
+        names = (storable(job.event_id), storable(job.event_type))
         with self._database.transaction() as tx:
-            tx.count(sql, (job.id, job.event_id, job.event_type, document, job.received_at))
+            tx.count(sql, (job.id, *names, document, job.received_at, millis(job.replaces)))
 
     def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
+        if self._database.one_writer and not self._is_due(now):
+            return []  # workers with nothing to do must not keep others from writing
         # Workers of PostgreSQL pass over what another is just claiming; SQLite has one writer at a time anyway.
         due = f"""SELECT id, event_id, event_type, delivery, received_at, attempt FROM {self._table}
 WHERE state IN ('waiting', 'claimed') AND at <= %s ORDER BY received_at, id LIMIT %s {self._database.skip_locked}"""
         take = f"UPDATE {self._table} SET state = 'claimed', attempt = %s, token = %s, at = %s WHERE id = %s"
+        bury = f"UPDATE {self._table} SET state = 'dead', at = %s, reason = 'cannot be read' WHERE id = %s"
         claimed = []
         with self._database.transaction() as tx:
             for row in tx.rows(due, (millis(now), limit)):
                 job, attempt, token = _job(row), int(row[5]) + 1, str(uuid.uuid4())
+                if job is None:  # it would be in the way of all others for ever
+                    tx.count(bury, (millis(now), str(row[0])))
+                    continue
                 tx.count(take, (attempt, token, millis(lease_until), job.id))
                 claimed.append(ClaimedJob(job, attempt, token))
         return claimed
 
-    def _move(self, claimed: ClaimedJob, state: str, at: float, reason: str) -> None:
-        sql = f"""UPDATE {self._table} SET state = %s, at = %s, reason = %s
+    def _is_due(self, now: float) -> bool:
+        sql = f"SELECT 1 FROM {self._table} WHERE state IN ('waiting', 'claimed') AND at <= %s LIMIT 1"
+        with self._database.reading() as tx:
+            return bool(tx.rows(sql, (millis(now),)))
+
+    def _move(self, claimed: ClaimedJob, state: str, at: float, reason: str, refund: int = 0) -> bool:
+        with self._database.transaction() as tx:
+            return self._moved(tx, claimed, state, at, reason, refund)
+
+    def _moved(self, tx: Transaction, claimed: ClaimedJob, state: str, at: float, reason: str, refund: int) -> bool:
+        sql = f"""UPDATE {self._table} SET state = %s, at = %s, reason = %s, attempt = attempt - %s
 WHERE id = %s AND token = %s AND state = 'claimed'"""
+        params = (state, millis(at), storable(reason[:1000]), refund, claimed.job.id, claimed.token)
+        return tx.count(sql, params) > 0
+
+    def done(self, claimed: ClaimedJob, now: float) -> bool:
+        return self._move(claimed, "done", now, "")
+
+    def later(self, claimed: ClaimedJob, due_at: float, reason: str, interrupted: bool = False) -> bool:
+        return self._move(claimed, "waiting", due_at, reason, int(interrupted))
+
+    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> bool:
+        return self._move(claimed, "dead", now, reason)
+
+    @contextmanager
+    def begin(self, claimed: ClaimedJob) -> Iterator[JobTransaction]:
+        """The handler writes with the transaction itself (`sql_of`), in the database that the inbox is in."""
+        try:
+            with self._database.transaction() as tx:
+                if self._database.one_writer and not self._holds(tx, claimed):
+                    raise LeaseLostError("the lease ended before the handler began")
+                transaction = _SqlJobTransaction(self, tx, claimed)
+                yield transaction
+                if not transaction.ended:
+                    raise _Undone
+        except _Undone:
+            pass
+
+    def _holds(self, tx: Transaction, claimed: ClaimedJob) -> bool:
+        sql = f"SELECT 1 FROM {self._table} WHERE id = %s AND token = %s AND state = 'claimed'"
+        return bool(tx.rows(sql, (claimed.job.id, claimed.token)))
+
+    def purge(self, before: float, limit: int = 1000) -> int:
+        old = f"SELECT id FROM {self._table} WHERE state = 'done' AND at < %s LIMIT %s {self._database.skip_locked}"
         with self._database.transaction() as tx:
-            tx.count(sql, (state, millis(at), reason[:1000], claimed.job.id, claimed.token))
-
-    def done(self, claimed: ClaimedJob, now: float) -> None:
-        self._move(claimed, "done", now, "")
-
-    def later(self, claimed: ClaimedJob, due_at: float, reason: str) -> None:
-        self._move(claimed, "waiting", due_at, reason)
-
-    def dead(self, claimed: ClaimedJob, reason: str, now: float) -> None:
-        self._move(claimed, "dead", now, reason)
-
-    def purge(self, before: float) -> int:
-        with self._database.transaction() as tx:
-            return tx.count(f"DELETE FROM {self._table} WHERE state = 'done' AND at < %s", (millis(before),))
+            return tx.count(f"DELETE FROM {self._table} WHERE id IN ({old})", (millis(before), limit))
 
     def states(self) -> dict[str, int]:
         """How many jobs are in which state."""
         counts = {"waiting": 0, "claimed": 0, "done": 0, "dead": 0}
-        with self._database.transaction() as tx:
+        with self._database.reading() as tx:
             counts.update(
                 {
                     str(state): int(n)
@@ -92,6 +138,24 @@ WHERE id = %s AND token = %s AND state = 'claimed'"""
         return counts
 
 
-def _job(row: tuple[Any, ...]) -> InboxJob:
-    document = json.loads(row[3])
-    return InboxJob(str(row[0]), str(row[1]), str(row[2]), document["payload"], str(row[4]), document["delivery"])
+class _SqlJobTransaction:
+    def __init__(self, inbox: SqlInbox, tx: Transaction, claimed: ClaimedJob) -> None:
+        self._inbox = inbox
+        self._claimed = claimed
+        self.handle = tx
+        self.ended = False
+
+    def done(self, now: float) -> bool:
+        self.ended = self._inbox._moved(self.handle, self._claimed, "done", now, "", 0)
+        return self.ended
+
+
+def _job(row: tuple[Any, ...]) -> InboxJob | None:
+    """The job of a row, also of one that a receiver of another language wrote; None if it cannot be read."""
+    try:
+        document = json.loads(row[3])
+        payload = document["payload"] if "payload" in document else document["data"]["payload"]
+        restored_delivery(document["delivery"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return InboxJob(str(row[0]), str(row[1]), str(row[2]), payload, str(row[4]), document["delivery"])

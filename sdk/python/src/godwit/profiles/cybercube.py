@@ -13,6 +13,7 @@ from .timestamped import TimestampedScheme
 class Cybercube(Profile):
     name: ClassVar[str] = "cybercube"
     signs_time: ClassVar[bool] = True
+    always_dedup: ClassVar[bool] = True
     window_floor: ClassVar[int] = 7 * DAY
     lease: ClassVar[float] = 300  # the lock of CCW-IDM-6
     key_source: ClassVar[str] = "the member id of the event"

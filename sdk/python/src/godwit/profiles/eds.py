@@ -3,7 +3,6 @@ identified by Idempotency-Key."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Union
@@ -54,7 +53,11 @@ class Eds(Profile):
         `tag`: only signatures with this tag count; defaults to any.
         `put_agreement`: a reference to the agreement that lets the producer use PUT; defaults to POST alone (EDS-MTH-2).
         """
-        self._keys = {key.id: _signature_key(key) for key in keys}
+        self._keys: dict[str, SignatureKey] = {}
+        for key in keys:
+            if key.id in self._keys:
+                raise ValueError(f"eds: key {key.id} is there twice")
+            self._keys[key.id] = _signature_key(key)
         if not self._keys and key_by_id is None:
             raise ValueError("eds: at least one key is required")
         for name in required_components:
@@ -82,6 +85,11 @@ class Eds(Profile):
         return None if found is None else _signature_key(found)
 
     def authenticate(self, message: Message, check: Check) -> Authentication:
+        required = self._required
+        if "idempotency-key" not in message.headers:
+            # A key that is not there cannot be signed: such a request has to prove the rest, so that its sender is told
+            # what is missing (IKH-ERR-1). It goes no further than that.
+            required = tuple(name for name in required if name != "idempotency-key")
         verified = verify_signatures(
             SignedMessage(message.headers, message.method, message.url),
             message.body,
@@ -89,15 +97,13 @@ class Eds(Profile):
                 self._key_by_id,
                 check.now,
                 check.tolerance,
-                self._required,
+                required,
                 self._tag,
                 require_nonce=check.tolerance is not None,
             ),
         )
-        nonce = verified.nonce and json.dumps([verified.key_id, verified.nonce], separators=(",", ":"))
-        return Authentication(
-            verified.key.principal, signed_at=verified.created, nonce=nonce or None, covered=verified.covered
-        )
+        nonce = f"{verified.key_id} {verified.nonce}" if verified.nonce else None
+        return Authentication(verified.key.principal, signed_at=verified.created, nonce=nonce, covered=verified.covered)
 
     def identify(self, message: Message, authentication: Authentication, policy: KeyPolicy) -> Identity:
         key = parse_key(message.headers.lines("idempotency-key"), policy)

@@ -13,6 +13,7 @@ from .timestamped import TimestampedScheme
 class Ojs(Profile):
     name: ClassVar[str] = "ojs"
     signs_time: ClassVar[bool] = True
+    always_dedup: ClassVar[bool] = True
     key_source: ClassVar[str] = "the header X-OJS-Delivery-ID"
 
     def __init__(self, secrets: Secrets, *, principal: str = "ojs") -> None:

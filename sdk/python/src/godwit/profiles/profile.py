@@ -78,6 +78,10 @@ def json_answer(status: int, value: Any, headers: Mapping[str, str] | None = Non
     return Answer(status, {"content-type": "application/json", **(headers or {})}, body)
 
 
+NOT_FOUND = json_answer(404, {"error": "Not found"})
+"""The answer of an application that serves one path, at any other."""
+
+
 class Profile(ABC):
     name: ClassVar[str]
     methods: tuple[str, ...] = ("POST",)
@@ -85,6 +89,8 @@ class Profile(ABC):
     """Whether a time is signed, so that freshness can be checked."""
     signs_target: ClassVar[bool] = False
     """Whether the address is signed. Where it is not, whoever repeats a captured request can choose host and query."""
+    always_dedup: ClassVar[bool] = False
+    """Whether deduplication cannot be turned off (CT-32)."""
     window_floor: ClassVar[int] = DAY
     """The shortest deduplication window in seconds that needs no agreement."""
     lease: ClassVar[float] = 60

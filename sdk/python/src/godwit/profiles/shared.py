@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
 
+from ..crypto.decode import from_hex
 from ..crypto.keys import HmacKey, VerifyingKey
 from ..errors import DeliveryError, WebhookSignatureError
 from .profile import Check, Message
@@ -33,13 +34,30 @@ def text_keys(profile: str, secrets: Secrets, hash_name: Literal["sha1", "sha256
     return [HmacKey(secret.encode(), hash_name) for secret in secret_list(profile, secrets)]
 
 
-def any_verifies(keys: Iterable[VerifyingKey], message: bytes, signatures: Iterable[bytes | None]) -> bool:
-    """Says whether any of the keys made any of the signatures. None is a signature that could not be decoded."""
-    readable = [signature for signature in signatures if signature is not None]
+MAX_SIGNATURES = 16
+"""How many entries of one header are tried: each costs its share of time, before anything is known of the sender."""
+
+
+def decoded(signatures: Iterable[bytes | None]) -> list[bytes]:
+    """The signatures that could be decoded; the others match nothing."""
+    return [signature for signature in signatures if signature is not None]
+
+
+def hex_macs(header: str, prefix: str) -> list[bytes] | None:
+    """The MACs in a comma list whose entries have the prefix; None if no entry has it. What is no hex of a SHA-256 matches
+    nothing and is dropped (CCW-SIG-12)."""
+    entries = [entry.strip() for entry in header.split(",")]
+    known = [entry[len(prefix) :] for entry in entries if entry.startswith(prefix)]
+    if not known:
+        return None
+    return decoded(from_hex(digits) for digits in known if len(digits) == 64)[:MAX_SIGNATURES]
+
+
+def any_verifies(keys: Iterable[VerifyingKey], message: bytes, signatures: Sequence[bytes]) -> bool:
+    """Says whether any of the keys made any of the signatures. All are tried, so that the time tells nothing."""
     good = False
     for key in keys:
-        for signature in readable:
-            good |= key.verify(message, signature)
+        good |= key.verify_any(message, signatures)
     return good
 
 

@@ -11,10 +11,12 @@ from ..errors import WebhookSignatureError
 from ..idempotency import KeyPolicy
 from .profile import Answer, Authentication, Check, Identity, Message, Profile
 from .shared import (
+    MAX_SIGNATURES,
     Secrets,
     any_verifies,
     bounded_key,
     check_fresh,
+    decoded,
     json_object,
     mismatch,
     secret_list,
@@ -53,11 +55,10 @@ class StandardWebhooks(Profile):
             raise WebhookSignatureError("no signature", "missing")
         signed_at = unix_seconds(timestamp)
         check_fresh(signed_at, check)
-        proof = f"{identifier}.{timestamp}"
-        signed = wire_bytes(f"{proof}.") + message.body
+        signed = wire_bytes(f"{identifier}.{timestamp}.") + message.body
         if not any(any_verifies(keys, signed, _entries(header, version)) for version, keys in self._keys.items()):
             raise mismatch()
-        return Authentication(self._principal, signed_at=signed_at, proof=proof)
+        return Authentication(self._principal, signed_at=signed_at, proof=f"{identifier} {timestamp}")
 
     def identify(self, message: Message, authentication: Authentication, policy: KeyPolicy) -> Identity:
         key = bounded_key(message.headers.get("webhook-id"), "webhook-id")
@@ -67,6 +68,7 @@ class StandardWebhooks(Profile):
         return Answer(204)
 
 
-def _entries(header: str, version: str) -> list[bytes | None]:
+def _entries(header: str, version: str) -> list[bytes]:
     prefix = f"{version},"
-    return [from_base64(entry[len(prefix) :]) for entry in header.split(" ") if entry.startswith(prefix)]
+    given = [entry[len(prefix) :] for entry in header.split() if entry.startswith(prefix)]
+    return decoded(map(from_base64, given[:MAX_SIGNATURES]))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..crypto.decode import from_hex
 from ..crypto.keys import VerifyingKey
 from ..errors import WebhookSignatureError
 from .profile import Authentication, Check, Message
-from .shared import any_verifies, check_fresh, mismatch, unix_seconds
+from .shared import any_verifies, check_fresh, hex_macs, mismatch, unix_seconds
 
 _SCHEME = "sha256="
 
@@ -39,7 +38,7 @@ def verify_timestamped(
     strict_prefix: bool,
 ) -> int:
     """The order of checks is the standard's: format, time, tolerance, MAC (CCW-SIG-14). Answers the signed time."""
-    macs = read_macs(signature, strict_prefix)
+    macs = _read_macs(signature or "", strict_prefix)
     signed_at = unix_seconds(timestamp)
     check_fresh(signed_at, check)
     if not any_verifies(keys, f"{timestamp}.".encode() + body, macs):
@@ -47,10 +46,8 @@ def verify_timestamped(
     return signed_at
 
 
-def read_macs(header: str | None, strict_prefix: bool) -> list[bytes | None]:
-    """The MACs in a header; None for one that is no hex, which matches nothing (CCW-SIG-12)."""
-    entries = [entry.strip() for entry in (header or "").split(",")]
-    known = [entry for entry in entries if entry.startswith(_SCHEME)]
-    if not known or (strict_prefix and not entries[0].startswith(_SCHEME)):
+def _read_macs(header: str, strict_prefix: bool) -> list[bytes]:
+    macs = hex_macs(header, _SCHEME)
+    if macs is None or (strict_prefix and not header.lstrip().startswith(_SCHEME)):
         raise WebhookSignatureError("Invalid signature format", "malformed" if header else "missing")
-    return [from_hex(entry[len(_SCHEME) :]) for entry in known]
+    return macs

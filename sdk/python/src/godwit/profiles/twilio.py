@@ -14,7 +14,7 @@ from ..errors import WebhookSignatureError
 from ..httpsig.target import split_uri
 from ..idempotency import KeyPolicy
 from .profile import Authentication, Check, Identity, Message, Profile
-from .shared import Secrets, any_verifies, body_key, bounded_key, mismatch, required, text_keys
+from .shared import Secrets, any_verifies, body_key, bounded_key, decoded, mismatch, required, text_keys
 
 _PORT = re.compile(r":([0-9]*)$")
 
@@ -31,18 +31,20 @@ class Twilio(Profile):
         self._principal = principal
 
     def authenticate(self, message: Message, check: Check) -> Authentication:
-        signature = from_base64(required(message, "x-twilio-signature"))
+        signatures = decoded([from_base64(required(message, "x-twilio-signature"))])
         params = _sorted_params(message.body) if _is_form(message) else _digest_bound(message)
+        good = False
         for url in _spellings(message.url):
-            if any_verifies(self._keys, (url + params).encode("utf-8", "replace"), [signature]):
-                return Authentication(self._principal)
-        raise mismatch()
+            good |= any_verifies(self._keys, (url + params).encode("utf-8", "replace"), signatures)
+        if not good:
+            raise mismatch()
+        return Authentication(self._principal)
 
     def identify(self, message: Message, authentication: Authentication, policy: KeyPolicy) -> Identity:
         params = dict(reversed(_form_params(message.body))) if _is_form(message) else {}
 
         def first(*names: str) -> str | None:
-            return next((params[name] for name in names if name in params), None)
+            return next((params[name] for name in names if params.get(name)), None)
 
         subject = first("MessageSid", "CallSid")
         status = first("MessageStatus", "CallStatus", "SmsStatus") or ""

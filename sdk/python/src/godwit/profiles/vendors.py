@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..crypto.decode import from_base64, from_hex
+from ..crypto.decode import from_base64
 from ..errors import WebhookSignatureError
 from ..idempotency import KeyPolicy
 from .profile import Answer, Authentication, Check, Identity, Message, Profile
@@ -19,6 +19,8 @@ from .shared import (
     body_key,
     bounded_key,
     check_fresh,
+    decoded,
+    hex_macs,
     json_object,
     mismatch,
     positive_integer,
@@ -45,7 +47,7 @@ class GitHub(Profile):
         header = required(message, "x-hub-signature-256")
         if not header.startswith("sha256="):
             raise WebhookSignatureError("Invalid signature format", "malformed")
-        if not any_verifies(self._keys, message.body, [from_hex(header[7:])]):
+        if not any_verifies(self._keys, message.body, hex_macs(header, "sha256=") or []):
             raise mismatch()
         return Authentication(self._principal)
 
@@ -70,11 +72,12 @@ class Stripe(Profile):
         self._principal = principal
 
     def authenticate(self, message: Message, check: Check) -> Authentication:
-        pairs = [pair.strip().partition("=") for pair in required(message, "stripe-signature").split(",")]
+        header = required(message, "stripe-signature")
+        pairs = [pair.strip().partition("=") for pair in header.split(",")]
         timestamp = next((value for name, _, value in pairs if name == "t"), None)
         signed_at = unix_seconds(timestamp)
         check_fresh(signed_at, check)
-        macs = [from_hex(value) for name, _, value in pairs if name == "v1"]
+        macs = hex_macs(header, "v1=") or []
         if not any_verifies(self._keys, f"{timestamp}.".encode() + message.body, macs):
             raise mismatch()
         return Authentication(self._principal, signed_at=signed_at, proof=timestamp)
@@ -97,7 +100,8 @@ class Shopify(Profile):
         self._principal = principal
 
     def authenticate(self, message: Message, check: Check) -> Authentication:
-        if not any_verifies(self._keys, message.body, [from_base64(required(message, "x-shopify-hmac-sha256"))]):
+        mac = from_base64(required(message, "x-shopify-hmac-sha256"))
+        if not any_verifies(self._keys, message.body, decoded([mac])):
             raise mismatch()
         return Authentication(self._principal)
 
@@ -125,7 +129,7 @@ class Slack(Profile):
         timestamp = message.headers.get("x-slack-request-timestamp")
         signed_at = unix_seconds(timestamp)
         check_fresh(signed_at, check)
-        if not any_verifies(self._keys, f"v0:{timestamp}:".encode() + message.body, [from_hex(header[3:])]):
+        if not any_verifies(self._keys, f"v0:{timestamp}:".encode() + message.body, hex_macs(header, "v0=") or []):
             raise mismatch()
         return Authentication(self._principal, signed_at=signed_at, proof=timestamp)
 

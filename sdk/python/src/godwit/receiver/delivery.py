@@ -43,6 +43,9 @@ class Delivery:
     body: bytes = field(repr=False)
     """The payload, byte for byte."""
     received_at: datetime
+    method: str = "POST"
+    signed_at: datetime | None = None
+    """The signed time; None if the sender signs none."""
 
     @property
     def content_type(self) -> str:
@@ -64,9 +67,11 @@ class Delivery:
             "profile": self.profile,
             "principal": self.principal,
             "identity": {**identity, **{name: value for name, value in optional.items() if value is not None}},
+            "method": self.method,
             "url": self.url,
             "headers": [[name, value] for name, value in self.headers if not is_credential(name)],
             "body": to_base64(self.body),
+            **({} if self.signed_at is None else {"signed_at": timestamp(self.signed_at)}),
             "received_at": timestamp(self.received_at),
         }
 
@@ -79,6 +84,8 @@ def delivery_of(
     headers: Headers,
     body: bytes,
     received_at: datetime,
+    method: str = "POST",
+    signed_at: datetime | None = None,
 ) -> Delivery:
     return Delivery(
         profile,
@@ -92,6 +99,8 @@ def delivery_of(
         headers,
         body,
         received_at,
+        method,
+        signed_at,
     )
 
 
@@ -100,7 +109,7 @@ def restored_delivery(stored: Mapping[str, Any]) -> Delivery:
     body = from_base64(stored["body"])
     if body is None:
         raise ValueError("stored delivery has a damaged body")
-    identity = stored["identity"]
+    identity, signed_at = stored["identity"], stored.get("signed_at")
     return Delivery(
         stored["profile"],
         stored["principal"],
@@ -112,10 +121,17 @@ def restored_delivery(stored: Mapping[str, Any]) -> Delivery:
         stored["url"],
         Headers([(name, value) for name, value in stored["headers"]]),
         body,
-        datetime.strptime(stored["received_at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc),
+        moment(stored["received_at"]),
+        stored.get("method") or "POST",
+        moment(signed_at) if signed_at else None,
     )
 
 
 def timestamp(at: datetime) -> str:
     """RFC 3339 in UTC with a fixed number of digits, so that the text sorts as the time does."""
     return at.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def moment(text: str) -> datetime:
+    """The time that `timestamp` wrote."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)

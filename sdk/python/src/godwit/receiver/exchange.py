@@ -9,16 +9,17 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from ..crypto.decode import to_base64
 from ..errors import DeliveryError, WebhookSignatureError
 from ..headers import Headers
 from ..httpsig.target import split_uri
-from ..idempotency import scope_of
+from ..idempotency import digest_of, scope_of
+from ..inbox.inbox import InboxJob, inbox_job
 from ..profiles.profile import Answer, Authentication, Check, Identity, Message
-from ..stores.store import Outcome, Reservation
+from ..stores.store import LeaseLostError, Outcome, Reservation, StoreTransaction
 from .delivery import Delivery, delivery_of
 from .hooks import (
     Duplicate,
@@ -172,8 +173,12 @@ class Exchange:
     def _documentation(self) -> Answer | None:
         if self._request.method not in ("GET", "HEAD") or self._path != self._s.docs_path:
             return None
-        body = policy_page(self._s).encode() if self._request.method == "GET" else None
-        return Answer(200, {"content-type": "text/html; charset=utf-8"}, body)
+        headers = {
+            "content-type": "text/html; charset=utf-8",
+            "content-security-policy": "default-src 'none'",
+            "x-content-type-options": "nosniff",
+        }
+        return Answer(200, headers, policy_page(self._s).encode() if self._request.method == "GET" else None)
 
     def _too_large(self) -> Refusal:
         return self._refusal(413, "too-large", f"The payload has more than {self._s.limit} bytes")
@@ -230,12 +235,13 @@ class Exchange:
         s, signed_at = self._s, authentication.signed_at
         if s.tolerance is None or signed_at is None:
             return
-        once = authentication.nonce
-        if once is None and not s.dedup and authentication.proof is not None:
-            once = f"{authentication.proof} {to_base64(message.body)}"
-        if once is None:
+        principal, name = authentication.principal, s.profile.name
+        if authentication.nonce is not None:
+            value = scope_of(principal, f"{name} nonce", authentication.nonce)
+        elif not s.dedup and authentication.proof is not None:
+            value = digest_of(principal.encode(), f"{name} once".encode(), authentication.proof.encode(), message.body)
+        else:
             return
-        value = scope_of(authentication.principal, f"{s.profile.name} nonce", once)
         try:
             fresh = s.store.remember(value, signed_at + s.tolerance + 1, s.clock())
         except Exception as error:
@@ -263,8 +269,17 @@ class Exchange:
         except DeliveryError as error:
             raise self._refusal(400, error.code, error.message) from None
         received_at = datetime.fromtimestamp(s.clock(), timezone.utc)
+        signed_at = authentication.signed_at
         delivery = delivery_of(
-            s.profile.name, authentication.principal, identity, message.url, message.headers, message.body, received_at
+            s.profile.name,
+            authentication.principal,
+            identity,
+            message.url,
+            message.headers,
+            message.body,
+            received_at,
+            message.method,
+            None if signed_at is None else datetime.fromtimestamp(signed_at, timezone.utc),
         )
         fault = s.validate(delivery) if s.validate is not None else None
         if fault is not None:
@@ -276,7 +291,7 @@ class Exchange:
         context = HandlerContext(s.timeout)
         if not s.dedup:
             return Opened(delivery, None, context)
-        scope = scope_of(delivery.principal, self._endpoint(delivery.url), delivery.key)
+        scope = self._scope(delivery)
         fingerprint = s.fingerprint(delivery) if s.fingerprint is not None else ""
         holder = Holder(scope, fingerprint, str(uuid.uuid4()))
         now = s.clock()
@@ -286,13 +301,20 @@ class Exchange:
             raise self._unavailable(error, "reserve key") from error  # fail closed (EDS-SEC-RPL-3)
         return Opened(delivery, holder, context) if found.state == "reserved" else self._repeat(delivery, holder, found)
 
-    def _endpoint(self, url: str) -> str:
-        """The URI of the context (EDS-KEY-8). Where it is not signed, host and query are whatever the request claims:
-        they must not let a captured request count as a new one."""
-        uri = split_uri(url)
+    def _scope(self, delivery: Delivery) -> str:
+        """The key in its context (EDS-KEY-8). Where the address is not signed, host, query and spelling of the path are
+        whatever the request claims: they must not let a captured request count as a new one."""
+        uri = split_uri(delivery.url)
         if self._s.profile.signs_target:
-            return uri.normalized
-        return f"{self._s.public_origin or ''}{uri.path}"
+            endpoint = uri.normalized
+        else:
+            endpoint = f"{self._s.public_origin or ''}{uri.usual_path}"
+        return scope_of(delivery.principal, endpoint, delivery.key)
+
+    def job(self, delivery: Delivery) -> InboxJob:
+        """The delivery for an inbox. A job of the same id that ended before the window was of another event."""
+        began = delivery.received_at.timestamp() - self._s.window
+        return inbox_job(delivery, self._scope(delivery), replaces=began)
 
     def _repeat(self, delivery: Delivery, holder: Holder, found: Reservation) -> Answer:
         s = self._s
@@ -322,7 +344,8 @@ class Exchange:
             return self.give_up(opened, ValueError(fault))
         if isinstance(result, RetryAfter):
             self._release(opened.holder)
-            answer = self._problem(result.status, "retry-after", result.reason, _seconds(result.seconds))
+            wait = _seconds(result.seconds) if result.seconds > 0 else self._wait()
+            answer = self._problem(result.status, "retry-after", result.reason, wait)
             return self.report(answer, "retry-after", result.reason)
         if isinstance(result, Reject):
             answer = self._problem(result.status, "rejected", result.reason)
@@ -336,6 +359,28 @@ class Exchange:
         self._keep(opened.holder, answer)
         return self.report(answer, "accepted")
 
+    def begin_transaction(self, holder: Holder) -> AbstractContextManager[StoreTransaction]:
+        assert self._s.transactor is not None
+        return self._s.transactor.begin(holder.scope, holder.token)
+
+    def accept_in(self, transaction: StoreTransaction, opened: Opened, result: Accepted) -> Answer:
+        """Completes the key in the handler's transaction, or raises."""
+        answer, holder = self._accepted(opened.delivery, result), opened.holder
+        assert holder is not None
+        outcome, now = _outcome_of(answer), self._s.clock()
+        expires_at = now + self._s.window
+        if not transaction.complete(holder.scope, holder.fingerprint, holder.token, outcome, now, expires_at):
+            raise LeaseLostError("the lease ended before the handler did")
+        return answer
+
+    def undone(self, opened: Opened, error: BaseException) -> Answer:
+        """The transaction did not come to its end, or it is not known whether it did. A key that was completed after all
+        is not freed by this."""
+        self._release(opened.holder)
+        tell(lambda: self._s.hooks.on_error(error, "transaction"))
+        answer = self._problem(503, "unavailable", "Unavailable, try again later", self._wait())
+        return self.report(answer, "failed", "unavailable")
+
     def give_up(self, opened: Opened, error: BaseException) -> Answer:
         """The handler failed: the key is free, and a retry is a first request."""
         self._release(opened.holder)
@@ -346,12 +391,12 @@ class Exchange:
         headers = {name: value for name, value in result.headers.items() if name != "retry-after"}
         usual = self._s.profile.success(_identity_of(delivery))
         status = usual.status if result.status is None else result.status
+        if result.content is not None and result.status is None and status == 204:
+            status = 200
+        if status in (204, 205):  # there is no content, so it has no type
+            return Answer(status, {name: value for name, value in headers.items() if name != "content-type"})
         if result.content is not None:
-            if result.status is None and status == 204:
-                status = 200
-            return Answer(status, headers, None if status in (204, 205) else result.content)
-        if status in (204, 205):
-            return Answer(status, headers)
+            return Answer(status, headers, result.content)
         return Answer(status, {**usual.headers, **headers}, usual.body)
 
     def _keep(self, holder: Holder | None, answer: Answer) -> None:
@@ -360,17 +405,14 @@ class Exchange:
         if holder is None:
             return
         s = self._s
-        headers = {name: value for name, value in answer.headers.items() if name not in _NEVER_KEPT}
-        body = answer.body if answer.body is not None and len(answer.body) <= _MAX_KEPT_BODY else None
-        outcome = Outcome(answer.status, headers, body)
-        now = s.clock()
+        outcome, now = _outcome_of(answer), s.clock()
         try:
             kept = s.store.complete(holder.scope, holder.fingerprint, holder.token, outcome, now, now + s.window)
         except Exception as error:
             self._tell_error(error, "keep result")
             return
         if not kept:
-            self._tell_error(TimeoutError("the lease ended before the handler did"), "keep result")
+            self._tell_error(LeaseLostError("the lease ended before the handler did"), "keep result")
 
     def _release(self, holder: Holder | None) -> None:
         if holder is None:
@@ -382,6 +424,12 @@ class Exchange:
 
     def _tell_error(self, error: Exception, where: str) -> None:
         tell(lambda: self._s.hooks.on_error(error, where))
+
+
+def _outcome_of(answer: Answer) -> Outcome:
+    headers = {name: value for name, value in answer.headers.items() if name not in _NEVER_KEPT}
+    body = answer.body if answer.body is not None and len(answer.body) <= _MAX_KEPT_BODY else None
+    return Outcome(answer.status, headers, body)
 
 
 def _seconds(seconds: float) -> dict[str, str]:

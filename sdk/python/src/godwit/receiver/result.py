@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,10 @@ class Accepted:
     content: bytes | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
+        # Checked before the result is kept: no server would send it, now or to a repeat.
+        for name, value in self.headers.items():
+            if not (isinstance(value, str) and _NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+                raise ValueError(f"Accepted with a header that cannot be sent: {name!r}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         if isinstance(self.body, (bytes, bytearray)):
             content, media_type = bytes(self.body), "application/octet-stream"
@@ -39,9 +47,12 @@ class Accepted:
 
 @dataclass(frozen=True)
 class RetryAfter:
-    """It cannot be taken now; the sender should come again, no sooner than told: with 503, or 429 if it sends too much."""
+    """It cannot be taken now; the sender should come again, no sooner than told: with 503, or 429 if it sends too much.
 
-    seconds: float
+    Of 0 seconds the receiver makes its own `retry_after`, and a worker its next wait.
+    """
+
+    seconds: float = 0
     reason: str = "try again later"
     status: int = 503
 
@@ -50,8 +61,8 @@ class RetryAfter:
 class Reject:
     """It will never be taken as it is. The refusal, with a status from 400 to 499, is kept and repeated to repeats."""
 
-    status: int
-    reason: str
+    status: int = 422
+    reason: str = "rejected"
 
 
 Result = Union[Accepted, RetryAfter, Reject]

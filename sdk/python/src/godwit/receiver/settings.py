@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
 from ..errors import WebhookSignatureError
 from ..httpsig.target import split_uri
 from ..idempotency import KeyPolicy, fingerprint_of
 from ..profiles.profile import DAY, Profile
 from ..ratelimit import RateLimiter
+from ..stores.database import Transaction
 from ..stores.memory import MemoryStore
-from ..stores.store import Store
+from ..stores.redis import RedisQueue
+from ..stores.store import Store, Transactor
 from .delivery import Delivery
 from .hooks import Hooks, LoggingHooks, tell
 from .result import Result
@@ -30,12 +33,29 @@ class HandlerContext:
 
     def __init__(self, timeout: float | None) -> None:
         self.cancelled = threading.Event()
-        """Set when the handler's time is over. It is not set when the sender hangs up."""
+        """Set when the handler's time is over. It is not set when the sender hangs up. Coroutines ask `is_set()`."""
+        self.transaction: object = None
+        """What a transactional handler writes with; taken out by `sql_of` or `redis_of`."""
         self._until = None if timeout is None else time.monotonic() + timeout
 
     def remaining(self) -> float:
         """Seconds that are left."""
         return math.inf if self._until is None else max(0.0, self._until - time.monotonic())
+
+
+def sql_of(context: HandlerContext) -> Transaction:
+    """The transaction that also completes the handler's key, or ends its job: what is written with it happens together
+    with that, or not at all."""
+    if context.transaction is None or isinstance(context.transaction, RedisQueue):
+        raise RuntimeError("the handler is not run in a transaction of a database")
+    return cast(Transaction, context.transaction)
+
+
+def redis_of(context: HandlerContext) -> RedisQueue:
+    """Queues commands for the step that also completes the handler's key."""
+    if not isinstance(context.transaction, RedisQueue):
+        raise RuntimeError("the handler is not run in a transaction of Redis")
+    return context.transaction
 
 
 HandlerReturn = Union[Result, None, Awaitable[Result | None]]
@@ -52,6 +72,8 @@ class Settings:
     handler: Handler | None
     inbox: Enqueues | None
     store: Store
+    transactor: Transactor | None
+    """The store, where handlers run in its transactions."""
     dedup: bool
     window: float
     lease: float
@@ -61,6 +83,7 @@ class Settings:
     key_policy: KeyPolicy
     limit: int
     timeout: float | None
+    purge_every: float | None
     retry_after: int
     api: bool
     public_origin: str | None
@@ -79,6 +102,7 @@ def make_settings(
     *,
     inbox: Enqueues | None,
     store: Store | None,
+    transactional: bool,
     dedup: bool,
     window: float | None,
     agreement: str,
@@ -90,6 +114,7 @@ def make_settings(
     key_policy: KeyPolicy | None,
     limit: int,
     timeout: float | None,
+    purge_every: float | None,
     retry_after: float,
     api: bool,
     public_origin: str | None,
@@ -107,29 +132,29 @@ def make_settings(
         raise ValueError("receiver: either a handler or an inbox is required")
     told = LoggingHooks() if hooks is None else hooks
     fresh = freshness and profile.signs_time
-    _check_replay_defence(dedup, fresh, store is not None, told)
-    lease = _positive("lease", profile.lease if lease is None else lease)
-    if timeout is not None and dedup and lease <= _positive("timeout", timeout):
-        raise ValueError("receiver: lease must be longer than timeout, or a key is free while its handler still runs")
+    _check_replay_defence(profile, dedup, fresh, store is not None, told)
+    origin = None if public_origin is None else _origin(public_origin)
     return Settings(
         profile=profile,
         handler=handler,
         inbox=inbox,
         store=MemoryStore() if store is None else store,
+        transactor=_transactor(store, handler, dedup) if transactional else None,
         dedup=dedup,
         window=_window(profile, window, agreement),
-        lease=lease,
+        lease=_lease(profile, lease, timeout, dedup),
         fingerprint=_fingerprint(profile, fingerprint) if dedup else None,
         keep_rejects=keep_rejects,
         tolerance=_not_negative("tolerance", tolerance) if fresh else None,
-        key_policy=key_policy or KeyPolicy(),
+        key_policy=_key_policy(key_policy or KeyPolicy()),
         limit=int(_positive("limit", limit)),
         timeout=None if timeout is None else _positive("timeout", timeout),
+        purge_every=None if purge_every is None else _positive("purge_every", purge_every),
         retry_after=math.ceil(_positive("retry_after", retry_after)),
         api=api,
-        public_origin=None if public_origin is None else _origin(public_origin),
+        public_origin=origin,
         docs_path=docs_path,
-        docs_url=docs_path if docs_url is None else docs_url,
+        docs_url=(origin or "") + docs_path if docs_url is None else docs_url,
         rate_limiter=rate_limiter,
         validate=validate,
         allow_multi_status=bool(multi_status_agreement),
@@ -138,7 +163,9 @@ def make_settings(
     )
 
 
-def _check_replay_defence(dedup: bool, fresh: bool, has_store: bool, hooks: Hooks) -> None:
+def _check_replay_defence(profile: Profile, dedup: bool, fresh: bool, has_store: bool, hooks: Hooks) -> None:
+    if not dedup and profile.always_dedup:
+        raise ValueError(f"receiver: {profile.name} is always deduplicated")
     if not dedup and not fresh:
         raise ValueError(
             "receiver: without deduplication a signed time is required, or a captured request could be replayed for ever"
@@ -155,6 +182,35 @@ def _check_replay_defence(dedup: bool, fresh: bool, has_store: bool, hooks: Hook
                 "keys are remembered in this process alone: give a shared store if there are several, or if it may restart"
             )
         )
+
+
+def _transactor(store: Store | None, handler: Handler | None, dedup: bool) -> Transactor:
+    if not isinstance(store, Transactor):
+        raise ValueError("receiver: transactional needs a store with transactions")
+    if handler is None or not dedup:
+        raise ValueError("receiver: transactional needs a handler, and deduplication: a transaction completes a key")
+    if is_coroutine_handler(handler):
+        raise ValueError("receiver: a transactional handler is a plain function: it runs in a thread of its own")
+    return store
+
+
+def is_coroutine_handler(handler: Any) -> bool:
+    """Also of objects that are called, and of partial functions."""
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(handler.__call__)
+
+
+def _lease(profile: Profile, lease: float | None, timeout: float | None, dedup: bool) -> float:
+    usual = max(profile.lease, 2 * timeout) if timeout is not None else profile.lease
+    seconds = _positive("lease", usual if lease is None else lease)
+    if timeout is not None and dedup and seconds <= timeout:
+        raise ValueError("receiver: lease must be longer than timeout, or a key is free while its handler still runs")
+    return seconds
+
+
+def _key_policy(policy: KeyPolicy) -> KeyPolicy:
+    if not 1 <= policy.min_length <= policy.max_length <= 1024:
+        raise ValueError("receiver: key_policy must allow 1 to 1024 characters")
+    return policy
 
 
 def _window(profile: Profile, window: float | None, agreement: str) -> float:

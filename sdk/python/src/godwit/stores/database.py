@@ -17,9 +17,16 @@ from typing import Any, Protocol, Union
 
 SqlValue = Union[str, int, None]
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
+_BUSY = (5, 6)
+"""SQLITE_BUSY and SQLITE_LOCKED: the module has names for them from Python 3.11 on."""
 
 
 class Transaction(Protocol):
+    @property
+    def cursor(self) -> Any:
+        """The driver's own cursor, for statements with its own placeholders. Do not commit, and do not roll back."""
+        ...
+
     def rows(self, sql: str, params: Sequence[SqlValue] = ()) -> list[tuple[Any, ...]]:
         """Runs a query."""
         ...
@@ -31,6 +38,11 @@ class Transaction(Protocol):
 
 class Database(Protocol):
     @property
+    def one_writer(self) -> bool:
+        """Whether a transaction keeps all others from writing, so that who only reads had better not begin one."""
+        ...
+
+    @property
     def skip_locked(self) -> str:
         """What makes a query pass over rows that another transaction holds."""
         ...
@@ -40,8 +52,17 @@ class Database(Protocol):
         """The expression for the time of day, in the type of a TIMESTAMPTZ column."""
         ...
 
+    @property
+    def migration_lock(self) -> str | None:
+        """The statement that makes others wait who make tables at the same time; None if they do anyway."""
+        ...
+
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Commits at the end; takes everything back if an exception leaves the block."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """For queries alone. It does not wait for a writer."""
         ...
 
 
@@ -49,6 +70,10 @@ class _CursorTransaction:
     def __init__(self, cursor: Any, placeholder: str) -> None:
         self._cursor = cursor
         self._placeholder = placeholder
+
+    @property
+    def cursor(self) -> Any:
+        return self._cursor
 
     def _execute(self, sql: str, params: Sequence[SqlValue]) -> Any:
         # Without parameters some drivers read no placeholders, so a statement must not rely on them being read.
@@ -65,38 +90,48 @@ class _CursorTransaction:
 class SqliteDatabase:
     """A SQLite file, shared by the threads and the processes of one machine.
 
-    Each commit is on disk before it counts. One connection serves all threads of a process, one at a time; a process
-    that was forked opens its own.
+    Each commit is on disk before it counts. In a process one connection writes, for one thread at a time, and others read
+    beside it; a process that was forked opens its own.
     """
 
+    one_writer = True
     skip_locked = ""
     now = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))"
+    migration_lock = None
 
     def __init__(self, path: str | os.PathLike[str], *, busy_timeout: float = 10) -> None:
-        """`busy_timeout`: how long to wait for another process that writes, in seconds. Defaults to 10."""
+        """`busy_timeout`: how long to wait for another who writes, in seconds. Defaults to 10."""
         self._path = os.fspath(path)
         self._busy_timeout = busy_timeout
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._turn = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._idle: list[sqlite3.Connection] = []
 
     def _leave_parent(self) -> None:
-        """After a fork: a connection and a lock that were inherited must not even be touched."""
+        """After a fork: connections and a lock that were inherited must not even be touched."""
         if self._pid == os.getpid():
             return
-        if self._connection is not None:
-            _inherited.append(self._connection)
-        self._pid, self._lock, self._connection = os.getpid(), threading.Lock(), None
+        _inherited.extend(self._idle)
+        if self._writer is not None:
+            _inherited.append(self._writer)
+        self._pid = os.getpid()
+        self._forget()
 
-    def _connect(self) -> sqlite3.Connection:
-        if self._connection is None:
-            connection = sqlite3.connect(
-                self._path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
-            )
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=self._busy_timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
             self._use_wal(connection)
             connection.execute("PRAGMA synchronous = FULL")
-            self._connection = connection
-        return self._connection
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """The switch does not wait by itself for another process that makes it at the same moment."""
@@ -105,16 +140,19 @@ class SqliteDatabase:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
-            except sqlite3.OperationalError:
-                if time.monotonic() > until:
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorcode", _BUSY[0]) & 0xFF not in _BUSY or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         self._leave_parent()
-        with self._lock:
-            connection = self._connect()
+        # Whoever holds it may be a handler that writes in its transaction, and takes its time.
+        if not self._turn.acquire(timeout=self._busy_timeout):
+            raise sqlite3.OperationalError("another thread is writing")
+        try:
+            connection = self._writer = self._writer or self._open()
             # The write lock is taken at once: what is read inside is still true when it is written.
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -124,14 +162,42 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        if self._path in (":memory:", ""):  # such a database is its connection's own
+            with self.transaction() as tx:
+                yield tx
+            return
+        self._leave_parent()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._open()
+        try:
+            yield _CursorTransaction(connection.cursor(), "?")
+        except BaseException:
+            connection.close()
+            raise
+        if len(self._idle) < _MAX_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def close(self) -> None:
         self._leave_parent()
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        with self._turn:
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = None
+            while self._idle:
+                self._idle.pop().close()
 
+
+_MAX_IDLE = 8
+"""How many connections that read are kept."""
 
 _inherited: list[sqlite3.Connection] = []
 """Closing an inherited connection would break the parent's locks, and forgetting it would close it."""
@@ -141,11 +207,14 @@ class PostgresDatabase:
     """PostgreSQL by a driver of yours.
 
     `connect` answers a context manager that yields a DB-API connection with %s as placeholder: `pool.connection` of
-    psycopg_pool, or `lambda: psycopg.connect(url)` for a connection each time.
+    psycopg_pool, or `lambda: psycopg.connect(url)` for a connection each time. The connection must not commit by itself.
     """
 
+    one_writer = False
     skip_locked = "FOR UPDATE SKIP LOCKED"
     now = "NOW()"
+    # The receivers of all languages take this one: "godwitrx" in ASCII.
+    migration_lock = f"SELECT pg_advisory_xact_lock({0x676F647769747278})"
 
     def __init__(self, connect: Callable[[], AbstractContextManager[Any]]) -> None:
         self._connect = connect
@@ -153,6 +222,8 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         with self._connect() as connection:
+            if getattr(connection, "autocommit", False) is True:
+                raise RuntimeError("the connection commits by itself: open it with autocommit off")
             cursor = connection.cursor()
             try:
                 yield _CursorTransaction(cursor, "%s")
@@ -162,6 +233,9 @@ class PostgresDatabase:
                 raise
             finally:
                 cursor.close()
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        return self.transaction()
 
 
 def table_name(name: str) -> str:
@@ -173,5 +247,12 @@ def table_name(name: str) -> str:
 
 def create_schema(database: Database, statements: Sequence[str]) -> None:
     with database.transaction() as tx:
+        if database.migration_lock is not None:
+            tx.rows(database.migration_lock)
         for statement in statements:
             tx.count(statement)
+
+
+def storable(text: str) -> str:
+    """A text that every database takes: no NUL, no half of a surrogate pair. Both may stand in a sender's JSON."""
+    return text.replace("\x00", "").encode("utf-8", "ignore").decode()

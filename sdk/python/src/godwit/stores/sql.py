@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..crypto.decode import from_base64, to_base64
-from .database import Database, SqlValue, Transaction, create_schema, table_name
-from .store import RESERVED, Outcome, Reservation
+from .database import Database, Transaction, create_schema, table_name
+from .store import RESERVED, LeaseLostError, Outcome, Reservation, StoreTransaction
+
+
+class _Undone(Exception):
+    """Leaves a transaction without its writes."""
 
 
 class SqlStore:
-    """Keep the clocks of the processes together: leases are compared with each one's own. Call `purge` now and then."""
+    """Keep the clocks of the processes together: leases are compared with each one's own."""
 
     def __init__(
         self, database: Database, *, table: str = "webhook_receipts", nonce_table: str = "webhook_nonces"
@@ -46,58 +51,97 @@ class SqlStore:
         return self
 
     def reserve(self, scope: str, fingerprint: str, token: str, now: float, lease_until: float) -> Reservation:
-        row = (scope, fingerprint, token, millis(lease_until))
+        if self._database.one_writer:  # a repeat writes nothing, and so need not wait for who does
+            with self._database.reading() as tx:
+                known = self._find(tx, scope)
+            if known is not None and known[-1] > millis(now):
+                return _reservation(known)
         with self._database.transaction() as tx:
             for _ in range(5):
-                # The row's own lock decides between two who try at the same time.
-                if self._insert(tx, row) or self._take_over(tx, row, now):
+                if self._take(tx, scope, fingerprint, token, now, lease_until):
                     return RESERVED
-                found = tx.rows(
-                    f"SELECT fingerprint, status, headers, body FROM {self._table} WHERE scope = %s", (scope,)
-                )
-                if found:
-                    return _reservation(found[0])
+                known = self._find(tx, scope)
+                if known is not None:
+                    return _reservation(known)
                 # Released between the statements: try again.
         return Reservation("in-progress", fingerprint)
 
-    def _insert(self, tx: Transaction, row: Sequence[SqlValue]) -> bool:
-        sql = f"INSERT INTO {self._table} (scope, fingerprint, token, until) VALUES (%s, %s, %s, %s)"
-        return tx.count(f"{sql} ON CONFLICT (scope) DO NOTHING", row) > 0
+    def _take(self, tx: Transaction, scope: str, fingerprint: str, token: str, now: float, until: float) -> bool:
+        """Takes a key that is new or has expired: the row's own lock decides between two who try."""
+        sql = f"""INSERT INTO {self._table} AS held (scope, fingerprint, token, until) VALUES (%s, %s, %s, %s)
+ON CONFLICT (scope) DO UPDATE SET fingerprint = excluded.fingerprint, token = excluded.token, until = excluded.until,
+  status = NULL, headers = NULL, body = NULL WHERE held.until <= %s"""
+        return tx.count(sql, (scope, fingerprint, token, millis(until), millis(now))) > 0
 
-    def _take_over(self, tx: Transaction, row: Sequence[SqlValue], now: float) -> bool:
-        scope, fingerprint, token, until = row
-        sql = f"""UPDATE {self._table} SET fingerprint = %s, token = %s, until = %s, status = NULL, headers = NULL,
-  body = NULL WHERE scope = %s AND until <= %s"""
-        return tx.count(sql, (fingerprint, token, until, scope, millis(now))) > 0
+    def _find(self, tx: Transaction, scope: str) -> tuple[Any, ...] | None:
+        sql = f"SELECT fingerprint, status, headers, body, until FROM {self._table} WHERE scope = %s"
+        found = tx.rows(sql, (scope,))
+        return found[0] if found else None
 
     def complete(
         self, scope: str, fingerprint: str, token: str, outcome: Outcome, now: float, expires_at: float
     ) -> bool:
+        with self._database.transaction() as tx:
+            return self._complete(tx, scope, token, outcome, expires_at)
+
+    def _complete(self, tx: Transaction, scope: str, token: str, outcome: Outcome, expires_at: float) -> bool:
         body = None if outcome.body is None else to_base64(outcome.body)
         sql = f"""UPDATE {self._table} SET status = %s, headers = %s, body = %s, until = %s
 WHERE scope = %s AND token = %s AND status IS NULL"""
         params = (outcome.status, json.dumps(dict(outcome.headers)), body, millis(expires_at), scope, token)
-        with self._database.transaction() as tx:
-            return tx.count(sql, params) > 0
+        return tx.count(sql, params) > 0
+
+    @contextmanager
+    def begin(self, scope: str, token: str) -> Iterator[StoreTransaction]:
+        """The handler writes with the transaction itself (`sql_of`), in the database that the store is in."""
+        try:
+            with self._database.transaction() as tx:
+                # With one writer nobody can take the key over from here on. Elsewhere the row stays free until it is
+                # completed, so that repeats are answered: who has lost it finds out then.
+                if self._database.one_writer and not self._holds(tx, scope, token):
+                    raise LeaseLostError("the lease ended before the handler began")
+                transaction = _SqlTransaction(self, tx)
+                yield transaction
+                if not transaction.completed:
+                    raise _Undone
+        except _Undone:
+            pass
+
+    def _holds(self, tx: Transaction, scope: str, token: str) -> bool:
+        sql = f"SELECT 1 FROM {self._table} WHERE scope = %s AND token = %s AND status IS NULL"
+        return bool(tx.rows(sql, (scope, token)))
 
     def release(self, scope: str, token: str) -> None:
         with self._database.transaction() as tx:
             tx.count(f"DELETE FROM {self._table} WHERE scope = %s AND token = %s AND status IS NULL", (scope, token))
 
     def remember(self, value: str, until: float, now: float) -> bool:
-        insert = f"INSERT INTO {self._nonces} (value, until) VALUES (%s, %s) ON CONFLICT (value) DO NOTHING"
-        renew = f"UPDATE {self._nonces} SET until = %s WHERE value = %s AND until <= %s"
+        sql = f"""INSERT INTO {self._nonces} AS known (value, until) VALUES (%s, %s)
+ON CONFLICT (value) DO UPDATE SET until = excluded.until WHERE known.until <= %s"""
         with self._database.transaction() as tx:
-            if tx.count(insert, (value, millis(until))) > 0:
-                return True
-            return tx.count(renew, (millis(until), value, millis(now))) > 0
+            return tx.count(sql, (value, millis(until), millis(now))) > 0
 
-    def purge(self, now: float) -> int:
+    def purge(self, now: float, limit: int) -> int:
+        dropped = 0
         with self._database.transaction() as tx:
-            return sum(
-                tx.count(f"DELETE FROM {table} WHERE until <= %s", (millis(now),))
-                for table in (self._table, self._nonces)
-            )
+            for table, key in ((self._table, "scope"), (self._nonces, "value")):
+                expired = f"SELECT {key} FROM {table} WHERE until <= %s LIMIT %s {self._database.skip_locked}"
+                sql = f"DELETE FROM {table} WHERE {key} IN ({expired})"
+                dropped += tx.count(sql, (millis(now), limit - dropped))
+        return dropped
+
+
+class _SqlTransaction:
+    def __init__(self, store: SqlStore, tx: Transaction) -> None:
+        self._store = store
+        self.handle = tx
+        self.completed = False
+
+    def complete(
+        self, scope: str, fingerprint: str, token: str, outcome: Outcome, now: float, expires_at: float
+    ) -> bool:
+        self.completed = self._store._complete(self.handle, scope, token, outcome, expires_at)
+        return self.completed
 
 
 def millis(seconds: float) -> int:
@@ -105,7 +149,7 @@ def millis(seconds: float) -> int:
 
 
 def _reservation(row: tuple[Any, ...]) -> Reservation:
-    fingerprint, status, headers, body = row
+    fingerprint, status, headers, body, _ = row
     if status is None:
         return Reservation("in-progress", str(fingerprint))
     kept = None if body is None else from_base64(str(body))

@@ -13,8 +13,9 @@ Times are seconds since 1970 on the receiver's clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,33 @@ class Store(Protocol):
         """Remembers a value until a time. True if it was new, False if it is remembered already."""
         ...
 
-    def purge(self, now: float) -> int:
-        """Drops what has expired; tells how much that was. Stores that expire by themselves answer 0."""
+    def purge(self, now: float, limit: int) -> int:
+        """Drops at most `limit` entries that have expired; tells how many. Stores that expire by themselves answer 0."""
+        ...
+
+
+class LeaseLostError(Exception):
+    """A result cannot be kept: the lease had ended, and the key is no longer the holder's."""
+
+
+class StoreTransaction(Protocol):
+    @property
+    def handle(self) -> Any:
+        """What a handler writes with."""
+        ...
+
+    def complete(
+        self, scope: str, fingerprint: str, token: str, outcome: Outcome, now: float, expires_at: float
+    ) -> bool:
+        """As of the store; it counts at the end of the transaction."""
+        ...
+
+
+@runtime_checkable
+class Transactor(Protocol):
+    """A store that can commit a handler's effect together with the completion of its key."""
+
+    def begin(self, scope: str, token: str) -> AbstractContextManager[StoreTransaction]:
+        """A transaction for a holder. It is committed at the end of the block if the key was completed in it, and leaves
+        no trace otherwise. Raises a LeaseLostError if the key is known to be no longer the holder's."""
         ...
