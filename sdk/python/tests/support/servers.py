@@ -55,7 +55,7 @@ class RedisConnection:
             self._idle.put((connection, connection.makefile("rwb")))
 
     def execute_command(self, *args):
-        parts = [str(arg).encode() for arg in args]
+        parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
         pair = self._idle.get()
         try:
             pair[1].write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts))
