@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // An Inbox keeps deliveries that are acknowledged and not processed yet. A delivery is in it before its sender gets a
@@ -22,7 +23,8 @@ import (
 // job. Packages sqlitestore and postgresstore have inboxes.
 type Inbox interface {
 	Enqueuer
-	// Claim leases up to limit jobs that are due, oldest first.
+	// Claim leases up to limit jobs that are due, the one that has been for longest first. A new one is due when it was
+	// received.
 	Claim(ctx context.Context, limit int, now, leaseUntil time.Time) ([]ClaimedJob, error)
 	// Settle ends a worker's hold on a job. It reports false, and changes nothing, if the worker no longer has the job.
 	Settle(ctx context.Context, j ClaimedJob, s Settlement) (bool, error)
@@ -65,7 +67,7 @@ const JobName = "process-webhook"
 type JobData struct {
 	EventID   string `json:"event_id"`
 	EventType string `json:"event_type"`
-	// Payload is the body as JSON where it is an object, else its bytes as a base64 text.
+	// Payload is the body as JSON where it is an object in UTF-8, else its bytes as a base64 text.
 	Payload    json.RawMessage `json:"payload"`
 	ReceivedAt string          `json:"received_at"`
 }
@@ -147,7 +149,7 @@ const storedTime = "2006-01-02T15:04:05.000000Z"
 func (j Job) Data() JobData {
 	d := j.Delivery
 	data := JobData{EventID: d.EventID, EventType: d.EventType, ReceivedAt: d.ReceivedAt.UTC().Format(storedTime)}
-	if _, err := parseMembers(d.Body); err == nil && json.Valid(d.Body) {
+	if _, err := parseMembers(d.Body); err == nil && json.Valid(d.Body) && utf8.Valid(d.Body) { // or a database may refuse it
 		data.Payload = d.Body
 	} else if data.Payload, err = json.Marshal(d.Body); err != nil {
 		data.Payload = []byte("null")

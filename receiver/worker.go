@@ -38,6 +38,9 @@ type WorkerOptions struct {
 	Poll time.Duration
 	// Retention is how long jobs that are done stay known; it should be the receiver's window. Defaults to 30 days.
 	Retention time.Duration
+	// PurgeEvery is how often Run drops jobs that were done longer ago than that; negative means never, and then
+	// [Worker.Purge] has to be called. Defaults to 1 hour.
+	PurgeEvery time.Duration
 	// OnResult hears of every attempt.
 	OnResult func(j ClaimedJob, kind ReportKind)
 	// OnDead hears of jobs that were given up.
@@ -82,6 +85,9 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 		if *d.value <= 0 {
 			*d.value = d.usual
 		}
+	}
+	if o.PurgeEvery == 0 {
+		o.PurgeEvery = time.Hour
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = 4
@@ -140,6 +146,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	for range w.o.Concurrency {
 		slots.Go(func() { w.slot(ctx, work) })
 	}
+	if w.o.PurgeEvery > 0 {
+		slots.Go(func() { w.purgeNowAndThen(ctx) })
+	}
 	slots.Wait()
 	close(finished)
 	return nil
@@ -171,6 +180,9 @@ func (w *Worker) pause(ctx context.Context) {
 // Drain works until nothing is due, and tells how many attempts that took.
 func (w *Worker) Drain(ctx context.Context) (int, error) {
 	for n := 0; ; n++ {
+		if err := context.Cause(ctx); err != nil {
+			return n, err
+		}
 		busy, err := w.turn(ctx, ctx)
 		if err != nil || !busy {
 			return n, err
@@ -178,29 +190,46 @@ func (w *Worker) Drain(ctx context.Context) (int, error) {
 	}
 }
 
-// Purge drops jobs that were done longer ago than Retention, in small steps.
+// Purge drops jobs that were done longer ago than Retention, in small steps. Run does it by itself.
 func (w *Worker) Purge(ctx context.Context) (int, error) {
-	const step = 1000
-	total := 0
+	before, total := w.o.Clock().Add(-w.o.Retention), 0
 	for {
-		n, err := w.o.Inbox.PurgeJobs(ctx, w.o.Clock().Add(-w.o.Retention), step)
+		step, cancel := context.WithTimeout(ctx, w.o.StoreTimeout)
+		n, err := w.o.Inbox.PurgeJobs(step, before, purgeStep)
+		cancel()
 		total += n
-		if err != nil || n < step {
+		if err != nil || n < purgeStep {
 			return total, err
 		}
+	}
+}
+
+// purgeNowAndThen begins at once: a process may never live as long as PurgeEvery.
+func (w *Worker) purgeNowAndThen(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		if _, err := w.Purge(ctx); err != nil && ctx.Err() == nil {
+			w.o.Log.Error("webhook worker: purge failed", "error", err)
+		}
+		timer.Reset(w.o.PurgeEvery)
 	}
 }
 
 // turn takes up one job, if one is due.
 func (w *Worker) turn(ctx, work context.Context) (busy bool, err error) {
 	now := w.o.Clock()
-	claim, cancel := context.WithTimeout(ctx, w.o.StoreTimeout)
+	// To be told to stop must not end a claim that is under way: it may have been successful, and then nobody would touch
+	// the job until its lease ends.
+	claim, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.StoreTimeout)
 	defer cancel()
 	jobs, err := w.o.Inbox.Claim(claim, 1, now, now.Add(w.o.Timeout+w.o.StopTimeout+time.Minute))
 	if err != nil {
-		if ctx.Err() != nil {
-			return false, nil
-		}
 		return false, fmt.Errorf("claim job: %w", err)
 	}
 	if len(jobs) == 0 {
@@ -213,6 +242,10 @@ func (w *Worker) turn(ctx, work context.Context) (busy bool, err error) {
 func (w *Worker) work(work context.Context, j ClaimedJob) error {
 	ctx, cancel := context.WithTimeoutCause(work, w.o.Timeout, errTimeUp)
 	defer cancel()
+	if j.Attempt > w.o.MaxAttempts { // it was begun often enough and never came to an end: perhaps it is what kills workers
+		reason := fmt.Sprintf("begun %d times, and no worker lived to finish it", j.Attempt-1)
+		return w.settle(ctx, j, Settlement{State: JobDead, At: w.o.Clock(), Reason: reason}, KindFailed)
+	}
 	if w.tx != nil {
 		return w.workTx(ctx, j)
 	}
@@ -243,8 +276,8 @@ func (w *Worker) workTx(ctx context.Context, j ClaimedJob) error {
 	result, err := callHandler(tx.Context(ctx), w.o.Handler, j.Delivery, true)
 	s, kind := w.judge(ctx, j, result, err)
 	if s.State != JobDone { // what was written is undone
-		if err := tx.Rollback(txCtx); err != nil {
-			return fmt.Errorf("roll back job: %w", err)
+		if err := tx.Rollback(txCtx); err != nil { // the transaction is lost with its connection
+			w.o.Log.Error("webhook worker: roll back failed", "event", j.Delivery.EventID, "error", err)
 		}
 		return w.settle(ctx, j, s, kind)
 	}

@@ -183,6 +183,16 @@ func TestQueueIsDown(t *testing.T) {
 	}
 }
 
+// TestQueuePanics: a queue of somebody's own may, and the process lives.
+func TestQueuePanics(t *testing.T) {
+	trace.Covers(t, "EDS-DEF-3")
+	g := newRig(t, func(o *receiver.Options) {
+		o.Handler, o.Inbox = nil, queue(func(receiver.Job) error { panic("queue") })
+	})
+	g.want(g.do(g.eds(event{id: id("x")})), 500)
+	g.want(g.do(g.eds(event{id: id("x")})), 500) // the key is free
+}
+
 func TestWorkIsRetried(t *testing.T) {
 	f := newOffice(t)
 	f.work = func(context.Context, *receiver.Delivery) (receiver.Result, error) {
@@ -308,6 +318,87 @@ func TestWorkerStops(t *testing.T) {
 				t.Errorf("%s after %d attempts", state, attempt)
 			}
 		})
+	}
+}
+
+// stopping is an inbox that is told to stop while a job is being claimed.
+type stopping struct {
+	receiver.Inbox
+	stop context.CancelFunc
+}
+
+func (s stopping) Claim(ctx context.Context, limit int, now, leaseUntil time.Time) ([]receiver.ClaimedJob, error) {
+	jobs, err := s.Inbox.Claim(context.WithoutCancel(ctx), limit, now, leaseUntil)
+	s.stop()
+	if ctx.Err() != nil { // as when the answer of the database is not waited for
+		return nil, ctx.Err()
+	}
+	return jobs, err
+}
+
+// TestClaimIsNotLost: a job that is claimed while the worker is told to stop does not wait for its lease to end.
+func TestClaimIsNotLost(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	f := newOffice(t, func(o *receiver.WorkerOptions) { o.Inbox, o.Concurrency = stopping{o.Inbox, stop}, 1 })
+	f.want(f.send("x"), 200)
+	if err := f.worker.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if state, _, attempt := f.state("x"); state != "done" || attempt != 1 {
+		t.Errorf("%s after %d attempts", state, attempt)
+	}
+}
+
+// TestWorkThatKills: a job that no worker ever finished is given up, or it would kill workers for ever.
+func TestWorkThatKills(t *testing.T) {
+	var dead []string
+	f := newOffice(t, func(o *receiver.WorkerOptions) {
+		o.MaxAttempts = 3
+		o.OnDead = func(_ receiver.ClaimedJob, reason string) { dead = append(dead, reason) }
+	})
+	f.want(f.send("x"), 200)
+	for range 3 { // workers that die
+		jobs, err := f.store.Claim(t.Context(), 1, f.clock.Now(), f.clock.Now().Add(time.Minute))
+		if err != nil || len(jobs) != 1 {
+			t.Fatal(jobs, err)
+		}
+		f.clock.Advance(time.Minute)
+	}
+	f.drain(1)
+	if state, reason, _ := f.state("x"); state != "dead" || len(dead) != 1 || dead[0] != reason || f.calls.Load() != 0 {
+		t.Errorf("%s: %q, %q; %d calls", state, reason, dead, f.calls.Load())
+	}
+	f.drain(0)
+}
+
+// purged tells when a purge is over.
+type purged struct {
+	*sqlitestore.Store
+	n chan int
+}
+
+func (p purged) PurgeJobs(ctx context.Context, before time.Time, limit int) (int, error) {
+	n, err := p.Store.PurgeJobs(ctx, before, limit)
+	p.n <- n
+	return n, err
+}
+
+// TestRunPurges: nobody has to ask for it.
+func TestRunPurges(t *testing.T) {
+	n := make(chan int, 1)
+	f := newOffice(t, func(o *receiver.WorkerOptions) { o.Inbox = purged{o.Inbox.(*sqlitestore.Store), n} })
+	f.want(f.send("x"), 200)
+	f.drain(1)
+	f.clock.Advance(31 * 24 * time.Hour)
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- f.worker.Run(ctx) }()
+	if got := <-n; got != 1 {
+		t.Errorf("%d were dropped", got)
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -482,6 +573,56 @@ func TestTransactionalHandler(t *testing.T) {
 	g.wantCalls(5)
 	if n := effects(); n != 1 {
 		t.Errorf("a refusal left %d effects", n)
+	}
+}
+
+// stuckRollback is an inbox whose connections break while they roll back.
+type stuckRollback struct{ *sqlitestore.Store }
+
+func (s stuckRollback) BeginJob(ctx context.Context, j receiver.ClaimedJob) (receiver.JobTx, error) {
+	tx, err := s.Store.BeginJob(ctx, j)
+	return brokenTx{tx}, err
+}
+
+type brokenTx struct{ receiver.JobTx }
+
+func (t brokenTx) Rollback(ctx context.Context) error {
+	return errors.Join(t.JobTx.Rollback(ctx), errors.New("connection is gone"))
+}
+
+// TestRollbackFails: what was written is gone with the connection, and the job is put off as it should be.
+func TestRollbackFails(t *testing.T) {
+	f := newOffice(t, func(o *receiver.WorkerOptions) {
+		o.Inbox, o.Transactional = stuckRollback{o.Inbox.(*sqlitestore.Store)}, true
+	})
+	f.work = func(context.Context, *receiver.Delivery) (receiver.Result, error) { return nil, errors.New("not yet") }
+	f.want(f.send("x"), 200)
+	f.drain(1)
+	if state, reason, _ := f.state("x"); state != "waiting" || reason != "failed" {
+		t.Errorf("%s: %s", state, reason)
+	}
+}
+
+// TestStuckHandler: one that does not return, although its time is over, does not keep others from the database.
+func TestStuckHandler(t *testing.T) {
+	store, end := openSQLite(t), make(chan struct{})
+	g := newRig(t, func(o *receiver.Options) {
+		o.Store, o.Transactional, o.Timeout, o.StoreTimeout = store, true, 50*time.Millisecond, 200*time.Millisecond
+	})
+	defer close(end)
+	g.handle = func(_ context.Context, d *receiver.Delivery) (receiver.Result, error) {
+		if d.Key == id("stuck") {
+			<-end
+		}
+		return nil, nil
+	}
+	g.want(g.do(g.eds(event{id: id("stuck")})), 503)
+	status := 0
+	for tries := 0; status != 204 && tries < 50; tries++ { // each waits for the database as long as it may
+		status = g.do(g.eds(event{id: id("other")})).Status
+	}
+	if status != 204 {
+		t.Errorf("another delivery is answered %d", status)
 	}
 }
 

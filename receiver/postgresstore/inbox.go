@@ -17,11 +17,12 @@ func (s *Store) Enqueue(ctx context.Context, j receiver.Job) error {
 		return err
 	}
 	data := j.Data()
-	_, err = s.db.Exec(ctx, `INSERT INTO webhook_inbox AS known (id, event_id, event_type, delivery, received_at) VALUES ($1, $2, $3, $4, $5)
+	_, err = s.db.Exec(ctx, `INSERT INTO webhook_inbox AS known (id, event_id, event_type, delivery, received_at, at) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, event_type = excluded.event_type, delivery = excluded.delivery,
-  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = 0, reason = ''
-WHERE known.state IN ('done', 'dead') AND known.at < $6`,
-		j.ID, record.Text(data.EventID), record.Text(data.EventType), string(text), data.ReceivedAt, record.Millis(j.Replaces))
+  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = excluded.at, reason = ''
+WHERE known.state IN ('done', 'dead') AND known.at < $7`,
+		j.ID, record.Text(data.EventID), record.Text(data.EventType), string(text), data.ReceivedAt,
+		record.Millis(j.Delivery.ReceivedAt), record.Millis(j.Replaces))
 	if err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
@@ -44,12 +45,15 @@ func (s *Store) Claim(ctx context.Context, limit int, now, leaseUntil time.Time)
 	return jobs, nil
 }
 
-func (s *Store) claim(ctx context.Context, limit int, token string, now, leaseUntil time.Time) (jobs []receiver.ClaimedJob, broken []string, err error) {
-	rows, err := s.db.Query(ctx, `WITH due AS MATERIALIZED (SELECT id FROM webhook_inbox WHERE state IN ('waiting', 'claimed') AND at <= $1
-  ORDER BY received_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+// claimJobs goes along the index webhook_inbox_open, so that a long queue is not sorted for each claim.
+const claimJobs = `WITH due AS MATERIALIZED (SELECT id FROM webhook_inbox WHERE state IN ('waiting', 'claimed') AND at <= $1
+  ORDER BY at, received_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
 UPDATE webhook_inbox SET state = 'claimed', attempt = attempt + 1, token = $3, at = $4
 FROM due WHERE webhook_inbox.id = due.id
-RETURNING webhook_inbox.id, delivery, attempt`, record.Millis(now), limit, token, record.Millis(leaseUntil))
+RETURNING webhook_inbox.id, delivery, attempt`
+
+func (s *Store) claim(ctx context.Context, limit int, token string, now, leaseUntil time.Time) (jobs []receiver.ClaimedJob, broken []string, err error) {
+	rows, err := s.db.Query(ctx, claimJobs, record.Millis(now), limit, token, record.Millis(leaseUntil))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,3 +23,4 @@ CREATE TABLE IF NOT EXISTS webhook_inbox (
   reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS webhook_inbox_due ON webhook_inbox (state, at);
+CREATE INDEX IF NOT EXISTS webhook_inbox_open ON webhook_inbox (at, received_at, id) WHERE state IN ('waiting', 'claimed');

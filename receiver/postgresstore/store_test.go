@@ -3,9 +3,11 @@ package postgresstore_test
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/godwit-hq/godwit/internal/postgrestest"
@@ -55,6 +57,30 @@ func TestProcesses(t *testing.T) {
 		s, _, url := fresh(t)
 		return s, url
 	})
+}
+
+// TestClaimSortsNothing: of a long queue each claim reads what it takes, and no more.
+func TestClaimSortsNothing(t *testing.T) {
+	_, pool, _ := fresh(t)
+	_, err := pool.Exec(t.Context(), `INSERT INTO webhook_inbox (id, event_id, event_type, delivery, received_at, at)
+SELECT i, '', '', '{}', i, i FROM generate_series(1, 10000) i`)
+	if err == nil {
+		_, err = pool.Exec(t.Context(), `ANALYZE webhook_inbox`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := pool.Query(t.Context(), "EXPLAIN "+postgresstore.ClaimJobs, 10000, 1, "token", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(plan, "\n"); !strings.Contains(text, "webhook_inbox_open") || strings.Contains(text, "Sort") {
+		t.Errorf("the plan is\n%s", text)
+	}
 }
 
 func TestInbox(t *testing.T) {

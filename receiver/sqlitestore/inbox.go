@@ -17,11 +17,12 @@ func (s *Store) Enqueue(ctx context.Context, j receiver.Job) error {
 		return err
 	}
 	data := j.Data()
-	_, err = s.write(ctx, `INSERT INTO webhook_inbox AS known (id, event_id, event_type, delivery, received_at) VALUES (?, ?, ?, ?, ?)
+	_, err = s.write(ctx, `INSERT INTO webhook_inbox AS known (id, event_id, event_type, delivery, received_at, at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, event_type = excluded.event_type, delivery = excluded.delivery,
-  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = 0, reason = ''
+  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = excluded.at, reason = ''
 WHERE known.state IN ('done', 'dead') AND known.at < ?`,
-		j.ID, record.Text(data.EventID), record.Text(data.EventType), string(text), data.ReceivedAt, record.Millis(j.Replaces))
+		j.ID, record.Text(data.EventID), record.Text(data.EventType), string(text), data.ReceivedAt,
+		record.Millis(j.Delivery.ReceivedAt), record.Millis(j.Replaces))
 	if err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
@@ -58,14 +59,21 @@ func (s *Store) idle(ctx context.Context, now time.Time) (bool, error) {
 	return !due, nil
 }
 
+// claimJobs asks for either state by itself: then the index has the order, and a long queue is not sorted for each claim.
+const claimJobs = `UPDATE webhook_inbox SET state = 'claimed', attempt = attempt + 1, token = ?1, at = ?2 WHERE id IN (
+  SELECT id FROM (
+    SELECT * FROM (SELECT id, at, received_at FROM webhook_inbox WHERE state = 'waiting' AND at <= ?3 ORDER BY at, received_at, id LIMIT ?4)
+    UNION ALL
+    SELECT * FROM (SELECT id, at, received_at FROM webhook_inbox WHERE state = 'claimed' AND at <= ?3 ORDER BY at, received_at, id LIMIT ?4)
+  ) ORDER BY at, received_at, id LIMIT ?4)
+RETURNING id, delivery, attempt`
+
 func (s *Store) claim(ctx context.Context, limit int, token string, now, leaseUntil time.Time) (jobs []receiver.ClaimedJob, broken []string, err error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, nil, err
 	}
 	defer s.unlock()
-	rows, err := s.db.QueryContext(ctx, `UPDATE webhook_inbox SET state = 'claimed', attempt = attempt + 1, token = ?, at = ?
-WHERE id IN (SELECT id FROM webhook_inbox WHERE state IN ('waiting', 'claimed') AND at <= ? ORDER BY received_at, id LIMIT ?)
-RETURNING id, delivery, attempt`, token, record.Millis(leaseUntil), record.Millis(now), limit)
+	rows, err := s.db.QueryContext(ctx, claimJobs, token, record.Millis(leaseUntil), record.Millis(now), limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/trace"
@@ -50,6 +51,28 @@ func TestProcesses(t *testing.T) {
 
 func TestInbox(t *testing.T) {
 	storetest.RunInbox(t, func(t *testing.T) receiver.Inbox { return fresh(t) })
+}
+
+// TestClaimSortsNothing: of a long queue each claim reads what it takes, and no more.
+func TestClaimSortsNothing(t *testing.T) {
+	rows, err := fresh(t).DB().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+sqlitestore.ClaimJobs, "token", 1, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, step)
+	}
+	text := strings.Join(plan, "\n")
+	if strings.Count(text, "webhook_inbox_due (state=? AND at<?)") != 2 || strings.Count(text, "FOR ORDER BY") > 1 { // the few that both give
+		t.Errorf("the plan is\n%s", text)
+	}
 }
 
 func TestTx(t *testing.T) {

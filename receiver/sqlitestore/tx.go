@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/godwit-hq/godwit/receiver"
 )
@@ -18,10 +19,11 @@ func Tx(ctx context.Context) *sql.Tx {
 	return tx
 }
 
-// transaction has the turn until it ends.
+// transaction has the turn until it ends, or until its context does: that rolls it back, and a handler that does not return
+// must not keep everybody else from writing.
 type transaction struct {
-	store *Store
 	tx    *sql.Tx
+	free  func() // gives the turn back, once
 	hold  receiver.Hold
 	job   receiver.ClaimedJob
 	ended bool
@@ -32,12 +34,15 @@ func (s *Store) begin(ctx context.Context, t *transaction, fence string, args ..
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
+	unlock := sync.OnceFunc(s.unlock)
+	stop := context.AfterFunc(ctx, unlock)
+	t.free = func() { stop(); unlock() }
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		s.unlock()
+		t.free()
 		return fmt.Errorf("begin: %w", err)
 	}
-	t.store, t.tx = s, tx
+	t.tx = tx
 	n, err := changed(tx.ExecContext(ctx, fence, args...))
 	if err == nil && n == 0 {
 		err = receiver.ErrLeaseLost
@@ -80,7 +85,7 @@ func (t *transaction) Rollback(context.Context) error {
 		return nil
 	}
 	t.ended = true
-	defer t.store.unlock()
+	defer t.free()
 	if err := t.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) { // its context may have ended it
 		return fmt.Errorf("roll back: %w", err)
 	}
@@ -94,7 +99,7 @@ func (t *transaction) finish(ctx context.Context, statement string, args ...any)
 		return false, errors.Join(err, t.Rollback(ctx))
 	}
 	t.ended = true
-	defer t.store.unlock()
+	defer t.free()
 	if err := t.tx.Commit(); err != nil {
 		return false, fmt.Errorf("commit: %w", err)
 	}

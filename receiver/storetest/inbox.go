@@ -30,6 +30,7 @@ func RunInbox(t *testing.T, open func(t *testing.T) receiver.Inbox) {
 		test func(*testing.T, receiver.Inbox)
 	}{
 		{"a job comes out as it went in", testJobRoundTrip},
+		{"bodies that are no UTF-8", testJobBytes},
 		{"enqueueing twice makes one job", testJobOnce},
 		{"oldest first, and only what is due", testJobOrder},
 		{"a job is claimed by one of fifty", testJobClaims},
@@ -89,6 +90,19 @@ func testJobRoundTrip(t *testing.T, in receiver.Inbox) {
 	settle(t, in, got, receiver.Settlement{State: receiver.JobDone, At: Start}, true)
 	settle(t, in, got, receiver.Settlement{State: receiver.JobDone, At: Start}, false)
 	claim(t, in, 1, Start.Add(lease), 0)
+}
+
+func testJobBytes(t *testing.T, in receiver.Inbox) {
+	for i, body := range []string{"{\"a\":\"\xff\"}", "{\"a\":\"\xed\xa0\x80\"}", "\x00\xff", ""} {
+		j := job(fmt.Sprint(i), Start)
+		j.Delivery.Body = []byte(body)
+		j.Delivery.EventID, j.Delivery.EventType = "\x00\xff", "\xff"
+		j.Delivery.Header.Set("X-Latin", "caf\xe9")
+		enqueue(t, in, j)
+		if got := claim(t, in, 1, Start, 1)[0]; string(got.Delivery.Body) != body {
+			t.Errorf("body %q, want %q", got.Delivery.Body, body)
+		}
+	}
 }
 
 func testJobOnce(t *testing.T, in receiver.Inbox) {

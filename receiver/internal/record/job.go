@@ -25,7 +25,8 @@ func Job(id, text, token string, attempt int) (receiver.ClaimedJob, bool) {
 	return j, true
 }
 
-// SortJobs puts the oldest first: databases return what they have changed in any order.
+// SortJobs puts jobs that were claimed together in the order in which they were received: databases return what they have
+// changed in any order.
 func SortJobs(jobs []receiver.ClaimedJob) {
 	slices.SortFunc(jobs, func(a, b receiver.ClaimedJob) int {
 		if c := a.Delivery.ReceivedAt.Compare(b.Delivery.ReceivedAt); c != 0 {

@@ -74,6 +74,9 @@ func (r *Row) Reservation() (receiver.Reservation, error) {
 // Outcome reads a kept answer.
 func Outcome(status int, headers string, body sql.NullString) (receiver.Outcome, error) {
 	o := receiver.Outcome{Status: status, Header: http.Header{}}
+	if status < 200 || status > 599 { // nothing that was kept, and net/http panics on some
+		return o, fmt.Errorf("read status: %d", status)
+	}
 	fields := map[string]string{}
 	if headers != "" {
 		if err := json.Unmarshal([]byte(headers), &fields); err != nil {

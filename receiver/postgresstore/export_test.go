@@ -1,0 +1,4 @@
+package postgresstore
+
+// ClaimJobs is the statement that claims.
+const ClaimJobs = claimJobs

@@ -1,0 +1,4 @@
+package sqlitestore
+
+// ClaimJobs is the statement that claims.
+const ClaimJobs = claimJobs
