@@ -22,7 +22,8 @@ type EDS struct {
 	// KeyByID finds a key that is not among Keys, for example in a database; it returns [httpsig.ErrUnknownKey] if there
 	// is none. Any other error is answered with 503. Defaults to none.
 	KeyByID func(ctx context.Context, id string) (EDSKey, error)
-	// Components that have to be signed. Defaults to [httpsig.DeliveryComponents]: method, address, digest, type and key.
+	// Components that have to be signed; content-digest and idempotency-key are to be among them, since what is not signed
+	// is whatever somebody claims. Defaults to [httpsig.DeliveryComponents]: method, address, digest, type and key.
 	Components []string
 	// Tag selects signatures with this tag. Defaults to any, or none.
 	Tag string
@@ -76,11 +77,20 @@ func (s EDS) Profile() (Profile, error) {
 	if len(v.keys) == 0 && s.KeyByID == nil {
 		return Profile{}, errors.New("eds: no key")
 	}
+	if s.Components == nil {
+		v.scheme.Components = httpsig.DeliveryComponents()
+	}
+	for _, needed := range []string{"content-digest", "idempotency-key"} {
+		if !slices.Contains(v.scheme.Components, needed) {
+			return Profile{}, fmt.Errorf("eds: %s is not among the components that have to be signed", needed)
+		}
+	}
 	if _, err := newEDSTurn(v, 0, false); err != nil {
 		return Profile{}, fmt.Errorf("eds: %w", err)
 	}
 	p := Profile{
-		Name: "eds", SignsTime: true, SignsTarget: true, Problems: true, KeySyntax: true, KeySource: "the header Idempotency-Key",
+		Name: "eds", SignsTime: true, SignsTarget: slices.Contains(v.scheme.Components, "@target-uri"),
+		Problems: true, KeySyntax: true, KeySource: "the header Idempotency-Key",
 		Authenticate: v.authenticate,
 		Identify:     identifyEDS,
 		Success:      func(Identity) Answer { return Answer{Status: http.StatusNoContent} },
@@ -118,9 +128,6 @@ type edsTurn struct {
 func newEDSTurn(v *edsVerifier, tolerance time.Duration, keyless bool) (*edsTurn, error) {
 	t := &edsTurn{tolerance: tolerance, found: map[string]string{}}
 	components := v.scheme.Components
-	if components == nil {
-		components = httpsig.DeliveryComponents()
-	}
 	if keyless {
 		components = slices.DeleteFunc(slices.Clone(components), func(c string) bool { return c == "idempotency-key" })
 	}
@@ -178,7 +185,7 @@ func (v *edsVerifier) known(id string) (ownedKey, bool) {
 	return ownedKey{known.key, known.owner + "/" + origin}, true
 }
 
-func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proof, error) {
+func (v *edsVerifier) authenticate(ctx context.Context, m *Message, c Check) (Proof, error) {
 	keyless := len(m.Request.Header["Idempotency-Key"]) == 0
 	turns := &v.turns
 	if keyless {
@@ -193,7 +200,11 @@ func (v *edsVerifier) authenticate(_ context.Context, m *Message, c Check) (Proo
 	}
 	t.now, t.uri = c.Now, m.URL
 	clear(t.found)
-	verified, err := t.verifier.Verify(m.Request, m.Body)
+	req := m.Request
+	if req.Context() != ctx {
+		req = req.WithContext(ctx) // keys are looked up with it
+	}
+	verified, err := t.verifier.Verify(req, m.Body)
 	owner := t.found[verified.KeyID]
 	if known, ok := v.known(verified.KeyID); ok {
 		owner = known.owner

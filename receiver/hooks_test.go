@@ -199,6 +199,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"no base64":                {Scheme: receiver.EDS{Keys: []receiver.EDSKey{{ID: "a", Principal: "a", Secret: "?"}}}, Handler: accept},
 		"a key twice":              {Scheme: receiver.EDS{Keys: append(edsScheme.Keys, edsScheme.Keys...)}, Handler: accept},
 		"an unknown component":     {Scheme: receiver.EDS{Keys: edsScheme.Keys, Components: []string{"@nonsense"}}, Handler: accept},
+		"no digest":                {Scheme: receiver.EDS{Keys: edsScheme.Keys, Components: []string{"@method", "@target-uri", "idempotency-key"}}, Handler: accept},
+		"no signed key":            {Scheme: receiver.EDS{Keys: edsScheme.Keys, Components: []string{"@method", "@target-uri", "content-digest"}}, Handler: accept},
 		"ojs without secret":       {Scheme: receiver.OJS{}, Handler: accept},
 		"an empty secret":          {Scheme: receiver.OJS{Secrets: []string{""}}, Handler: accept},
 		"cybercube without secret": {Scheme: receiver.Cybercube{}, Handler: accept},

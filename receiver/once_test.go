@@ -3,6 +3,7 @@ package receiver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -200,6 +201,23 @@ func TestScopes(t *testing.T) {
 	g.wantCalls(6)
 }
 
+// TestPathsAreApart: to spell a path in one way does not make two paths one.
+func TestPathsAreApart(t *testing.T) {
+	for _, m := range mechanisms() {
+		if m.name != "standard-webhooks" {
+			continue
+		}
+		g := newRig(t, withScheme(m.scheme))
+		paths := []string{"/hooks", "/hooks/", "/Hooks", "/hooks%3Fa", "/hooks%253Fa", "/hooks%2525", "/hooks%25", "/h%C3%BCte", "/h%BCte"}
+		for range 2 {
+			for _, path := range paths {
+				g.want(g.do(g.make(m, event{id: id("x"), path: path}, true)), 204)
+			}
+		}
+		g.wantCalls(len(paths))
+	}
+}
+
 // TestCapturedElsewhere: where the address is not signed, another query or host does not make a captured request a new one.
 func TestCapturedElsewhere(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-THR-2")
@@ -216,6 +234,8 @@ func TestCapturedElsewhere(t *testing.T) {
 				func(*http.Request) {},
 				func(r *http.Request) { r.URL.RawQuery = "x=1" },
 				func(r *http.Request) { r.Host = "other.example" },
+				func(r *http.Request) { r.URL.RawPath = "/%68oo%6bs" }, // which servers route as /hooks
+				func(r *http.Request) { r.URL.RawPath = "/%68oo%6Bs" },
 			} {
 				req := g.make(m, e, true)
 				elsewhere(req)
@@ -454,6 +474,58 @@ func TestPurgesByItself(t *testing.T) {
 	if err := store.DB().QueryRow(`SELECT (SELECT count(*) FROM webhook_receipts) + (SELECT count(*) FROM webhook_nonces)`).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d are left, %v", left, err)
 	}
+}
+
+// TestPurgesAll: what has expired goes, however much it is, or a busy receiver's store would grow for ever.
+func TestPurgesAll(t *testing.T) {
+	trace.Covers(t, "IKH-EXP-3")
+	g := newRig(t)
+	for i := range 5000 {
+		h := receiver.Hold{Scope: receiver.ScopeOf("p", "u", fmt.Sprint(i)), Token: "t"}
+		r := receiver.Reserve{Hold: h, Now: g.clock.Now(), LeaseUntil: g.clock.Now().Add(time.Minute)}
+		if _, err := g.store.Reserve(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.clock.Advance(time.Hour)
+	g.want(g.do(g.request(event{}.withDefaults())), 401) // any request will do
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.memoryLen(); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
+
+// panicking is a store that panics, as one of somebody's own may.
+type panicking struct{ receiver.Store }
+
+func (panicking) Complete(context.Context, receiver.Hold, receiver.Completion) (bool, error) {
+	panic("store")
+}
+func (panicking) Release(context.Context, receiver.Hold) error { panic("store") }
+
+// TestStorePanics: the request gets its answer, and the process lives.
+func TestStorePanics(t *testing.T) {
+	trace.Covers(t, "EDS-DEF-3")
+	g := newRig(t, func(o *receiver.Options) { o.Store = panicking{o.Store} })
+	g.want(g.do(g.eds(event{id: id("x")})), 500)
+	g.handle = func(context.Context, *receiver.Delivery) (receiver.Result, error) { return receiver.RetryAfter{}, nil }
+	g.want(g.do(g.eds(event{id: id("y")})), 500)
+}
+
+// TestBrokenOutcome: a store with something in it that was never kept is a store that cannot be asked.
+func TestBrokenOutcome(t *testing.T) {
+	store := openSQLite(t)
+	g := newRig(t, func(o *receiver.Options) { o.Store = store })
+	g.want(g.do(g.eds(event{id: id("x")})), 204)
+	for _, broken := range []string{"status = 7", "status = 200, headers = '{'", "headers = '{}', body = '?'", "fingerprint = 'x'"} {
+		if _, err := store.DB().Exec("UPDATE webhook_receipts SET " + broken); err != nil {
+			t.Fatal(err)
+		}
+		g.want(g.do(g.eds(event{id: id("x")})), 503)
+	}
+	g.wantCalls(1)
 }
 
 // TestCloudEvents: the key counts, the event's own id does not.

@@ -36,7 +36,7 @@ type Options struct {
 	Timeout time.Duration
 	// StoreTimeout is how long an operation of the store may take. Defaults to 5 seconds.
 	StoreTimeout time.Duration
-	// PurgeEvery is how often the store is purged, in a small step beside the requests; negative means never, and then
+	// PurgeEvery is how often the store is purged, in small steps beside the requests; negative means never, and then
 	// [Receiver.Purge] has to be called. Defaults to 1 minute.
 	PurgeEvery time.Duration
 	// RetryAfter is what senders are told to wait where nothing else is said. Defaults to 1 second.
@@ -127,7 +127,8 @@ type Receiver struct {
 	log       *slog.Logger
 
 	running sync.WaitGroup // handlers, also those whose time was over; purges
-	purged  atomic.Int64   // when the store was last purged, in Unix nanoseconds
+	purged  atomic.Int64   // when the last purge began, in Unix nanoseconds
+	purging atomic.Bool
 
 	mu       sync.Mutex
 	failures recent
@@ -142,11 +143,11 @@ func New(o Options) (*Receiver, error) {
 		return nil, errors.New("make receiver: either a handler or an inbox is needed")
 	}
 	profile, err := o.Scheme.Profile()
+	if err == nil {
+		err = profile.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make receiver: %w", err)
-	}
-	if profile.Name == "" || profile.Authenticate == nil || profile.Identify == nil {
-		return nil, errors.New("make receiver: the profile is not complete")
 	}
 	r := &Receiver{profile: profile.withDefaults()}
 	for _, step := range []func(*Options) error{r.setDefaults, r.setReplay, r.setDedup, r.setAddresses} {

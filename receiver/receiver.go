@@ -50,12 +50,14 @@ func (r *Receiver) Wait(ctx context.Context) error {
 // purgeStep bounds what one statement of a purge drops.
 const purgeStep = 1000
 
-// Purge drops what the store need not remember any longer, in small steps, and tells how much that was. A receiver that
-// gets requests does it by itself, a step at a time.
+// Purge drops what the store need not remember any longer, all of it, in small steps, and tells how much that was. A
+// receiver that gets requests does it by itself, beside them.
 func (r *Receiver) Purge(ctx context.Context) (int, error) {
-	total := 0
+	now, total := r.o.Clock(), 0
 	for {
-		n, err := r.store.Purge(ctx, r.o.Clock(), purgeStep)
+		step, cancel := context.WithTimeout(ctx, r.o.StoreTimeout)
+		n, err := r.store.Purge(step, now, purgeStep)
+		cancel()
 		total += n
 		if err != nil || n < purgeStep {
 			return total, err
@@ -63,16 +65,16 @@ func (r *Receiver) Purge(ctx context.Context) (int, error) {
 	}
 }
 
-// purgeNowAndThen: the key's whole life is the receiver's business (IKH-EXP-3). One request in PurgeEvery starts a step.
+// purgeNowAndThen: the key's whole life is the receiver's business (IKH-EXP-3). One request in PurgeEvery starts a purge.
 func (r *Receiver) purgeNowAndThen() {
-	now, last := r.o.Clock(), r.purged.Load()
-	if r.o.PurgeEvery < 0 || now.UnixNano()-last < int64(r.o.PurgeEvery) || !r.purged.CompareAndSwap(last, now.UnixNano()) {
+	now := r.o.Clock()
+	if r.o.PurgeEvery < 0 || now.UnixNano()-r.purged.Load() < int64(r.o.PurgeEvery) || !r.purging.CompareAndSwap(false, true) {
 		return
 	}
+	r.purged.Store(now.UnixNano())
 	r.running.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), r.o.StoreTimeout)
-		defer cancel()
-		if _, err := r.store.Purge(ctx, now, purgeStep); err != nil {
+		defer r.purging.Store(false)
+		if _, err := r.Purge(context.Background()); err != nil {
 			r.failed(err, "purge")
 		}
 	})

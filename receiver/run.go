@@ -46,7 +46,16 @@ func (x *exchange) run(d *Delivery, h *Hold) Answer {
 	return end.answer
 }
 
-func (x *exchange) handle(ctx context.Context, d *Delivery, h *Hold) ending {
+// handle recovers for itself: it has a goroutine of its own, where a panic of a store, an inbox or a profile would end the
+// process.
+func (x *exchange) handle(ctx context.Context, d *Delivery, h *Hold) (end ending) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.r.failed(panicked(p), "receive")
+			tell(func() { x.release(h) })
+			end = ending{x.r.problem(http.StatusInternalServerError, CodeInternal, "Internal error"), KindFailed, CodeInternal}
+		}
+	}()
 	if x.r.txStore != nil {
 		return x.handleTx(ctx, d, h)
 	}

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -57,6 +58,14 @@ type Profile struct {
 
 // Profile is the profile itself.
 func (p Profile) Profile() (Profile, error) { return p, nil }
+
+// check is for profiles made by hand.
+func (p Profile) check() error {
+	if p.Name == "" || p.Authenticate == nil || p.Identify == nil {
+		return errors.New("the profile is not complete")
+	}
+	return nil
+}
 
 func (p Profile) withDefaults() Profile {
 	if len(p.Methods) == 0 {

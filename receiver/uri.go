@@ -3,6 +3,7 @@ package receiver
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -85,5 +86,24 @@ func (r *Receiver) scopeOf(d *Delivery) Digest {
 	}
 	path, _, _ = strings.Cut(path, "#")
 	path, _, _ = strings.Cut(path, "?")
-	return ScopeOf(d.Principal, r.o.PublicOrigin+path, d.Key)
+	return ScopeOf(d.Principal, r.o.PublicOrigin+plainPath(path), d.Key)
+}
+
+// plainPath is a path in one spelling: servers route /%68ooks as /hooks, so it must not be another address. Only what
+// cannot stand in a path stays escaped.
+func plainPath(path string) string {
+	decoded, err := url.PathUnescape(path)
+	if err != nil {
+		return path
+	}
+	var plain []byte
+	for i := range len(decoded) {
+		b := decoded[i]
+		if b <= ' ' || b > '~' || strings.IndexByte("\"#%<>?[\\]^`{|}", b) >= 0 {
+			plain = fmt.Appendf(plain, "%%%02X", b)
+		} else {
+			plain = append(plain, b)
+		}
+	}
+	return string(plain)
 }

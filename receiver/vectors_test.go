@@ -1,6 +1,8 @@
 package receiver_test
 
 import (
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/httpsig"
 	"github.com/godwit-hq/godwit/internal/trace"
 	"github.com/godwit-hq/godwit/receiver"
 )
@@ -276,6 +279,70 @@ func TestEDSVectors(t *testing.T) {
 	}
 	if len(file.Cases) < 40 {
 		t.Errorf("only %d cases", len(file.Cases))
+	}
+}
+
+// TestFewerComponents: where the address is not among what has to be signed, another one does not make another event.
+func TestFewerComponents(t *testing.T) {
+	scheme := edsScheme
+	scheme.Components = []string{"content-digest", "idempotency-key"}
+	g := newRig(t, withScheme(scheme), func(o *receiver.Options) { o.Freshness.Off = true })
+	for _, query := range []string{"", "a=1", "a=2"} {
+		e := event{id: id("x")}.withDefaults()
+		req := g.request(e)
+		req.Header.Set("Idempotency-Key", `"`+e.id+`"`)
+		req.Header.Set("Content-Digest", httpsig.ContentDigest([]byte(e.body)))
+		key, err := httpsig.NewHMACKey("shop-1", decode(t, edsSecret("shop-1")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, err := httpsig.NewSigner(scheme.Components...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := signer.SignRequest(req, httpsig.Params{Keys: []httpsig.Key{key}, Created: g.clock.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		req.URL.RawQuery = query
+		g.want(g.do(req), 204)
+	}
+	g.wantCalls(1)
+}
+
+func decode(t *testing.T, text string) []byte {
+	t.Helper()
+	bytes, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// TestLookupContext: keys are looked up with the context that the caller gives.
+func TestLookupContext(t *testing.T) {
+	type mark struct{}
+	var got any
+	v, err := receiver.NewVerifier(receiver.EDS{KeyByID: func(ctx context.Context, id string) (receiver.EDSKey, error) {
+		got = ctx.Value(mark{})
+		return receiver.EDSKey{ID: id, Principal: "shop", Secret: edsSecret(id)}, nil
+	}}, receiver.VerifyOptions{Clock: at(start.Unix())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := event{id: id("x")}.withDefaults()
+	req := httptest.NewRequest("POST", "https://hooks.example.com/hooks", nil)
+	req.RequestURI = ""
+	req.Header.Set("Content-Type", e.typ)
+	req.Header.Set("Idempotency-Key", `"`+e.id+`"`)
+	if err := signEDS(req, e.body, "shop-1", start); err != nil {
+		t.Fatal(err)
+	}
+	proof, err := v.Verify(context.WithValue(t.Context(), mark{}, "mine"), req, []byte(e.body))
+	if err != nil || proof.Principal != "shop" || got != "mine" {
+		t.Errorf("%+v, %v; the context holds %v", proof, err, got)
+	}
+	if _, err := receiver.NewVerifier(receiver.Profile{Name: "x"}, receiver.VerifyOptions{}); err == nil {
+		t.Error("a profile that is not complete was taken")
 	}
 }
 

@@ -35,6 +35,9 @@ func NewVerifier(s Scheme, o VerifyOptions) (*Verifier, error) {
 		return nil, errors.New("make verifier: no scheme")
 	}
 	profile, err := s.Profile()
+	if err == nil {
+		err = profile.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make verifier: %w", err)
 	}

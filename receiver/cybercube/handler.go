@@ -20,11 +20,14 @@ func (w *Webhooks) Handler(handle func(ctx context.Context, e *Event) error) htt
 }
 
 // Handler handles each event once. It answers 200 for what is processed, now or before, and 503 with Retry-After for
-// what is being processed, so that it comes again (CCW-IDM-5).
+// what is being processed, so that it comes again (CCW-IDM-5). An event without an id is answered 400.
 func (p *Processor) Handler(w *Webhooks) http.Handler {
 	return w.serve(func(ctx context.Context, e *Event) (int, any, error) {
 		result, err := p.Process(context.WithoutCancel(ctx), e)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNoEventID):
+			return http.StatusBadRequest, failure{"Event has no id"}, nil
+		case err != nil:
 			return 0, nil, err
 		}
 		if result.Status == StatusConcurrent {

@@ -94,8 +94,14 @@ func NewProcessor(o ProcessorOptions) (*Processor, error) {
 	return &Processor{o}, nil
 }
 
+// ErrNoEventID is returned for events without an id: they could not be told apart.
+var ErrNoEventID = errors.New("the event has no id")
+
 // Process handles an event, unless it was processed before or is being processed.
 func (p *Processor) Process(ctx context.Context, e *Event) (*Result, error) {
+	if e.ID == "" {
+		return nil, ErrNoEventID
+	}
 	if found, err := p.duplicate(ctx, e); found != nil || err != nil {
 		return found, err
 	}

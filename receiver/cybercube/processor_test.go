@@ -336,6 +336,11 @@ func TestProcessorHandler(t *testing.T) {
 	if w := post(t, h, body, false); w.Code != 401 {
 		t.Errorf("%d", w.Code)
 	}
+	for range 2 { // they could not be told apart, so none is taken for another's duplicate
+		if w := post(t, h, `{"type":"order.paid"}`, true); w.Code != 400 || w.Body.String() != `{"error":"Event has no id"}` {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
 }
 
 const sharedEvents = 50

@@ -113,6 +113,33 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
+// TestQueueTooLate: a command that comes when the handler has returned is not run, and that is said.
+func TestQueueTooLate(t *testing.T) {
+	s := fresh(t).(receiver.Transactor)
+	for _, end := range []func(receiver.Tx) error{
+		func(tx receiver.Tx) error { return tx.Rollback(t.Context()) },
+		func(tx receiver.Tx) error {
+			_, err := tx.Complete(t.Context(), receiver.Completion{Outcome: receiver.Outcome{Status: 204}, Now: storetest.Start, Until: storetest.Start.Add(60e9)})
+			return err
+		},
+	} {
+		h := receiver.Hold{Scope: storetest.ScopeOf("k"), Token: "a"}
+		if _, err := s.Reserve(t.Context(), receiver.Reserve{Hold: h, Now: storetest.Start, LeaseUntil: storetest.Start.Add(60e9)}); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := s.Begin(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := end(tx); err != nil {
+			t.Fatal(err)
+		}
+		if redisstore.Queue(tx.Context(t.Context()), "INCR", "x") {
+			t.Error("queued after the end")
+		}
+	}
+}
+
 func TestQueueOutsideAHandler(t *testing.T) {
 	if redisstore.Queue(t.Context(), "INCR", "x") {
 		t.Error("queued nowhere")

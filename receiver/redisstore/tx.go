@@ -11,7 +11,8 @@ import (
 type txKey struct{}
 
 // Queue adds a command that Redis runs in the step that completes the key of the handler with this context. It reports
-// false if the handler is not transactional; then the command is not run. Arguments are what go-redis takes.
+// false if the handler is not transactional or has returned; then the command is not run. Arguments are what go-redis
+// takes.
 func Queue(ctx context.Context, command ...any) bool {
 	t, ok := ctx.Value(txKey{}).(*transaction)
 	if !ok || len(command) == 0 {
@@ -19,6 +20,9 @@ func Queue(ctx context.Context, command ...any) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
 	t.commands = append(append(t.commands, len(command)), command...)
 	return true
 }
@@ -29,6 +33,7 @@ type transaction struct {
 
 	mu       sync.Mutex
 	commands []any // each with its length before it
+	ended    bool
 }
 
 // Begin implements [receiver.Transactor].
@@ -50,10 +55,19 @@ func (t *transaction) Context(ctx context.Context) context.Context {
 
 // Complete implements [receiver.Tx].
 func (t *transaction) Complete(ctx context.Context, c receiver.Completion) (bool, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.store.complete(ctx, t.hold, c, t.commands)
+	return t.store.complete(ctx, t.hold, c, t.end())
 }
 
 // Rollback implements [receiver.Tx]: nothing has been done yet.
-func (t *transaction) Rollback(context.Context) error { return nil }
+func (t *transaction) Rollback(context.Context) error {
+	t.end()
+	return nil
+}
+
+// end takes no more commands and tells which there are.
+func (t *transaction) end() []any {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	return t.commands
+}
