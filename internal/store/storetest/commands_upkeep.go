@@ -1,0 +1,190 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+var recordUpkeepCases = []commandCase{
+	{"when a key is free", recordFree},
+	{"the record before is told", recordPrevious},
+	{"lost ones", recordLost},
+	{"lost ones, some at a time", recordLostLimit},
+	{"sweep", recordSweep},
+	{"sweep, some at a time", recordSweepLimit},
+}
+
+// An ending is a record with the instant from which its key is free or its holder lost.
+type ending struct {
+	name  string
+	make  func(r *command.Record, at time.Time)
+	free  bool
+	lost  bool
+	never bool
+}
+
+var endings = []ending{
+	{name: "executed", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Executed, at }},
+	{name: "failed", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Failed, at }},
+	{name: "rejected", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Rejected, at }},
+	{name: "compensated", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Compensated, at }},
+	{name: "executed, without an end", never: true, make: func(r *command.Record, at time.Time) {
+		r.Status, r.ExpiresAt, r.LeaseUntil = command.Executed, time.Time{}, at
+	}},
+	{name: "unconfirmed", free: true, make: func(r *command.Record, at time.Time) {
+		r.Substatus, r.LeaseUntil, r.ExpiresAt = command.AwaitingConfirmation, at, at.Add(time.Hour)
+	}},
+	{name: "running", lost: true, make: func(r *command.Record, at time.Time) { r.LeaseUntil, r.ExpiresAt = at, at }},
+	{name: "running, its window over long ago", lost: true, make: func(r *command.Record, at time.Time) {
+		r.LeaseUntil, r.ExpiresAt = at, at.Add(-time.Hour)
+	}},
+	{name: "to be reconciled", lost: true, make: func(r *command.Record, at time.Time) {
+		r.Substatus, r.LeaseUntil, r.ExpiresAt = command.NeedsReconciliation, at, at
+	}},
+}
+
+// atEnd calls fn with each ending, right before, at and after its instant.
+func atEnd(t *testing.T, f *commands, fn func(t *testing.T, f *commands, e *ending, r command.Record, over bool)) {
+	n := 0
+	for _, e := range endings {
+		for name, off := range map[string]time.Duration{"before": -time.Microsecond, "at": 0, "after": time.Microsecond, "long after": 1000 * time.Hour} {
+			n++
+			r := f.newRecord(key(n))
+			end := f.now.Add(-off)
+			e.make(&r, end)
+			t.Run(e.name+"/"+name, func(t *testing.T) {
+				f := f.in(t)
+				f.apply(put(0, r))
+				fn(t, f, &e, r, off >= 0)
+			})
+		}
+	}
+}
+
+func recordFree(t *testing.T, f *commands) {
+	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+		next := f.newRecord(r.Key)
+		next.CommandID = "cmd_next_" + r.CommandID
+		want := command.Result{Stored: &next}
+		if free := e.free && over; !free {
+			want = command.Result{Refused: true, Stored: &r}
+		}
+		if r.FreeAt(f.now) == want.Refused {
+			t.Fatalf("FreeAt says %v", r.FreeAt(f.now))
+		}
+		same(t, "result", f.advance(put(0, next))[0], want)
+		f.holds(r.Key, want.Stored)
+		old := got(f.cs.FindCommand(f.ctx, f.name, r.CommandID))(t)
+		if (old == nil) == want.Refused {
+			t.Errorf("the command before is found: %+v", old)
+		}
+	})
+}
+
+func recordPrevious(t *testing.T, f *commands) {
+	old := f.ended(f.newRecord(key(1)), command.Executed)
+	old.ExpiresAt = f.now.Add(time.Minute)
+	f.apply(put(0, old))
+	next := f.newRecord(key(1))
+	var told []*command.Record
+	reserve := put(0, next)
+	reserve.Settle = func(a command.Applied) (command.Change, error) {
+		told = append(told, a.Previous)
+		stored := next
+		stored.Previous = old.CommandID
+		return command.Change{Record: &stored}, nil
+	}
+	if r := f.advance(reserve)[0]; !r.Refused || told != nil {
+		t.Fatalf("settle was called for a refused step, result %+v", r)
+	}
+	f.tick(time.Minute)
+	next.CreatedAt = f.now
+	f.apply(reserve)
+	same(t, "told", told[len(told)-1], &old)
+	next.Previous = old.CommandID
+	f.holds(key(1), &next)
+
+	told = nil
+	reserve.Key, next.Key, next.Previous = key(2), key(2), ""
+	f.apply(reserve)
+	if told[len(told)-1] != nil {
+		t.Errorf("a new key replaces %+v", told)
+	}
+}
+
+func recordLost(t *testing.T, f *commands) {
+	var all []command.Record
+	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+		found := got(f.cs.Lost(f.ctx, f.now, 1000))(t)
+		var there bool
+		for i := range found {
+			if found[i].Key == r.Key {
+				there = true
+				same(t, "lost", found[i], r)
+			}
+		}
+		if there != (e.lost && over) {
+			t.Errorf("listed: %v", there)
+		}
+		all = found
+	})
+	for i := 1; i < len(all); i++ {
+		if all[i].LeaseUntil.Before(all[i-1].LeaseUntil) {
+			t.Errorf("lease %v is listed after %v", all[i].LeaseUntil, all[i-1].LeaseUntil)
+		}
+	}
+}
+
+func recordLostLimit(t *testing.T, f *commands) {
+	for i, age := range []time.Duration{3, 1, 5, 4, 2} {
+		r := f.newRecord(key(i))
+		r.LeaseUntil = f.now.Add(-age * time.Second)
+		if i == 2 { // of any tenant
+			r.Tenant = f.newTenant().String()
+		}
+		f.apply(put(0, r))
+	}
+	var ages []time.Duration
+	for _, r := range got(f.cs.Lost(f.ctx, f.now, 3))(t) {
+		ages = append(ages, f.now.Sub(r.LeaseUntil)/time.Second)
+	}
+	same(t, "lost", ages, []time.Duration{5, 4, 3})
+}
+
+func recordSweep(t *testing.T, f *commands) {
+	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+		f.apply(observe(f.name, f.entry(evidence.Observation, r)))
+		n := got(f.cs.SweepRecords(f.ctx, f.now, 1000))(t)
+		if e.free && over {
+			same(t, "removed", n, 1)
+			f.holds(r.Key, nil)
+		} else {
+			same(t, "removed", n, 0)
+			f.holds(r.Key, &r)
+		}
+	})
+	f.chain(f.name, 4*len(endings)) // of evidence nothing is swept
+}
+
+func recordSweepLimit(t *testing.T, f *commands) {
+	for i := range 7 {
+		r := f.ended(f.newRecord(key(i)), command.Executed)
+		r.ExpiresAt = f.now
+		if i%2 == 0 {
+			r = f.newRecord(key(i))
+			r.Substatus, r.LeaseUntil = command.AwaitingConfirmation, f.now
+		}
+		f.apply(put(0, r))
+	}
+	kept := f.newRecord(key(8))
+	f.apply(put(0, kept))
+	var removed []int
+	for range 4 {
+		removed = append(removed, got(f.cs.SweepRecords(f.ctx, f.now, 3))(t))
+	}
+	same(t, "removed", removed, []int{3, 3, 1, 0})
+	f.holds(key(8), &kept)
+}
