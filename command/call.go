@@ -24,7 +24,8 @@ type Call struct {
 // ledger writes calls down; the executor is one.
 type ledger interface {
 	begin(ctx context.Context, name string) (LedgerEntry, bool, error)
-	end(ctx context.Context, name string, state LedgerState, result json.RawMessage) error
+	done(ctx context.Context, name string, result []byte) error
+	broken(ctx context.Context, name string, cause error) error
 }
 
 // A Reconciler is a Handler that can ask the provider what became of a call. It is required of S3 and S4.

@@ -30,6 +30,8 @@ type Outcome struct {
 	// After, when not nil, completes summary and result from what the effects returned, within their transaction. It computes
 	// and does nothing else; a Rejection that it returns undoes the effects.
 	After func(o *Outcome, results []any) error
+	// Refused, when not nil, says what the failure of an effect means: a Rejection, or another error. Without it the command fails.
+	Refused func(err error) error
 	// Stored is called once the outcome is durable: to wake whoever waits for it. What must not be lost is an effect.
 	Stored func(results []any)
 }
@@ -44,6 +46,17 @@ func (r *Rejection) Error() string { return r.Reason + ": " + r.Detail }
 
 // Reject makes a Rejection.
 func Reject(reason, detail string) error { return &Rejection{Reason: reason, Detail: detail} }
+
+// A Failure is an error whose reason and detail may be shown. Of any other error the answer says only that the handler failed; the
+// log says more.
+type Failure struct {
+	Reason string
+	Detail string
+	Err    error
+}
+
+func (f *Failure) Error() string { return f.Reason + ": " + f.Detail }
+func (f *Failure) Unwrap() error { return f.Err }
 
 // A TransientError makes the executor try again, within the same execution (IDS IT-5).
 type TransientError struct {
@@ -70,4 +83,6 @@ type StoredOutcome struct {
 	Detail  string          `json:"detail,omitempty"`
 	// SecretRedacted says that the first answer held more (IDS IT-14).
 	SecretRedacted bool `json:"secret_redacted,omitempty"`
+	// Masked are members of the result that the caller may not see.
+	Masked []string `json:"masked,omitempty"`
 }

@@ -1,7 +1,7 @@
 package command
 
 import (
-	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -75,6 +75,18 @@ func (r *Record) FreeAt(now time.Time) bool {
 	return r.Substatus == AwaitingConfirmation && !now.Before(r.LeaseUntil)
 }
 
+// next is a copy to be changed, one version on.
+func (r *Record) next() *Record {
+	n := *r
+	n.Ledger = slices.Clone(r.Ledger)
+	if r.Confirmation != nil {
+		c := *r.Confirmation
+		n.Confirmation = &c
+	}
+	n.Version++
+	return &n
+}
+
 // A Confirmation is what is kept of a token: its hash, which is bound to command and key (IDS-CNF-2, -9).
 type Confirmation struct {
 	TokenHash   []byte    `json:"token_hash"`
@@ -88,11 +100,11 @@ type Confirmation struct {
 
 // A LedgerEntry is one call to somebody else's system, written down before it is made (IDS-SHD-5).
 type LedgerEntry struct {
-	Name      string          `json:"name"`
-	State     LedgerState     `json:"state"`
-	StartedAt time.Time       `json:"started_at"`
-	EndedAt   time.Time       `json:"ended_at,omitzero"`
-	Result    json.RawMessage `json:"result,omitempty"`
+	Name      string      `json:"name"`
+	State     LedgerState `json:"state"`
+	StartedAt time.Time   `json:"started_at"`
+	EndedAt   time.Time   `json:"ended_at,omitzero"`
+	Result    []byte      `json:"result,omitempty"` // JSON, to the byte
 }
 
 // LedgerState is what is known of a call.

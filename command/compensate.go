@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// Compensation is the declaration of the command that takes another one back: its target is the id of that one. What a compensation
+// calls is shielded like the calls of any other command.
+func Compensation(scopes ...string) Declaration {
+	return Declaration{
+		Entity: "command", Action: "compensate", TargetRequired: true, Scopes: scopes, Class: I3, Shielding: []Strategy{S3},
+		Description:   "Takes back what an executed command did at its provider. Its record then says compensated, for its duplicates too.",
+		Justification: "It calls the provider of the command it takes back.",
+		Confirmation:  true,
+	}
+}
+
+// Compensator executes Compensation.
+func (x *Executor) Compensator() Handler { return &compensation{x} }
+
+type compensation struct{ x *Executor }
+
+func (c *compensation) target(ctx context.Context, call *Call) (*Record, *Call, Compensator, error) {
+	rec, command, err := c.x.mine(ctx, Caller{Tenant: call.Tenant}, call.Intent.Target)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if rec == nil {
+		return nil, nil, nil, Reject("command_not_found", "there is no command "+call.Intent.Target)
+	}
+	comp, ok := command.Handler.(Compensator)
+	if !ok {
+		return nil, nil, nil, Reject("not_compensable", command.Name()+" cannot be taken back")
+	}
+	of := &Call{CommandID: rec.CommandID, Tenant: rec.Tenant, Actor: rec.Actor, Principal: rec.Principal, Intent: rec.Intent, Key: rec.Key, Try: rec.Try}
+	return rec, of, comp, nil
+}
+
+// Execute takes back every effect that the provider has of the command, then marks it.
+func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error) {
+	rec, of, comp, err := c.target(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Status != Executed && rec.Status != Compensated {
+		return nil, Reject("not_executed", "only an executed command can be taken back; this one is "+string(rec.Status))
+	}
+	found, err := comp.Reconcile(ctx, of)
+	if err != nil || found.Uncertain {
+		return nil, Transient(errors.Join(errors.New("the provider cannot say what it has of the command"), err))
+	}
+	for _, effect := range found.Effects {
+		if _, err := call.Do(ctx, compensating+effect.ID, func(ctx context.Context, _ string) (any, error) {
+			return nil, comp.Compensate(ctx, of, effect)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.x.markCompensated(ctx, rec); err != nil {
+		return nil, Transient(err)
+	}
+	return &Outcome{Summary: fmt.Sprintf("Command %s was taken back.", rec.CommandID),
+		Result: map[string]any{"command_id": rec.CommandID, "status": Compensated, "effects": len(found.Effects)}}, nil
+}
+
+// Reconcile asks whether the effect that was being taken back is still there.
+func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error) {
+	_, of, comp, err := c.target(ctx, call)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := comp.Reconcile(ctx, of)
+	if err != nil || found.Uncertain {
+		return found, err
+	}
+	e := call.ledger.(*execution)
+	for _, entry := range e.rec.Load().Ledger {
+		if entry.State != CallStarted {
+			continue
+		}
+		for _, effect := range found.Effects {
+			if effect.ID == strings.TrimPrefix(entry.Name, compensating) {
+				return Found{}, nil // still there: it did not happen
+			}
+		}
+	}
+	return Found{Effects: []ProviderEffect{{ID: "taken back", Result: []byte("null")}}}, nil
+}
+
+// markCompensated changes an executed record; one that is changed already stays.
+func (x *Executor) markCompensated(ctx context.Context, rec *Record) error {
+	for rec.Status == Executed {
+		now := x.cfg.Now().Truncate(time.Microsecond)
+		var kept StoredOutcome
+		if err := x.open(rec.Outcome, outcomeBound(rec.Tenant, rec.Key), &kept); err != nil {
+			return err
+		}
+		kept.Status = Compensated
+		next := rec.next()
+		next.Status, next.UpdatedAt, next.Owner = Compensated, now, x.ownName()
+		var (
+			digest [32]byte
+			err    error
+		)
+		if next.Outcome, digest, err = x.seal(&kept, outcomeBound(rec.Tenant, rec.Key)); err != nil {
+			return err
+		}
+		x.authenticate(next)
+		entry := evidence.Entry{Type: evidence.Compensated, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
+			Command: rec.Intent.Entity + "." + rec.Intent.Action, Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
+			OutcomeStatus: string(Compensated), OutcomeDigest: digestText(digest)}
+		_, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+			return Change{Record: next, Evidence: []evidence.Entry{entry}}, nil
+		}})
+		if err != nil || ours {
+			return err
+		}
+		if rec, err = x.cfg.Store.Find(ctx, rec.Tenant, rec.Key); err != nil {
+			return err
+		}
+		if rec == nil {
+			return errors.New("the record is gone: its window is over")
+		}
+	}
+	return nil
+}

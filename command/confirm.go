@@ -1,0 +1,208 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// What a token is for; a token of one kind is not one of the other.
+const (
+	confirmation = "confirm"
+	approval     = "step-up"
+)
+
+// mintToken makes 256 random bits that people can paste.
+func mintToken() string { return "cft_" + base64.RawURLEncoding.EncodeToString(random(32)) }
+
+// tokenHash binds a token to its purpose, command and key: under another command or key it has another hash (IDS-CNF-2, -8).
+func tokenHash(purpose, token, commandID, key string) []byte {
+	sum := sha256.Sum256([]byte(purpose + "\x00" + commandID + "\x00" + key + "\x00" + token))
+	return sum[:]
+}
+
+func matches(hash []byte, purpose, token string, rec *Record) bool {
+	return len(hash) > 0 && subtle.ConstantTimeCompare(hash, tokenHash(purpose, token, rec.CommandID, rec.Key)) == 1
+}
+
+// Confirm lets a command go on that awaits its confirmation. A command that was confirmed before is not executed again: its outcome
+// is replayed.
+func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token, stepUp string) (*Answer, error) {
+	for {
+		rec, c, err := x.mine(ctx, caller, commandID)
+		if err != nil {
+			return nil, err
+		}
+		if rec == nil || rec.Confirmation == nil || !matches(rec.Confirmation.TokenHash, confirmation, token, rec) {
+			return nil, x.guess(caller, &Refusal{Code: TokenInvalid, Field: "confirmation_token", Detail: "is not the token of this command"})
+		}
+		if err := authorised(caller, c); err != nil {
+			return nil, err
+		}
+		if rec.Substatus != AwaitingConfirmation {
+			return x.replayConfirmed(caller, c, rec)
+		}
+		now := x.cfg.Now()
+		if !now.Before(rec.Confirmation.ExpiresAt) {
+			return nil, &Refusal{Code: TokenExpired, Field: "confirmation_token", Detail: "came too late; submit the command again to get another"}
+		}
+		if c.StepUp {
+			if !matches(rec.Confirmation.StepUpHash, approval, stepUp, rec) || !now.Before(rec.Confirmation.StepUpTill) {
+				return nil, x.guess(caller, &Refusal{Code: StepUpRequired, Field: "step_up_token",
+					Detail: "this command also needs the approval of a second credential: POST to its step-up address with one"})
+			}
+		}
+		answer, raced, err := x.confirmed(ctx, caller, c, rec)
+		if err != nil || !raced {
+			return answer, err
+		}
+	}
+}
+
+// guess counts wrong tokens, so that nobody tries many.
+func (x *Executor) guess(caller Caller, r *Refusal) error {
+	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
+		return x.limited(after)
+	}
+	return r
+}
+
+// mine finds a tenant's record and its declaration.
+func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*Record, *Registered, error) {
+	rec, err := x.cfg.Store.FindCommand(ctx, caller.Tenant, commandID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find command: %w", err)
+	}
+	if rec == nil {
+		return nil, nil, nil
+	}
+	if err := x.trust(rec); err != nil {
+		return nil, nil, err
+	}
+	c := x.cfg.Registry.Lookup(rec.Tenant, rec.Intent.Entity, rec.Intent.Action)
+	if c == nil {
+		return nil, nil, &Refusal{Code: UnknownCommand, Detail: fmt.Sprintf("%s.%s is no longer registered", rec.Intent.Entity, rec.Intent.Action), CommandID: commandID}
+	}
+	return rec, c, nil
+}
+
+// confirmed spends the token and executes. It has raced when somebody else spent it.
+func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
+	now := x.cfg.Now().Truncate(time.Microsecond)
+	next := rec.next()
+	next.Substatus, next.Owner, next.LeaseUntil = Running, x.ownName(), now.Add(x.cfg.Lease)
+	next.Confirmation.ConfirmedAt = now
+	x.authenticate(next)
+	stored, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+		return Change{Record: next, Evidence: []evidence.Entry{{Type: evidence.Confirmed, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID,
+			Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}}, nil
+	}})
+	if err != nil || !ours {
+		return nil, !ours, err
+	}
+	x.fault("confirmed")
+	call, err := x.recall(stored)
+	if err != nil {
+		return nil, false, err
+	}
+	e, err := x.start(c, c.Handler, caller, call, stored)
+	if err != nil {
+		return nil, false, err
+	}
+	a, err := x.wait(ctx, e)
+	return a, false, err
+}
+
+// recall makes the call of a stored record.
+func (x *Executor) recall(rec *Record) (*Call, error) {
+	var k kept
+	if err := x.open(rec.Envelope, envelopeBound(rec.Tenant, rec.Key), &k); err != nil {
+		return nil, errors.Join(err, x.trust(&Record{Tenant: rec.Tenant, Key: rec.Key, CommandID: rec.CommandID}))
+	}
+	return &Call{CommandID: rec.CommandID, Tenant: rec.Tenant, Actor: rec.Actor, Principal: rec.Principal, Intent: rec.Intent, Args: k.Args,
+		Options: k.Options, Key: rec.Key, Try: rec.Try}, nil
+}
+
+// replayConfirmed answers a confirmation that was given before.
+func (x *Executor) replayConfirmed(caller Caller, c *Registered, rec *Record) (*Answer, error) {
+	now := x.cfg.Now()
+	if after, ok := x.perKey.allow(rec.Tenant+"\x00"+rec.Key, now); !ok {
+		return nil, x.limited(after)
+	}
+	err := x.observe(rec.Tenant, evidence.Entry{Type: evidence.Observation, At: now, Decision: string(DuplicateReplayed), CommandID: rec.CommandID,
+		SubmittedID: rec.CommandID, Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
+		OutcomeStatus: string(rec.Status), Reason: "confirmed_before"})
+	if err != nil {
+		return nil, err
+	}
+	x.decided(DuplicateReplayed)
+	return x.answer(rec, c, caller, DuplicateReplayed)
+}
+
+// An Approval is a second principal's consent, shown once.
+type Approval struct {
+	CommandID string
+	Token     string
+	ExpiresAt time.Time
+}
+
+// Approve gives a second principal's consent to a command that awaits its confirmation: a token bound to it as the confirmation is.
+func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string) (*Approval, error) {
+	for {
+		rec, c, err := x.mine(ctx, caller, commandID)
+		if err != nil {
+			return nil, err
+		}
+		now := x.cfg.Now()
+		switch {
+		case rec == nil:
+			return nil, &Refusal{Code: NotFound, Detail: "there is no such command"}
+		case !c.StepUp || rec.Substatus != AwaitingConfirmation:
+			return nil, &Refusal{Code: NotAwaiting, Detail: "the command does not await an approval", CommandID: commandID}
+		case caller.Actor == rec.Actor || caller.Actor == rec.Principal:
+			return nil, &Refusal{Code: SelfApprovalRefused, Detail: "who submitted a command cannot approve it; use another credential", CommandID: commandID}
+		case !now.Before(rec.Confirmation.ExpiresAt):
+			return nil, &Refusal{Code: TokenExpired, Detail: "the command was not confirmed in time; submit it again", CommandID: commandID}
+		}
+		if err := authorised(caller, c); err != nil {
+			return nil, err
+		}
+		token := mintToken()
+		next := rec.next()
+		next.Owner = x.ownName()
+		next.Confirmation.StepUpHash, next.Confirmation.StepUpBy = tokenHash(approval, token, rec.CommandID, rec.Key), caller.Actor
+		next.Confirmation.StepUpTill = rec.Confirmation.ExpiresAt
+		x.authenticate(next)
+		_, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+			return Change{Record: next, Evidence: []evidence.Entry{{Type: evidence.Confirmed, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID,
+				Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Reason: "step_up", OutcomeStatus: string(InProgress)}}}, nil
+		}})
+		if err != nil {
+			return nil, err
+		}
+		if ours {
+			return &Approval{CommandID: commandID, Token: token, ExpiresAt: next.Confirmation.StepUpTill}, nil
+		}
+	}
+}
+
+// Status tells how a command stands. Whoever may submit it, or did, may ask.
+func (x *Executor) Status(ctx context.Context, caller Caller, commandID string) (*Answer, error) {
+	rec, c, err := x.mine(ctx, caller, commandID)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		return nil, &Refusal{Code: NotFound, Detail: "there is no such command, or its window is over"}
+	}
+	if err := authorised(caller, c); err != nil {
+		return nil, err
+	}
+	return x.answer(rec, c, caller, "")
+}

@@ -1,0 +1,341 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// FaultPoints are the moments at which a crash is told from any other by what is stored and what was done outside.
+var FaultPoints = []string{
+	"admitted",  // nothing is stored
+	"reserved",  // the key is taken, nothing was done
+	"confirmed", // the confirmation is spent, nothing was done
+	"started",   // the handler is about to run
+	"ledgered",  // a call is written down, and about to be made
+	"called",    // a call was made, its result is not written down
+	"recorded",  // the result of a call is written down
+	"handled",   // the handler has returned, nothing of its outcome is stored
+	"finished",  // the outcome is stored, nobody was told
+	"recovered", // another has taken over, nothing was done yet
+	"observed",  // a repeat's evidence is stored, nobody was told
+}
+
+func (x *Executor) fault(point string) {
+	if x.cfg.Fault != nil {
+		x.cfg.Fault(point)
+	}
+}
+
+// execution is a command that this process executes. Its record belongs to it as long as the version it knows is the stored one.
+type execution struct {
+	x       *Executor
+	command *Registered
+	handler Handler
+	call    *Call
+	caller  Caller
+	cancel  context.CancelCauseFunc
+	ended   chan struct{}
+
+	mu  sync.Mutex             // held while the record changes
+	rec atomic.Pointer[Record] // as stored
+
+	// Once ended is closed:
+	final   *Record
+	outcome *StoredOutcome // as the first answer shows it, with secrets
+	err     error
+}
+
+// commitTries is how often a step is tried that the store does not take, over about a second.
+const commitTries = 6
+
+var (
+	errSuperseded = errors.New("another executor has taken the command over")
+	errShutdown   = errors.New("shutting down")
+)
+
+// first reserves the key for a submission and executes it. It has raced when somebody else was faster.
+func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced bool, err error) {
+	x.fault("admitted")
+	rec, token, err := x.newRecord(s)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, ours, err := x.reserve(s, rec)
+	if err != nil || !ours {
+		return nil, !ours, err
+	}
+	x.fault("reserved")
+	x.decided(FirstSeen)
+	if stored.Substatus == AwaitingConfirmation {
+		if x.cfg.Prompt != nil {
+			x.cfg.Prompt(stored.Tenant, stored.CommandID, &s.command.Declaration)
+		}
+		a, err := x.answer(stored, s.command, s.caller, FirstSeen)
+		if err == nil {
+			a.Token = token
+		}
+		return a, false, err
+	}
+	e, err := x.start(s.command, s.command.Handler, s.caller, s.call(), stored)
+	if err != nil {
+		return nil, false, err
+	}
+	a, err = x.wait(ctx, e)
+	return a, false, err
+}
+
+// newRecord is what reserves a key.
+func (x *Executor) newRecord(s *submission) (*Record, string, error) {
+	now := x.cfg.Now().Truncate(time.Microsecond)
+	rec := &Record{
+		Tenant: s.caller.Tenant, Key: s.derived.Key, KeyVersion: s.derived.KeyVersion, CommandID: s.envelope.CommandID, Intent: s.envelope.Intent,
+		Class: s.command.Class, Actor: s.caller.Actor, Principal: s.derived.Principal, Fingerprint: s.derived.Fingerprint, Status: InProgress,
+		CreatedAt: now, UpdatedAt: now, Owner: x.ownName(), LeaseUntil: now.Add(x.cfg.Lease), Try: 1, Version: 1,
+	}
+	if s.command.Window != Forever {
+		rec.ExpiresAt = now.Add(x.cfg.Scale(s.command.Window.Duration()))
+	}
+	var err error
+	rec.Envelope, _, err = x.seal(kept{Args: s.derived.Args, Options: s.envelope.Options}, envelopeBound(rec.Tenant, rec.Key))
+	if err != nil {
+		return nil, "", err
+	}
+	if !s.command.Confirmation || s.caller.Confirmed {
+		return rec, "", nil
+	}
+	token := mintToken()
+	life := x.cfg.Scale(x.cfg.TokenLife)
+	rec.Substatus, rec.LeaseUntil = AwaitingConfirmation, now.Add(life)
+	rec.Confirmation = &Confirmation{TokenHash: tokenHash(confirmation, token, rec.CommandID, rec.Key), ExpiresAt: rec.LeaseUntil}
+	return rec, token, nil
+}
+
+// kept is what an execution needs that is in no other member of a record.
+type kept struct {
+	Args    json.RawMessage `json:"args"`
+	Options json.RawMessage `json:"options,omitempty"`
+}
+
+// ownName is of this process and this try alone, so that a step whose answer was lost is known as our own.
+func (x *Executor) ownName() string { return fmt.Sprintf("%s/%x", x.cfg.Owner, random(8)) }
+
+// reserve is the atomic check-and-set (IDS-STO-1).
+func (x *Executor) reserve(s *submission, rec *Record) (*Record, bool, error) {
+	return x.commit(rec, &Step{Tenant: rec.Tenant, Key: rec.Key, Settle: func(a Applied) (Change, error) {
+		fresh := *rec
+		if a.Previous != nil && a.Previous.Status.Terminal() {
+			fresh.Previous = a.Previous.CommandID
+		}
+		if a.Previous != nil {
+			fresh.Version = a.Previous.Version + 1
+		}
+		x.authenticate(&fresh)
+		return Change{Record: &fresh, Evidence: []evidence.Entry{{
+			Type: evidence.Reserved, At: rec.CreatedAt, Decision: string(FirstSeen), CommandID: rec.CommandID, SubmittedID: rec.CommandID,
+			PreviousID: fresh.Previous, Key: rec.Key, Command: s.command.Name(), Actor: s.caller.Actor, Channel: s.envelope.Channel,
+			Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress),
+		}}}, nil
+	}})
+}
+
+// commit advances a record to a version of our own. When the store's answer was lost the step is tried again; that the record is ours
+// is then known by its owner. It reports false when the record is somebody else's now.
+func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
+	var pause time.Duration
+	for try := 1; ; try++ {
+		r, err := x.commits.advance(step)
+		switch {
+		case err == nil && r.Err != nil:
+			return nil, false, r.Err
+		case err == nil && !r.Refused:
+			return r.Stored, true, nil
+		case err == nil:
+			mine := r.Stored != nil && r.Stored.Owner == next.Owner && r.Stored.CommandID == next.CommandID && r.Stored.Version > step.Expect &&
+				r.Stored.Status == next.Status && r.Stored.Substatus == next.Substatus
+			return r.Stored, mine, nil
+		case errors.Is(err, errStopped) || try == commitTries:
+			return nil, false, fmt.Errorf("store command: %w", err)
+		}
+		pause = max(2*pause, 20*time.Millisecond)
+		rest(context.Background(), pause)
+	}
+}
+
+// start executes a command that is ours on a goroutine of its own: it goes on when its caller leaves.
+func (x *Executor) start(c *Registered, h Handler, caller Caller, call *Call, rec *Record) (*execution, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	e := &execution{x: x, command: c, handler: h, caller: caller, call: call, cancel: cancel, ended: make(chan struct{})}
+	e.rec.Store(rec)
+	call.ledger = e
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stopping {
+		cancel(errShutdown)
+		return nil, &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down; the command will be executed by another"}
+	}
+	x.running[rec.Tenant+"\x00"+rec.Key] = e
+	x.wg.Add(1)
+	go func() {
+		defer x.wg.Done()
+		e.run(ctx)
+		cancel(nil)
+		x.mu.Lock()
+		delete(x.running, rec.Tenant+"\x00"+rec.Key)
+		x.mu.Unlock()
+		close(e.ended)
+	}()
+	return e, nil
+}
+
+// wait answers once the execution has ended, or that it goes on when the caller has waited long enough.
+func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
+	select {
+	case <-e.ended:
+	case <-ctx.Done():
+		return x.answer(e.rec.Load(), e.command, e.caller, FirstSeen)
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	a, err := x.answer(e.final, e.command, e.caller, FirstSeen)
+	if err != nil {
+		return nil, err
+	}
+	a.Executed = e.final.Status.Terminal()
+	if e.outcome != nil {
+		a.Outcome = mask(e.outcome, e.command, e.caller)
+	}
+	return a, nil
+}
+
+// run executes the command to its end, or to where somebody else has to go on.
+func (e *execution) run(ctx context.Context) {
+	stop := e.keepLease(ctx)
+	defer stop()
+	var (
+		o     *Outcome
+		err   error
+		pause time.Duration
+	)
+	deadline := e.x.cfg.Now().Add(e.x.retryFor(e.command))
+	for {
+		e.x.fault("started")
+		o, err = safely(ctx, e.handler, e.call)
+		e.x.fault("handled")
+		var passing *TransientError
+		if !errors.As(err, &passing) || !e.x.cfg.Now().Before(deadline) || context.Cause(ctx) != nil {
+			break
+		}
+		e.x.cfg.Log.Info("command is tried again", "command_id", e.call.CommandID, "try", e.call.Try, "error", err)
+		pause = min(max(2*pause, 100*time.Millisecond, passing.After), 10*time.Second)
+		if !rest(ctx, pause) {
+			break
+		}
+		e.call.Try++
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSuperseded):
+		e.err = &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}
+	case errors.Is(cause, errShutdown) && err != nil:
+		e.leave(Running, e.x.cfg.Now())
+		e.err = &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down; the command goes on later", CommandID: e.call.CommandID, Key: e.call.Key}
+	case errors.Is(err, ErrUnresolved):
+		e.leave(NeedsReconciliation, e.x.cfg.Now().Add(e.x.cfg.ReconcileEvery))
+	default:
+		e.finish(o, err)
+	}
+}
+
+func (x *Executor) retryFor(c *Registered) time.Duration {
+	if c.Remote != nil && c.Remote.Timeout > 0 {
+		return c.Remote.Timeout.Duration()
+	}
+	return x.cfg.RetryFor
+}
+
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// safely keeps a handler's panic from taking others along.
+func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			o, err = nil, fmt.Errorf("handler panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return h.Execute(ctx, c)
+}
+
+// keepLease renews the lease as long as the execution runs. An execution that has lost it is cancelled.
+func (e *execution) keepLease(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for rest(ctx, e.x.cfg.Lease/3) {
+			err := e.update(func(r *Record) []evidence.Entry {
+				r.LeaseUntil = e.x.cfg.Now().Truncate(time.Microsecond).Add(e.x.cfg.Lease)
+				return nil
+			})
+			if errors.Is(err, errSuperseded) {
+				e.cancel(errSuperseded)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// update changes the execution's record, if it still is the execution's: errSuperseded else.
+func (e *execution) update(change func(*Record) []evidence.Entry) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := e.rec.Load().next()
+	expect := next.Version - 1
+	entries := change(next)
+	e.x.authenticate(next)
+	stored, ours, err := e.x.commit(next, &Step{Tenant: next.Tenant, Key: next.Key, Expect: expect, Settle: func(Applied) (Change, error) {
+		return Change{Record: next, Evidence: entries}, nil
+	}})
+	switch {
+	case err != nil:
+		return err
+	case !ours:
+		return errSuperseded
+	}
+	e.rec.Store(stored)
+	return nil
+}
+
+// leave gives the command up without an outcome: somebody goes on with it after the given time.
+func (e *execution) leave(sub Substatus, until time.Time) {
+	err := e.update(func(r *Record) []evidence.Entry {
+		known := r.Substatus == sub
+		r.Substatus, r.LeaseUntil = sub, until.Truncate(time.Microsecond)
+		if sub != NeedsReconciliation || known {
+			return nil
+		}
+		return []evidence.Entry{{Type: evidence.Unresolved, At: e.x.cfg.Now(), CommandID: r.CommandID, SubmittedID: r.CommandID, Key: r.Key,
+			Command: e.command.Name(), Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeStatus: string(InProgress)}}
+	})
+	if err != nil && !errors.Is(err, errSuperseded) {
+		e.x.cfg.Log.Error("command not given up in the store; it goes on when its lease is over", "command_id", e.call.CommandID, "error", err)
+	}
+	e.final = e.rec.Load()
+}

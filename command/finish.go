@@ -1,0 +1,216 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// finish stores the outcome with its effects and its evidence, in one transaction: all of it happened, or nothing did. A store that
+// is away is tried again as long as the command is ours: what a handler has done outside must not be forgotten.
+func (e *execution) finish(o *Outcome, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := e.rec.Load()
+	var effects []Effect
+	if err == nil && o != nil {
+		effects = o.Effects
+	}
+	step := &Step{Tenant: last.Tenant, Key: last.Key, Expect: last.Version, Effects: effects, Settle: func(a Applied) (Change, error) {
+		return e.settled(last, o, err, a)
+	}}
+	var (
+		pause time.Duration
+		back  *undone
+	)
+	for {
+		r, serr := e.x.commits.advance(step)
+		switch {
+		case serr == nil && errors.As(r.Err, &back):
+			step.Effects, err = nil, back.cause
+			continue
+		case serr == nil && r.Err != nil:
+			e.err = r.Err
+			return
+		case serr == nil && r.Refused && !(r.Stored != nil && r.Stored.Owner == last.Owner && r.Stored.Status.Terminal()):
+			e.err = &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: last.CommandID, Key: last.Key}
+			return
+		case serr == nil:
+			e.rec.Store(r.Stored)
+			e.final = r.Stored
+			e.x.fault("finished")
+			if o != nil && o.Stored != nil && err == nil && r.Stored.Status == Executed {
+				o.Stored(r.Applied)
+			}
+			return
+		case errors.Is(serr, errStopped) || e.x.isStopping():
+			e.err = fmt.Errorf("store outcome: %w", serr)
+			return
+		}
+		e.x.cfg.Log.Warn("outcome of a command not stored yet", "command_id", last.CommandID, "error", serr)
+		pause = min(max(2*pause, 50*time.Millisecond), 2*time.Second)
+		rest(context.Background(), pause)
+	}
+}
+
+func (x *Executor) isStopping() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.stopping
+}
+
+// settled is the terminal record of an execution, with its evidence.
+func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Change, error) {
+	shown := o
+	if err == nil && o != nil {
+		completed := *o
+		shown = &completed
+		switch {
+		case a.Err != nil && o.Refused != nil:
+			err = o.Refused(a.Err)
+		case a.Err != nil:
+			err = a.Err
+		case o.After != nil:
+			err = o.After(shown, a.Results)
+			if err != nil {
+				// What After refuses must not have happened: the step fails as a whole and is settled anew, without its effects.
+				return Change{}, &undone{err}
+			}
+		}
+	}
+	stored, first, cause := e.x.settle(e.command, shown, err)
+	if cause != nil {
+		e.x.cfg.Log.Error("command failed", "command", e.command.Name(), "command_id", last.CommandID, "error", cause)
+	}
+	now := e.x.cfg.Now().Truncate(time.Microsecond)
+	next := last.next()
+	next.Status, next.Substatus, next.UpdatedAt = stored.Status, Running, now
+	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+last.CommandID, nil, time.Time{}
+	sealed, digest, serr := e.x.seal(stored, outcomeBound(next.Tenant, next.Key))
+	if serr != nil {
+		return Change{}, serr
+	}
+	next.Outcome = sealed
+	e.x.authenticate(next)
+	e.outcome = first
+	return Change{Record: next, Evidence: []evidence.Entry{ended(e.command, next, digest, stored.Reason, now)}}, nil
+}
+
+// ended is the evidence of an execution's end.
+func ended(c *Registered, r *Record, digest [32]byte, reason string, now time.Time) evidence.Entry {
+	types := map[Status]string{Executed: evidence.ExecutedOK, Failed: evidence.FailedType, Rejected: evidence.RejectedTy, Compensated: evidence.Compensated}
+	return evidence.Entry{
+		Type: types[r.Status], At: now, Decision: string(FirstSeen), Executed: true, CommandID: r.CommandID, SubmittedID: r.CommandID,
+		PreviousID: r.Previous, Key: r.Key, Command: c.Name(), Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
+		OutcomeStatus: string(r.Status), OutcomeDigest: digestText(digest), Reason: reason,
+	}
+}
+
+// undone reports that effects have to be taken back with the step.
+type undone struct{ cause error }
+
+func (u *undone) Error() string { return u.cause.Error() }
+func (u *undone) Unwrap() error { return u.cause }
+
+// settle turns what a handler returned into what is kept of it, and what the first answer shows: secrets are in that one alone. The
+// cause is what the log should know and the answer should not.
+func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *StoredOutcome, cause error) {
+	var (
+		rejection *Rejection
+		failure   *Failure
+		taken     *errCompensated
+	)
+	switch {
+	case errors.As(err, &taken):
+		return &taken.outcome, &taken.outcome, nil
+	case errors.As(err, &rejection):
+		stored = &StoredOutcome{Status: Rejected, Reason: rejection.Reason, Detail: rejection.Detail, Summary: rejection.Detail}
+		return stored, stored, nil
+	case errors.As(err, &failure):
+		stored = &StoredOutcome{Status: Failed, Reason: failure.Reason, Detail: failure.Detail, Summary: failure.Detail}
+		return stored, stored, err
+	case err == nil && o == nil:
+		err = errors.New("the handler returned neither an outcome nor an error")
+	}
+	var result []byte
+	if err == nil {
+		result, err = resultJSON(o.Result)
+	}
+	if err != nil {
+		stored = &StoredOutcome{Status: Failed, Reason: "handler_failed", Detail: "the handler failed; the operator's log says why",
+			Summary: c.Name() + " failed."}
+		return stored, stored, err
+	}
+	first = &StoredOutcome{Status: Executed, Summary: o.Summary, Result: result}
+	kept := *first
+	for _, member := range c.Secret {
+		if rest := without(kept.Result, member); !bytes.Equal(rest, kept.Result) {
+			kept.Result, kept.SecretRedacted = rest, true
+		}
+	}
+	return &kept, first, nil
+}
+
+// maxResult is the longest result that is kept.
+const maxResult = 256 << 10
+
+func resultJSON(v any) ([]byte, error) {
+	if v == nil {
+		return []byte("{}"), nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	result := bytes.TrimSpace(buf.Bytes())
+	switch {
+	case len(result) > maxResult:
+		return nil, fmt.Errorf("the result has %d bytes, more than %d", len(result), maxResult)
+	case len(result) == 0 || result[0] != '{':
+		return nil, errors.New("the result is not an object")
+	}
+	return result, nil
+}
+
+// without is a JSON object less one member; the others keep their bytes and their order.
+func without(object json.RawMessage, member string) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return object
+	}
+	out := []byte{'{'}
+	found := false
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return object
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return object
+		}
+		if name == member {
+			found = true
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return object
+		}
+		out = append(append(append(out, quoted...), ':'), value...)
+	}
+	if !found {
+		return object
+	}
+	return append(out, '}')
+}

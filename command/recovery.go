@@ -1,0 +1,218 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+const (
+	lookEvery  = 5 * time.Second
+	sweepEvery = time.Minute
+	atOnce     = 64
+)
+
+// Run writes, recovers and sweeps until the context ends. Then it lets handlers end that do so when asked, and stops.
+func (x *Executor) Run(ctx context.Context) {
+	written := make(chan struct{})
+	go func() { defer close(written); x.commits.run() }()
+	look, sweep := time.NewTicker(lookEvery), time.NewTicker(sweepEvery)
+	defer look.Stop()
+	defer sweep.Stop()
+	x.look()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-look.C:
+			x.recoverAll(ctx)
+		case <-x.lost:
+			x.recoverAll(ctx)
+		case <-sweep.C:
+			x.sweep(ctx)
+		}
+	}
+	x.mu.Lock()
+	x.stopping = true
+	for _, e := range x.running {
+		e.cancel(errShutdown)
+	}
+	x.mu.Unlock()
+	x.wg.Wait()
+	x.commits.stop()
+	<-written
+}
+
+// look asks for a look at what was lost.
+func (x *Executor) look() {
+	select {
+	case x.lost <- struct{}{}:
+	default:
+	}
+}
+
+func (x *Executor) recoverAll(ctx context.Context) {
+	if _, err := x.Recover(ctx); err != nil && ctx.Err() == nil {
+		x.cfg.Log.Warn("look for commands whose executor died", "error", err)
+	}
+}
+
+func (x *Executor) sweep(ctx context.Context) {
+	for n := atOnce; n == atOnce && ctx.Err() == nil; {
+		var err error
+		if n, err = x.cfg.Store.SweepRecords(ctx, x.cfg.Now(), atOnce); err != nil {
+			x.cfg.Log.Warn("sweep commands", "error", err)
+			return
+		}
+	}
+}
+
+// Recover goes on with commands whose executor was not heard of since its lease ended. It returns how many it took over; they are
+// executed in the background. Run calls it every few seconds.
+func (x *Executor) Recover(ctx context.Context) (int, error) {
+	lost, err := x.cfg.Store.Lost(ctx, x.cfg.Now(), atOnce)
+	if err != nil {
+		return 0, fmt.Errorf("list lost commands: %w", err)
+	}
+	taken := 0
+	for i := range lost {
+		rec := &lost[i]
+		if err := x.trust(rec); err != nil {
+			continue // logged; an operator has to look at it
+		}
+		if ok, err := x.takeOver(rec); err != nil {
+			x.cfg.Log.Error("take over command", "command_id", rec.CommandID, "error", err)
+		} else if ok {
+			taken++
+		}
+	}
+	return taken, nil
+}
+
+// takeOver makes a lost record ours and goes on with it.
+func (x *Executor) takeOver(rec *Record) (bool, error) {
+	c := x.cfg.Registry.Lookup(rec.Tenant, rec.Intent.Entity, rec.Intent.Action)
+	if c == nil {
+		return false, fmt.Errorf("%s.%s is no longer registered: register it, so that what is under way can end", rec.Intent.Entity, rec.Intent.Action)
+	}
+	now := x.cfg.Now().Truncate(time.Microsecond)
+	next := rec.next()
+	next.Owner, next.LeaseUntil, next.Try = x.ownName(), now.Add(x.cfg.Lease), rec.Try+1
+	x.authenticate(next)
+	var entries []evidence.Entry
+	if rec.Substatus != NeedsReconciliation { // which is asked about again and again
+		entries = []evidence.Entry{{Type: evidence.Recovered, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
+			Command: c.Name(), Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}
+	}
+	stored, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+		return Change{Record: next, Evidence: entries}, nil
+	}})
+	if err != nil || !ours {
+		return false, err
+	}
+	x.fault("recovered")
+	call, err := x.recall(stored)
+	if err != nil {
+		return false, err
+	}
+	resumed := HandlerFunc(func(ctx context.Context, call *Call) (*Outcome, error) { return x.resume(ctx, c, call) })
+	_, err = x.start(c, resumed, Caller{Tenant: rec.Tenant, Actor: rec.Actor}, call, stored)
+	return err == nil, err
+}
+
+// resume goes on with an execution that was broken off. Effects in the store did not happen, or the record would be terminal: the
+// handler may run again. Calls without a known result are asked about first, unless the provider recognises repeats (IDS-STO-17).
+func (x *Executor) resume(ctx context.Context, c *Registered, call *Call) (*Outcome, error) {
+	e := call.ledger.(*execution)
+	if !e.rec.Load().openCalls() || slices.Contains(c.Shielding, S1) {
+		return c.Handler.Execute(ctx, call)
+	}
+	r, ok := c.Handler.(Reconciler)
+	if !ok {
+		return nil, ErrUnresolved
+	}
+	found, err := r.Reconcile(ctx, call)
+	switch {
+	case err != nil:
+		x.cfg.Log.Warn("provider cannot be asked what became of a call", "command_id", call.CommandID, "error", err)
+		return nil, ErrUnresolved
+	case found.Uncertain:
+		return nil, ErrUnresolved
+	case len(found.Effects) > 1:
+		return e.compensateExtra(ctx, found.Effects)
+	}
+	if err := e.reconciled(found.Effects); err != nil {
+		return nil, err
+	}
+	if len(found.Effects) == 1 && e.rec.Load().compensating() {
+		return nil, compensatedBut(found.Effects[0])
+	}
+	return c.Handler.Execute(ctx, call)
+}
+
+// reconciled writes down what the provider has: the open call happened, or it did not.
+func (e *execution) reconciled(effects []ProviderEffect) error {
+	err := e.update(func(r *Record) []evidence.Entry {
+		for i := range r.Ledger {
+			entry := &r.Ledger[i]
+			if entry.State != CallStarted {
+				continue
+			}
+			entry.State, entry.EndedAt = CallFailed, e.x.cfg.Now().Truncate(time.Microsecond)
+			if len(effects) == 1 {
+				entry.State, entry.Result = CallDone, effects[0].Result
+			}
+		}
+		r.Substatus = Running
+		return nil
+	})
+	if err != nil {
+		return e.lostCall(err)
+	}
+	return nil
+}
+
+// errCompensated ends an execution in the state compensated.
+type errCompensated struct{ outcome StoredOutcome }
+
+func (*errCompensated) Error() string { return "compensated" }
+
+func compensatedBut(first ProviderEffect) error {
+	return &errCompensated{StoredOutcome{Status: Compensated, Result: first.Result, Summary: "The provider had done it more than once; all but one were taken back."}}
+}
+
+const compensating = "compensate "
+
+func (r *Record) compensating() bool {
+	return slices.ContainsFunc(r.Ledger, func(e LedgerEntry) bool { return strings.HasPrefix(e.Name, compensating) })
+}
+
+// compensateExtra takes back what a provider did more than once, all but the first, and ends the command as compensated (IDS-SHD-6).
+// What is taken back is written down like any other call; after a crash the provider is asked again what is left.
+func (e *execution) compensateExtra(ctx context.Context, effects []ProviderEffect) (*Outcome, error) {
+	comp, ok := e.command.Handler.(Compensator)
+	if !ok {
+		return nil, ErrUnresolved
+	}
+	for _, extra := range effects[1:] {
+		name := compensating + extra.ID
+		if known := e.rec.Load().entry(name); known != nil && known.State == CallStarted {
+			// The provider still has it: that call did nothing.
+			if err := e.close(name, CallFailed, nil); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := e.call.Do(ctx, name, func(ctx context.Context, _ string) (any, error) {
+			return nil, comp.Compensate(ctx, e.call, extra)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.reconciled(effects[:1]); err != nil {
+		return nil, err
+	}
+	return nil, compensatedBut(effects[0])
+}

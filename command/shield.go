@@ -1,0 +1,154 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// A NoEffectError says that a call certainly did nothing: the provider refused it, or it never left.
+type NoEffectError struct{ Err error }
+
+func (e *NoEffectError) Error() string { return e.Err.Error() }
+func (e *NoEffectError) Unwrap() error { return e.Err }
+
+// NoEffect marks an error of a call that certainly did nothing.
+func NoEffect(err error) error { return &NoEffectError{err} }
+
+// Do makes a call to somebody else's system, which it names, once: it is written down before it is made, and its result after. After
+// a crash, or when the handler is run again, a call whose result is known is not made; one without a known result is not made either,
+// unless the provider recognises repeats by the key it is given (S1). It is then for reconciliation to find out (S3, S4).
+//
+// The callback gets the key for the provider, which is the same whenever this call is made. An error that is not marked with NoEffect
+// leaves open what happened.
+func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Context, key string) (any, error)) (json.RawMessage, error) {
+	if c.ledger == nil {
+		return nil, errors.New("a read-only command makes no calls")
+	}
+	entry, make, err := c.ledger.begin(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !make {
+		return entry.Result, nil
+	}
+	v, err := call(ctx, ProviderKey(c.Key, name))
+	if err != nil {
+		return nil, c.ledger.broken(ctx, name, err)
+	}
+	result, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode result of %s: %w", name, err)
+	}
+	return result, c.ledger.done(ctx, name, result)
+}
+
+// begin writes down that a call is about to be made. It reports false when the result is known.
+func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, error) {
+	if known := e.rec.Load().entry(name); known != nil {
+		switch known.State {
+		case CallDone, CallCompensated:
+			return *known, false, nil
+		case CallStarted:
+			if e.repeatable() {
+				return *known, true, nil
+			}
+			return *known, false, ErrUnresolved
+		}
+	}
+	entry := LedgerEntry{Name: name, State: CallStarted, StartedAt: e.x.cfg.Now().Truncate(time.Microsecond)}
+	err := e.update(func(r *Record) []evidence.Entry {
+		r.put(entry)
+		return nil
+	})
+	switch {
+	case errors.Is(err, errSuperseded):
+		return entry, false, e.lostCall(err)
+	case err != nil: // nothing was called
+		return entry, false, Transient(fmt.Errorf("write ledger: %w", err))
+	}
+	e.x.fault("ledgered")
+	return entry, true, nil
+}
+
+// repeatable reports whether the provider recognises repeats.
+func (e *execution) repeatable() bool { return slices.Contains(e.command.Shielding, S1) }
+
+func (e *execution) done(ctx context.Context, name string, result []byte) error {
+	e.x.fault("called")
+	if err := e.close(name, CallDone, result); err != nil {
+		return err
+	}
+	e.x.fault("recorded")
+	return nil
+}
+
+// close writes down how a call ended.
+func (e *execution) close(name string, state LedgerState, result []byte) error {
+	err := e.update(func(r *Record) []evidence.Entry {
+		entry := *r.entry(name)
+		entry.State, entry.EndedAt, entry.Result = state, e.x.cfg.Now().Truncate(time.Microsecond), result
+		r.put(entry)
+		return nil
+	})
+	if err != nil {
+		return e.lostCall(err)
+	}
+	return nil
+}
+
+// broken judges a call that ended in an error: without effect, worth another try, or unknown.
+func (e *execution) broken(ctx context.Context, name string, cause error) error {
+	var (
+		none    *NoEffectError
+		passing *TransientError
+	)
+	switch {
+	case errors.As(cause, &none):
+		if err := e.close(name, CallFailed, nil); err != nil {
+			return err
+		}
+		return cause
+	case e.repeatable() && !errors.As(cause, &passing):
+		return Transient(cause)
+	case e.repeatable():
+		return cause
+	}
+	e.x.cfg.Log.Warn("what became of a call is not known", "command_id", e.call.CommandID, "call", name, "error", cause)
+	return ErrUnresolved
+}
+
+// lostCall is what a handler is told when the ledger cannot be written.
+func (e *execution) lostCall(err error) error {
+	if errors.Is(err, errSuperseded) {
+		e.cancel(errSuperseded)
+	}
+	return fmt.Errorf("write ledger: %w: %w", ErrUnresolved, err)
+}
+
+func (r *Record) entry(name string) *LedgerEntry {
+	for i := range r.Ledger {
+		if r.Ledger[i].Name == name {
+			return &r.Ledger[i]
+		}
+	}
+	return nil
+}
+
+func (r *Record) put(entry LedgerEntry) {
+	if known := r.entry(entry.Name); known != nil {
+		*known = entry
+		return
+	}
+	r.Ledger = append(r.Ledger, entry)
+}
+
+// open calls are those whose result is not known.
+func (r *Record) openCalls() bool {
+	return slices.ContainsFunc(r.Ledger, func(e LedgerEntry) bool { return e.State == CallStarted })
+}
