@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ var evidenceCases = []commandCase{
 	{"is a chain", evidenceChain},
 	{"many append at once", evidenceRace},
 	{"keeps every member", evidenceMembers},
+	{"that has no place in the chain fails its step alone", evidenceImpossible},
 	{"by key and by command", evidenceQueries},
 	{"heads", evidenceHeads},
 	{"is never changed", evidenceAppendOnly},
@@ -95,14 +97,38 @@ func evidenceMembers(t *testing.T, f *commands) {
 		CommandID: "cmd_1", SubmittedID: "cmd_2", PreviousID: "cmd_0", Key: key(1), Command: "invoice.refund", Actor: "key_\"ä\"", Channel: "api <é>",
 		Fingerprint: "sha256:1", Stored: "sha256:2", OutcomeRef: "outcome:cmd_1", OutcomeStatus: "executed", OutcomeDigest: "sha256:3",
 		Reason: "idempotency_conflict", EventID: "evt_1", DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204,
-		Checkpoint: &evidence.Checkpoint{Seq: 7, Hash: "sha256:4", KeyID: "k", Signature: "c2ln"},
 	}
 	least := evidence.Entry{Type: evidence.Dead, At: f.now}
-	f.apply(observe(f.name, full, least))
-	items := f.chain(f.name, 2)
-	same(t, "full", items[0].Entry, full)
-	same(t, "least", items[1].Entry, least)
+	signed := evidence.Entry{Type: evidence.Signed, At: f.now, Checkpoint: &evidence.Checkpoint{
+		Seq: 1, Hash: "sha256:" + key(1), KeyID: "sha256:" + key(2), Signature: base64.StdEncoding.EncodeToString(make([]byte, 64)),
+	}}
+	f.apply(observe(f.name, full, least, signed))
+	items := f.chain(f.name, 3)
+	same(t, "entries", []evidence.Entry{items[0].Entry, items[1].Entry, items[2].Entry}, []evidence.Entry{full, least, signed})
 	same(t, "tenant", items[0].Tenant, f.name)
+}
+
+// There is no outcome without its evidence.
+func evidenceImpossible(t *testing.T, f *commands) {
+	r, other := f.newRecord(key(1)), f.newRecord(key(2))
+	f.apply(put(0, r))
+	e := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	e.Version = 2
+	step := f.outcome(r, store.ChangeEndpoint{Endpoint: e})
+	settle := step.Settle
+	step.Settle = func(a command.Applied) (command.Change, error) {
+		c, err := settle(a)
+		c.Evidence = append(c.Evidence, evidence.Entry{Type: "it has no time"})
+		return c, err
+	}
+	results := f.advance(step, put(0, other, f.entry(evidence.Reserved, other)))
+	if results[0].Err == nil || results[0].Refused {
+		t.Errorf("became %+v", results[0])
+	}
+	f.holds(r.Key, &r)
+	f.holds(other.Key, &other)
+	f.chain(f.name, 1)
+	same(t, "version", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t).Version, int64(1))
 }
 
 func evidenceQueries(t *testing.T, f *commands) {
@@ -118,7 +144,7 @@ func evidenceQueries(t *testing.T, f *commands) {
 		dup,                               // 4
 		third,                             // 5
 		f.entry(evidence.Reserved, again), // 6: the key's next window
-		evidence.Entry{Type: evidence.Signed, At: f.now}, // 7
+		evidence.Entry{Type: evidence.Observation, At: f.now}, // 7: of nothing that has an id
 	))
 	stranger := f.newTenant().String()
 	f.apply(observe(stranger, f.entry(evidence.Reserved, one)))
