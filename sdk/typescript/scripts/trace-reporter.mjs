@@ -1,4 +1,4 @@
-// A test reporter: prints failures, output and a sum, and, with GODWIT_TRACE_DIR set, writes which requirement rows the
+// A test reporter: prints failures, the output of files that had some (with VERBOSE, all of it) and a sum, and, with GODWIT_TRACE_DIR set, writes which requirement rows the
 // passed tests name. A test names them at the end of its own name, in brackets: "… [CCW-SDK-4 OJS-SIG-10]".
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,8 +12,17 @@ export default async function* report(source) {
   const started = Date.now();
   let passed = 0;
   let failed = 0;
+  const output = new Map();
   for await (const { type, data } of source) {
-    if (type === "test:stdout" || type === "test:stderr") yield data.message;
+    if (type === "test:stdout" || type === "test:stderr") {
+      if (process.env.VERBOSE) yield data.message;
+      else output.set(data.file, (output.get(data.file) ?? "") + data.message);
+    }
+    if (type === "test:diagnostic" && data.nesting > 0) yield `${data.message}\n`;
+    if (type === "test:fail") {
+      yield output.get(data.file) ?? "";
+      output.delete(data.file);
+    }
     const isTest = (type === "test:pass" || type === "test:fail") && data.details?.type !== "suite" && !data.name.endsWith(".js");
     if (type === "test:fail" && data.details?.error?.failureType !== "subtestsFailed") {
       yield `✖ ${data.name}\n${indented(inspect(data.details?.error?.cause ?? data.details?.error))}\n`;

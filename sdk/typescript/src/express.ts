@@ -3,14 +3,17 @@
  * serialised again does not verify.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { respond, type Next, type NodeRequest } from "./node.js";
+import { respond, type Next, type NodeOptions, type NodeRequest } from "./node.js";
 import type { Receiver } from "./receiver/create.js";
 
 export { rateLimit } from "./node.js";
 
 /** A handler: `app.all("/webhooks", expressHandler(hooks))`. */
-export function expressHandler(receiver: Receiver): (request: IncomingMessage, response: ServerResponse, next: Next) => void {
+export function expressHandler(
+  receiver: Receiver,
+  options: NodeOptions = {},
+): (request: IncomingMessage, response: ServerResponse, next: Next) => void {
   return (request, response, next) => {
-    respond(receiver, request as NodeRequest, response).catch(next);
+    respond(receiver, request as NodeRequest, response, options).catch(next);
   };
 }

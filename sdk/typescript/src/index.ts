@@ -20,12 +20,12 @@ export { twilio } from "./profiles/twilio.js";
 export { paypal, type PayPalOptions } from "./profiles/paypal.js";
 
 export type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./stores/store.js";
-export { memoryStore } from "./stores/memory.js";
+export { memoryStore, type MemoryStoreOptions } from "./stores/memory.js";
 export { redisStore, type RedisClient, type RedisQueue, type RedisStoreOptions } from "./stores/redis.js";
 export { sqlStore, sqlStoreSchema, type SqlStoreOptions } from "./stores/sqlstore.js";
 export type { SqlDialect, SqlOptions, SqlQuery, SqlRow, SqlValue } from "./stores/sql.js";
 
-export { inboxJob, queueInbox, type ClaimedJob, type Inbox, type InboxJob } from "./inbox/inbox.js";
+export { inboxJob, queueInbox, type ClaimedJob, type Inbox, type InboxJob, type InboxTransaction, type JobOptions, type Settlement } from "./inbox/inbox.js";
 export { memoryInbox } from "./inbox/memory.js";
 export { sqlInbox, sqlInboxSchema, type SqlInboxOptions } from "./inbox/sql.js";
 export { inboxWorker, type Worker, type WorkerOptions } from "./inbox/worker.js";

@@ -58,7 +58,8 @@ export async function fingerprintOf(contentType: string, body: Bytes): Promise<s
   return digestOf([utf8(mediaType), body]);
 }
 
-async function digestOf(parts: readonly Bytes[]): Promise<string> {
+/** SHA-256 over parts with their lengths before them, so that no two different lists run together. */
+export async function digestOf(parts: readonly Bytes[]): Promise<string> {
   const framed = parts.flatMap((part) => {
     const length = new Uint8Array(8);
     new DataView(length.buffer).setBigUint64(0, BigInt(part.length));

@@ -12,24 +12,30 @@ export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; rea
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
+export interface NodeOptions {
+  /** The sender's address, where a proxy is in front. Defaults to the address of the connection. */
+  readonly ip?: (request: IncomingMessage) => string | undefined;
+}
+
 /** A request listener: `http.createServer(nodeListener(hooks))`. */
-export function nodeListener(receiver: Receiver): NodeListener {
+export function nodeListener(receiver: Receiver, options: NodeOptions = {}): NodeListener {
   return (request, response) => {
-    void respond(receiver, request, response);
+    // An answer that cannot be written ends the connection, not the process.
+    respond(receiver, request, response, options).catch(() => response.destroy());
   };
 }
 
 /** Answers one request. It resolves when the answer is written, or when the sender has gone. */
-export async function respond(receiver: Receiver, request: NodeRequest, response: ServerResponse): Promise<void> {
-  send(request, response, await receiver.receive(nodeIncoming(request)));
+export async function respond(receiver: Receiver, request: NodeRequest, response: ServerResponse, options: NodeOptions = {}): Promise<void> {
+  send(request, response, await receiver.receive(nodeIncoming(request, options)));
 }
 
-export function nodeIncoming(request: NodeRequest): Incoming {
+export function nodeIncoming(request: NodeRequest, options: NodeOptions = {}): Incoming {
   return {
     method: request.method ?? "GET",
     url: requestUrl(request),
     fields: Fields.fromRaw(request.rawHeaders),
-    ip: request.socket.remoteAddress,
+    ip: options.ip === undefined ? request.socket.remoteAddress : options.ip(request),
     readBody: (limit) => readBody(request, limit),
   };
 }
@@ -39,15 +45,19 @@ function requestUrl(request: NodeRequest): string {
   const target = request.originalUrl ?? request.url ?? "/";
   if (/^https?:\/\//i.test(target)) return target;
   const scheme = (request.socket as { encrypted?: boolean }).encrypted ? "https" : "http";
-  const host = request.headers.host ?? (request.headers[":authority"] as string | undefined) ?? "localhost";
+  const host = (request.headers[":authority"] as string | undefined) ?? request.headers.host ?? "localhost";
   return `${scheme}://${host}${target}`;
 }
 
-/** Reads up to a limit. A body parser that ran before must have left the raw bytes, or there is nothing to verify. */
+/**
+ * Reads up to a limit. Who read the body before must have left the raw bytes, or there is nothing to verify: that is our
+ * failure, which a sender gets over by coming again, and no forgery.
+ */
 async function readBody(request: NodeRequest, limit: number): Promise<Bytes | undefined> {
-  const parsed = request.rawBody ?? request.body;
-  if (parsed instanceof Uint8Array) return parsed.length > limit ? undefined : new Uint8Array(parsed);
-  if (parsed !== undefined && request.readableEnded) {
+  for (const raw of [request.rawBody, request.body]) {
+    if (raw instanceof Uint8Array) return raw.length > limit ? undefined : new Uint8Array(raw);
+  }
+  if (request.readableDidRead) {
     throw new Error("a body parser has consumed the body: mount the receiver before it, or use express.raw");
   }
   const parts: Buffer[] = [];

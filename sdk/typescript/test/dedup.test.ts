@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { accepted, cybercube, eds, github, memoryStore, ojs, reject, retryAfter, shopify, standardWebhooks, stripe, type Result } from "@godwit/receiver";
 import { scopeOf } from "../dist/key.js";
 import { edsKey, edsProfile, gate, harness, spiedStore, standingClock } from "./support/harness.js";
-import { cybercubeEvent, secret, seconds, signCybercube, signEds, signGithub, signOjs, signStandard, type Signed } from "./support/sign.js";
+import { cybercubeEvent, secret, signCybercube, signEds, signGithub, signOjs, signStandard, signStripe, type Signed } from "./support/sign.js";
 import { createHmac } from "node:crypto";
 
 const key = '"8e03978e-40d5-43e8-bc93-6894a57f9324"';
@@ -223,10 +223,6 @@ describe("repeats", () => {
 
 describe("dialects", () => {
   const hmac = (text: string): string => createHmac("sha256", secret).update(text).digest("hex");
-  const stripeRequest = (body: string): Signed => {
-    const t = seconds();
-    return { method: "POST", url: "https://hooks.example.com/stripe", headers: { "Stripe-Signature": `t=${t},v1=${hmac(`${t}.${body}`)}` }, body: Buffer.from(body) };
-  };
   const shopifyRequest = (body: string): Signed => ({
     method: "POST",
     url: "https://hooks.example.com/shopify",
@@ -277,7 +273,7 @@ describe("dialects", () => {
     for (const [profile, sign, other] of [
       [standardWebhooks({ keys: secret }), () => signStandard("{}", { id: "msg_1" }), () => signStandard("{}", { id: "msg_2" })],
       [github({ secrets: secret }), () => signGithub("{}", { deliveryId: "g1" }), () => signGithub("{}", { deliveryId: "g2" })],
-      [stripe({ secrets: secret }), () => stripeRequest('{"id":"evt_1"}'), () => stripeRequest('{"id":"evt_2"}')],
+      [stripe({ secrets: secret }), () => signStripe('{"id":"evt_1"}'), () => signStripe('{"id":"evt_2"}')],
       [shopify({ secrets: secret }), () => shopifyRequest("{}"), () => ({ ...shopifyRequest("{}"), headers: { ...shopifyRequest("{}").headers, "X-Shopify-Event-Id": "c" } })],
     ] as const) {
       const h = harness({ profile });
@@ -290,8 +286,8 @@ describe("dialects", () => {
 
   test("stripe: a repeat with another count of pending webhooks is a repeat, no misuse", async () => {
     const h = harness({ profile: stripe({ secrets: secret }) });
-    await h.post(stripeRequest('{"id":"evt_1","pending_webhooks":2}'));
-    assert.equal((await h.post(stripeRequest('{"id":"evt_1","pending_webhooks":1}'))).headers.get("idempotency-replayed"), "true");
+    await h.post(signStripe('{"id":"evt_1","pending_webhooks":2}'));
+    assert.equal((await h.post(signStripe('{"id":"evt_1","pending_webhooks":1}'))).headers.get("idempotency-replayed"), "true");
     assert.equal(h.deliveries.length, 1);
   });
 });

@@ -146,7 +146,7 @@ for (const [name, make] of inboxes) {
       clock.advance(61);
       assert.equal(await worker(), 1);
       assert.equal(new Set(runs).size, 20);
-      await inbox.done(lost!, clock()); // the dead worker has no say any more
+      assert.equal(await inbox.settle(lost!, { state: "done", at: clock(), reason: "" }), false); // the dead worker has no say any more
       assert.equal(await inbox.purge(clock() + 1), 20);
     });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cybercube, eds, github, memoryStore, ojs, receiver, slack, standardWebhooks, stripe } from "@godwit/receiver";
 import { edsKey, edsProfile, harness, spiedStore, standingClock } from "./support/harness.js";
-import { asRequest, cybercubeEvent, ed25519Pair, otherSecret, secret, seconds, signCybercube, signEds, signGithub, signOjs, signSlack, signStandard } from "./support/sign.js";
+import { asRequest, cybercubeEvent, ed25519Pair, otherSecret, secret, seconds, signCybercube, signEds, signGithub, signOjs, signSlack, signStandard, signStripe } from "./support/sign.js";
 
 const key = '"8e03978e-40d5-43e8-bc93-6894a57f9324"';
 
@@ -29,7 +29,7 @@ describe("method and size", () => {
     await h.receiver.fetch(new Request("https://hooks.example.com/in", { headers: { "Idempotency-Key": key } }));
     assert.deepEqual(store.calls, []);
     for (const method of ["POST", "PUT"]) {
-      assert.equal((await h.post(signEds("{}", { method, key: null, components: ["@method", "@target-uri", "content-digest", "content-type"] }))).status, 401);
+      assert.equal((await h.post(signEds("{}", { method, key: null }))).status, 400);
       const put = signEds("{}", { method, url: `https://hooks.example.com/${method}` });
       assert.equal((await h.post(put)).status, 204);
     }
@@ -247,8 +247,8 @@ describe("freshness", () => {
     assert.throws(() => receiver({ profile: github({ secrets: secret }), dedup: false, handler }), /signed time is required/);
     for (const [profile, sign] of [
       [edsProfile(), (): ReturnType<typeof signEds> => signEds("{}", { key })],
-      [ojs({ secrets: secret }), () => signOjs("{}", { deliveryId: "del_1" })],
-      [cybercube({ secrets: secret }), () => signCybercube(cybercubeEvent("evt_1"))],
+      [stripe({ secrets: secret }), () => signStripe('{"id":"evt_1"}')],
+      [slack({ secrets: secret }), () => signSlack('{"event_id":"Ev1"}')],
       [standardWebhooks({ keys: secret }), () => signStandard("{}", { id: "msg_1" })],
     ] as const) {
       const clock = standingClock();
@@ -262,6 +262,12 @@ describe("freshness", () => {
         assert.ok((await h.post(sign())).ok);
         assert.equal(h.deliveries.length, 2);
       }
+    }
+  });
+
+  test("ojs and cybercube are always deduplicated (CT-32)", () => {
+    for (const profile of [ojs({ secrets: secret }), cybercube({ secrets: secret })]) {
+      assert.throws(() => receiver({ profile, dedup: false, handler: () => undefined }), /always deduplicated/);
     }
   });
 
@@ -298,7 +304,7 @@ describe("key syntax", () => {
 
   test("a missing key is answered 400 with the documentation in body and Link, over and over [IKH-ERR-1 IKH-ERR-2 IKH-ERR-7 EDS-PRB-1 IKH-DEF-1 IKH-REG-1]", async () => {
     const store = spiedStore();
-    const h = harness({ store, profile: edsProfile({ requiredComponents: ["@method", "@target-uri", "content-digest", "content-type"] }) });
+    const h = harness({ store });
     for (let i = 0; i < 5; i++) {
       const unkeyed = signEds('{"idempotency_key":"8e03978e-40d5-43e8-bc93-6894a57f9324"}', {
         key: null,
@@ -316,6 +322,16 @@ describe("key syntax", () => {
     assert.ok(!store.calls.includes("reserve"));
     const page = await h.receiver.fetch(new Request(`https://hooks.example.com${docs}`));
     assert.deepEqual([page.status, page.headers.get("content-type")], [200, "text/html; charset=utf-8"]);
+  });
+
+  test("a key that was taken away from a signed request, or never signed, is no missing key but a forgery", async () => {
+    const h = harness();
+    const { "Idempotency-Key": _, ...stripped } = signEds("{}").headers;
+    assert.equal((await h.post({ ...signEds("{}"), headers: stripped })).status, 401);
+    const added = signEds("{}", { key: null });
+    assert.equal((await h.post({ ...added, headers: { ...added.headers, "Idempotency-Key": key } })).status, 401);
+    assert.deepEqual(h.log.failures.map((f) => f.reason), ["missing-component", "missing-component"]);
+    assert.equal(h.deliveries.length, 0);
   });
 
   test("anything but one String is answered 400; handler and key store are not touched [IKH-SYN-2 IKH-SYN-3 IKH-SYN-5 IKH-SEC-5 EDS-KEY-2]", async () => {

@@ -99,12 +99,13 @@ for (const p of places) {
       assert.equal((await p.count()) - before, 1);
     });
 
-    test(`${p.kind}: a refusal is kept with what was written`, async () => {
+    test(`${p.kind}: a refusal is kept, and what was written before it is undone`, async () => {
       const before = await p.count();
       const h = harness({ store: p.store, transactional: true, handle: async (d, c) => (await p.write(c, d.key), reject(422, "no")) });
       const k = key();
       for (let i = 0; i < 2; i++) assert.equal((await h.post(signEds("{}", { key: k }))).status, 422);
-      assert.equal((await p.count()) - before, 1);
+      assert.equal((await p.count()) - before, 0);
+      assert.equal(h.deliveries.length, 1);
     });
 
     test(`${p.kind}: a holder whose lease ended writes nothing`, async () => {

@@ -60,7 +60,7 @@ export class Transport {
 
   constructor(options: ClientOptions) {
     if (!/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(options.baseUrl)) throw new Error("baseUrl is not the URL of a server");
-    if (!options.apiKey || /\s/.test(options.apiKey)) throw new Error("the API key is missing or not one");
+    if (!/^[\x21-\x7e]+$/.test(options.apiKey ?? "")) throw new Error("the API key is missing or not one");
     this.#base = options.baseUrl.replace(/\/+$/, "");
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
@@ -155,7 +155,8 @@ async function failure(response: Response): Promise<GodwitError> {
     // Not the server's own answer, perhaps a proxy's: the status has to do.
   }
   const text = (name: string): string | undefined => (typeof problem[name] === "string" ? problem[name] : undefined);
-  const fields = Array.isArray(problem["errors"]) ? (problem["errors"] as { field: string; detail: string }[]) : [];
+  const errors: unknown[] = Array.isArray(problem["errors"]) ? problem["errors"] : [];
+  const fields = errors.filter((e): e is { field: string; detail: string } => typeof e === "object" && e !== null && "field" in e && "detail" in e);
   const what = text("detail") ?? text("title") ?? response.statusText;
   return new GodwitError(
     response.status,

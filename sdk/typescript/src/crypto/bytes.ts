@@ -25,14 +25,15 @@ export function strictText(bytes: Uint8Array): string | undefined {
   }
 }
 
+/** Throws a TypeError for anything else: what a parser has made of a body does not verify, and that is no one's forgery. */
 export function asBytes(data: string | Uint8Array | ArrayBuffer): Bytes {
   if (typeof data === "string") return utf8(data);
-  if (data instanceof Uint8Array) {
-    return data.buffer instanceof ArrayBuffer
-      ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-      : new Uint8Array(data);
+  if (ArrayBuffer.isView(data)) {
+    const view = new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
+    return data.buffer instanceof ArrayBuffer ? view : view.slice(); // WebCrypto takes no shared memory
   }
-  return new Uint8Array(data);
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  throw new TypeError("the raw body is needed, as text or bytes: not what a body parser has made of it");
 }
 
 export function concat(...parts: readonly Uint8Array[]): Bytes {

@@ -1,6 +1,6 @@
 /** Where processed events are remembered: in memory, in Redis, or in the standard's own table (CCW-IDM-8). */
 import { redisCommand, type RedisClient } from "../stores/redis.js";
-import { createSchema, statements, tableName, type SqlOptions } from "../stores/sql.js";
+import { createSchema, plainText, rowsOfOthers, statements, tableName, type SqlOptions } from "../stores/sql.js";
 import { day } from "../profiles/profile.js";
 import type { ProcessedEvent, ProcessedEvents } from "./processor.js";
 
@@ -20,14 +20,16 @@ export function memoryProcessedEvents(): ProcessedEvents {
     },
     async markProcessed(id, token, result, now) {
       const held = events.get(id);
-      if (held?.token === token) held.processed = { event_id: id, processed_at: now, result };
+      if (held?.token !== token || held.processed !== undefined) return false;
+      held.processed = { event_id: id, processed_at: now, result };
+      return true;
     },
     async releaseLock(id, token) {
       const held = events.get(id);
       if (held?.token === token && held.processed === undefined) events.delete(id);
     },
-    async cleanup(before) {
-      const old = [...events].filter(([, event]) => event.receivedAt < before.getTime());
+    async cleanup(before, limit = Infinity) {
+      const old = [...events].filter(([, event]) => event.receivedAt < before.getTime()).slice(0, limit);
       for (const [id] of old) events.delete(id);
       return old.length;
     },
@@ -63,6 +65,7 @@ export interface SqlProcessedOptions extends SqlOptions {
 export function sqlProcessedEvents(options: SqlProcessedOptions): ProcessedEvents & { migrate(): Promise<void> } {
   const sql = statements(options);
   const table = tableName(options.table ?? "processed_webhook_events");
+  const skipLocked = rowsOfOthers(options);
   return {
     migrate: () => createSchema(options, processedEventsSchema(options)),
     async get(id) {
@@ -82,14 +85,17 @@ RETURNING event_id`;
       return taken.length > 0 ? token : undefined;
     },
     async markProcessed(id, token, result, now) {
-      await sql`UPDATE ${table} SET processing_status = 'processed', processed_at = ${now.toISOString()}, result = ${result}
-WHERE event_id = ${id} AND processing_status = 'pending' AND received_at = ${token}`;
+      const kept = await sql`UPDATE ${table} SET processing_status = 'processed', processed_at = ${now.toISOString()}, result = ${plainText(result)}
+WHERE event_id = ${id} AND processing_status = 'pending' AND received_at = ${token} RETURNING event_id`;
+      return kept.length > 0;
     },
     async releaseLock(id, token) {
       await sql`DELETE FROM ${table} WHERE event_id = ${id} AND processing_status = 'pending' AND received_at = ${token}`;
     },
-    async cleanup(before) {
-      return (await sql`DELETE FROM ${table} WHERE received_at < ${before.toISOString()} RETURNING event_id`).length;
+    async cleanup(before, limit = 1_000_000) {
+      const gone = await sql`DELETE FROM ${table} WHERE event_id IN
+  (SELECT event_id FROM ${table} WHERE received_at < ${before.toISOString()} LIMIT ${limit} ${skipLocked}) RETURNING event_id`;
+      return gone.length;
     },
   };
 }
@@ -97,40 +103,53 @@ WHERE event_id = ${id} AND processing_status = 'pending' AND received_at = ${tok
 export interface RedisProcessedOptions {
   /** Put before every key. Defaults to "godwit:". */
   readonly prefix?: string;
-  /** How long events are remembered, in seconds. Defaults to 30 days. */
+  /** How long events are remembered, in seconds. Defaults to 30 days; the floor is 7 (CCW-IDM-9). */
   readonly retentionSeconds?: number;
 }
 
-const unlock = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`;
+/** As of a store's: a script that is sent again, because its reply was lost, finds its own token. */
+const scripts = {
+  lock: `local held = redis.call('GET', KEYS[1])
+if held == ARGV[1] then return 1 end
+if held or redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+  mark: `local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] then return 0 end
+if held then redis.call('DEL', KEYS[1]) end
+local kept = redis.call('GET', KEYS[2])
+if kept then return kept == ARGV[2] and 1 or 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+return 1`,
+  unlock: `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`,
+} as const;
 
-/** In Redis: the lock is SET NX with an expiry, and everything expires by itself. */
+/** In Redis: the lock ends by Redis' own clock, and everything expires by itself. */
 export function redisProcessedEvents(client: RedisClient, options: RedisProcessedOptions = {}): ProcessedEvents {
   const command = redisCommand(client);
   const { prefix = "godwit:", retentionSeconds = 30 * day } = options;
-  const get = async (id: string): Promise<ProcessedEvent | undefined> => {
-    const value = await command("GET", `${prefix}processed:${id}`);
-    if (value === null || value === undefined) return undefined;
-    const { at, result } = JSON.parse(String(value)) as { at: string; result: string };
-    return { event_id: id, processed_at: new Date(at), result };
-  };
+  if (!(retentionSeconds >= 7 * day)) throw new Error("events must be remembered for 7 days at least");
+  const processed = (id: string): string => `${prefix}processed:{${id}}`;
+  const run = async (script: keyof typeof scripts, id: string, ...args: string[]): Promise<boolean> =>
+    Number(await command("EVAL", scripts[script], "2", `${prefix}lock:{${id}}`, processed(id), ...args)) === 1;
   return {
-    get,
+    async get(id) {
+      const value = await command("GET", processed(id));
+      if (value === null || value === undefined) return undefined;
+      const { at, result } = JSON.parse(String(value)) as { at: string; result: string };
+      return { event_id: id, processed_at: new Date(at), result };
+    },
     async lock({ id }, now, expiredBefore) {
       const token = crypto.randomUUID();
-      const ttl = String(now.getTime() - expiredBefore.getTime());
-      if ((await command("SET", `${prefix}lock:${id}`, token, "NX", "PX", ttl)) === null) return undefined;
-      if ((await get(id)) === undefined) return token;
-      await command("EVAL", unlock, "1", `${prefix}lock:${id}`, token); // processed since it was looked up
-      return undefined;
+      const ttl = String(Math.max(1, now.getTime() - expiredBefore.getTime()));
+      return (await run("lock", id, token, ttl)) ? token : undefined;
     },
-    async markProcessed(id, token, result, now) {
-      const value = JSON.stringify({ at: now.toISOString(), result });
-      await command("SET", `${prefix}processed:${id}`, value, "NX", "EX", String(retentionSeconds));
-      await command("EVAL", unlock, "1", `${prefix}lock:${id}`, token);
+    markProcessed(id, token, result, now) {
+      return run("mark", id, token, JSON.stringify({ at: now.toISOString(), result, token }), String(Math.ceil(retentionSeconds)));
     },
     async releaseLock(id, token) {
-      await command("EVAL", unlock, "1", `${prefix}lock:${id}`, token);
+      await run("unlock", id, token);
     },
     async cleanup() {
       return 0;

@@ -23,10 +23,11 @@ export interface ProcessedEvents {
   get(eventId: string): Promise<ProcessedEvent | undefined>;
   /** Takes the lock; undefined if somebody has it or the event is processed. The token proves the holder. */
   lock(event: Pick<WebhookEvent, "id" | "type">, now: Date, expiredBefore: Date): Promise<string | undefined>;
-  markProcessed(eventId: string, token: string, result: string, now: Date): Promise<void>;
+  /** Keeps the result. False, and nothing is kept, if the holder has lost the lock. */
+  markProcessed(eventId: string, token: string, result: string, now: Date): Promise<boolean>;
   releaseLock(eventId: string, token: string): Promise<void>;
-  /** Drops events received before a time; tells how many. */
-  cleanup(before: Date): Promise<number>;
+  /** Drops events received before a time, `limit` at most; tells how many. */
+  cleanup(before: Date, limit?: number): Promise<number>;
 }
 
 /** Handles one type of event; what it answers is kept as the result. */
@@ -53,7 +54,8 @@ export class WebhookProcessor {
     this.#options = options;
     this.#clock = options.clock ?? Date.now;
     this.#retention = options.retentionSeconds ?? 30 * day;
-    if (this.#retention < 7 * day) throw new Error("events must be remembered for 7 days at least");
+    if (!(this.#retention >= 7 * day)) throw new Error("events must be remembered for 7 days at least");
+    if (!((options.lockSeconds ?? 300) > 0)) throw new Error("a lock has to hold for some time");
   }
 
   async processWebhook(event: WebhookEvent): Promise<ProcessingResult> {
@@ -66,11 +68,13 @@ export class WebhookProcessor {
     let result: string;
     try {
       result = await this.#handle(event);
-      await events.markProcessed(event.id, token, result, new Date(this.#clock()));
     } catch (error) {
       await events.releaseLock(event.id, token).catch(() => undefined); // it ends by itself
       throw error;
     }
+    // The effect has happened. If that cannot be kept the lock stays, so that a retry does not repeat it at once.
+    const kept = await events.markProcessed(event.id, token, result, new Date(this.#clock()));
+    if (!kept) throw new Error("the lock was lost while the event was handled");
     return { status: "processed", result };
   }
 
@@ -85,12 +89,18 @@ export class WebhookProcessor {
     const { handlers } = this.#options;
     const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
     if (handler === undefined) return "unhandled";
-    return (await handler(event.data.object, event)) ?? "ok";
+    const result = await handler(event.data.object, event);
+    return typeof result === "string" ? result : "ok";
   }
 
-  /** Drops events that need not be remembered any longer; tells how many. */
-  cleanup(): Promise<number> {
-    return this.#options.events.cleanup(new Date(this.#clock() - this.#retention * 1000));
+  /** Drops events that need not be remembered any longer, in small steps; tells how many. */
+  async cleanup(): Promise<number> {
+    const step = 1000;
+    for (let total = 0; ; ) {
+      const dropped = await this.#options.events.cleanup(new Date(this.#clock() - this.#retention * 1000), step);
+      total += dropped;
+      if (dropped < step) return total;
+    }
   }
 }
 

@@ -91,7 +91,10 @@ function field(value: string | readonly string[] | undefined): string {
   return typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : "";
 }
 
-/** Format, time, tolerance, MAC: in this order (CCW-SIG-14). */
+/**
+ * Format, time, tolerance, MAC: in this order (CCW-SIG-14). A tolerance that is no number would let every time pass, so it
+ * is an error of the caller's.
+ */
 function verdict(
   body: Bytes,
   signature: string,
@@ -100,6 +103,7 @@ function verdict(
   tolerance: number,
   now: number,
 ): WebhookSignatureError | undefined {
+  if (!(tolerance >= 0)) throw new RangeError("tolerance is a number of seconds, 0 or more");
   if (!signature.startsWith("sha256=")) {
     return new WebhookSignatureError("Invalid signature format", signature === "" ? "missing" : "malformed");
   }

@@ -6,7 +6,8 @@
  *                 ▲                                     ├─► dead: refused by the handler, or out of attempts
  *                 └──── later: failed, or lease over ◄──┘
  *
- * A job's id is the scope of its delivery, so enqueueing twice (a crash between inbox and acknowledgement) makes one job.
+ * A job's id is the scope under which the receiver knows its delivery, so enqueueing twice (a crash between inbox and
+ * acknowledgement) makes one job.
  */
 import { jsonObject } from "../profiles/secrets.js";
 import { scopeOf } from "../key.js";
@@ -26,6 +27,11 @@ export interface InboxJob {
   };
   /** The whole delivery, from which a worker makes it again. */
   readonly delivery: StoredDelivery;
+  /**
+   * The beginning of the deduplication window, in milliseconds since 1970: a job of the same id that ended before it was of
+   * another event, and gives way. Defaults to never.
+   */
+  readonly replaces?: number;
 }
 
 export interface ClaimedJob extends InboxJob {
@@ -37,25 +43,49 @@ export interface ClaimedJob extends InboxJob {
 
 /** Times are milliseconds since 1970. Every method is one atomic step. */
 export interface Inbox {
-  /** Keeps a job durably; resolves when it is safe. A job that is known already is left as it is. */
+  /** Keeps a job durably; resolves when it is safe. A job that is known already is left as it is, unless it gives way. */
   enqueue(job: InboxJob): Promise<void>;
   /** Leases up to `limit` jobs that are due, oldest first. */
   claim(limit: number, leaseUntil: number, now: number): Promise<ClaimedJob[]>;
-  /** Marks a job done. It stays known until it is purged. */
-  done(job: ClaimedJob, now: number): Promise<void>;
-  /** Puts a job back until a time. */
-  later(job: ClaimedJob, dueAt: number, reason: string): Promise<void>;
-  /** Gives a job up. It stays, with the reason, for people to look at. */
-  dead(job: ClaimedJob, reason: string, now: number): Promise<void>;
-  /** Drops jobs that were done before a time; tells how many. */
-  purge(before: number): Promise<number>;
+  /** Ends a worker's hold on a job. False if it no longer had the job; then nothing is changed. */
+  settle(job: ClaimedJob, settlement: Settlement): Promise<boolean>;
+  /** Drops jobs that were done before a time, `limit` at most; tells how many. Dead ones stay, for people to look at. */
+  purge(before: number, limit?: number): Promise<number>;
+  /**
+   * Runs a handler whose writes and the end of its job happen together or not at all: what it throws undoes both. Inboxes
+   * without transactions have no such method.
+   */
+  transaction?<T>(run: (transaction: InboxTransaction) => Promise<T>): Promise<T>;
 }
 
-export async function inboxJob(delivery: Delivery): Promise<InboxJob> {
+export interface InboxTransaction {
+  /** What the handler writes with. */
+  readonly handle: unknown;
+  settle(job: ClaimedJob, settlement: Settlement): Promise<boolean>;
+}
+
+/** How a worker's hold on a job ends. */
+export interface Settlement {
+  /** Done, given up, or waiting for another attempt. */
+  readonly state: "done" | "dead" | "waiting";
+  /** When it ended, or when it is due again. */
+  readonly at: number;
+  /** Kept for people. */
+  readonly reason: string;
+  /** The worker was stopped: it costs the job no attempt. */
+  readonly interrupted?: boolean;
+}
+
+export interface JobOptions {
+  /** What duplicates share. Defaults to the digest of principal, address and key. */
+  readonly id?: string;
+  readonly replaces?: number;
+}
+
+export async function inboxJob(delivery: Delivery, options: JobOptions = {}): Promise<InboxJob> {
   const stored = storedDelivery(delivery);
-  const id = await scopeOf(delivery.principal, normalizedUri(splitUri(delivery.url)), delivery.key);
   return {
-    id,
+    id: options.id ?? (await scopeOf(delivery.principal, normalizedUri(splitUri(delivery.url)), delivery.key)),
     name: "process-webhook",
     data: {
       event_id: delivery.eventId,
@@ -64,6 +94,7 @@ export async function inboxJob(delivery: Delivery): Promise<InboxJob> {
       received_at: stored.received_at,
     },
     delivery: stored,
+    ...(options.replaces === undefined ? {} : { replaces: options.replaces }),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { StoredDelivery } from "../receiver/delivery.js";
-import { createSchema, Raw, statements, tableName, type SqlOptions, type SqlRow } from "../stores/sql.js";
-import type { ClaimedJob, Inbox, InboxJob } from "./inbox.js";
+import { restoredDelivery, type StoredDelivery } from "../receiver/delivery.js";
+import { createSchema, plainText, rowsOfOthers, statements, tableName, whileOpen, type SqlOptions, type SqlRow, type Statements } from "../stores/sql.js";
+import type { ClaimedJob, Inbox, InboxJob, InboxTransaction, Settlement } from "./inbox.js";
 
 export interface SqlInboxOptions extends SqlOptions {
   /** Defaults to webhook_inbox. */
@@ -27,26 +27,31 @@ export function sqlInboxSchema(options: Pick<SqlInboxOptions, "table"> = {}): st
   ];
 }
 
+/** The longest reason that is kept. */
+const maxReason = 1000;
+
 /** A durable inbox in PostgreSQL or SQLite (3.35 or newer), shared by all receivers and workers. */
 export function sqlInbox(options: SqlInboxOptions): Inbox & { migrate(): Promise<void> } {
   const sql = statements(options);
   const table = tableName(options.table ?? "webhook_inbox");
-  // Workers of PostgreSQL pass over what another is just claiming; SQLite has one writer at a time anyway.
-  const skipLocked = new Raw(options.dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "");
+  const skipLocked = rowsOfOthers(options);
 
-  const end = async (job: ClaimedJob, state: string, at: number, reason: string): Promise<void> => {
-    await sql`UPDATE ${table} SET state = ${state}, at = ${at}, reason = ${reason.slice(0, 1000)}
-WHERE id = ${job.id} AND token = ${job.token} AND state = 'claimed'`;
-  };
+  async function settle(sql: Statements, { id, token }: Pick<ClaimedJob, "id" | "token">, s: Settlement): Promise<boolean> {
+    const settled = await sql`UPDATE ${table} SET state = ${s.state}, at = ${s.at}, reason = ${plainText(s.reason).slice(0, maxReason)},
+  attempt = attempt - ${s.interrupted ? 1 : 0}
+WHERE id = ${id} AND token = ${token} AND state = 'claimed' RETURNING id`;
+    return settled.length > 0;
+  }
 
   return {
     migrate: () => createSchema(options, sqlInboxSchema(options)),
 
-    async enqueue(job: InboxJob) {
-      await sql`INSERT INTO ${table} (id, event_id, event_type, delivery, received_at)
-VALUES (${job.id}, ${job.data.event_id}, ${job.data.event_type}, ${JSON.stringify({ payload: job.data.payload, delivery: job.delivery })},
-  ${job.data.received_at})
-ON CONFLICT (id) DO NOTHING`;
+    async enqueue({ replaces = 0, ...job }: InboxJob) {
+      await sql`INSERT INTO ${table} AS known (id, event_id, event_type, delivery, received_at)
+VALUES (${job.id}, ${plainText(job.data.event_id)}, ${plainText(job.data.event_type)}, ${JSON.stringify(job)}, ${job.data.received_at})
+ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, event_type = excluded.event_type, delivery = excluded.delivery,
+  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = 0, reason = ''
+WHERE known.state IN ('done', 'dead') AND known.at < ${replaces}`;
     },
 
     async claim(limit, leaseUntil, now) {
@@ -56,33 +61,55 @@ ON CONFLICT (id) DO NOTHING`;
 UPDATE ${table} SET state = 'claimed', attempt = attempt + 1, token = ${token}, at = ${leaseUntil}
 WHERE id IN (SELECT id FROM due)
 RETURNING id, event_id, event_type, delivery, received_at, attempt`;
-      return rows.map((row) => claimed(row, token)).sort((a, b) => (a.data.received_at < b.data.received_at ? -1 : 1));
+      const jobs: ClaimedJob[] = [];
+      for (const row of rows) {
+        const job = claimed(row, token);
+        if (job !== undefined) jobs.push(job);
+        else await settle(sql, { id: String(row["id"]), token }, { state: "dead", at: now, reason: "cannot be read" });
+      }
+      return jobs.sort((a, b) => (a.data.received_at < b.data.received_at ? -1 : 1));
     },
 
-    done: (job, now) => end(job, "done", now, ""),
-    later: (job, dueAt, reason) => end(job, "waiting", dueAt, reason),
-    dead: (job, reason, now) => end(job, "dead", now, reason),
+    settle: (job, settlement) => settle(sql, job, settlement),
 
-    async purge(before) {
-      const gone = await sql`DELETE FROM ${table} WHERE state = 'done' AND at < ${before} RETURNING id`;
+    ...(options.transaction === undefined
+      ? {}
+      : {
+          transaction: <T>(run: (transaction: InboxTransaction) => Promise<T>): Promise<T> =>
+            options.transaction!((query) => {
+              const inside = statements({ ...options, query });
+              return whileOpen(query, (handle) => run({ handle, settle: (job, settlement) => settle(inside, job, settlement) }));
+            }),
+        }),
+
+    async purge(before, limit = 1_000_000) {
+      const gone = await sql`DELETE FROM ${table} WHERE id IN
+  (SELECT id FROM ${table} WHERE state = 'done' AND at < ${before} LIMIT ${limit} ${skipLocked}) RETURNING id`;
       return gone.length;
     },
   };
 }
 
-function claimed(row: SqlRow, token: string): ClaimedJob {
-  const { payload, delivery } = JSON.parse(String(row["delivery"])) as { payload: unknown; delivery: StoredDelivery };
-  return {
-    id: String(row["id"]),
-    name: "process-webhook",
-    data: {
-      event_id: String(row["event_id"]),
-      event_type: String(row["event_type"]),
-      payload,
-      received_at: String(row["received_at"]),
-    },
-    delivery,
-    attempt: Number(row["attempt"]),
-    token,
-  };
+/** Reads a row, of whichever language; undefined if it makes no sense. */
+function claimed(row: SqlRow, token: string): ClaimedJob | undefined {
+  try {
+    const stored = JSON.parse(String(row["delivery"])) as { data?: { payload?: unknown }; payload?: unknown; delivery?: StoredDelivery };
+    if (stored.delivery === undefined) return undefined;
+    restoredDelivery(stored.delivery); // throws if it is damaged
+    return {
+      id: String(row["id"]),
+      name: "process-webhook",
+      data: {
+        event_id: String(row["event_id"]),
+        event_type: String(row["event_type"]),
+        payload: stored.data === undefined ? stored.payload : stored.data.payload,
+        received_at: String(row["received_at"]),
+      },
+      delivery: stored.delivery,
+      attempt: Number(row["attempt"]),
+      token,
+    };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,17 +1,27 @@
 /**
  * The worker of an inbox: takes jobs up, runs the handler, and puts back what failed, with growing waits. A job is handled
  * by one worker at a time; one whose worker died is taken up again when the lease ends, so a handler may see a delivery
- * twice and has to bear it.
+ * twice and has to bear it, unless it is transactional.
+ *
+ *   claim ─► handler ─┬─ accepted ─► done
+ *                     ├─ reject, or too many attempts ─► dead
+ *                     └─ thrown, retryAfter ─► waiting, for longer each time
  */
+import { longestWait } from "../receiver/deadline.js";
 import { restoredDelivery } from "../receiver/delivery.js";
-import { tell, type Hooks } from "../receiver/hooks.js";
+import { heard, tell, type Hooks } from "../receiver/hooks.js";
 import { accepted, resultFault, type Result } from "../receiver/result.js";
 import type { Handler } from "../receiver/settings.js";
-import type { ClaimedJob, Inbox } from "./inbox.js";
+import type { ClaimedJob, Inbox, Settlement } from "./inbox.js";
 
 export interface WorkerOptions<T = unknown> {
   readonly inbox: Inbox;
   readonly handler: Handler<T>;
+  /**
+   * Runs the handler in the inbox's transaction, which also ends the job: what it writes there (sqlOf) happens exactly once,
+   * whenever the process dies. Needs an inbox with transactions. Defaults to false.
+   */
+  readonly transactional?: boolean;
   /** Jobs at a time. Defaults to 4. */
   readonly concurrency?: number;
   /** Attempts before a job is given up. Defaults to 20. */
@@ -20,10 +30,15 @@ export interface WorkerOptions<T = unknown> {
   readonly base?: number;
   /** The longest wait, in seconds. Defaults to 600. */
   readonly cap?: number;
-  /** How long a handler may take, in seconds. Defaults to 300. */
+  /** How long a handler may take, in seconds; then its signal is aborted. Defaults to 300. */
   readonly timeout?: number;
+  /** How long handlers may go on after `run` was told to stop, in seconds; then their signal is aborted. Defaults to 30. */
+  readonly stopTimeout?: number;
   /** How often an empty inbox is looked at, in seconds. Defaults to 1. */
   readonly poll?: number;
+  /** How long jobs that are done stay known, in seconds; it should be the receiver's window. Defaults to 30 days. */
+  readonly retention?: number;
+  /** onError and onDead default to the console. */
   readonly hooks?: Pick<Hooks, "onError" | "onResult"> & {
     /** A job was given up. */
     onDead?(job: Pick<ClaimedJob, "id" | "data" | "attempt">, reason: string): void;
@@ -35,73 +50,126 @@ export interface WorkerOptions<T = unknown> {
 }
 
 export interface Worker {
-  /** Works until the signal is aborted; what has begun is finished. */
+  /** Works until the signal is aborted; what has begun is finished, or put back if it takes too long. */
   run(signal: AbortSignal): Promise<void>;
   /** Works until nothing is due; tells how many jobs it took up. */
   drain(): Promise<number>;
+  /** Drops jobs that were done longer ago than `retention`, in small steps; tells how many. */
+  purge(): Promise<number>;
 }
 
-export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
-  const { inbox, handler, hooks = {}, clock = Date.now, random = Math.random } = options;
-  const { concurrency = 4, maxAttempts = 20, base = 1, cap = 600, timeout = 300, poll = 1 } = options;
+/** What the attempt at a job came to. */
+type Attempt = { readonly result: Result } | { readonly error: unknown };
 
-  async function attempt(job: ClaimedJob): Promise<Result> {
-    const controller = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<never>((_, fail) => {
-      timer = setTimeout(() => {
-        const error = new Error("the handler's time is over");
-        controller.abort(error);
-        fail(error);
-      }, timeout * 1000);
-    });
-    try {
-      const work = Promise.resolve(handler(restoredDelivery(job.delivery) as never, { signal: controller.signal }));
-      const result = (await Promise.race([work, late])) ?? accepted();
-      const fault = resultFault(result, true);
-      if (fault !== undefined) throw new Error(fault);
-      return result;
-    } finally {
-      clearTimeout(timer);
-    }
+export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
+  const { inbox, handler, transactional = false, clock = Date.now, random = Math.random } = options;
+  const { concurrency = 4, maxAttempts = 20, base = 1, cap = 600, timeout = 300, stopTimeout = 30, poll = 1, retention = 30 * 86400 } = options;
+  if (transactional && inbox.transaction === undefined) throw new Error("worker: transactional needs an inbox with transactions");
+  if (timeout * 1000 > longestWait || !(timeout > 0)) throw new Error("worker: timeout is not a time that a timer waits");
+  const hooks = heard(options.hooks ?? {});
+  const now = (): number => Math.floor(clock());
+  const lease = Math.ceil((timeout + stopTimeout + 60) * 1000);
+
+  async function call(job: ClaimedJob, signal: AbortSignal, transaction?: unknown): Promise<Result> {
+    const context = { signal, ...(transaction === undefined ? {} : { transaction }) };
+    const result = (await handler(restoredDelivery(job.delivery) as never, context)) ?? accepted();
+    const fault = resultFault(result, true);
+    if (fault !== undefined) throw new Error(fault);
+    return result;
   }
 
   /** Full jitter below a doubling bound. */
-  function wait(attempts: number): number {
+  function backoff(attempts: number): number {
     return random() * Math.min(cap, base * 2 ** (attempts - 1)) * 1000;
   }
 
-  async function giveUp(job: ClaimedJob, reason: string): Promise<void> {
-    await inbox.dead(job, reason, Math.floor(clock()));
-    const { id, data, attempt } = job;
-    tell(() => hooks.onDead?.({ id, data, attempt }, reason));
-  }
-
-  async function work(job: ClaimedJob): Promise<void> {
-    const { profile, principal } = job.delivery;
-    const facts = { profile, principal, eventId: job.data.event_id, eventType: job.data.event_type };
-    let result: Result;
-    try {
-      result = await attempt(job);
-    } catch (error) {
-      tell(() => hooks.onError?.(error, "worker"));
-      tell(() => hooks.onResult?.({ ...facts, status: 0, kind: "failed" }));
-      if (job.attempt >= maxAttempts) return giveUp(job, `failed ${job.attempt} times`);
-      return inbox.later(job, Math.floor(clock() + wait(job.attempt)), "failed");
+  /** Says what becomes of a job. */
+  function judge(job: ClaimedJob, attempt: Attempt, stopped: boolean): Settlement {
+    const last = job.attempt >= maxAttempts;
+    const later = (ms: number, reason: string): Settlement => ({ state: "waiting", at: Math.floor(clock() + ms), reason });
+    const dead = (reason: string): Settlement => ({ state: "dead", at: now(), reason });
+    if ("error" in attempt) {
+      if (stopped) return { ...later(0, "interrupted"), interrupted: true };
+      return last ? dead(`failed ${job.attempt} times`) : later(backoff(job.attempt), "failed");
     }
-    tell(() => hooks.onResult?.({ ...facts, status: 0, kind: result.kind }));
-    if (result.kind === "accepted") return inbox.done(job, Math.floor(clock()));
-    if (result.kind === "reject") return giveUp(job, result.reason);
-    if (job.attempt >= maxAttempts) return giveUp(job, `put off ${job.attempt} times: ${result.reason}`);
-    return inbox.later(job, Math.floor(clock() + result.seconds * 1000), result.reason);
+    const { result } = attempt;
+    if (result.kind === "accepted") return { state: "done", at: now(), reason: "" };
+    if (result.kind === "reject") return dead(result.reason);
+    return last ? dead(`put off ${job.attempt} times: ${result.reason}`) : later(result.seconds * 1000, result.reason);
   }
 
-  /** Takes one job up, if one is due. Each slot claims for itself, so that a slow job holds up no other. */
-  async function turn(): Promise<boolean> {
-    const now = Math.floor(clock());
-    const [job] = await inbox.claim(1, now + (timeout + 60) * 1000, now);
+  function report(job: ClaimedJob, attempt: Attempt, settlement: Settlement, held: boolean): void {
+    const { id, data, attempt: n } = job;
+    const { profile, principal } = job.delivery;
+    if ("error" in attempt) tell(() => hooks.onError?.(attempt.error, "worker"));
+    if (!held) return tell(() => hooks.onError?.(new Error("the lease ended before the handler did"), "settle job"));
+    const kind = "error" in attempt ? "failed" : attempt.result.kind;
+    tell(() => hooks.onResult?.({ profile, principal, eventId: data.event_id, eventType: data.event_type, status: 0, kind }));
+    if (settlement.state !== "dead") return;
+    const { hooks: own } = options;
+    if (own?.onDead !== undefined) tell(() => own.onDead!({ id, data, attempt: n }, settlement.reason));
+    else console.warn(`webhook worker: job ${id} of event ${data.event_id} was given up: ${settlement.reason}`);
+  }
+
+  async function work(job: ClaimedJob, signal: AbortSignal, stopped: () => boolean): Promise<void> {
+    let attempt: Attempt;
+    try {
+      attempt = transactional ? await transact(job, signal) : { result: await call(job, signal) };
+    } catch (error) {
+      attempt = { error };
+    }
+    const settlement = judge(job, attempt, stopped());
+    const done = transactional && settlement.state === "done"; // in its transaction
+    report(job, attempt, settlement, done || (await inbox.settle(job, settlement)));
+  }
+
+  /** Runs the handler in the transaction that ends its job. Where it does not accept, what it has written is undone. */
+  async function transact(job: ClaimedJob, signal: AbortSignal): Promise<Attempt> {
+    const run: { attempt?: Attempt } = {};
+    try {
+      await inbox.transaction!(async (transaction) => {
+        run.attempt = await call(job, signal, transaction.handle).then((result) => ({ result }), (error: unknown) => ({ error }));
+        if ("error" in run.attempt || run.attempt.result.kind !== "accepted") throw new Error("undone: not accepted");
+        const settled = await transaction.settle(job, { state: "done", at: now(), reason: "" });
+        if (!settled) throw new Error("the lease ended before the handler did");
+      });
+      return run.attempt!;
+    } catch (error) {
+      const { attempt } = run;
+      return attempt === undefined || ("result" in attempt && attempt.result.kind === "accepted") ? { error } : attempt;
+    }
+  }
+
+  /**
+   * Takes one job up, if one is due. Each slot claims for itself, so that a slow job holds up no other. A handler that is
+   * late is told so and waited for, because a job that was put back would run beside it; but not beyond its lease, when the
+   * job is anyone's.
+   */
+  async function turn(stop?: AbortSignal): Promise<boolean> {
+    const [job] = await inbox.claim(1, now() + lease, now());
     if (job === undefined) return false;
-    await work(job);
+    const controller = new AbortController();
+    const timers: ReturnType<typeof setTimeout>[] = [];
+    const after = (seconds: number, act: () => void): void => void timers.push(setTimeout(act, seconds * 1000));
+    let stopped = false;
+    after(timeout, () => controller.abort(new Error("the handler's time is over")));
+    const halt = (): void =>
+      after(stopTimeout, () => {
+        stopped = true;
+        controller.abort(new Error("the worker is stopping"));
+      });
+    stop?.addEventListener("abort", halt);
+    if (stop?.aborted) halt();
+    const working = work(job, controller.signal, () => stopped);
+    let over = false;
+    working.catch((error: unknown) => over && tell(() => hooks.onError?.(error, "inbox")));
+    const leaseOver = new Promise<void>((resolve) => after(lease / 1000, resolve)).then(() => void (over = true));
+    try {
+      await Promise.race([working, leaseOver]);
+    } finally {
+      for (const timer of timers) clearTimeout(timer);
+      stop?.removeEventListener("abort", halt);
+    }
     return true;
   }
 
@@ -109,7 +177,7 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     while (!signal.aborted) {
       let busy = false;
       try {
-        busy = await turn();
+        busy = await turn(signal);
       } catch (error) {
         tell(() => hooks.onError?.(error, "inbox")); // the lease brings the job back
       }
@@ -130,6 +198,14 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     },
     async run(signal) {
       await slots(() => slot(signal));
+    },
+    async purge() {
+      const step = 1000;
+      for (let total = 0; ; ) {
+        const dropped = await inbox.purge(Math.floor(clock() - retention * 1000), step);
+        total += dropped;
+        if (dropped < step) return total;
+      }
     },
   };
 }

@@ -16,10 +16,12 @@ export function cybercube(options: SharedSecretOptions): Profile {
     name: "cybercube",
     methods: ["POST"],
     signsTime: true,
+    alwaysDedup: true,
     windowFloor: 7 * day,
     lease: 300, // the lock of CCW-IDM-6
     fingerprint: true,
     problems: false,
+    refusal: "Invalid signature", // CCW-RCV-9
     keySource: "the member id of the event",
     authenticate: (message, check) => authenticateTimestamped(scheme, message, check),
     identify(message) {

@@ -5,6 +5,7 @@
 import { asBytes, fromBase64 } from "../crypto/bytes.js";
 import { ed25519Key, hmacKey } from "../crypto/keys.js";
 import { parseKey } from "../key.js";
+import { component } from "../httpsig/components.js";
 import { deliveryComponents, verifySignatures, type SignatureKey } from "../httpsig/verify.js";
 import { emptyAnswer } from "./answers.js";
 import { day, type Authentication, type Message, type Profile } from "./profile.js";
@@ -39,7 +40,11 @@ interface OwnedKey extends SignatureKey {
 }
 
 export function eds(options: EdsOptions): Profile {
-  const known = new Map((options.keys ?? []).map((key) => [key.id, ownedKey(key)]));
+  const known = new Map<string, OwnedKey>();
+  for (const key of options.keys ?? []) {
+    if (known.has(key.id)) throw new Error(`eds: key ${key.id} is there twice`);
+    known.set(key.id, ownedKey(key));
+  }
   if (known.size === 0 && options.keyById === undefined) throw new Error("eds: at least one key is required");
   const find = async (id: string): Promise<OwnedKey | undefined> => {
     const key = known.get(id);
@@ -56,7 +61,11 @@ export function eds(options: EdsOptions): Profile {
     const relay = await find(id.slice(0, at));
     return relay === undefined ? undefined : { ...relay, principal: `${relay.principal}${id.slice(at)}` };
   };
-  const requiredComponents = options.requiredComponents ?? deliveryComponents;
+  const required = options.requiredComponents ?? deliveryComponents;
+  for (const name of required) component(name); // throws if it is none
+  // A key that is not there cannot be signed: a request without one has to prove the rest, so that its sender is told what
+  // is missing (IKH-ERR-1). It goes no further than that.
+  const requiredWithoutKey = required.filter((name) => name !== "idempotency-key");
   return {
     name: "eds",
     methods: options.putAgreement ? ["POST", "PUT"] : ["POST"],
@@ -70,7 +79,7 @@ export function eds(options: EdsOptions): Profile {
     async authenticate(message, check) {
       const verified = await verifySignatures(message, message.body, {
         keyById,
-        requiredComponents,
+        requiredComponents: message.fields.lines("idempotency-key").length === 0 ? requiredWithoutKey : required,
         now: check.now,
         tolerance: check.tolerance,
         requireNonce: check.tolerance !== undefined,
@@ -80,7 +89,7 @@ export function eds(options: EdsOptions): Profile {
         principal: verified.key.principal,
         covered: verified.covered,
         ...(verified.created === undefined ? {} : { signedAt: verified.created }),
-        ...(verified.nonce === undefined ? {} : { nonce: JSON.stringify([verified.keyId, verified.nonce]) }),
+        ...(verified.nonce === undefined ? {} : { nonce: `${verified.keyId} ${verified.nonce}` }),
       };
     },
     identify(message, authentication, policy) {

@@ -1,4 +1,7 @@
-/** The Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20). */
+/**
+ * The Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20), which is not signed: within
+ * the tolerance somebody who has broken TLS could send a captured request again under another one.
+ */
 import { jsonAnswer } from "./answers.js";
 import { day, type Profile } from "./profile.js";
 import { boundedKey, jsonObject, textKeys, textMember, type SharedSecretOptions } from "./secrets.js";
@@ -16,6 +19,7 @@ export function ojs(options: SharedSecretOptions): Profile {
     name: "ojs",
     methods: ["POST"],
     signsTime: true,
+    alwaysDedup: true,
     windowFloor: day,
     lease: 60,
     fingerprint: true,

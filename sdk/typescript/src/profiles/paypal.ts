@@ -13,26 +13,27 @@ export interface PayPalOptions {
   /** The id of the webhook in PayPal's dashboard: it is signed, but not sent. Required. */
   readonly webhookId: string;
   /**
-   * PEM of the certificate (or public key) that signs; or a function that knows it by its address, whose host has been
-   * checked to be PayPal's. Required.
+   * PEM of the certificates (or public keys) that sign, every one of them good; or a function that knows the certificate by
+   * its address, whose host has been checked to be PayPal's. Required.
    */
-  readonly certificate: string | ((url: string) => Promise<string | undefined> | string | undefined);
+  readonly certificate: string | readonly string[] | ((url: string) => Promise<string | undefined> | string | undefined);
   /** Who sends here. Deduplication is per principal. Defaults to paypal. */
   readonly principal?: string;
 }
 
 export function paypal(options: PayPalOptions): Profile {
   if (!options.webhookId) throw new Error("paypal: webhookId is required");
-  if (!options.certificate) throw new Error("paypal: a certificate is required");
-  const pinned = typeof options.certificate === "string" ? rsaKey(options.certificate) : undefined;
+  const { certificate } = options;
+  const pinned = typeof certificate === "function" ? [] : [certificate ?? []].flat().map(rsaKey);
+  if (typeof certificate !== "function" && pinned.length === 0) throw new Error("paypal: a certificate is required");
   const cache = new Map<string, VerifyingKey>();
-  const keyFor = async (url: string): Promise<VerifyingKey> => {
-    if (typeof options.certificate === "string") return pinned!;
-    const pem = await options.certificate(url);
-    if (pem === undefined) throw new WebhookSignatureError("the certificate is not known", "unknown-key");
+  const keysFor = async (url: string): Promise<readonly VerifyingKey[]> => {
+    if (typeof certificate !== "function") return pinned;
+    const pem = await certificate(url);
+    if (!pem) throw new WebhookSignatureError("the certificate is not known", "unknown-key");
     const key = cache.get(pem) ?? rsaKey(pem);
     if (cache.size < 16) cache.set(pem, key);
-    return key;
+    return [key];
   };
   return {
     ...vendor,
@@ -46,12 +47,13 @@ export function paypal(options: PayPalOptions): Profile {
       if (required(message, "paypal-auth-algo").toUpperCase() !== "SHA256WITHRSA") {
         throw new WebhookSignatureError("the algorithm is not SHA256withRSA", "algorithm-mismatch");
       }
-      const key = await keyFor(certificateUrl(required(message, "paypal-cert-url")));
+      const url = certificateUrl(required(message, "paypal-cert-url"));
       const signedAt = rfc3339(time);
-      checkFresh(signedAt, check);
+      checkFresh(signedAt, check); // before anything is looked up
+      const keys = await keysFor(url);
       const signed = utf8(`${id}|${time}|${options.webhookId}|${crc32(message.body)}`);
-      if (!(await anyVerifies([key], signed, signature))) throw mismatch();
-      return { principal: options.principal ?? "paypal", signedAt, proof: id };
+      if (!(await anyVerifies(keys, signed, signature))) throw mismatch();
+      return { principal: options.principal ?? "paypal", signedAt, once: `${id} ${time}` };
     },
     identify(message) {
       const event = requireObject(message.body);

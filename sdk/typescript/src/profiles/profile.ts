@@ -31,7 +31,7 @@ export interface Authentication {
   /** A value that occurs in one attempt only and is refused when it is seen again. */
   readonly nonce?: string;
   /** What, with the body, tells one attempt from another. It stands in for a nonce where deduplication is off. */
-  readonly proof?: string;
+  readonly once?: string;
   /** Names of header fields that the signature covers; undefined if the scheme covers none. */
   readonly covered?: ReadonlySet<string>;
 }
@@ -67,6 +67,8 @@ export interface Profile {
   readonly methods: readonly string[];
   /** Whether a time is signed, so that freshness can be checked. */
   readonly signsTime: boolean;
+  /** Whether deduplication cannot be turned off: for dialects whose documents demand it (CCW CT-32). */
+  readonly alwaysDedup?: boolean;
   /** The signature covers the address. Where it does not, host and query are whatever a request claims. */
   readonly signsTarget?: boolean;
   /** The shortest deduplication window in seconds that needs no agreement. */
@@ -77,6 +79,8 @@ export interface Profile {
   readonly fingerprint: boolean;
   /** Whether errors are problem details; else they are `{"error": …}`. */
   readonly problems: boolean;
+  /** What a sender is told with a 401. Defaults to the reason. */
+  readonly refusal?: string;
   /** Where the key comes from, for people. */
   readonly keySource: string;
   /** Verifies, or throws a WebhookSignatureError. */

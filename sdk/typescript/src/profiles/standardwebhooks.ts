@@ -46,7 +46,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Profile {
       const good =
         (await anyVerifies(keys.v1, signed, entries(header, "v1"))) || (await anyVerifies(keys.v1a, signed, entries(header, "v1a")));
       if (!good) throw mismatch();
-      return { principal: options.principal ?? name, signedAt, proof: `${id}.${timestamp}` };
+      return { principal: options.principal ?? name, signedAt, once: `${id} ${timestamp}` };
     },
     identify(message) {
       const key = boundedKey(message.fields.get("webhook-id"), "webhook-id");

@@ -33,5 +33,5 @@ export async function authenticateTimestamped(s: TimestampedScheme, message: Mes
   const signedAt = unixSeconds(timestamp);
   checkFresh(signedAt, check);
   if (!(await anyVerifies(s.keys, prefixed(`${timestamp}.`, message.body), macs))) throw mismatch();
-  return { principal: s.principal, signedAt, proof: timestamp! };
+  return { principal: s.principal, signedAt, once: timestamp! };
 }

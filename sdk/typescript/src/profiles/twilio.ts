@@ -28,11 +28,11 @@ export function twilio(options: SharedSecretOptions): Profile {
     },
     async identify(message) {
       const params = isForm(message) ? formParams(message.body) : new URLSearchParams();
-      const subject = params.get("MessageSid") ?? params.get("CallSid");
-      const status = params.get("MessageStatus") ?? params.get("CallStatus") ?? params.get("SmsStatus") ?? "";
+      const subject = params.get("MessageSid") || params.get("CallSid");
+      const status = params.get("MessageStatus") || params.get("CallStatus") || params.get("SmsStatus") || "";
       const token = message.fields.get("i-twilio-idempotency-token");
       const key = token || (subject ? `${subject}:${status}` : await bodyKey(message));
-      return { key: boundedKey(key, "I-Twilio-Idempotency-Token"), eventId: subject ?? key, eventType: status };
+      return { key: boundedKey(key, "I-Twilio-Idempotency-Token"), eventId: subject || key, eventType: status };
     },
   };
 }

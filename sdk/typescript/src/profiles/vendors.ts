@@ -88,7 +88,7 @@ export function stripe(options: SharedSecretOptions): Profile {
       const macs = pairs.filter(([name]) => name === "v1").flatMap(([, value]) => one(fromHex(value ?? "")));
       checkFresh(signedAt, check);
       if (!(await anyVerifies(keys, prefixed(`${timestamp}.`, message.body), macs))) throw mismatch();
-      return { principal: options.principal ?? "stripe", signedAt, proof: timestamp! };
+      return { principal: options.principal ?? "stripe", signedAt, once: timestamp! };
     },
     identify(message) {
       const event = requireObject(message.body);
@@ -136,7 +136,7 @@ export function slack(options: SharedSecretOptions): Profile {
       checkFresh(signedAt, check);
       const signed = prefixed(`v0:${timestamp}:`, message.body);
       if (!(await anyVerifies(keys, signed, one(fromHex(header.slice(3)))))) throw mismatch();
-      return { principal: options.principal ?? "slack", signedAt, proof: timestamp! };
+      return { principal: options.principal ?? "slack", signedAt, once: timestamp! };
     },
     async identify(message) {
       const envelope = jsonObject(message.body);

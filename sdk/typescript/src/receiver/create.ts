@@ -24,8 +24,10 @@ export interface Receiver {
   readonly receive: (incoming: Incoming) => Promise<Answer>;
   /** The page that states the policy, to be served elsewhere. */
   readonly documentation: () => string;
-  /** Drops what the store need not remember any longer. */
+  /** Drops what the store need not remember any longer, in small steps; a receiver that gets requests does it by itself. */
   readonly purge: () => Promise<number>;
+  /** Resolves when no handler runs any more, also none whose time was over. Call it after the server has stopped. */
+  readonly wait: () => Promise<void>;
 }
 
 /** Makes a receiver. It throws if what it is given would not be safe. */
@@ -35,7 +37,6 @@ export function receiver<T = unknown>(options: ReceiverOptions<T>): Receiver {
   return {
     receive: (incoming) => pipeline.receive(incoming),
     async fetch(request, facts = {}) {
-      const { waitUntil } = facts;
       return asResponse(
         await pipeline.receive({
           method: request.method,
@@ -44,12 +45,13 @@ export function receiver<T = unknown>(options: ReceiverOptions<T>): Receiver {
           ip: facts.ip,
           earlyData: facts.earlyData,
           readBody: (limit) => readStream(request.body, limit),
-          ...(waitUntil === undefined ? {} : { waitUntil }),
+          waitUntil: (work) => facts.waitUntil?.(work),
         }),
       );
     },
     documentation: () => policyPage(s),
-    purge: () => s.store.purge(Math.floor(s.clock())),
+    purge: () => pipeline.purge(),
+    wait: () => pipeline.wait(),
   };
 }
 
@@ -69,9 +71,10 @@ export interface VerifyOptions {
  * throws a WebhookSignatureError if the request does not prove itself; that is the only verdict it throws.
  */
 export async function verify(profile: Profile, request: Request | RequestLike, options: VerifyOptions = {}): Promise<Authentication> {
-  const message = await asMessage(request);
   const tolerance = options.tolerance === null ? undefined : (options.tolerance ?? 300);
+  if (tolerance !== undefined && !(tolerance >= 0)) throw new RangeError("tolerance is a number of seconds, 0 or more");
   const now = Math.floor((options.clock ?? Date.now)() / 1000);
+  const message = await asMessage(request);
   try {
     return await profile.authenticate(message, { now, tolerance });
   } catch (error) {

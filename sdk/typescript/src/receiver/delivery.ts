@@ -16,12 +16,16 @@ export class Delivery<T = unknown> {
   readonly deliveryId: string | undefined;
   /** 1 for the first, where the sender tells. */
   readonly attempt: number | undefined;
+  /** Method and address as the sender used them. */
+  readonly method: string;
   readonly url: string;
   /** Header fields. Only what the profile signs is proven. */
   readonly headers: Fields;
   readonly contentType: string;
   /** The payload, byte for byte. */
   readonly body: Bytes;
+  /** The signed time, where the scheme has one. */
+  readonly signedAt: Date | undefined;
   readonly receivedAt: Date;
 
   constructor(parts: DeliveryParts) {
@@ -32,10 +36,12 @@ export class Delivery<T = unknown> {
     this.eventType = parts.identity.eventType;
     this.deliveryId = parts.identity.deliveryId;
     this.attempt = parts.identity.attempt;
+    this.method = parts.method ?? "POST";
     this.url = parts.url;
     this.headers = parts.headers;
     this.contentType = parts.headers.get("content-type") ?? "";
     this.body = parts.body;
+    this.signedAt = parts.signedAt;
     this.receivedAt = parts.receivedAt;
   }
 
@@ -54,20 +60,24 @@ export interface DeliveryParts {
   readonly profile: string;
   readonly principal: string;
   readonly identity: Identity;
+  readonly method?: string;
   readonly url: string;
   readonly headers: Fields;
   readonly body: Bytes;
+  readonly signedAt?: Date;
   readonly receivedAt: Date;
 }
 
-/** A delivery as plain JSON, to be kept until a worker takes it up. */
+/** A delivery as plain JSON, to be kept until a worker takes it up. The other languages' receivers read and write it, too. */
 export interface StoredDelivery {
   readonly profile: string;
   readonly principal: string;
   readonly identity: Identity;
+  readonly method?: string;
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string;
+  readonly signed_at?: string;
   readonly received_at: string;
 }
 
@@ -79,7 +89,7 @@ export function isCredential(field: string): boolean {
 }
 
 export function storedDelivery(delivery: Delivery): StoredDelivery {
-  const { profile, principal, key, eventId, eventType, deliveryId, attempt, url } = delivery;
+  const { profile, principal, key, eventId, eventType, deliveryId, attempt, method, url, signedAt } = delivery;
   return {
     profile,
     principal,
@@ -90,9 +100,11 @@ export function storedDelivery(delivery: Delivery): StoredDelivery {
       ...(deliveryId === undefined ? {} : { deliveryId }),
       ...(attempt === undefined ? {} : { attempt }),
     },
+    method,
     url,
     headers: [...delivery.headers].filter(([name]) => !isCredential(name)),
     body: base64(delivery.body),
+    ...(signedAt === undefined ? {} : { signed_at: signedAt.toISOString() }),
     received_at: delivery.receivedAt.toISOString(),
   };
 }
@@ -100,5 +112,11 @@ export function storedDelivery(delivery: Delivery): StoredDelivery {
 export function restoredDelivery(stored: StoredDelivery): Delivery {
   const body = fromBase64(stored.body);
   if (body === undefined) throw new Error("stored delivery has a damaged body");
-  return new Delivery({ ...stored, headers: new Fields(stored.headers), body, receivedAt: new Date(stored.received_at) });
+  return new Delivery({
+    ...stored,
+    headers: new Fields(stored.headers),
+    body,
+    receivedAt: new Date(stored.received_at),
+    ...(stored.signed_at === undefined ? {} : { signedAt: new Date(stored.signed_at) }),
+  });
 }

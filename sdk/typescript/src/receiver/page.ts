@@ -1,6 +1,18 @@
 /** The page that publishes the receiver's policy (IKH-RSP-3). It is made from the running configuration. */
+import { utf8 } from "../crypto/bytes.js";
+import type { Answer } from "../profiles/profile.js";
 import type { Settings } from "./settings.js";
 import { problemTitle, type ProblemCode } from "./problem.js";
+
+/** The page as it is served, without credentials. */
+export function policyAnswer(s: Settings): Answer {
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'",
+    "x-content-type-options": "nosniff",
+  };
+  return { status: 200, headers, body: utf8(policyPage(s)) };
+}
 
 export function policyPage(s: Settings): string {
   const rows = rules(s).map(([name, text]) => `<dt>${escape(name)}</dt><dd>${escape(text)}</dd>`);
@@ -55,20 +67,26 @@ function rules(s: Settings): [string, string][] {
   return list;
 }
 
+/** A row for each type of problem: the types are addresses into this table. */
 function errorRows(s: Settings): [number, ProblemCode, string][] {
   const wait = "come again later, unchanged";
+  const correct = "Correct the request before sending it again.";
   const keyed: [number, ProblemCode, string][] = [
-    [400, "key-missing", "The key is missing. Correct the request before sending it again."],
-    [400, "key-malformed", "The key does not have the published format. Correct the request before sending it again."],
-    [400, "key-length", "The key is too short or too long. Correct the request before sending it again."],
+    [400, "key-missing", `The key is missing. ${correct}`],
+    [400, "key-malformed", `The key does not have the published format. ${correct}`],
+    [400, "key-length", `The key is too short or too long. ${correct}`],
   ];
   const dedup: [number, ProblemCode, string][] = [
     [s.api ? 409 : 503, "in-progress", `A request with this key is being processed: ${wait}.`],
-    [422, "key-reused", "The key was used with another payload. Correct the request before sending it again."],
+    [422, "key-reused", `The key was used with another payload. ${correct}`],
   ];
   return [
     ...keyed,
     ...(s.dedup ? dedup : []),
+    [400, "payload-malformed", `The payload cannot be read. ${correct}`],
+    [400, "payload-invalid", `The payload is not what it should be. ${correct}`],
+    [422, "rejected", "The event will never be taken as it is; the status may be another one of 400 to 499."],
+    [503, "retry-after", `The event cannot be taken now: ${wait}.`],
     [401, "unauthenticated", "The signature is missing, wrong, or not fresh. Sign anew before sending again."],
     [405, "method-not-allowed", "Another method is needed; see Allow."],
     [413, "too-large", "The payload is too large."],

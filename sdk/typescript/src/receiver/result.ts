@@ -56,7 +56,7 @@ export function retryAfter(seconds: number, reason = "try again later", status: 
 }
 
 /** Refuses for good, with a status from 400 to 499. The refusal is kept and repeated to every repeat. */
-export function reject(status: number, reason: string): Reject {
+export function reject(status = 422, reason = "Rejected"): Reject {
   return { kind: "reject", status, reason };
 }
 
@@ -70,6 +70,7 @@ export function resultFault(result: Result, allowMultiStatus: boolean): string |
       const status = result.status ?? 200;
       if (!Number.isInteger(status) || status < 200 || status > 299) return `accepted with status ${status}`;
       if (status === 207 && !allowMultiStatus) return "answered 207 without an agreement on its meaning";
+      if (result.body !== undefined && !(result.body instanceof Uint8Array)) return "accepted with a body that is no bytes";
       return undefined;
     }
     case "retry-after":
@@ -83,4 +84,22 @@ export function resultFault(result: Result, allowMultiStatus: boolean): string |
     default:
       return "handler returned something else than accepted(), retryAfter() or reject()";
   }
+}
+
+/** Headers of a handler's that are the server's to set, or that do not belong to an accepted delivery (EDS-RAF-1). */
+const neverSent = new Set(["retry-after", "connection", "keep-alive", "content-length", "transfer-encoding"]);
+
+/**
+ * A handler's headers as they can be sent, names in lower case. One that cannot be is left out and told: the effect has
+ * happened, and an answer that does not get out would make it happen again.
+ */
+export function soundHeaders(headers: Readonly<Record<string, string>> | undefined, unfit: (name: string) => void): Record<string, string> {
+  const sound: Record<string, string> = {};
+  for (const [given, value] of Object.entries(headers ?? {})) {
+    const name = given.toLowerCase();
+    if (neverSent.has(name)) continue;
+    if (/^[a-z0-9!#$%&'*+\-.^_`|~]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(String(value))) sound[name] = String(value);
+    else unfit(name);
+  }
+  return sound;
 }

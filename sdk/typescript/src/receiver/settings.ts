@@ -1,4 +1,6 @@
 /** A receiver's options, and what they come to. What is unsafe is refused here, when the receiver is made. */
+import { hex, utf8 } from "../crypto/bytes.js";
+import { digest } from "../crypto/keys.js";
 import { fingerprintOf, defaultKeyPolicy } from "../key.js";
 import type { Inbox } from "../inbox/inbox.js";
 import { splitUri } from "../httpsig/message.js";
@@ -8,8 +10,10 @@ import { memoryStore } from "../stores/memory.js";
 import type { RedisQueue } from "../stores/redis.js";
 import type { SqlQuery } from "../stores/sql.js";
 import type { Store } from "../stores/store.js";
+import { longestWait } from "./deadline.js";
 import type { Delivery } from "./delivery.js";
-import { tell, type Hooks } from "./hooks.js";
+import { heard, tell, type Hooks } from "./hooks.js";
+import type { Incoming } from "./incoming.js";
 import type { Result } from "./result.js";
 
 export interface HandlerContext {
@@ -45,7 +49,7 @@ export interface ReceiverOptions<T = unknown> {
   readonly inbox?: Pick<Inbox, "enqueue">;
   /** Remembers keys and nonces. Defaults to this process' memory. */
   readonly store?: Store;
-  /** Deduplication; false turns it off, which needs freshness. Defaults to on. */
+  /** Deduplication; false turns it off, which needs freshness, and which ojs and cybercube do not allow. Defaults to on. */
   readonly dedup?: DedupOptions | false;
   /** Freshness of the signed time; false turns it off, which needs deduplication. Defaults to on, where a time is signed. */
   readonly freshness?: FreshnessOptions | false;
@@ -53,22 +57,29 @@ export interface ReceiverOptions<T = unknown> {
   readonly key?: Partial<KeyPolicy>;
   /**
    * Runs the handler in the store's transaction, which also completes the key: what it writes there (sqlOf, redisOf)
-   * happens exactly once, whenever the process dies. Needs a store with transactions. Defaults to false.
+   * happens exactly once, whenever the process dies. What it writes and then does not accept is undone. Needs a store with
+   * transactions. Defaults to false.
    */
   readonly transactional?: boolean;
   /** Largest body in bytes. Defaults to 1 MiB. */
   readonly limit?: number;
   /** How long a handler may take, in seconds. Defaults to 25. */
   readonly timeout?: number;
+  /** How long an operation of the store may take, in seconds; then it counts as failed. Defaults to 5. */
+  readonly storeTimeout?: number;
+  /** How often the store is purged, in a small step beside the requests, in seconds; 0: never. Defaults to 60. */
+  readonly purgeEvery?: number;
   /** What senders are told to wait where the handler does not say, in seconds. Defaults to 1. */
   readonly retryAfter?: number;
   /** Answer a repeat of what is in progress with 409, as an API does, not with 503, as webhooks need. Defaults to false. */
   readonly api?: boolean;
   /** Scheme and host under which senders know this receiver, if a proxy in front changes them. */
   readonly publicOrigin?: string;
+  /** The whole address that the sender used, where a proxy changes more than that. Defaults to the origin, path and query. */
+  readonly targetUri?: (incoming: Incoming) => string;
   /** Path of the page that states the policy. Defaults to /docs/idempotency. */
   readonly docsPath?: string;
-  /** Address of that page, if it is published elsewhere. Defaults to docsPath. */
+  /** Address of that page, if it is published elsewhere. Defaults to publicOrigin with docsPath. */
   readonly docsUrl?: string;
   /** Bounds requests. Defaults to none. */
   readonly rateLimit?: RateLimitOptions;
@@ -86,9 +97,12 @@ export interface DedupOptions {
   readonly window?: number;
   /** A reference to the agreement that allows a window below the floor. */
   readonly agreement?: string;
-  /** How long a holder may take before its key is free again, in seconds. Defaults to 60, for cybercube 300. */
+  /** How long a holder may take before its key is free again, in seconds. Defaults to 60, for cybercube 300; or twice timeout. */
   readonly lease?: number;
-  /** Digest of what a sender may not change under one key; false: nothing is compared. Defaults to media type and body. */
+  /**
+   * What a sender may not change under one key, as a text of which a digest is kept; "" compares nothing. False: nothing is
+   * ever compared. Defaults to media type and body.
+   */
   readonly fingerprint?: ((delivery: Delivery) => string | Promise<string>) | false;
   /** What is kept for repeats: refusals too, or only what was accepted. Defaults to "all". */
   readonly keep?: "all" | "accepted";
@@ -114,9 +128,12 @@ export interface Settings {
   readonly keyPolicy: KeyPolicy;
   readonly limit: number;
   readonly timeout: number;
+  readonly storeTimeout: number;
+  readonly purgeEvery: number;
   readonly retryAfter: number;
   readonly api: boolean;
   readonly publicOrigin: string | undefined;
+  readonly targetUri: ((incoming: Incoming) => string) | undefined;
   readonly docsPath: string;
   readonly docsUrl: string;
   readonly rateLimiter: RateLimiter | undefined;
@@ -132,24 +149,16 @@ export function settings<T>(options: ReceiverOptions<T>): Settings {
   if ((options.handler === undefined) === (options.inbox === undefined)) {
     throw new Error("receiver: either a handler or an inbox is required");
   }
-  const hooks = options.hooks ?? {};
+  const hooks = heard(options.hooks ?? {});
   const dedup = options.dedup === false ? undefined : (options.dedup ?? {});
   const freshness = profile.signsTime && options.freshness !== false ? (options.freshness ?? {}) : undefined;
-  if (dedup === undefined && freshness === undefined) {
-    throw new Error("receiver: without deduplication a signed time is required, or a captured request could be replayed for ever");
-  }
-  const warn = (message: string): void => tell(() => hooks.onWarning?.(message));
-  if (freshness === undefined) {
-    warn("deduplication is the only defence against replays: none is recognised after the window (EDS-SEC-RPL-5)");
-  }
-  if (dedup !== undefined && options.store === undefined) {
-    warn("keys are remembered in this process alone: give a shared store if there are several, or if it may restart");
-  }
-  const timeout = positive("timeout", options.timeout ?? 25);
-  const lease = positive("dedup.lease", dedup?.lease ?? profile.lease);
+  checkReplay(options, dedup !== undefined, freshness !== undefined, hooks);
+  const timeout = wait("timeout", options.timeout ?? 25);
+  const lease = positive("dedup.lease", dedup?.lease ?? Math.max(profile.lease, 2 * timeout));
   if (dedup !== undefined && lease <= timeout) {
     throw new Error("receiver: dedup.lease must be longer than timeout, or a key is free while its handler still runs");
   }
+  const publicOrigin = options.publicOrigin === undefined ? undefined : origin(options.publicOrigin);
   const docsPath = options.docsPath ?? "/docs/idempotency";
   return {
     profile,
@@ -157,26 +166,50 @@ export function settings<T>(options: ReceiverOptions<T>): Settings {
     inbox: options.inbox,
     store: options.store ?? memoryStore(),
     dedup: dedup !== undefined,
-    window: dedup === undefined ? 0 : window(profile, dedup),
+    window: window(profile, dedup ?? {}),
     lease,
     fingerprint: dedup === undefined ? undefined : fingerprint(profile, dedup),
     keepRejects: dedup?.keep !== "accepted",
     transactional: transactional(options),
     tolerance: freshness === undefined ? undefined : notNegative("freshness.tolerance", freshness.tolerance ?? 300),
-    keyPolicy: { ...defaultKeyPolicy, ...options.key },
+    keyPolicy: keyPolicy(options.key ?? {}),
     limit: positive("limit", options.limit ?? 1 << 20),
     timeout,
+    storeTimeout: wait("storeTimeout", options.storeTimeout ?? 5),
+    purgeEvery: notNegative("purgeEvery", options.purgeEvery ?? 60),
     retryAfter: positive("retryAfter", options.retryAfter ?? 1),
     api: options.api ?? false,
-    publicOrigin: options.publicOrigin === undefined ? undefined : origin(options.publicOrigin),
+    publicOrigin,
+    targetUri: options.targetUri,
     docsPath,
-    docsUrl: options.docsUrl ?? docsPath,
+    docsUrl: options.docsUrl ?? (publicOrigin ?? "") + docsPath,
     rateLimiter: options.rateLimit === undefined ? undefined : new RateLimiter(options.rateLimit),
     validate: options.validate as Settings["validate"],
     allowMultiStatus: Boolean(options.multiStatusAgreement),
     hooks,
     clock: options.clock ?? Date.now,
   };
+}
+
+/** Sees to it that a replay is recognised by something (EDS-SEC-RPL-2). */
+function checkReplay<T>({ profile, store }: ReceiverOptions<T>, dedup: boolean, fresh: boolean, hooks: Hooks): void {
+  if (!dedup && profile.alwaysDedup) throw new Error(`receiver: ${profile.name} is always deduplicated`);
+  if (!dedup && !fresh) {
+    throw new Error("receiver: without deduplication a signed time is required, or a captured request could be replayed for ever");
+  }
+  const warn = (message: string): void => tell(() => hooks.onWarning?.(message));
+  if (!fresh) warn("deduplication is the only defence against replays: none is recognised after the window (EDS-SEC-RPL-5)");
+  if (store === undefined) {
+    warn("keys are remembered in this process alone: give a shared store if there are several, or if it may restart");
+  }
+}
+
+function keyPolicy(given: Partial<KeyPolicy>): KeyPolicy {
+  const { minLength = defaultKeyPolicy.minLength, maxLength = defaultKeyPolicy.maxLength, lenient = false } = given;
+  if (!(minLength >= 1 && maxLength >= minLength && maxLength <= 1024)) {
+    throw new Error("receiver: a key has 1 to 1024 characters");
+  }
+  return { minLength, maxLength, lenient };
 }
 
 function transactional<T>(options: ReceiverOptions<T>): boolean {
@@ -196,7 +229,14 @@ function window(profile: Profile, dedup: DedupOptions): number {
 
 function fingerprint(profile: Profile, dedup: DedupOptions): Settings["fingerprint"] {
   if (dedup.fingerprint === false) return undefined;
-  if (dedup.fingerprint !== undefined) return dedup.fingerprint;
+  const given = dedup.fingerprint;
+  if (given !== undefined) {
+    // Whatever it answers, a store gets a digest: of bounded length, and nothing of the payload.
+    return async (delivery) => {
+      const text = await given(delivery);
+      return text === "" ? "" : hex(await digest("SHA-256", utf8(text)));
+    };
+  }
   return profile.fingerprint ? (delivery) => fingerprintOf(delivery.contentType, delivery.body) : undefined;
 }
 
@@ -208,6 +248,12 @@ function positive(name: string, value: number): number {
 function notNegative(name: string, value: number): number {
   if (!Number.isFinite(value) || value < 0) throw new Error(`receiver: ${name} must not be below 0`);
   return value;
+}
+
+/** A time that a timer waits for. */
+function wait(name: string, seconds: number): number {
+  if (positive(name, seconds) * 1000 > longestWait) throw new Error(`receiver: ${name} is longer than a timer waits`);
+  return seconds;
 }
 
 function origin(value: string): string {

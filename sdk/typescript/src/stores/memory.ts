@@ -7,18 +7,31 @@ interface Entry {
   readonly until: number;
 }
 
+export interface MemoryStoreOptions {
+  /**
+   * How many keys and nonces are remembered at most; beyond it new ones are refused (503), because forgetting one would let
+   * a duplicate through. Defaults to 1,000,000.
+   */
+  readonly max?: number;
+}
+
 /**
  * A store in this process alone: for tests, and for receivers that run as one process and may forget at a restart.
- * Expired entries are dropped now and then, so that it does not grow without bound.
+ * Expired entries are dropped now and then.
  */
-export function memoryStore(): Store & { readonly size: number } {
-  return new MemoryStore();
+export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonly size: number } {
+  return new MemoryStore(options.max ?? 1_000_000);
 }
 
 class MemoryStore implements Store {
   readonly #entries = new Map<string, Entry>();
   readonly #values = new Map<string, number>();
+  readonly #max: number;
   #sweepAt = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
 
   get size(): number {
     return this.#entries.size + this.#values.size;
@@ -28,6 +41,7 @@ class MemoryStore implements Store {
     this.#sweep(now);
     const entry = this.#entries.get(scope);
     if (entry === undefined || entry.until <= now) {
+      if (entry === undefined) this.#makeRoom(now);
       this.#entries.set(scope, { fingerprint, token, outcome: undefined, until: leaseUntil });
       return { state: "reserved" };
     }
@@ -51,20 +65,31 @@ class MemoryStore implements Store {
     this.#sweep(now);
     const known = this.#values.get(value);
     if (known !== undefined && known > now) return false;
+    if (known === undefined) this.#makeRoom(now);
     this.#values.set(value, until);
     return true;
   }
 
-  async purge(now: number): Promise<number> {
-    const before = this.size;
-    for (const [scope, entry] of this.#entries) if (entry.until <= now) this.#entries.delete(scope);
-    for (const [value, until] of this.#values) if (until <= now) this.#values.delete(value);
-    return before - this.size;
+  async purge(now: number, limit = Infinity): Promise<number> {
+    return this.#drop(now, limit);
+  }
+
+  #drop(now: number, limit: number): number {
+    let dropped = 0;
+    for (const [scope, { until }] of this.#entries) if (until <= now && dropped < limit && this.#entries.delete(scope)) dropped++;
+    for (const [value, until] of this.#values) if (until <= now && dropped < limit && this.#values.delete(value)) dropped++;
+    return dropped;
   }
 
   #sweep(now: number): void {
     if (now < this.#sweepAt) return;
     this.#sweepAt = now + 60_000;
-    void this.purge(now);
+    this.#drop(now, Infinity);
+  }
+
+  #makeRoom(now: number): void {
+    if (this.size < this.#max) return;
+    this.#drop(now, Infinity);
+    if (this.size >= this.#max) throw new Error("the store is full");
   }
 }

@@ -49,7 +49,40 @@ export function tableName(name: string): Raw {
   return new Raw(name);
 }
 
-/** Runs the statements of a schema, one after the other. */
-export async function createSchema({ query }: SqlOptions, schema: readonly string[]): Promise<void> {
+/** "godwitrx" in ASCII: the advisory lock under which tables are made, in every language's receiver. */
+const migration = "7453286372354585208";
+
+/** Runs the statements of a schema. Processes that start together would hinder each other in PostgreSQL: they take turns. */
+export async function createSchema({ dialect, query }: SqlOptions, schema: readonly string[]): Promise<void> {
+  if (dialect === "postgres") {
+    await query(`DO $schema$ BEGIN PERFORM pg_advisory_xact_lock(${migration}); ${schema.join(";\n")}; END $schema$`, []);
+    return;
+  }
   for (const statement of schema) await query(statement, []);
+}
+
+/** A text that every database takes: PostgreSQL knows no NUL. */
+export function plainText(text: string): string {
+  return text.replaceAll("\0", "");
+}
+
+/** Passes over rows that another is just changing, in PostgreSQL; SQLite has one writer at a time anyway. */
+export function rowsOfOthers({ dialect }: SqlOptions): Raw {
+  return new Raw(dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "");
+}
+
+/**
+ * Lends the query function of a transaction. Who still has it when that is over gets an error: on a connection that went back
+ * to its pool it would write outside of any transaction.
+ */
+export async function whileOpen<T>(query: SqlQuery, run: (query: SqlQuery) => Promise<T>): Promise<T> {
+  let open = true;
+  try {
+    return await run(async (sql, params) => {
+      if (!open) throw new Error("the transaction is over");
+      return query(sql, params);
+    });
+  } finally {
+    open = false;
+  }
 }

@@ -1,4 +1,4 @@
-import { createSchema, statements, tableName, type SqlOptions, type SqlRow, type Statements } from "./sql.js";
+import { createSchema, rowsOfOthers, statements, tableName, whileOpen, type SqlOptions, type SqlRow, type Statements } from "./sql.js";
 import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./store.js";
 
 export interface SqlStoreOptions extends SqlOptions {
@@ -36,6 +36,7 @@ export function sqlStore(options: SqlStoreOptions): Store & { migrate(): Promise
   const sql = statements(options);
   const table = tableName(options.table ?? "webhook_receipts");
   const nonces = tableName(options.nonceTable ?? "webhook_nonces");
+  const skipLocked = rowsOfOthers(options);
 
   /** Takes the key if it is new or has expired: the row's own lock decides between two who try. */
   async function take({ scope, fingerprint, token, now, leaseUntil }: ReserveRequest): Promise<boolean> {
@@ -46,6 +47,12 @@ ON CONFLICT (scope) DO UPDATE SET fingerprint = excluded.fingerprint, token = ex
 WHERE held.until <= ${now}
 RETURNING token`;
     return taken.length > 0;
+  }
+
+  /** What is known of a key, unless that has expired. */
+  async function known({ scope, now }: ReserveRequest): Promise<Reservation | undefined> {
+    const [row] = await sql`SELECT fingerprint, status, headers, body FROM ${table} WHERE scope = ${scope} AND until > ${now}`;
+    return row === undefined ? undefined : reservation(row);
   }
 
   async function complete(sql: Statements, { scope, token, outcome, expiresAt }: CompleteRequest): Promise<boolean> {
@@ -60,11 +67,13 @@ RETURNING scope`;
     migrate: () => createSchema(options, sqlStoreSchema(options)),
 
     async reserve(request: ReserveRequest): Promise<Reservation> {
-      for (let turn = 0; turn < 5; turn++) {
+      // SQLite has one writer at a time: a repeat does not wait for it. In PostgreSQL most requests are first ones.
+      let look = options.dialect === "sqlite";
+      for (let turn = 0; turn < 10; turn++) {
+        const found = look ? await known(request) : undefined;
+        if (found !== undefined) return found;
         if (await take(request)) return { state: "reserved" };
-        const [row] = await sql`SELECT fingerprint, status, headers, body FROM ${table} WHERE scope = ${request.scope}`;
-        if (row !== undefined) return reservation(row);
-        // Released between the two statements: try again.
+        look = true; // somebody has it; or had it, and has released it since: try again
       }
       return { state: "in-progress", fingerprint: request.fingerprint };
     },
@@ -77,7 +86,7 @@ RETURNING scope`;
           transaction: <T>(run: (transaction: StoreTransaction) => Promise<T>): Promise<T> =>
             options.transaction!((query) => {
               const inside = statements({ ...options, query });
-              return run({ handle: query, complete: (request) => complete(inside, request) });
+              return whileOpen(query, (handle) => run({ handle, complete: (request) => complete(inside, request) }));
             }),
         }),
 
@@ -92,9 +101,11 @@ RETURNING value`;
       return fresh.length > 0;
     },
 
-    async purge(now: number): Promise<number> {
-      const keys = await sql`DELETE FROM ${table} WHERE until <= ${now} RETURNING scope`;
-      const values = await sql`DELETE FROM ${nonces} WHERE until <= ${now} RETURNING value`;
+    async purge(now: number, limit = 1_000_000): Promise<number> {
+      const keys = await sql`DELETE FROM ${table} WHERE scope IN
+  (SELECT scope FROM ${table} WHERE until <= ${now} LIMIT ${limit} ${skipLocked}) RETURNING scope`;
+      const values = await sql`DELETE FROM ${nonces} WHERE value IN
+  (SELECT value FROM ${nonces} WHERE until <= ${now} LIMIT ${limit - keys.length} ${skipLocked}) RETURNING value`;
       return keys.length + values.length;
     },
   };

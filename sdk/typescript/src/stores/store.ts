@@ -1,6 +1,6 @@
 /**
- * What a receiver remembers, and for how long. A store serves all processes of a receiver; every method is one atomic
- * step. Times are milliseconds since 1970 on the receiver's clock.
+ * What a receiver remembers, and for how long. A store serves all processes of a receiver, in whatever language; every
+ * method is one atomic step. Times are milliseconds since 1970 on the receiver's clock: keep the clocks together.
  *
  *   reserve ──► reserved (this caller holds the key until the lease ends)
  *     │            ├─ complete: the outcome is kept for the window, and every repeat gets it
@@ -17,8 +17,8 @@ export interface Store {
   release(scope: string, token: string): Promise<void>;
   /** Remembers a value until a time. True if it was new, false if it is remembered already. */
   remember(value: string, until: number, now: number): Promise<boolean>;
-  /** Drops what has expired; tells how much that was. Stores that expire by themselves answer 0. */
-  purge(now: number): Promise<number>;
+  /** Drops what has expired, `limit` entries at most; tells how much that was. Stores that forget by themselves answer 0. */
+  purge(now: number, limit?: number): Promise<number>;
   /**
    * Runs a handler whose writes and the completion of its key happen together or not at all: what it throws undoes both.
    * Stores without transactions have no such method.
@@ -27,7 +27,7 @@ export interface Store {
 }
 
 export interface StoreTransaction {
-  /** What the handler writes with: a query function, or a list of commands. */
+  /** What the handler writes with: a query function, or a list of commands. It is good until the transaction ends. */
   readonly handle: unknown;
   complete(request: CompleteRequest): Promise<boolean>;
 }

@@ -188,3 +188,14 @@ export function signSlack(text: string | Buffer, o: Options = {}): Signed {
     body,
   };
 }
+
+export function signStripe(text: string | Buffer, o: Options = {}): Signed {
+  const body = Buffer.from(text);
+  const at = String(o.at ?? seconds());
+  return {
+    method: "POST",
+    url: o.url ?? "https://hooks.example.com/stripe",
+    headers: { "Content-Type": "application/json", "Stripe-Signature": `t=${at},v1=${hmac(secret, `${at}.`, body).toString("hex")}`, ...o.headers },
+    body,
+  };
+}
