@@ -1,6 +1,7 @@
 """Over ASGI: driven event by event, as servers do."""
 
 import asyncio
+import gc
 import json
 import threading
 
@@ -135,6 +136,73 @@ class Deliveries(TestCase):
         self.assertEqual([run(app, sign_eds("{}", key=KEY)).status for _ in range(4)], [500, 500, 204, 204])
         self.assertEqual(len(runs), 3)
 
+    def test_a_handler_that_tells_its_thread_to_stop_does_not_stop_the_server(self):
+        for timeout in (25, None):
+            for kind in ("coroutine", "function"):
+                with self.subTest(kind, timeout=timeout):
+                    runs = []
+
+                    async def coroutine(delivery, context, runs=runs):
+                        function(delivery, context)
+
+                    def function(delivery, context, runs=runs):
+                        runs.append(1)
+                        if len(runs) == 1:
+                            raise SystemExit(3)
+
+                    handler = coroutine if kind == "coroutine" else function
+                    app = WebhookApp(receiver(handler, timeout=timeout))
+                    statuses = [run(app, sign_eds("{}", key=KEY)).status for _ in range(3)]
+                    self.assertEqual((statuses, len(runs)), ([500, 204, 204], 2))
+
+    def test_an_object_whose_call_is_a_coroutine_runs_in_the_servers_loop(self):
+        loops = []
+
+        class Handler:
+            async def __call__(self, delivery, context):
+                loops.append(asyncio.get_running_loop())
+
+        async def scenario():
+            x = await Exchange(sign_eds("{}")).run(WebhookApp(receiver(Handler())))
+            return x.status, loops == [asyncio.get_running_loop()]
+
+        self.assertEqual(asyncio.run(scenario()), (204, True))
+
+    def test_a_store_that_hangs_does_not_take_the_loops_own_threads(self):
+        go, entered = threading.Event(), []
+
+        class Hanging(MemoryStore):
+            def reserve(self, *args):
+                entered.append(1)
+                go.wait(TIMEOUT)
+                return super().reserve(*args)
+
+        async def scenario():
+            app = WebhookApp(receiver(lambda d, c: None, store=Hanging()))
+            requests = [asyncio.ensure_future(Exchange(sign_eds("{}")).run(app)) for _ in range(40)]
+            while len(entered) < 6:
+                await asyncio.sleep(0.001)
+            # Such as names that the rest of the application looks up.
+            await asyncio.wait_for(asyncio.gather(*(asyncio.to_thread(int) for _ in range(40))), TIMEOUT)
+            waiting = sum(not request.done() for request in requests)
+            go.set()
+            return waiting, {x.status for x in await asyncio.gather(*requests)}
+
+        self.assertEqual(asyncio.run(scenario()), (40, {204}))
+
+    def test_a_host_that_would_move_the_path_is_refused(self):
+        h = Harness(profile=Cybercube(SECRET))
+        app = WebhookApp(h.receiver)
+        event = cybercube_event()
+        captured = sign_cybercube(event, url="https://hooks.example.com/in")
+        self.assertEqual(run(app, captured).status, 200)
+        for host in (b"hooks.example.com/x", b"x?", b"x#", b"", b"a b", b"a\x80"):
+            x = Exchange(captured)
+            x.scope["headers"][0] = (b"host", host)
+            x.scope["server"] = None
+            self.assertIn(asyncio.run(x.run(app)).status, (400, 200), host)
+        self.assertEqual(len(h.deliveries), 1)
+
     def test_a_body_in_parts_and_one_that_is_too_large(self):
         h = Harness(limit=1000)
         app = WebhookApp(h.receiver)
@@ -197,6 +265,30 @@ class Disconnects(TestCase):
             self.assertTrue(await asyncio.to_thread(handled.wait, TIMEOUT))
 
         asyncio.run(scenario())
+
+    def test_a_request_that_is_cancelled_and_then_refused_leaves_no_error_behind(self):
+        reserving, go, reports = threading.Event(), threading.Event(), []
+
+        class Slow(MemoryStore):
+            def reserve(self, *args):
+                reserving.set()
+                go.wait(TIMEOUT)
+                raise ConnectionError("down")
+
+        async def scenario():
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context))
+            hooks_receiver = receiver(lambda d, c: None, store=Slow())
+            request = asyncio.ensure_future(Exchange(sign_eds("{}", key=KEY)).run(WebhookApp(hooks_receiver)))
+            await asyncio.to_thread(reserving.wait, TIMEOUT)
+            request.cancel()
+            await asyncio.wait({request})
+            go.set()
+            while hooks_receiver._tasks:
+                await asyncio.sleep(0.001)
+            gc.collect()
+            return hooks_receiver._s.hooks.results[-1].reason
+
+        self.assertEqual((asyncio.run(scenario()), reports), ("unavailable", []))
 
     def test_a_cancelled_request_does_not_cut_its_handler_off(self):
         async def scenario(make_handler):
@@ -302,6 +394,34 @@ class Applications(TestCase):
         self.assertEqual(sent, ["lifespan.startup.complete", "lifespan.shutdown.complete"])
         with self.assertRaises(ValueError):
             asyncio.run(WebhookApp(Harness().receiver)({"type": "websocket"}, receive, send))
+
+    def test_lifespan_waits_for_handlers_whose_time_was_over(self):
+        go, done, sent = threading.Event(), [], []
+
+        def handler(delivery, context):
+            go.wait(TIMEOUT)
+            done.append(1)
+
+        async def receive():
+            go.set()
+            return {"type": "lifespan.shutdown"}
+
+        async def send(event):
+            sent.append((event["type"], len(done)))
+
+        app = WebhookApp(receiver(handler, timeout=0.01))
+        self.assertEqual(run(app, sign_eds("{}")).status, 503)
+        asyncio.run(app({"type": "lifespan"}, receive, send))
+        self.assertEqual(sent, [("lifespan.shutdown.complete", 1)])
+
+    def test_one_path_alone(self):
+        h = Harness()
+        app = WebhookApp(h.receiver, path="/in")
+        self.assertEqual(run(app, sign_eds("{}")).status, 204)
+        self.assertEqual(run(app, sign_eds("{}", url="https://hooks.example.com/other")).status, 404)
+        page = sign_eds("", url="https://hooks.example.com/docs/idempotency", method="GET")
+        self.assertEqual(run(app, page).status, 200)
+        self.assertEqual(len(h.deliveries), 1)
 
     def test_middleware_answers_its_path_and_the_page_and_nothing_else(self):
         async def site(scope, receive, send):

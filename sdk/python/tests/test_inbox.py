@@ -1,5 +1,6 @@
 """Async mode: durable inbox first, then the acknowledgement, then a worker with retries."""
 
+import asyncio
 import itertools
 import os
 import tempfile
@@ -14,6 +15,7 @@ from godwit import (
     Accepted,
     Cybercube,
     InboxWorker,
+    LeaseLostError,
     MemoryInbox,
     MemoryStore,
     QueueInbox,
@@ -99,6 +101,35 @@ class Acknowledging(TestCase):
             (delivery.headers.get("x-env"), delivery.key), ("test", signed.header("Idempotency-Key")[1:-1])
         )
 
+    def test_a_job_is_known_by_what_its_receipt_is_known_by(self):
+        """Host and query of an address that is not signed must not make another job of it."""
+        inbox = MemoryInbox()
+        event = cybercube_event()
+        for url in ("https://a.example/in", "https://b.example/in?x=1", "https://b.example/%69n"):
+            h = Harness(profile=Cybercube(SECRET), inbox=inbox, store=MemoryStore())  # as if receipts had been lost
+            self.assertEqual(h.post(sign_cybercube(event, url=url)).status, 200)
+        self.assertEqual(inbox.states()["waiting"], 1)
+
+    def test_a_key_is_a_new_one_after_the_window_and_its_delivery_is_processed(self):
+        clock = StandingClock()
+        inbox, runs = MemoryInbox(), []
+        h = Harness(inbox=inbox, clock=clock, window=86400)
+        worker = InboxWorker(inbox, lambda d, c: runs.append(d.key), hooks=Log(), clock=clock)
+        for wait, expected in ((0, 1), (86399, 1), (2, 2)):
+            clock.advance(wait)
+            self.assertEqual(h.post(sign_eds("{}", key=KEY, at=int(clock()))).status, 204)
+            worker.drain()
+            self.assertEqual(len(runs), expected)
+
+    def test_method_and_signed_time_are_kept(self):
+        inbox = MemoryInbox()
+        h = Harness(inbox=inbox, profile=eds_profile(put_agreement="doc"))
+        at = int(time.time())
+        h.post(sign_eds("{}", method="PUT", at=at))
+        (claimed,) = inbox.claim(1, 60, 0)
+        delivery = restored_delivery(claimed.job.delivery)
+        self.assertEqual((delivery.method, delivery.signed_at.timestamp()), ("PUT", at))
+
 
 class Workers(TestCase):
     def setUp(self):
@@ -173,6 +204,81 @@ class Workers(TestCase):
         worker.drain()
         self.assertEqual(seen.count(b'"later"'), 2)
         self.assertEqual([dead[2] for dead in self.log.dead], ["no use"])
+
+    def test_whatever_a_handler_raises_the_worker_goes_on(self):
+        for error in (SystemExit(1), asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit()):
+            with self.subTest(type(error).__name__):
+                self.inbox = MemoryInbox()
+                runs = []
+
+                def handle(delivery, context, runs=runs, error=error):
+                    runs.append(delivery.key)
+                    if len(runs) == 1:
+                        raise error
+
+                self.accept("{}", "[]")
+                worker = self.worker(handle)
+                self.assertEqual(worker.drain(), 2)  # the slot took up the next one
+                self.assertEqual(self.inbox.states(), {"waiting": 1, "claimed": 0, "done": 1, "dead": 0})
+                self.clock.advance(1)
+                worker.drain()
+                self.assertEqual((self.inbox.states()["done"], len(runs)), (2, 3))
+
+        async def cancelled(delivery, context):
+            raise asyncio.CancelledError
+
+        self.inbox = MemoryInbox()
+        self.accept()
+        self.assertEqual(self.worker(cancelled).drain(), 1)
+        self.assertEqual(self.inbox.states()["waiting"], 1)
+
+    def test_a_handler_that_does_not_say_when_is_asked_again_with_growing_waits(self):
+        runs = []
+        self.accept()
+        worker = self.worker(lambda d, c: runs.append(self.clock()) or RetryAfter(), max_attempts=4)
+        while not self.inbox.states()["dead"]:
+            worker.drain()
+            self.clock.advance(0.5)
+        self.assertEqual([later - sooner for sooner, later in itertools.pairwise(runs)], [1, 2, 4])
+        self.assertEqual([r.kind for r in self.log.results], ["retry-after"] * 4)
+
+    def test_a_handler_that_outlived_its_lease_is_told_of(self):
+        def handle(delivery, context):
+            self.clock.advance(1000)
+            (self.taken,) = self.inbox.claim(1, self.clock() + 60, self.clock())
+
+        self.accept()
+        self.worker(handle).drain()
+        self.assertEqual((self.inbox.states()["claimed"], self.log.results), (1, []))
+        self.assertIsInstance(self.log.errors[0][0], LeaseLostError)
+
+    def test_what_is_not_finished_when_the_worker_stops_is_put_back_and_costs_no_attempt(self):
+        stop, started, attempts = threading.Event(), threading.Event(), []
+
+        class Counting(MemoryInbox):
+            def claim(self, *args):
+                claimed = super().claim(*args)
+                attempts.extend(c.attempt for c in claimed)
+                return claimed
+
+        def handle(delivery, context):
+            started.set()
+            if len(attempts) == 1:
+                self.assertTrue(context.cancelled.wait(10))
+                raise RuntimeError("interrupted")
+
+        self.inbox = Counting()
+        self.accept()
+        worker = self.worker(handle, stop_timeout=0.01, poll=0.01)
+        running = threading.Thread(target=worker.run, args=(stop,))
+        running.start()
+        self.assertTrue(started.wait(10))
+        stop.set()
+        running.join(10)
+        self.assertFalse(running.is_alive())
+        self.assertEqual((self.inbox.states()["waiting"], self.log.errors), (1, []))
+        worker.drain()
+        self.assertEqual((attempts, self.inbox.states()["done"]), ([1, 1], 1))
 
     def test_coroutines_are_handlers_too(self):
         seen = []

@@ -3,6 +3,7 @@
 import importlib.util
 from decimal import Decimal
 
+from support.harness import Harness
 from support.signing import Ed25519Signer
 from support.trace import TestCase, covers
 from support.vectors import body_of, vectors
@@ -11,6 +12,8 @@ from godwit import (
     Cybercube,
     CybercubeWebhooks,
     DeliveryError,
+    Eds,
+    EdsKey,
     GitHub,
     Headers,
     KeyPolicy,
@@ -35,8 +38,9 @@ from godwit.crypto.rsa import rsa_key
 from godwit.httpsig import structured as sf
 from godwit.httpsig.components import SignedMessage, base_line, component
 from godwit.httpsig.digest import content_digest, verify_content_digest
+from godwit.httpsig.target import split_uri
 from godwit.httpsig.verify import SignatureKey, SignaturePolicy, covered, signature_base, verify_signatures
-from godwit.idempotency import parse_key
+from godwit.idempotency import fingerprint_of, parse_key, scope_of
 from godwit.profiles.profile import Authentication, Message
 
 FIELD_FILES = ("item", "string", "string-generated", "token")
@@ -285,6 +289,17 @@ class Ed25519(TestCase):
         for data in (b"", b"\x00" * 31, b"\xff" * 32, (2).to_bytes(32, "little")):
             self.assertRaises(ValueError, Ed25519Key, data)
 
+    def test_keys_of_which_anybody_can_make_signatures_are_refused(self):
+        """The points whose order divides 8, in all their spellings, and with either sign."""
+        eighth = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+        for y in (0, 1, ed25519._P - 1, ed25519._P, ed25519._P + 1, eighth, ed25519._P - eighth):
+            for sign in (0, 1 << 255):
+                data = (y | sign).to_bytes(32, "little")
+                with self.subTest(data.hex()):
+                    self.assertRaises(ValueError, Ed25519Key, data)
+        self.assertRaises(ValueError, StandardWebhooks, "whpk_" + "A" * 43)
+        self.assertRaises(ValueError, Eds, [EdsKey("k", "p", public_key=bytes(32))])
+
 
 def verdict(profile, headers, vector, now, url=""):
     try:
@@ -292,6 +307,50 @@ def verdict(profile, headers, vector, now, url=""):
     except WebhookSignatureError:
         return False
     return True
+
+
+class Requests(TestCase):
+    @covers("EDS-SEC-AUT-2", "EDS-SEC-RPL-4")
+    def test_whole_requests_of_eds(self):
+        file = vectors("eds-requests.json")
+        for c in file["cases"]:
+            with self.subTest(c["name"]):
+                h = Harness(
+                    profile=Eds([EdsKey(**key) for key in file["keys"]]),
+                    tolerance=file["tolerance_seconds"],
+                    clock=lambda c=c: c["now"],
+                )
+                reply = h.send(c["method"], c["url"], c["headers"], body_of(c))
+                if c["valid"]:
+                    self.assertEqual(reply.status, 204)
+                    self.assertEqual((h.deliveries[0].principal, h.deliveries[0].key), (c["principal"], c["key"]))
+                    continue
+                self.assertEqual((reply.status in (401, 405), h.deliveries), (True, []))
+                if reply.status == 401:
+                    self.assertEqual(h.log.failures[0].reason, c.get("reason", h.log.failures[0].reason))
+
+    @covers("IKH-SYN-2", "IKH-SYN-3", "IKH-SYN-5", "IKH-SYN-6", "IKH-SYN-7")
+    def test_lines_of_idempotency_key(self):
+        for c in vectors("idempotency-keys.json")["cases"]:
+            with self.subTest(c["name"]):
+                lines = Headers([("Idempotency-Key", line) for line in c["lines"]]).lines("idempotency-key")
+                policy = KeyPolicy(lenient=c.get("lenient", False))
+                if "key" in c:
+                    self.assertEqual(parse_key(lines, policy), c["key"])
+                    continue
+                with self.assertRaises(DeliveryError) as raised:
+                    parse_key(lines, policy)
+                self.assertEqual(raised.exception.code, c["error"])
+
+    @covers("EDS-KEY-5", "IKH-SEC-6")
+    def test_digests(self):
+        file = vectors("receiver-digests.json")
+        for c in file["scopes"]:
+            with self.subTest(c["name"]):
+                self.assertEqual(scope_of(c["principal"], split_uri(c["url"]).normalized, c["key"]), c["scope"])
+        for c in file["fingerprints"]:
+            with self.subTest(c["name"]):
+                self.assertEqual(fingerprint_of(c["content_type"], body_of(c)), c["fingerprint"])
 
 
 class Dialects(TestCase):
@@ -345,6 +404,10 @@ class Dialects(TestCase):
                 self.assertEqual(verdict(StandardWebhooks(v["keys"]), headers, v, v["now"]), v["valid"])
 
 
+def other_certificate():
+    return next(k for k in vectors("httpsig/rfc9421-signatures.json")["keys"] if "rsa" in k["id"])["public_pem"]
+
+
 class Vendors(TestCase):
     PROFILES = {
         "github": lambda c: GitHub(c["secrets"]),
@@ -382,6 +445,11 @@ class Vendors(TestCase):
         foreign = {**good["headers"], "PAYPAL-CERT-URL": "https://paypal.com.evil.example/cert.pem"}
         self.assertFalse(verdict(profile, foreign, good, good["now"]))
         self.assertEqual(len(asked), 1)
+        several = PayPal(certificate=[other_certificate(), good["certificate"]], webhook_id=good["webhook_id"])
+        self.assertTrue(verdict(several, good["headers"], good, good["now"]))
+        self.assertFalse(verdict(profile, good["headers"], good, good["now"] + 301))
+        self.assertEqual(len(asked), 1)  # what is too old need not be looked up
+        self.assertRaises(ValueError, PayPal, certificate=[], webhook_id=good["webhook_id"])
         unknown = PayPal(certificate=lambda url: None, webhook_id=good["webhook_id"])
         self.assertFalse(verdict(unknown, good["headers"], good, good["now"]))
 

@@ -178,6 +178,34 @@ class Environments(TestCase):
         large = environ_of(sign_eds("x" * 1001), CONTENT_LENGTH=None, **{"wsgi.input_terminated": True})
         self.assertEqual(call(WebhookApp(Harness(limit=1000).receiver), large)[0], 413)
 
+    def test_chunks_that_the_server_does_not_join(self):
+        """It is not the sender's signature that is wrong."""
+        h = Harness()
+        chunked = environ_of(sign_eds("{}"), CONTENT_LENGTH=None, HTTP_TRANSFER_ENCODING="chunked")
+        self.assertEqual(call(WebhookApp(h.receiver), chunked)[0], 400)
+        self.assertEqual((h.deliveries, h.log.failures), ([], []))
+
+    def test_a_host_that_would_move_the_path_is_refused(self):
+        h = Harness(profile=Cybercube(SECRET))
+        captured = sign_cybercube(cybercube_event(), url="https://hooks.example.com/in")
+        self.assertEqual(call(WebhookApp(h.receiver), environ_of(captured))[0], 200)
+        for host in ("hooks.example.com/x", "x?", "x#", "a b", "\x80"):
+            self.assertEqual(call(WebhookApp(h.receiver), environ_of(captured, HTTP_HOST=host))[0], 400, host)
+        for spelling in ("/%69n", "/i%6e"):
+            environ = environ_of(captured, RAW_URI=spelling)  # PATH_INFO is /in all the same
+            self.assertEqual(call(WebhookApp(h.receiver), environ)[1].get("idempotency-replayed"), "true")
+        self.assertEqual(len(h.deliveries), 1)
+
+    def test_one_path_alone(self):
+        h = Harness(profile=Cybercube(SECRET))
+        app = WebhookApp(h.receiver, path="/in")
+        captured = sign_cybercube(cybercube_event(), url="https://hooks.example.com/in")
+        self.assertEqual(call(app, environ_of(captured))[0], 200)
+        self.assertEqual(call(app, environ_of(captured, PATH_INFO="/other"))[0], 404)
+        page = environ_of(captured, PATH_INFO="/docs/idempotency", REQUEST_METHOD="GET", CONTENT_LENGTH="")
+        self.assertEqual(call(app, page)[0], 200)
+        self.assertEqual(len(h.deliveries), 1)
+
     def test_a_body_that_breaks_off(self):
         h = Harness()
         signed = sign_eds("{}")
