@@ -17,6 +17,9 @@ type Answer struct {
 	Decision  Decision
 	CommandID string // the first command's
 	Key       string
+	// KeyVersion names the rules by which the key was derived, Fingerprint is the envelope's.
+	KeyVersion  int
+	Fingerprint string
 	// Executed reports whether this submission was the one that executed.
 	Executed  bool
 	Status    Status

@@ -17,10 +17,11 @@ const (
 	ScopeRead   Scope = "read"   // read everything of the tenant
 	ScopeManage Scope = "manage" // change the tenant's endpoints, deliveries and keys
 	ScopeAdmin  Scope = "admin"  // tenants, and keys of any tenant
+	ScopeAudit  Scope = "audit"  // read and export the evidence of what was commanded
 )
 
 // AllScopes lists every scope.
-var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin}
+var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin, ScopeAudit}
 
 // An APIKey is a credential of a tenant. The token itself is shown once, when it is made; only its hash is kept.
 type APIKey struct {

@@ -1,0 +1,186 @@
+package ids
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Answer is the body about a command. A repeat's has the same outcome as the first's to the byte; what differs stands beside it.
+type Answer struct {
+	Status       string                 `json:"status"`
+	Substatus    string                 `json:"substatus,omitempty"`
+	Decision     string                 `json:"decision,omitempty"`
+	Executed     bool                   `json:"executed"`
+	CommandID    string                 `json:"command_id"`
+	Key          string                 `json:"idempotency_key"`
+	KeyVersion   int                    `json:"key_version,omitempty"`
+	Fingerprint  string                 `json:"envelope_fingerprint,omitempty"`
+	Summary      string                 `json:"summary,omitempty"`
+	Outcome      *command.StoredOutcome `json:"outcome,omitempty"`
+	OutcomeRef   string                 `json:"outcome_ref,omitempty"`
+	CreatedAt    *time.Time             `json:"created_at,omitempty"`
+	UpdatedAt    *time.Time             `json:"updated_at,omitempty"`
+	WindowEnd    *time.Time             `json:"ttl_expires_at,omitempty"`
+	StatusURL    string                 `json:"status_url,omitempty"`
+	EvidenceURL  string                 `json:"evidence_url,omitempty"`
+	Token        string                 `json:"confirmation_token,omitempty"`
+	TokenExpires *time.Time             `json:"expires_at,omitempty"`
+	ConfirmURL   string                 `json:"confirm_url,omitempty"`
+	StepUpURL    string                 `json:"step_up_url,omitempty"`
+}
+
+const commandsPath = "/ids/v1/commands/"
+
+// view renders an answer. While a command is under way, submissions are told "processing" (IDS-RPL-4); its status is told as it is.
+func view(a *command.Answer, processing string) *Answer {
+	v := &Answer{
+		Status: string(a.Status), Substatus: string(a.Substatus), Decision: string(a.Decision), Executed: a.Executed, CommandID: a.CommandID, Key: a.Key,
+		KeyVersion: a.KeyVersion, Fingerprint: a.Fingerprint, Outcome: a.Outcome, OutcomeRef: a.OutcomeRef, CreatedAt: when(a.CreatedAt),
+		UpdatedAt: when(a.UpdatedAt), WindowEnd: when(a.ExpiresAt), Token: a.Token, TokenExpires: when(a.TokenExpiry),
+	}
+	if a.KeyVersion > 0 { // it has a record
+		v.StatusURL, v.EvidenceURL = commandsPath+a.CommandID, "/ids/v1/evidence?command_id="+a.CommandID
+	}
+	if a.Outcome != nil {
+		v.Summary = a.Outcome.Summary
+	}
+	if a.Status == command.InProgress {
+		v.Status = processing
+	}
+	if a.Substatus == command.AwaitingConfirmation {
+		v.ConfirmURL = commandsPath + a.CommandID + "/confirm"
+		if a.StepUp {
+			v.StepUpURL = commandsPath + a.CommandID + "/step-up"
+		}
+	}
+	return v
+}
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func (s *server) submit(c *dialect.Call) error {
+	e, err := command.ParseEnvelope(c.Body)
+	if err != nil {
+		return refuse(c, err)
+	}
+	ctx, cancel := s.patience(c.R.Context())
+	defer cancel()
+	a, err := s.cfg.Executor.Submit(ctx, caller(c.Caller), e)
+	if err != nil {
+		return refuse(c, err)
+	}
+	return answer(c, a)
+}
+
+func (s *server) confirm(c *dialect.Call) error {
+	var in struct {
+		Token  string `json:"confirmation_token"`
+		StepUp string `json:"step_up_token"`
+	}
+	if err := read(c.Body, &in); err != nil {
+		return err
+	}
+	if in.Token == "" {
+		return problem.Invalid.In("confirmation_token", "is required")
+	}
+	ctx, cancel := s.patience(c.R.Context())
+	defer cancel()
+	a, err := s.cfg.Executor.Confirm(ctx, caller(c.Caller), c.R.PathValue("id"), in.Token, in.StepUp)
+	if err != nil {
+		return refuse(c, err)
+	}
+	return answer(c, a)
+}
+
+func (s *server) stepUp(c *dialect.Call) error {
+	if err := read(c.Body, &struct{}{}); err != nil {
+		return err
+	}
+	approval, err := s.cfg.Executor.Approve(c.R.Context(), caller(c.Caller), c.R.PathValue("id"))
+	if err != nil {
+		return refuse(c, err)
+	}
+	return write(c, http.StatusOK, map[string]any{"command_id": approval.CommandID, "step_up_token": approval.Token, "expires_at": when(approval.ExpiresAt)})
+}
+
+func (s *server) status(c *dialect.Call) error {
+	a, err := s.cfg.Executor.Status(c.R.Context(), caller(c.Caller), c.R.PathValue("id"))
+	if err != nil {
+		return refuse(c, err)
+	}
+	return write(c, http.StatusOK, view(a, string(command.InProgress)))
+}
+
+func (s *server) registry(c *dialect.Call) error {
+	who := caller(c.Caller)
+	return write(c, http.StatusOK, map[string]any{
+		"commands": s.cfg.Executor.Registry().List(who.Tenant),
+		// What an envelope of this caller has to say of itself.
+		"caller": map[string]any{"tenant_id": who.Tenant, "actor_id": who.Actor, "scopes": who.Scopes},
+	})
+}
+
+// answer renders what became of a submission. The status of a repeat is that of the first (IDS-RPL-2).
+func answer(c *dialect.Call, a *command.Answer) error {
+	h := c.W.Header()
+	if a.Decision == command.DuplicateReplayed {
+		h.Set(idempotency.ReplayedHeader, "true")
+	}
+	status := http.StatusOK
+	switch a.Status {
+	case command.InProgress:
+		status = http.StatusAccepted
+		h.Set("Location", commandsPath+a.CommandID)
+		if a.Substatus != command.AwaitingConfirmation {
+			h.Set("Retry-After", "1")
+		}
+	case command.Rejected, command.Failed:
+		status = http.StatusUnprocessableEntity
+	}
+	return write(c, status, view(a, "processing"))
+}
+
+// read is strict: a member that is misspelt would be one that is missing.
+func read(body []byte, into any) error {
+	members, err := dialect.Members(body)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{"confirmation_token": true, "step_up_token": true}
+	for name := range members {
+		if !known[name] {
+			return problem.Invalid.In(name, "is not known here")
+		}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return problem.Invalid.In("body", "its members must be strings")
+	}
+	return nil
+}
+
+func write(c *dialect.Call, status int, v any) error {
+	h := c.W.Header()
+	h.Set("Content-Type", "application/json")
+	c.W.WriteHeader(status)
+	enc := json.NewEncoder(c.W)
+	enc.SetEscapeHTML(false)
+	return ignore(enc.Encode(v))
+}
+
+// ignore: the client is gone, and the answer with it; it can be asked for again.
+func ignore(error) error { return nil }

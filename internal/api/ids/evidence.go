@@ -1,0 +1,106 @@
+package ids
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func (s *server) evidence(c *dialect.Call) error {
+	q := c.R.URL.Query()
+	query := command.EvidenceQuery{Tenant: c.Tenant().String(), Key: q.Get("idempotency_key"), CommandID: q.Get("command_id")}
+	after, err := number(q.Get("after"), "after", 0, 0)
+	if err != nil {
+		return err
+	}
+	limit, err := number(q.Get("limit"), "limit", defaultPage, maxPage)
+	if err != nil {
+		return err
+	}
+	query.After, query.Limit = after, int(limit)
+	items, err := s.cfg.Evidence.Evidence(c.R.Context(), query)
+	if err != nil {
+		return err
+	}
+	out := map[string]any{"evidence": items}
+	if items == nil {
+		out["evidence"] = []evidence.Item{}
+	}
+	if len(items) == query.Limit {
+		out["next_after"] = items[len(items)-1].Seq
+	}
+	return write(c, http.StatusOK, out)
+}
+
+// number reads a query parameter; most 0 does not bound it.
+func number(text, name string, otherwise, most int64) (int64, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || most > 0 && (n < 1 || n > most) {
+		if most > 0 {
+			return 0, problem.InvalidRequest.In(name, "must be a number from 1 to %d", most)
+		}
+		return 0, problem.InvalidRequest.In(name, "must be a number, 0 or more")
+	}
+	return n, nil
+}
+
+// export writes the chain as lines that `godwit evidence verify` checks offline. What is appended meanwhile is left for the next one.
+func (s *server) export(c *dialect.Call) error {
+	ctx := c.R.Context()
+	after, err := number(c.R.URL.Query().Get("after"), "after", 0, 0)
+	if err != nil {
+		return err
+	}
+	tenant := c.Tenant().String()
+	head, err := s.cfg.Evidence.EvidenceHead(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	if after > head.Seq {
+		return problem.InvalidRequest.In("after", "the chain ends at %d", head.Seq)
+	}
+	control := http.NewResponseController(c.W)
+	h := c.W.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Content-Disposition", `attachment; filename="evidence.ndjson"`)
+	out, err := evidence.NewExporter(c.W, s.cfg.EvidenceKey, tenant, head, after+1, s.clock.Now())
+	if err != nil {
+		return err
+	}
+	for seq := after; seq < head.Seq; {
+		control.SetWriteDeadline(time.Now().Add(s.cfg.Stall))
+		items, err := s.cfg.Evidence.Evidence(ctx, command.EvidenceQuery{Tenant: tenant, After: seq, Limit: int(min(maxPage, head.Seq-seq))})
+		if err != nil || len(items) == 0 {
+			// The header has promised more: a file cut off here does not verify.
+			panic(http.ErrAbortHandler)
+		}
+		if err := out.Append(items...); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		seq = items[len(items)-1].Seq
+	}
+	return ignore(out.Close())
+}
+
+// evidenceKey tells the public key that exports and checkpoints are signed with. Pin it: keep what you got from here on a quiet day.
+func (s *server) evidenceKey(c *dialect.Call) error {
+	pub := s.cfg.EvidenceKey.Public().(ed25519.PublicKey)
+	return write(c, http.StatusOK, map[string]string{
+		"algorithm": "ed25519", "key_id": evidence.KeyID(pub), "public_key": base64.StdEncoding.EncodeToString(pub),
+	})
+}

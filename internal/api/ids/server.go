@@ -1,0 +1,88 @@
+package ids
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// Prefix is where the handler is mounted.
+const Prefix = "/ids/"
+
+// Config is what the handler is made of.
+type Config struct {
+	dialect.Config // its Errors are made here
+	Executor       *command.Executor
+	Evidence       command.Store
+	// EvidenceKey signs what is exported.
+	EvidenceKey ed25519.PrivateKey
+	// Wait is how long a submission waits for the end of its execution before it is answered with 202. Defaults to 20 s.
+	Wait time.Duration
+	// Stall ends an export that nobody reads. Defaults to 30 s.
+	Stall time.Duration
+}
+
+type server struct {
+	cfg   Config
+	clock clock.Clock
+	api   *dialect.API
+}
+
+// New makes the handler.
+func New(cfg Config) (http.Handler, error) {
+	if cfg.Executor == nil || cfg.Evidence == nil || cfg.EvidenceKey == nil {
+		return nil, errors.New("ids: executor, evidence and its key are required")
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = 20 * time.Second
+	}
+	if cfg.Stall == 0 {
+		cfg.Stall = 30 * time.Second
+	}
+	api, err := dialect.New(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cfg: cfg, clock: cfg.Clock, api: api}
+	mux := http.NewServeMux()
+	anyScope := godwit.AllScopes
+	handle := func(pattern string, need []godwit.Scope, serve func(*dialect.Call) error) {
+		mux.Handle(pattern, api.Handle(dialect.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
+	}
+	handle("POST /ids/v1/commands", anyScope, s.submit)
+	handle("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
+	handle("POST /ids/v1/commands/{id}/step-up", anyScope, s.stepUp)
+	handle("GET /ids/v1/commands/{id}", anyScope, s.status)
+	handle("GET /ids/v1/registry", anyScope, s.registry)
+	handle("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
+	handle("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
+	handle("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)
+	mux.Handle("/ids/", unmatched(mux, cfg.Errors))
+	return mux, nil
+}
+
+// maxEnvelope is the longest envelope that is read.
+const maxEnvelope = 64 << 10
+
+// caller is who submits, in the executor's words. The actor is the principal of the key, which a key that replaces another keeps: a
+// rotation of keys does not make a retry a new command.
+func caller(c *registry.Caller) command.Caller {
+	scopes := make([]string, len(c.Key.Scopes))
+	for i, s := range c.Key.Scopes {
+		scopes[i] = string(s)
+	}
+	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Key.Principal.String(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin)}
+}
+
+// patience is how long an answer is waited for.
+func (s *server) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.cfg.Wait)
+}
