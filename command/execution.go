@@ -220,38 +220,45 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 func (e *execution) run(ctx context.Context) {
 	stop := e.keepLease(ctx)
 	defer stop()
-	var (
-		o     *Outcome
-		err   error
-		pause time.Duration
-	)
 	deadline := e.x.cfg.Now().Add(e.x.retryFor(e.command))
-	for {
+	for pause := time.Duration(0); ; {
 		e.x.fault("started")
-		o, err = safely(ctx, e.handler, e.call)
+		o, err := safely(ctx, e.handler, e.call)
 		e.x.fault("handled")
-		var passing *TransientError
-		if !errors.As(err, &passing) || !e.x.cfg.Now().Before(deadline) || context.Cause(ctx) != nil {
-			break
+		passing := e.end(ctx, o, err, deadline)
+		if passing == nil {
+			return
 		}
-		e.x.cfg.Log.Info("command is tried again", "command_id", e.call.CommandID, "try", e.call.Try, "error", err)
+		e.x.cfg.Log.Info("command is tried again", "command_id", e.call.CommandID, "try", e.call.Try, "error", passing)
 		pause = min(max(2*pause, 100*time.Millisecond, passing.After), 10*time.Second)
-		if !rest(ctx, pause) {
-			break
-		}
+		rest(ctx, pause)
 		e.call.Try++
 	}
-	switch cause := context.Cause(ctx); {
+}
+
+// end does what follows from a handler's return. It returns why the handler has to run again, or nil.
+func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline time.Time) *TransientError {
+	var passing *TransientError
+	cause := context.Cause(ctx)
+	again := cause == nil && e.x.cfg.Now().Before(deadline)
+	switch {
 	case errors.Is(cause, errSuperseded):
-		e.err = &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}
-	case errors.Is(cause, errShutdown) && err != nil:
+		e.err = e.takenOver()
+	case cause != nil && err != nil:
 		e.leave(Running, e.x.cfg.Now())
 		e.err = &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down; the command goes on later", CommandID: e.call.CommandID, Key: e.call.Key}
+	case errors.As(err, &passing) && again:
+		return passing
 	case errors.Is(err, ErrUnresolved):
 		e.leave(NeedsReconciliation, e.x.cfg.Now().Add(e.x.cfg.ReconcileEvery))
 	default:
-		e.finish(o, err)
+		return e.finish(o, err, again)
 	}
+	return nil
+}
+
+func (e *execution) takenOver() error {
+	return &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}
 }
 
 func (x *Executor) retryFor(c *Registered) time.Duration {

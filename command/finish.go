@@ -12,8 +12,9 @@ import (
 )
 
 // finish stores the outcome with its effects and its evidence, in one transaction: all of it happened, or nothing did. A store that
-// is away is tried again as long as the command is ours: what a handler has done outside must not be forgotten.
-func (e *execution) finish(o *Outcome, err error) {
+// is away is tried again as long as the command is ours: what a handler has done outside must not be forgotten. It returns why the
+// handler has to run again, where an effect met a change that came between.
+func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	last := e.rec.Load()
@@ -32,14 +33,18 @@ func (e *execution) finish(o *Outcome, err error) {
 		r, serr := e.x.commits.advance(step)
 		switch {
 		case serr == nil && errors.As(r.Err, &back):
+			var passing *TransientError
+			if errors.As(back.cause, &passing) && again {
+				return passing
+			}
 			step.Effects, err = nil, back.cause
 			continue
 		case serr == nil && r.Err != nil:
 			e.err = r.Err
-			return
+			return nil
 		case serr == nil && r.Refused && !(r.Stored != nil && r.Stored.Owner == last.Owner && r.Stored.Status.Terminal()):
-			e.err = &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: last.CommandID, Key: last.Key}
-			return
+			e.err = e.takenOver()
+			return nil
 		case serr == nil:
 			e.rec.Store(r.Stored)
 			e.final = r.Stored
@@ -47,10 +52,10 @@ func (e *execution) finish(o *Outcome, err error) {
 			if o != nil && o.Stored != nil && err == nil && r.Stored.Status == Executed {
 				o.Stored(r.Applied)
 			}
-			return
+			return nil
 		case errors.Is(serr, errStopped) || e.x.isStopping():
 			e.err = fmt.Errorf("store outcome: %w", serr)
-			return
+			return nil
 		}
 		e.x.cfg.Log.Warn("outcome of a command not stored yet", "command_id", last.CommandID, "error", serr)
 		pause = min(max(2*pause, 50*time.Millisecond), 2*time.Second)
@@ -77,10 +82,10 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 			err = a.Err
 		case o.After != nil:
 			err = o.After(shown, a.Results)
-			if err != nil {
-				// What After refuses must not have happened: the step fails as a whole and is settled anew, without its effects.
-				return Change{}, &undone{err}
-			}
+		}
+		if err != nil {
+			// What is refused must not have happened: the step fails as a whole and is settled anew, without its effects.
+			return Change{}, &undone{err}
 		}
 	}
 	stored, first, cause := e.x.settle(e.command, shown, err)

@@ -1,21 +1,158 @@
 package command
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 
-// KeyVersion is the version of the rules.
+	"golang.org/x/text/unicode/norm"
+)
+
+// KeyVersion is the version of the rules by which keys are derived. A record keeps it, so that other rules cannot silently
+// execute a command again (IDS-KEY-13).
 const KeyVersion = 1
 
-// A Derivation is what follows from an envelope.
+// effectiveActor is the one binding principal that a declaration can name.
+const effectiveActor = "effective_actor_id"
+
+// A Derivation is what follows from an envelope by its command's declaration.
+//
+// # The rules, version 1
+//
+// The key is the SHA-256, in lower-case hexadecimal digits, of the canonical form of an object with these members and no others
+// (IDS-KEY-2, -3, -6):
+//
+//	actor_id      the envelope's; where the command declares the binding principal effective_actor_id, that member of the
+//	              envelope if it has one (IDS-KEY-9)
+//	args          the envelope's, normalised; {} when absent (IDS-KEY-12)
+//	command_kind  the envelope's; when absent, the declared class
+//	intent        an object of action, entity and target; the target is null when absent
+//	tenant_id     the envelope's
+//
+// Everything else stays out: command_id, issued_at, message_id, channel, nonce, options (IDS-KEY-5).
+//
+// The canonical form is that of RFC 8785 (JCS): UTF-8, members sorted, no white space, numbers as ECMAScript writes them. Before,
+// all strings and all names are brought into Unicode normalisation form C. Texts with more than one reading are refused (see
+// ParseEnvelope), and so is a number that is not the same after it went through a double: what differs never becomes the same
+// (IDS-KEY-4).
+//
+// Args are normalised by the annotations of the declared JSON Schema, under properties, patternProperties, additionalProperties,
+// items, prefixItems, $ref and allOf (IDS-KEY-8), in this order:
+//
+//  1. A member that is absent gets its "default"; one within another that is absent does not.
+//  2. "x-fold" folds strings. "case": NFC(casefold(NFD(s))) with Unicode's full case folding; "space": runs of Unicode's
+//     White_Space become one U+0020, those at the ends nothing; "case space": both.
+//  3. "x-set": true sorts the items of an array by their canonical form, bytewise, and keeps one of each. Other arrays keep
+//     their order.
+//  4. The args are held against the schema. What does not fit is refused.
+//  5. "x-ephemeral": true leaves a member out; sets are then made sets again.
+//
+// The fingerprint is "sha256:" and the digits of the SHA-256 of the canonical form of the whole envelope without what is
+// ephemeral: the object above and, where they apply, effective_actor_id and options ({} when absent). Where a binding principal
+// is declared the principal is its actor_id and there is no effective_actor_id, so that a retry on somebody's behalf is no
+// conflict (IDS-STO-15).
 type Derivation struct {
-	Key         string
+	Key         string // 64 hexadecimal digits
 	KeyVersion  int
-	Fingerprint string
-	Args        json.RawMessage // normalised
-	Principal   string          // who is in the key
+	Fingerprint string          // "sha256:" and 64 hexadecimal digits
+	Args        json.RawMessage // normalised and canonical; what the handler gets
+	Principal   string          // who is in the key: the actor, or the one acted for
 }
 
-// Derive derives key and fingerprint of an envelope. Its error is a *Refusal.
-func (c *Registered) Derive(e *Envelope) (*Derivation, error) { return nil, &Refusal{Code: Malformed} }
+// hashFunc is HASH of the key; tests make it collide.
+type hashFunc func(canonical []byte) [sha256.Size]byte
 
-// ProviderKey is the idempotency key that a provider gets with the call of that name.
-func ProviderKey(key, name string) string { return key + name }
+// Derive derives key and fingerprint of an envelope, by the rules that Derivation lists. An envelope that names a key has to name
+// this one (IDS-KEY-1). The error is a *Refusal.
+func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	if c.TargetRequired && e.Intent.Target == "" {
+		return nil, malformed("/intent/target", "is required of "+c.Name())
+	}
+	args, err := c.args.normaliseArgs(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	options, err := readOptions(e.Options)
+	if err != nil {
+		return nil, err
+	}
+	d := &Derivation{KeyVersion: KeyVersion, Principal: c.principal(e)}
+	if d.Args, err = canonical(args); err != nil {
+		return nil, fmt.Errorf("derive key: %w", err)
+	}
+	inputs := c.keyInputs(e, d)
+	text, err := canonical(inputs)
+	if err != nil {
+		return nil, fmt.Errorf("derive key: %w", err)
+	}
+	sum := c.hash(text)
+	d.Key = hex.EncodeToString(sum[:])
+	if e.Key != "" && e.Key != d.Key {
+		return nil, refuse(KeyMismatch, "/idempotency_key", "is not the one of this command, which is "+d.Key)
+	}
+	inputs["options"] = options
+	if c.BindingPrincipal == "" && e.EffectiveActorID != "" {
+		inputs["effective_actor_id"] = e.EffectiveActorID
+	}
+	if text, err = canonical(inputs); err != nil {
+		return nil, fmt.Errorf("derive fingerprint: %w", err)
+	}
+	sum = sha256.Sum256(text)
+	d.Fingerprint = "sha256:" + hex.EncodeToString(sum[:])
+	return d, nil
+}
+
+// principal is who is in the key.
+func (c *Registered) principal(e *Envelope) string {
+	if c.BindingPrincipal == effectiveActor && e.EffectiveActorID != "" {
+		return e.EffectiveActorID
+	}
+	return e.ActorID
+}
+
+func (c *Registered) keyInputs(e *Envelope, d *Derivation) map[string]any {
+	var target any
+	if e.Intent.Target != "" {
+		target = norm.NFC.String(e.Intent.Target)
+	}
+	kind := e.Kind
+	if kind == "" {
+		kind = string(c.Class)
+	}
+	return map[string]any{
+		"actor_id":     d.Principal,
+		"args":         d.Args,
+		"command_kind": kind,
+		"intent":       map[string]any{"action": e.Intent.Action, "entity": e.Intent.Entity, "target": target},
+		"tenant_id":    e.TenantID,
+	}
+}
+
+func readOptions(text []byte) (any, error) {
+	if len(text) == 0 {
+		return map[string]any{}, nil
+	}
+	v, err := document(text)
+	if err != nil {
+		return nil, refuseFault(Malformed, "/options", err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, malformed("/options", "must be an object, or absent")
+	}
+	return v, nil
+}
+
+// ProviderKey is the idempotency key that a provider gets with a command's call of that name (IDS-SHD-3): the same on every try,
+// another for each name. It has 64 hexadecimal digits and is thus safe in a header, quoted or not. A command that makes one call
+// may leave its name empty; the provider then gets the command's own key.
+func ProviderKey(key, name string) string {
+	if name == "" {
+		return key
+	}
+	sum := sha256.Sum256([]byte("provider call\x00" + key + "\x00" + name))
+	return hex.EncodeToString(sum[:])
+}

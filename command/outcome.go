@@ -30,7 +30,8 @@ type Outcome struct {
 	// After, when not nil, completes summary and result from what the effects returned, within their transaction. It computes
 	// and does nothing else; a Rejection that it returns undoes the effects.
 	After func(o *Outcome, results []any) error
-	// Refused, when not nil, says what the failure of an effect means: a Rejection, or another error. Without it the command fails.
+	// Refused, when not nil, says what the failure of an effect means: a Rejection, a TransientError that has the handler run again,
+	// or another error. Without it the command fails.
 	Refused func(err error) error
 	// Stored is called once the outcome is durable: to wake whoever waits for it. What must not be lost is an effect.
 	Stored func(results []any)

@@ -1,7 +1,218 @@
 package command
 
-// ParseEnvelope reads a command as it came over the wire. Its error is a *Refusal that names the member at fault.
-func ParseEnvelope(body []byte) (*Envelope, error) { return nil, &Refusal{Code: Malformed} }
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
-// Validate checks what ParseEnvelope does of the members.
-func (e *Envelope) Validate() error { return nil }
+	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxEnvelope is how many bytes an envelope may have, and its args or its options by themselves.
+const MaxEnvelope = 64 << 10
+
+const maxName = 256 // bytes of an id or a target
+
+var (
+	wordPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+)
+
+// ParseEnvelope reads a command as it came over the wire. It is strict, because two readings of one text would be two commands
+// under one key, or one under two: one JSON object in UTF-8 of at most MaxEnvelope bytes; no member that is unknown, none twice,
+// also not within args and options; no half characters; no number that its canonical form would round.
+//
+// Strings come in normalisation form C. The error is a *Refusal with the code Malformed; its field is the JSON pointer of the
+// member at fault.
+func ParseEnvelope(body []byte) (*Envelope, error) {
+	if len(body) > MaxEnvelope {
+		return nil, malformed("", fmt.Sprintf("has more than %d bytes", MaxEnvelope))
+	}
+	v, parts, err := documentParts(body)
+	if err != nil {
+		return nil, refuseFault(Malformed, "", err)
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, malformed("", "must be a JSON object")
+	}
+	var e Envelope
+	if err := e.fill(object, parts); err != nil {
+		return nil, err
+	}
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// fill takes the members. One that is null is as if it were absent.
+func (e *Envelope) fill(object map[string]any, parts map[string]json.RawMessage) error {
+	var intent any
+	var issued string
+	err := take("", object, map[string]any{
+		"command_id": &e.CommandID, "tenant_id": &e.TenantID, "actor_id": &e.ActorID, "effective_actor_id": &e.EffectiveActorID,
+		"intent": &intent, "args": &e.Args, "command_kind": &e.Kind, "options": &e.Options, "issued_at": &issued,
+		"message_id": &e.MessageID, "channel": &e.Channel, "nonce": &e.Nonce, "idempotency_key": &e.Key,
+	}, parts)
+	if err != nil {
+		return err
+	}
+	switch intent := intent.(type) {
+	case nil:
+	case map[string]any:
+		err = take("/intent", intent, map[string]any{
+			"entity": &e.Intent.Entity, "action": &e.Intent.Action, "target": &e.Intent.Target,
+		}, nil)
+	default:
+		err = malformed("/intent", "must be an object")
+	}
+	if err != nil || issued == "" {
+		return err
+	}
+	// As encoding/json reads times: RFC 3339 to the letter, which time.Parse is not.
+	if err := e.IssuedAt.UnmarshalText([]byte(issued)); err != nil {
+		return malformed("/issued_at", "must be a time as in RFC 3339: 2026-03-01T12:00:00Z")
+	}
+	return nil
+}
+
+// take puts members where they belong, and refuses those that belong nowhere.
+func take(at string, object, into map[string]any, parts map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		where, known := into[name]
+		if !known {
+			return malformed(at+pointer(name), "is not a member that is known")
+		}
+		v := object[name]
+		switch where := where.(type) {
+		case *any:
+			*where = v
+		case *json.RawMessage:
+			if _, ok := v.(map[string]any); !ok {
+				return malformed(at+pointer(name), "must be an object, or absent")
+			}
+			*where = slices.Clone(parts[name])
+		case *string:
+			text, ok := v.(string)
+			if !ok && v != nil {
+				return malformed(at+pointer(name), "must be a string")
+			}
+			*where = text
+		}
+	}
+	return nil
+}
+
+// Validate checks the members, as ParseEnvelope does; it is for envelopes that code has made. It does not look into args and
+// options: Derive does.
+func (e *Envelope) Validate() error {
+	switch {
+	case e.CommandID == "":
+		return malformed("/command_id", "is required")
+	case !isCommandID(e.CommandID):
+		return malformed("/command_id", `must be "cmd_" and a UUID of version 7 in lower case`)
+	case e.IssuedAt.IsZero():
+		return malformed("/issued_at", "is required")
+	case e.IssuedAt.Year() < 1 || e.IssuedAt.Year() > 9999:
+		return malformed("/issued_at", "must be in a year of four digits")
+	case len(e.Args) > MaxEnvelope:
+		return malformed("/args", fmt.Sprintf("has more than %d bytes", MaxEnvelope))
+	case len(e.Options) > MaxEnvelope:
+		return malformed("/options", fmt.Sprintf("has more than %d bytes", MaxEnvelope))
+	case e.Kind != "" && !kindPattern.MatchString(e.Kind):
+		return malformed("/command_kind", "must be letters, digits and _, at most 64, the first a letter")
+	}
+	for _, m := range []struct {
+		at, value string
+		required  bool
+		check     func(string) string
+	}{
+		// Key inputs first: a missing one is refused before anything is reserved (IDS-KEY-12).
+		{"/tenant_id", e.TenantID, true, checkIdentity},
+		{"/actor_id", e.ActorID, true, checkIdentity},
+		{"/intent/entity", e.Intent.Entity, true, checkWord},
+		{"/intent/action", e.Intent.Action, true, checkWord},
+		{"/intent/target", e.Intent.Target, false, checkText},
+		{"/effective_actor_id", e.EffectiveActorID, false, checkIdentity},
+		{"/message_id", e.MessageID, false, checkText},
+		{"/channel", e.Channel, false, checkText},
+		{"/nonce", e.Nonce, false, checkText},
+		{"/idempotency_key", e.Key, false, checkText},
+	} {
+		if m.value == "" && !m.required {
+			continue
+		}
+		if m.value == "" {
+			return malformed(m.at, "is required")
+		}
+		if detail := m.check(m.value); detail != "" {
+			return malformed(m.at, detail)
+		}
+	}
+	return nil
+}
+
+func checkText(text string) string {
+	switch {
+	case len(text) > maxName:
+		return fmt.Sprintf("must have at most %d bytes", maxName)
+	case !utf8.ValidString(text):
+		return "must be UTF-8"
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "must not hold control characters"
+	}
+	return ""
+}
+
+// checkIdentity is for those that are compared with who is authenticated. The key holds them in normalisation form C: were they
+// let in as two spellings, two actors could have one key.
+func checkIdentity(text string) string {
+	if detail := checkText(text); detail != "" {
+		return detail
+	}
+	if !norm.NFC.IsNormalString(text) {
+		return "must be in Unicode normalisation form C"
+	}
+	return ""
+}
+
+func checkWord(text string) string {
+	if !wordPattern.MatchString(text) {
+		return "must be lower-case letters, digits and _, at most 64, the first a letter"
+	}
+	return ""
+}
+
+func isCommandID(text string) bool {
+	rest, ok := strings.CutPrefix(text, "cmd_")
+	if !ok {
+		return false
+	}
+	id, err := uuid.Parse(rest)
+	return err == nil && id.Version() == 7 && id.Variant() == uuid.RFC4122 && id.String() == rest
+}
+
+func malformed(at, detail string) error { return refuse(Malformed, at, detail) }
+
+func refuse(code RefusalCode, at, detail string) error {
+	subject := at
+	if at == "" {
+		subject = "the envelope"
+	}
+	return &Refusal{Code: code, Field: at, Detail: subject + " " + detail}
+}
+
+// refuseFault refuses for what document found within the member at the given place.
+func refuseFault(code RefusalCode, at string, err error) error {
+	if f, ok := err.(*fault); ok {
+		return refuse(code, at+f.pointer, f.detail)
+	}
+	return refuse(code, at, "cannot be read as JSON")
+}

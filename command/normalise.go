@@ -1,0 +1,159 @@
+package command
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// normaliseArgs brings args into the form that enters the key and that the handler gets (IDS-KEY-8), and checks them. The
+// error is a *Refusal.
+//
+//	read (NFC, exact numbers) ─ defaults, folding, sets ─ hold against the schema ─ drop what is ephemeral
+//
+// The schema sees args as they are meant: a required member that has a default may be left out, a set that names an item twice
+// has it once. It sees ephemeral members; nothing after it does.
+func (s *argsSchema) normaliseArgs(text []byte) (any, error) {
+	args := any(map[string]any{})
+	if len(text) > 0 {
+		var err error
+		if args, err = document(text); err != nil {
+			return nil, refuseFault(Malformed, "/args", err)
+		}
+	}
+	if _, ok := args.(map[string]any); !ok {
+		return nil, malformed("/args", "must be an object, or absent")
+	}
+	if s == nil {
+		return args, nil
+	}
+	// Before the rules run, too: they are as many as the schema's.
+	if s.rules*values(args) > maxWork {
+		return nil, refuse(InvalidArgs, "/args", "hold more than can be held against a schema of this size")
+	}
+	args = normalised(args, s.root, false)
+	if err := s.check(args); err != nil {
+		return nil, err
+	}
+	return normalised(args, s.root, true), nil
+}
+
+// normalised applies rules to a value, in place. With drop it leaves out what is ephemeral; without, it fills in and folds.
+func normalised(v any, rules []*rule, drop bool) any {
+	if len(rules) == 0 {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		normaliseObject(v, rules, drop)
+	case []any:
+		for i, item := range v {
+			v[i] = normalised(item, each(rules, func(r *rule) []*rule { return r.item(i) }), drop)
+		}
+		if slices.ContainsFunc(rules, func(r *rule) bool { return r.set }) {
+			return asSet(v)
+		}
+	case string:
+		return folded(v, rules)
+	}
+	return v
+}
+
+func normaliseObject(object map[string]any, rules []*rule, drop bool) {
+	if !drop {
+		fillIn(object, rules)
+	}
+	for name, member := range object {
+		parts := each(rules, func(r *rule) []*rule { return r.member(name) })
+		if drop && slices.ContainsFunc(parts, func(r *rule) bool { return r.ephemeral }) {
+			delete(object, name)
+			continue
+		}
+		object[name] = normalised(member, parts, drop)
+	}
+}
+
+func fillIn(object map[string]any, rules []*rule) {
+	for _, r := range rules {
+		for name, p := range r.properties {
+			if _, given := object[name]; given {
+				continue
+			}
+			if fallback := p.defaultValue(); fallback != nil {
+				object[name] = clone(*fallback)
+			}
+		}
+	}
+}
+
+// each lists what all rules have for a part of the value.
+func each(rules []*rule, part func(*rule) []*rule) []*rule {
+	var list []*rule
+	for _, r := range rules {
+		list = append(list, part(r)...)
+	}
+	return list
+}
+
+// asSet sorts by canonical form, bytewise, and keeps one of each.
+func asSet(list []any) []any {
+	type item struct {
+		value any
+		form  []byte
+	}
+	items := make([]item, len(list))
+	for i, v := range list {
+		form, err := canonical(v)
+		if err != nil {
+			return list // not for values that document returns
+		}
+		items[i] = item{v, form}
+	}
+	slices.SortFunc(items, func(a, b item) int { return bytes.Compare(a.form, b.form) })
+	items = slices.CompactFunc(items, func(a, b item) bool { return bytes.Equal(a.form, b.form) })
+	set := make([]any, len(items))
+	for i := range items {
+		set[i] = items[i].value
+	}
+	return set
+}
+
+// folded folds a string: "case" is Unicode's full case folding of normalisation form D, in which letters and their marks are
+// apart; "space" makes each run of white space one space and leaves none at the ends. The result is in form C again.
+func folded(text string, rules []*rule) string {
+	var foldCase, foldSpace bool
+	for _, r := range rules {
+		foldCase = foldCase || r.foldCase
+		foldSpace = foldSpace || r.foldSpace
+	}
+	if foldCase {
+		text = norm.NFC.String(cases.Fold().String(norm.NFD.String(text)))
+	}
+	if foldSpace {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return text
+}
+
+// clone copies a value, so that what is done to one command's args is not done to the schema's default.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := maps.Clone(v)
+		for name, member := range c {
+			c[name] = clone(member)
+		}
+		return c
+	case []any:
+		c := slices.Clone(v)
+		for i, item := range c {
+			c[i] = clone(item)
+		}
+		return c
+	}
+	return v
+}

@@ -1,0 +1,319 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// annotations are the keywords of a schema that say how a value is normalised.
+type annotations struct {
+	ephemeral, set      bool
+	foldCase, foldSpace bool
+	given               bool
+}
+
+// Validate has nothing to say of a value.
+func (*annotations) Validate(*jsonschema.ValidatorContext, any) {}
+
+// An annotationError is an annotation that is none of ours.
+type annotationError string
+
+func (e annotationError) Error() string { return string(e) }
+
+// annotationsVocabulary makes the compiler keep the annotations with the schema that they are in, wherever references lead.
+var annotationsVocabulary = &jsonschema.Vocabulary{URL: "urn:godwit:normalisation", Compile: compileAnnotations}
+
+func compileAnnotations(_ *jsonschema.CompilerContext, object map[string]any) (jsonschema.SchemaExt, error) {
+	var a annotations
+	for _, keyword := range slices.Sorted(maps.Keys(object)) {
+		if !strings.HasPrefix(keyword, "x-") {
+			continue
+		}
+		value := object[keyword]
+		var ok bool
+		switch keyword {
+		case "x-ephemeral":
+			a.ephemeral, ok = value.(bool)
+		case "x-set":
+			a.set, ok = value.(bool)
+		case "x-fold":
+			var fold string
+			if fold, ok = value.(string); ok {
+				ok = a.setFold(fold)
+			}
+		default:
+			// A misspelt one would not be missed until a command is executed twice.
+			return nil, annotationError(fmt.Sprintf("has the keyword %.100q: those with x- are x-ephemeral, x-set and x-fold", keyword))
+		}
+		if !ok {
+			return nil, annotationError(fmt.Sprintf(`gives %s another value than it can have: x-ephemeral and x-set are true or false, `+
+				`x-fold is "case", "space" or "case space"`, keyword))
+		}
+		a.given = true
+	}
+	if !a.given {
+		return nil, nil
+	}
+	return &a, nil
+}
+
+func (a *annotations) setFold(fold string) bool {
+	for word := range strings.SplitSeq(fold, " ") {
+		switch word {
+		case "case":
+			a.foldCase = true
+		case "space":
+			a.foldSpace = true
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// A rule is what a schema says on normalising the values that it is for.
+type rule struct {
+	annotations
+	fallback   *any // "default"
+	properties map[string]*rule
+	patterns   []patternRule
+	additional *rule
+	prefix     []*rule
+	items      *rule
+	also       []*rule // of $ref and allOf: they are for the same value
+
+	all []*rule // itself and also, and theirs
+}
+
+type patternRule struct {
+	pattern jsonschema.Regexp
+	*rule
+}
+
+// compileRules finds the rules of a schema that does not refer to itself. Those behind alternatives and conditions cannot be
+// followed, because which of them are for a value is known only once it is normalised: annotations are refused there.
+func compileRules(root *jsonschema.Schema) ([]*rule, error) {
+	c := ruleCompiler{made: map[*jsonschema.Schema]*rule{}}
+	r, err := c.rule(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range r.all {
+		if part.ephemeral {
+			return nil, fmt.Errorf("x-ephemeral is for members: args as a whole cannot be left out")
+		}
+	}
+	return r.all, nil
+}
+
+type ruleCompiler struct {
+	made map[*jsonschema.Schema]*rule
+}
+
+func (c *ruleCompiler) rule(s *jsonschema.Schema) (*rule, error) {
+	if r := c.made[s]; r != nil {
+		return r, nil
+	}
+	for _, part := range unfollowed(s) {
+		if err := unannotated(part); err != nil {
+			return nil, err
+		}
+	}
+	r := &rule{annotations: annotationsOf(s), fallback: s.Default, properties: map[string]*rule{}}
+	if err := c.children(r, s); err != nil {
+		return nil, err
+	}
+	r.all = []*rule{r}
+	for _, part := range r.also {
+		r.all = append(r.all, part.all...)
+	}
+	c.made[s] = r
+	return r, checkRule(r, s)
+}
+
+func (c *ruleCompiler) children(r *rule, s *jsonschema.Schema) (err error) {
+	add := func(part *jsonschema.Schema) *rule {
+		if part == nil || err != nil {
+			return nil
+		}
+		var made *rule
+		made, err = c.rule(part)
+		return made
+	}
+	if s.Ref != nil {
+		r.also = append(r.also, add(s.Ref))
+	}
+	for _, part := range s.AllOf {
+		r.also = append(r.also, add(part))
+	}
+	for name, part := range s.Properties {
+		r.properties[name] = add(part)
+	}
+	for pattern, part := range s.PatternProperties {
+		r.patterns = append(r.patterns, patternRule{pattern, add(part)})
+	}
+	slices.SortFunc(r.patterns, func(a, b patternRule) int { return strings.Compare(a.pattern.String(), b.pattern.String()) })
+	if part, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		r.additional = add(part)
+	}
+	for _, part := range s.PrefixItems {
+		r.prefix = append(r.prefix, add(part))
+	}
+	r.items = add(s.Items2020)
+	for _, part := range append(slices.Clone(r.prefix), r.items) {
+		if err == nil && part != nil && part.drops() {
+			err = fmt.Errorf("%s: x-ephemeral is for members of objects, not for items", place(s))
+		}
+	}
+	return err
+}
+
+// checkRule finds defaults that do not fit, and values that folding makes impossible.
+func checkRule(r *rule, s *jsonschema.Schema) error {
+	if s.Default != nil {
+		v := normalised(clone(*s.Default), r.all, false)
+		if s.Validate(v) != nil {
+			return fmt.Errorf("%s: the default does not fit its own schema", place(s))
+		}
+	}
+	var allowed []any
+	if s.Enum != nil {
+		allowed = append(allowed, s.Enum.Values...)
+	}
+	if s.Const != nil {
+		allowed = append(allowed, *s.Const)
+	}
+	for _, v := range allowed {
+		if text, ok := v.(string); ok && folded(text, r.all) != text {
+			return fmt.Errorf("%s: with x-fold, %.100q can never be matched: write the allowed values folded", place(s), text)
+		}
+	}
+	return nil
+}
+
+// drops reports whether a member with this rule is left out.
+func (r *rule) drops() bool {
+	return slices.ContainsFunc(r.all, func(r *rule) bool { return r.ephemeral })
+}
+
+// defaultValue is what an absent member with this rule has; its own default goes before that of a reference.
+func (r *rule) defaultValue() *any {
+	for _, part := range r.all {
+		if part.fallback != nil {
+			return part.fallback
+		}
+	}
+	return nil
+}
+
+// member lists the rules for a member.
+func (r *rule) member(name string) []*rule {
+	var list []*rule
+	if p := r.properties[name]; p != nil {
+		list = append(list, p.all...)
+	}
+	for _, p := range r.patterns {
+		if p.pattern.MatchString(name) {
+			list = append(list, p.all...)
+		}
+	}
+	if list == nil && r.additional != nil {
+		return r.additional.all
+	}
+	return list
+}
+
+// item lists the rules for an item.
+func (r *rule) item(i int) []*rule {
+	switch {
+	case i < len(r.prefix):
+		return r.prefix[i].all
+	case r.items != nil:
+		return r.items.all
+	}
+	return nil
+}
+
+func annotationsOf(s *jsonschema.Schema) annotations {
+	for _, ext := range s.Extensions {
+		if a, ok := ext.(*annotations); ok {
+			return *a
+		}
+	}
+	return annotations{}
+}
+
+// unannotated refuses annotations in a schema that is not followed, however deep. A default is one, too.
+func unannotated(s *jsonschema.Schema) error {
+	if s.Default != nil || annotationsOf(s).given {
+		return fmt.Errorf("%s: default and x- keywords work under properties, patternProperties, additionalProperties, items, "+
+			"prefixItems, $ref and allOf alone; under alternatives and conditions they would do nothing", place(s))
+	}
+	for _, part := range append(followed(s), unfollowed(s)...) {
+		if err := unannotated(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where in its document a schema stands.
+func place(s *jsonschema.Schema) string {
+	if _, at, ok := strings.Cut(s.Location, "#"); ok && at != "" {
+		return at
+	}
+	return "/"
+}
+
+// followed are the schemas right under a schema whose annotations count.
+func followed(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := slices.Concat(s.AllOf, s.PrefixItems)
+	for _, part := range s.Properties {
+		list = append(list, part)
+	}
+	for _, part := range s.PatternProperties {
+		list = append(list, part)
+	}
+	if part, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		list = append(list, part)
+	}
+	return appendGiven(list, s.Ref, s.Items2020)
+}
+
+// unfollowed are the others.
+func unfollowed(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := slices.Concat(s.AnyOf, s.OneOf)
+	for _, part := range s.DependentSchemas {
+		list = append(list, part)
+	}
+	for _, part := range s.Dependencies {
+		list = appendSchemas(list, part)
+	}
+	list = appendSchemas(list, s.Items)
+	list = appendSchemas(list, s.AdditionalItems)
+	return appendGiven(list, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains,
+		s.UnevaluatedItems, s.ContentSchema)
+}
+
+func appendGiven(list []*jsonschema.Schema, parts ...*jsonschema.Schema) []*jsonschema.Schema {
+	for _, part := range parts {
+		if part != nil {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func appendSchemas(list []*jsonschema.Schema, v any) []*jsonschema.Schema {
+	switch v := v.(type) {
+	case *jsonschema.Schema:
+		list = append(list, v)
+	case []*jsonschema.Schema:
+		list = append(list, v...)
+	}
+	return list
+}
