@@ -1,0 +1,161 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Genesis is what the first item of a chain has for the hash of the one before it.
+const Genesis = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+const (
+	hashPrefix = "sha256:"
+	hashLength = len(Genesis)
+	// maxSeq is the last whole number that every JSON reader takes as it stands (RFC 7493).
+	maxSeq = 1<<53 - 1
+)
+
+// Link gives an entry its place behind head: the next sequence number, the hash of the one before, its own hash. The time is
+// cut to microseconds, so that the item is the same after a database has kept it. An entry that has no place in a chain
+// (see Entry.Check) is an error, and so is a head of another tenant.
+func Link(head Head, tenant string, e Entry) (Item, error) {
+	if err := e.Check(); err != nil {
+		return Item{}, fmt.Errorf("link evidence: %w", err)
+	}
+	if err := checkText("tenant", tenant); err != nil || tenant == "" {
+		return Item{}, fmt.Errorf("link evidence: tenant %q is not one", tenant)
+	}
+	prev := Genesis
+	if head.Seq != 0 {
+		prev = head.Hash
+		if head.Tenant != "" && head.Tenant != tenant {
+			return Item{}, fmt.Errorf("link evidence: the head belongs to tenant %q, the entry to %q", head.Tenant, tenant)
+		}
+	}
+	if !isHash(prev) || head.Seq < 0 || head.Seq >= maxSeq {
+		return Item{}, fmt.Errorf("link evidence: head %d %q is not one", head.Seq, head.Hash)
+	}
+	if e.Checkpoint != nil && e.Checkpoint.Seq > head.Seq {
+		return Item{}, fmt.Errorf("link evidence: a checkpoint of item %d cannot follow item %d", e.Checkpoint.Seq, head.Seq)
+	}
+	e.At = instant(e.At)
+	it := Item{Tenant: tenant, Seq: head.Seq + 1, Prev: prev, Entry: e}
+	it.Hash = it.Sum()
+	return it, nil
+}
+
+// Sum computes what the item's hash has to be.
+func (it *Item) Sum() string {
+	var room [1024]byte
+	sum := sha256.Sum256(appendItem(room[:0], it, false))
+	var text [len(Genesis)]byte
+	copy(text[:], hashPrefix)
+	hex.Encode(text[len(hashPrefix):], sum[:])
+	return string(text[:])
+}
+
+// Head is the item as the last link of its chain.
+func (it *Item) Head() Head { return Head{Tenant: it.Tenant, Seq: it.Seq, Hash: it.Hash, At: it.At} }
+
+// Line is the canonical JSON of the item, without the newline that ends it in a file.
+func Line(it *Item) []byte { return appendItem(make([]byte, 0, 1024), it, true) }
+
+// MarshalJSON writes the canonical form. (encoding/json escapes <, > and & in it unless told not to.)
+func (it Item) MarshalJSON() ([]byte, error) { return Line(&it), nil }
+
+// errNotCanonical is of a line that says something valid in other bytes than the only ones it may have.
+var errNotCanonical = errors.New("its bytes are not the canonical form of what they say")
+
+// Parse reads a line strictly: members that are unknown or there twice, and bytes that are not canonical, are errors. It does
+// not look at the hash; see Item.Sum.
+func Parse(line []byte) (Item, error) {
+	var it Item
+	w := struct {
+		*bareItem
+		At string `json:"at"` // in place of the entry's
+	}{bareItem: (*bareItem)(&it)}
+	if err := decodeStrictly(line, &w); err != nil {
+		return Item{}, err
+	}
+	var err error
+	if it.At, err = parseTime(w.At); err != nil {
+		return Item{}, fmt.Errorf("at: %w", err)
+	}
+	if !bytes.Equal(Line(&it), line) {
+		return Item{}, errNotCanonical
+	}
+	return it, it.check()
+}
+
+// bareItem is an Item without its methods.
+type bareItem Item
+
+func (it *Item) check() error {
+	if err := it.Entry.Check(); err != nil {
+		return err
+	}
+	if it.Tenant == "" {
+		return errors.New("it has no tenant")
+	}
+	if err := checkText("tenant", it.Tenant); err != nil {
+		return err
+	}
+	if it.Seq < 1 || it.Seq > maxSeq {
+		return fmt.Errorf("seq %d is not a sequence number", it.Seq)
+	}
+	if !isHash(it.Prev) {
+		return fmt.Errorf("prev_hash %q is not a hash", it.Prev)
+	}
+	if !isHash(it.Hash) {
+		return fmt.Errorf("hash %q is not a hash", it.Hash)
+	}
+	return nil
+}
+
+// decodeStrictly decodes one JSON object. It lets pass what only a comparison with the canonical form shows: members that are
+// there twice, names in other letters, null.
+func decodeStrictly(line []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("it is empty")
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("it ends in the middle")
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if d.InputOffset() != int64(len(line)) {
+		return errNotCanonical
+	}
+	return nil
+}
+
+func parseTime(text string) (time.Time, error) {
+	t, err := time.Parse(timeForm, text)
+	if err != nil || t.Format(timeForm) != text {
+		return time.Time{}, fmt.Errorf("%q is not a time in UTC with microseconds", text)
+	}
+	return t, nil
+}
+
+// isHash reports whether the text is "sha256:" and 64 lower-case hex digits.
+func isHash(s string) bool {
+	if len(s) != hashLength || s[:len(hashPrefix)] != hashPrefix {
+		return false
+	}
+	for _, c := range []byte(s[len(hashPrefix):]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,163 @@
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Format names the format of exported files.
+const Format = "godwit-evidence/1"
+
+// A Header is the first line of an exported file. It binds the file's two ends, so that lines cut off at either are missed.
+type Header struct {
+	Format     string    `json:"format"`
+	Tenant     string    `json:"tenant"`
+	From       int64     `json:"from_seq"` // above 1: the file is a part of the chain
+	To         int64     `json:"to_seq"`   // From-1 when the file holds no item
+	PrevHash   string    `json:"prev_hash"`
+	ToHash     string    `json:"to_hash"`
+	ExportedAt time.Time `json:"exported_at"`
+	KeyID      string    `json:"key_id"`
+	PublicKey  string    `json:"public_key"` // base64
+	Signature  string    `json:"signature"`  // base64 of Ed25519 over the canonical form of the other members
+}
+
+// appendHeader writes the canonical form; without the signature it is what is signed.
+func appendHeader(b []byte, h *Header, withSignature bool) []byte {
+	b = append(b, '{')
+	b = appendTime(b, "exported_at", h.ExportedAt)
+	b = appendMust(b, "format", h.Format)
+	b = appendInt(b, "from_seq", h.From)
+	b = appendMust(b, "key_id", h.KeyID)
+	b = appendMust(b, "prev_hash", h.PrevHash)
+	b = appendMust(b, "public_key", h.PublicKey)
+	if withSignature {
+		b = appendMust(b, "signature", h.Signature)
+	}
+	b = appendMust(b, "tenant", h.Tenant)
+	b = appendMust(b, "to_hash", h.ToHash)
+	b = appendInt(b, "to_seq", h.To)
+	return append(b, '}')
+}
+
+// parseHeader reads the first line strictly. It does not look at the signature.
+func parseHeader(line []byte) (Header, error) {
+	type bare Header
+	var h Header
+	w := struct {
+		*bare
+		ExportedAt string `json:"exported_at"`
+	}{bare: (*bare)(&h)}
+	if err := decodeStrictly(line, &w); err != nil {
+		return h, err
+	}
+	var err error
+	if h.ExportedAt, err = parseTime(w.ExportedAt); err != nil {
+		return h, fmt.Errorf("exported_at: %w", err)
+	}
+	if !bytes.Equal(appendHeader(nil, &h, true), line) {
+		return h, errNotCanonical
+	}
+	if h.Tenant == "" || h.From < 1 || h.To < h.From-1 || h.To > maxSeq || !isHash(h.PrevHash) || !isHash(h.ToHash) {
+		return h, errors.New("its ends make no sense")
+	}
+	if (h.From == 1 && h.PrevHash != Genesis) || (h.To == h.From-1 && h.ToHash != h.PrevHash) {
+		return h, errors.New("its hashes do not fit its ends")
+	}
+	return h, nil
+}
+
+// ErrIncomplete reports that an export ended before the head that its header names.
+var ErrIncomplete = errors.New("the export ended before the head of the chain")
+
+// An Exporter writes a file. It writes items as they are, whether or not they fit: to find a chain that was changed in its
+// store is the verifier's part, and needs the file.
+type Exporter struct {
+	w      io.Writer
+	key    ed25519.PrivateKey
+	header Header
+	begun  bool
+	last   int64
+	buf    []byte
+}
+
+// NewExporter makes one that writes a tenant's chain up to head, from the given sequence number on (1: all of it; at most one
+// behind head). The key signs the header, at is when.
+func NewExporter(w io.Writer, key ed25519.PrivateKey, tenant string, head Head, from int64, at time.Time) (*Exporter, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return nil, errNoKey
+	}
+	if head.Seq == 0 {
+		head.Hash = Genesis
+	}
+	if err := checkText("tenant", tenant); err != nil || tenant == "" || (head.Tenant != "" && head.Tenant != tenant) {
+		return nil, fmt.Errorf("export evidence: tenant %q is not the head's", tenant)
+	}
+	if from < 1 || from > head.Seq+1 {
+		return nil, fmt.Errorf("export evidence: the chain has items 1 to %d; it cannot be exported from %d on", head.Seq, from)
+	}
+	public := publicOf(key)
+	return &Exporter{w: w, key: key, last: from - 1, header: Header{
+		Format: Format, Tenant: tenant, From: from, To: head.Seq, ToHash: head.Hash, ExportedAt: instant(at),
+		KeyID: KeyID(public), PublicKey: base64.StdEncoding.EncodeToString(public),
+	}}, nil
+}
+
+// Append writes items, oldest first. Those behind the head are left out: they came after it was read.
+func (x *Exporter) Append(items ...Item) error {
+	x.buf = x.buf[:0]
+	for i := range items {
+		it := &items[i]
+		if it.Seq > x.header.To {
+			break
+		}
+		x.begin(it.Prev)
+		x.buf = append(appendItem(x.buf, it, true), '\n')
+		x.last = it.Seq
+	}
+	return x.flush()
+}
+
+// Close writes what is still to be written; it does not close the writer. ErrIncomplete says that items are missing at the
+// end, which the file shows, too.
+func (x *Exporter) Close() error {
+	x.buf = x.buf[:0]
+	x.begin(x.header.ToHash)
+	if err := x.flush(); err != nil {
+		return err
+	}
+	if x.last != x.header.To {
+		return fmt.Errorf("export evidence: %w: it has %d, the head is %d", ErrIncomplete, x.last, x.header.To)
+	}
+	return nil
+}
+
+// begin writes the header, which names the hash before the first item.
+func (x *Exporter) begin(prev string) {
+	if x.begun {
+		return
+	}
+	x.begun = true
+	h := &x.header
+	h.PrevHash = prev
+	if h.From == 1 {
+		h.PrevHash = Genesis
+	}
+	h.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(x.key, appendHeader(nil, h, false)))
+	x.buf = append(appendHeader(x.buf, h, true), '\n')
+}
+
+func (x *Exporter) flush() error {
+	if len(x.buf) == 0 {
+		return nil
+	}
+	if _, err := x.w.Write(x.buf); err != nil {
+		return fmt.Errorf("export evidence: %w", err)
+	}
+	return nil
+}
