@@ -17,6 +17,9 @@ const carefulTries = 5
 // holding what it has looked at, and then sends the rest down the same pipeline.
 func (c *commit) sendWithCare(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := c.lockHeads(ctx, conn.PgConn(), ""); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared($1)`, int64(leaseLock)); err != nil {
 			return err
 		}
@@ -34,7 +37,10 @@ func (c *commit) sendWithCare(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		c.leaveLost(epochs)
-		return c.send(ctx, conn.PgConn())
+		if err := c.linkEvidence(); err != nil {
+			return err
+		}
+		return c.send(ctx, conn.PgConn(), "")
 	})
 }
 
@@ -54,12 +60,12 @@ func leaseEpochs(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
 }
 
 // leaveStored marks events that are there, and leaves out deliveries of theirs that are there.
-func leaveStored(ctx context.Context, tx pgx.Tx, list []newEvent) error {
+func leaveStored(ctx context.Context, q querier, list []newEvent) error {
 	tenants, ids := make([][16]byte, len(list)), make([][16]byte, len(list))
 	for i := range list {
 		tenants[i], ids[i] = list[i].event.TenantID, list[i].event.ID
 	}
-	events, err := found(ctx, tx, `SELECT e.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
+	events, err := found(ctx, q, `SELECT e.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
 		JOIN events AS e ON e.tenant_id = n.tenant_id AND e.id = n.id FOR KEY SHARE OF e`, tenants, ids)
 	if err != nil {
 		return err
@@ -74,7 +80,7 @@ func leaveStored(ctx context.Context, tx pgx.Tx, list []newEvent) error {
 			}
 		}
 	}
-	deliveries, err := found(ctx, tx, `SELECT n.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
+	deliveries, err := found(ctx, q, `SELECT n.id FROM unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
 		WHERE EXISTS (SELECT FROM pending_deliveries AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)
 			OR EXISTS (SELECT FROM deliveries AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)
 			OR EXISTS (SELECT FROM dead_letters AS d WHERE d.tenant_id = n.tenant_id AND d.id = n.id)`, tenants, ids)
@@ -90,12 +96,12 @@ func leaveStored(ctx context.Context, tx pgx.Tx, list []newEvent) error {
 }
 
 // found asks which of some ids exist.
-func found(ctx context.Context, tx pgx.Tx, sql string, tenants, ids [][16]byte) (map[[16]byte]bool, error) {
+func found(ctx context.Context, q querier, sql string, tenants, ids [][16]byte) (map[[16]byte]bool, error) {
 	there := map[[16]byte]bool{}
 	if len(ids) == 0 {
 		return there, nil
 	}
-	r, err := tx.Query(ctx, sql, tenants, ids)
+	r, err := q.Query(ctx, sql, tenants, ids)
 	if err != nil {
 		return nil, err
 	}

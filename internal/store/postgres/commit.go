@@ -3,8 +3,11 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -13,7 +16,8 @@ import (
 
 // Commit stores a batch in one transaction and one round trip. The ordinary case is assumed: nothing of the batch is
 // stored yet, the leases are held, every result's delivery is still claimed. The server checks the assumption and rolls
-// back when it does not hold; then the batch is done again with care.
+// back when it does not hold; then the batch is done again with care. Evidence costs a round trip more: each item holds
+// the hash of the one before it, which has to be read first.
 func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
 	c := arrange(b)
 	conn, err := s.hot.Acquire(ctx)
@@ -23,13 +27,16 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 	defer conn.Release()
 	careful := c.seenBefore
 	if !careful {
-		err = c.send(ctx, conn.Conn().PgConn())
+		err = c.sendAsIs(ctx, conn.Conn())
 		careful = surprising(err)
 	}
 	for try := 0; careful && try < carefulTries; try++ {
 		c = arrange(b)
 		err = c.sendWithCare(ctx, conn.Conn())
 		careful = surprising(err)
+	}
+	if errors.Is(err, errUnlinked) {
+		return nil, fmt.Errorf("commit: %w", err) // it will not pass
 	}
 	if err != nil {
 		return nil, hotFailed("commit", err)
@@ -66,6 +73,7 @@ type commit struct {
 
 	health  []godwit.Health
 	changes []store.EndpointChange
+	chains  chains // what evidence is appended to
 }
 
 func arrange(b *store.Batch) *commit {
@@ -75,14 +83,36 @@ func arrange(b *store.Batch) *commit {
 	return c
 }
 
-// send runs the whole batch as one pipeline.
-func (c *commit) send(ctx context.Context, conn *pgconn.PgConn) error {
+// sendAsIs takes the batch for an ordinary one.
+func (c *commit) sendAsIs(ctx context.Context, conn *pgx.Conn) error {
+	if len(c.batch.Evidence) == 0 {
+		return c.send(ctx, conn.PgConn(), "")
+	}
+	err := c.lockHeads(ctx, conn.PgConn(), begin)
+	if err == nil {
+		err = c.linkEvidence()
+	}
+	if err == nil {
+		err = c.send(ctx, conn.PgConn(), `COMMIT`)
+	}
+	if err != nil {
+		abandon(ctx, conn)
+	}
+	return err
+}
+
+// send runs the whole batch as one pipeline, with a last command if there is one.
+func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) error {
 	p := newPipeline(ctx, conn)
 	c.addAccepts(p)
 	c.addResults(p)
 	c.addHealth(p)
 	c.addChanges(p)
 	c.addNotices(p)
+	c.chains.addItems(p)
+	if last != "" {
+		p.command(last)
+	}
 	return p.run()
 }
 

@@ -97,6 +97,22 @@ func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwi
 // ListDeadLetters pages by delivery id, newest first. Where it lists several of one delivery they are on one page, so that
 // the next one can go on by the id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
+	w := selectLetters(f, p)
+	body := `, NULL::bytea FROM dead_letters`
+	if f.WithBody {
+		body = deadBody
+	}
+	r, err := s.pool.Query(ctx, `SELECT * FROM (`+selectDead+body+w.sql()+fmt.Sprintf(` ORDER BY id DESC FETCH FIRST %d ROWS WITH TIES`, max(p.Limit, 0))+`) AS page
+		ORDER BY id DESC, dead_at DESC`, w.args...)
+	if err != nil {
+		return nil, failed("list dead letters", err)
+	}
+	list, err := pgx.CollectRows(r, scanDead)
+	return values(list), failed("list dead letters", err)
+}
+
+// selectLetters is the condition of a filter.
+func selectLetters(f store.DeadLetterFilter, p store.Page) where {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
 	w.page(p)
@@ -116,17 +132,7 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 	if !f.Replayed {
 		w.add("replayed_at IS NULL")
 	}
-	body := `, NULL::bytea FROM dead_letters`
-	if f.WithBody {
-		body = deadBody
-	}
-	r, err := s.pool.Query(ctx, `SELECT * FROM (`+selectDead+body+w.sql()+fmt.Sprintf(` ORDER BY id DESC FETCH FIRST %d ROWS WITH TIES`, max(p.Limit, 0))+`) AS page
-		ORDER BY id DESC, dead_at DESC`, w.args...)
-	if err != nil {
-		return nil, failed("list dead letters", err)
-	}
-	list, err := pgx.CollectRows(r, scanDead)
-	return values(list), failed("list dead letters", err)
+	return w
 }
 
 func scanDead(r pgx.CollectableRow) (*godwit.DeadLetter, error) {

@@ -33,7 +33,11 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 
 // UpdateEndpoint stores e if the stored version is e.Version-1.
 func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
-	tag, err := s.pool.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
+	return failed("update endpoint", updateEndpoint(ctx, s.pool, e))
+}
+
+func updateEndpoint(ctx context.Context, q session, e *godwit.Endpoint) error {
+	tag, err := q.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
 			policy = $9, metadata = $10, sealed = $11, sealed_info = $12, status = $13, status_reason = $14, status_at = $15,
 			updated_at = $16, reenable_at = $17, version = $3
 		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
@@ -42,23 +46,27 @@ func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt),
 		optionalTime(e.ReenableAt))
 	if err != nil || tag.RowsAffected() == 1 {
-		return failed("update endpoint", err)
+		return err
 	}
-	if _, err := s.Endpoint(ctx, e.TenantID, e.ID); err != nil {
-		return fmt.Errorf("update endpoint: %w", err)
+	if _, err := readEndpoint(ctx, q, e.TenantID, e.ID); err != nil {
+		return err
 	}
-	return fmt.Errorf("update endpoint: %w: its version is not %d", store.ErrConflict, e.Version-1)
+	return fmt.Errorf("%w: its version is not %d", store.ErrConflict, e.Version-1)
 }
 
 // Endpoint returns an endpoint that is not deleted.
 func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
-	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
+	e, err := readEndpoint(ctx, s.pool, tenant, id)
+	return e, failed("read endpoint", err)
+}
+
+func readEndpoint(ctx context.Context, q querier, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	r, err := q.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
 		WHERE tenant_id = $1 AND id = $2 AND status <> 'deleted'`, [16]byte(tenant), [16]byte(id))
 	if err != nil {
-		return nil, failed("read endpoint", err)
+		return nil, err
 	}
-	e, err := pgx.CollectExactlyOneRow(r, scanEndpoint)
-	return e, failed("read endpoint", err)
+	return pgx.CollectExactlyOneRow(r, scanEndpoint)
 }
 
 // EndpointByCode finds an endpoint that is not deleted by its code.

@@ -15,22 +15,8 @@ func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery
 		return nil, nil
 	}
 	var made []*godwit.Delivery
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Two requests of one tenant take turns, so that they never wait for each other's rows in a circle.
-		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, int32(requeueLock), r.TenantID.String())
-		if err != nil {
-			return err
-		}
-		q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries)}
-		due, err := q.makeDue(ctx)
-		if err != nil {
-			return err
-		}
-		if err := q.restoreEvents(ctx); err != nil {
-			return err
-		}
-		again, err := q.runAgain(ctx)
-		made = append(due, again...)
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		made, err = requeueDeliveries(ctx, tx, r)
 		return err
 	})
 	if err != nil {
@@ -39,8 +25,30 @@ func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery
 	return values(made), nil
 }
 
+func requeueDeliveries(ctx context.Context, tx session, r store.Requeue) ([]*godwit.Delivery, error) {
+	if err := lockRequeue(ctx, tx, r.TenantID); err != nil {
+		return nil, err
+	}
+	q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries)}
+	due, err := q.makeDue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.restoreEvents(ctx); err != nil {
+		return nil, err
+	}
+	again, err := q.runAgain(ctx)
+	return append(due, again...), err
+}
+
+// lockRequeue lets two requests of one tenant take turns, so that they never wait for each other's rows in a circle.
+func lockRequeue(ctx context.Context, q session, tenant godwit.TenantID) error {
+	_, err := q.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, int32(requeueLock), tenant.String())
+	return err
+}
+
 type requeue struct {
-	tx pgx.Tx
+	tx session
 	store.Requeue
 	ids [][16]byte
 }

@@ -19,8 +19,8 @@ const (
 		hash, hint FROM endpoint_secrets`
 )
 
-func insertSecret(ctx context.Context, tx pgx.Tx, s *godwit.Secret) error {
-	_, err := tx.Exec(ctx, `INSERT INTO endpoint_secrets (id, endpoint_id, tenant_id, algorithm, sealed, public_key, created_at, not_before,
+func insertSecret(ctx context.Context, q session, s *godwit.Secret) error {
+	_, err := q.Exec(ctx, `INSERT INTO endpoint_secrets (id, endpoint_id, tenant_id, algorithm, sealed, public_key, created_at, not_before,
 			expires_at, hash, hint)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		[16]byte(s.ID), [16]byte(s.EndpointID), [16]byte(s.TenantID), s.Algorithm, s.Sealed, s.PublicKey,
@@ -49,24 +49,64 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 
 // AddSecret stores the new secret and gives the endpoint's others their end.
 func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		// Two rotations at once take turns, so that the later one ends the earlier one's secret.
-		tag, err := tx.Exec(ctx, `SELECT FROM endpoints WHERE id = $1 AND tenant_id = $2 AND status <> 'deleted' FOR UPDATE`,
-			[16]byte(secret.EndpointID), [16]byte(secret.TenantID))
-		if err := changed("find endpoint", tag, err); err != nil {
-			return err
-		}
-		if err := endSecrets(ctx, tx, secret, others); err != nil {
-			return err
-		}
-		return insertSecret(ctx, tx, secret)
-	})
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return addSecret(ctx, tx, secret, others) })
 	return failed("add secret", err)
+}
+
+func addSecret(ctx context.Context, q session, secret *godwit.Secret, others store.Expiry) error {
+	if err := lockEndpoint(ctx, q, secret.TenantID, secret.EndpointID); err != nil {
+		return err
+	}
+	if err := endSecrets(ctx, q, secret, others); err != nil {
+		return err
+	}
+	return insertSecret(ctx, q, secret)
+}
+
+// lockEndpoint lets two who change an endpoint's secrets take turns, so that the later one sees what the earlier one did.
+func lockEndpoint(ctx context.Context, q session, tenant godwit.TenantID, id godwit.EndpointID) error {
+	tag, err := q.Exec(ctx, `SELECT FROM endpoints WHERE id = $1 AND tenant_id = $2 AND status <> 'deleted' FOR UPDATE`,
+		[16]byte(id), [16]byte(tenant))
+	return changed("find endpoint", tag, err)
+}
+
+// revokeSecret ends a secret at once, unless nothing would be left to sign with.
+func revokeSecret(ctx context.Context, q session, e store.RevokeSecret) error {
+	if err := lockEndpoint(ctx, q, e.TenantID, e.EndpointID); err != nil {
+		return err
+	}
+	r, err := q.Query(ctx, selectSecrets+` WHERE endpoint_id = $1`, [16]byte(e.EndpointID))
+	if err != nil {
+		return err
+	}
+	list, err := pgx.CollectRows(r, scanSecret)
+	if err != nil {
+		return err
+	}
+	var revoked *godwit.Secret
+	others := false
+	for _, secret := range list {
+		if secret.ID == e.SecretID {
+			revoked = secret
+		} else if secret.LiveAt(e.Now) {
+			others = true
+		}
+	}
+	switch {
+	case revoked == nil:
+		return fmt.Errorf("find secret: %w", store.ErrNotFound)
+	case !revoked.ExpiresAt.IsZero() && !e.Now.Before(revoked.ExpiresAt):
+		return fmt.Errorf("%w: the secret has ended before", store.ErrConflict)
+	case revoked.LiveAt(e.Now) && !others:
+		return fmt.Errorf("%w: it is the only secret that signs", store.ErrConflict)
+	}
+	_, err = q.Exec(ctx, `UPDATE endpoint_secrets SET expires_at = $2 WHERE id = $1`, [16]byte(e.SecretID), e.Now)
+	return err
 }
 
 // endSecrets lets an endpoint's secrets end, unless they do so before: the newest of them at the time given, the rest of
 // those that still sign when the new one begins.
-func endSecrets(ctx context.Context, tx pgx.Tx, fresh *godwit.Secret, others store.Expiry) error {
+func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others store.Expiry) error {
 	if others.At.IsZero() {
 		return nil
 	}
@@ -78,7 +118,7 @@ func endSecrets(ctx context.Context, tx pgx.Tx, fresh *godwit.Secret, others sto
 	if begins.IsZero() {
 		begins = fresh.CreatedAt
 	}
-	_, err := tx.Exec(ctx, `UPDATE endpoint_secrets AS s SET expires_at = least(s.expires_at, n.ends) FROM (
+	_, err := q.Exec(ctx, `UPDATE endpoint_secrets AS s SET expires_at = least(s.expires_at, n.ends) FROM (
 			SELECT id, CASE WHEN row_number() OVER (ORDER BY created_at DESC, id DESC) <= $3 THEN $2::timestamptz ELSE least($2::timestamptz, $4::timestamptz) END AS ends
 			FROM endpoint_secrets WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > $4)) AS n
 		WHERE s.id = n.id`, [16]byte(fresh.EndpointID), others.At, keep, begins)

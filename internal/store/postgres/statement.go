@@ -148,6 +148,12 @@ func (p *pipeline) add(st *statement, read func(*row)) {
 	}
 }
 
+// command queues one that has neither parameters nor rows, and takes no planning: to begin or end a transaction.
+func (p *pipeline) command(sql string) {
+	p.wire.SendQueryParams(sql, nil, nil, nil, nil)
+	p.readers = append(p.readers, nil)
+}
+
 // largeStatement is how much goes into one statement, and is gathered before it is sent.
 const largeStatement = 8 << 20
 

@@ -70,23 +70,27 @@ func scanTenant(r pgx.CollectableRow) (*godwit.Tenant, error) {
 // DeleteTenant marks it deleted, with its keys and endpoints.
 func (s *Store) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
 	var deleted []godwit.EndpointID
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE tenants SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL`, [16]byte(id), now)
-		if err := changed("mark tenant", tag, err); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `UPDATE api_keys SET revoked_at = $2 WHERE tenant_id = $1 AND revoked_at IS NULL`, [16]byte(id), now); err != nil {
-			return err
-		}
-		r, err := tx.Query(ctx, `UPDATE endpoints SET status = 'deleted', status_at = $2, updated_at = $2, version = version + 1
-			WHERE tenant_id = $1 AND status <> 'deleted' RETURNING id`, [16]byte(id), now)
-		if err != nil {
-			return err
-		}
-		deleted, err = pgx.CollectRows(r, func(r pgx.CollectableRow) (id godwit.EndpointID, err error) {
-			return id, r.Scan(scanID(&id))
-		})
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		deleted, err = deleteTenant(ctx, tx, id, now)
 		return err
 	})
 	return deleted, failed("delete tenant", err)
+}
+
+func deleteTenant(ctx context.Context, q session, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
+	tag, err := q.Exec(ctx, `UPDATE tenants SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL`, [16]byte(id), now)
+	if err := changed("mark tenant", tag, err); err != nil {
+		return nil, err
+	}
+	if _, err := q.Exec(ctx, `UPDATE api_keys SET revoked_at = $2 WHERE tenant_id = $1 AND revoked_at IS NULL`, [16]byte(id), now); err != nil {
+		return nil, err
+	}
+	r, err := q.Query(ctx, `UPDATE endpoints SET status = 'deleted', status_at = $2, updated_at = $2, version = version + 1
+		WHERE tenant_id = $1 AND status <> 'deleted' RETURNING id`, [16]byte(id), now)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(r, func(r pgx.CollectableRow) (id godwit.EndpointID, err error) {
+		return id, r.Scan(scanID(&id))
+	})
 }

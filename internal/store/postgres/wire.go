@@ -226,6 +226,7 @@ func (r *row) id(dst *[16]byte) { copy(dst[:], r.raw()) }
 func (r *row) text() string     { return string(r.raw()) }
 func (r *row) bytes() []byte    { return bytes.Clone(r.raw()) } // the driver reuses its buffer
 func (r *row) int4() int        { return int(int32(binary.BigEndian.Uint32(r.raw()))) }
+func (r *row) int8() int64      { return int64(binary.BigEndian.Uint64(r.raw())) }
 func (r *row) bool() bool       { return r.raw()[0] != 0 }
 
 func (r *row) time() time.Time {

@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/command"
+)
+
+var commandColumns = []string{
+	"tenant text", "idempotency_key text", "command_id text", "status text", "substatus text", "outcome_ref text",
+	"created_at timestamptz", "updated_at timestamptz", "ttl_expires_at timestamptz", "lease_until timestamptz", "version int8",
+	"fingerprint text", "outcome bytea", "envelope bytea", "document json", "mac bytea",
+}
+
+var selectCommands = `SELECT ` + names(commandColumns) + ` FROM command_records`
+
+var (
+	// A sweep may be about to remove what is free: who goes by what is there holds it.
+	lockCommands = prepared("command_lock", `SELECT `+names(commandColumns)+` FROM `+rows(1, "of text", "under text")+` AS n
+		JOIN command_records ON tenant = n.of AND idempotency_key = n.under FOR UPDATE OF command_records`)
+	findCommand   = prepared("command_find", selectCommands+` WHERE tenant = $1 AND idempotency_key = $2`)
+	findCommandID = prepared("command_find_id", selectCommands+` WHERE tenant = $1 AND command_id = $2 ORDER BY created_at DESC LIMIT 1`)
+	storeCommands = prepared("command_store", insert("command_records", commandColumns...)+
+		` ON CONFLICT (tenant, idempotency_key) `+replace(commandColumns))
+)
+
+// recordRest is what a record has beside its columns.
+type recordRest struct {
+	KeyVersion   int                   `json:"key_version,omitempty"`
+	Intent       command.Intent        `json:"intent,omitzero"`
+	Class        command.Class         `json:"class,omitempty"`
+	Actor        string                `json:"actor,omitempty"`
+	Principal    string                `json:"principal,omitempty"`
+	Owner        string                `json:"owner,omitempty"`
+	Try          int                   `json:"try,omitempty"`
+	Confirmation *command.Confirmation `json:"confirmation,omitempty"`
+	Ledger       []command.LedgerEntry `json:"ledger,omitempty"`
+	Previous     string                `json:"previous,omitempty"`
+}
+
+// A writtenRecord is one that is to be stored, with the part of it that is a document.
+type writtenRecord struct {
+	*command.Record
+	document []byte
+}
+
+func writeRecord(r *command.Record) (writtenRecord, error) {
+	document, err := json.Marshal(&recordRest{
+		r.KeyVersion, r.Intent, r.Class, r.Actor, r.Principal, r.Owner, r.Try, r.Confirmation, r.Ledger, r.Previous,
+	})
+	return writtenRecord{r, document}, err
+}
+
+func addCommands(p *pipeline, list []writtenRecord) {
+	if len(list) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeText, list, func(r writtenRecord) { a.text(r.Tenant) })
+	column(a, typeText, list, func(r writtenRecord) { a.text(r.Key) })
+	column(a, typeText, list, func(r writtenRecord) { a.text(r.CommandID) })
+	column(a, typeText, list, func(r writtenRecord) { a.text(string(r.Status)) })
+	column(a, typeText, list, func(r writtenRecord) { a.text(string(r.Substatus)) })
+	column(a, typeText, list, func(r writtenRecord) { a.optionalText(r.OutcomeRef) })
+	column(a, typeTime, list, func(r writtenRecord) { a.time(r.CreatedAt) })
+	column(a, typeTime, list, func(r writtenRecord) { a.time(r.UpdatedAt) })
+	column(a, typeTime, list, func(r writtenRecord) { a.time(r.ExpiresAt) })
+	column(a, typeTime, list, func(r writtenRecord) { a.time(r.LeaseUntil) })
+	column(a, typeInt8, list, func(r writtenRecord) { a.int8(r.Version) })
+	column(a, typeText, list, func(r writtenRecord) { a.text(r.Fingerprint) })
+	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.Outcome) })
+	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.Envelope) })
+	column(a, typeJSON, list, func(r writtenRecord) { a.bytes(r.document) })
+	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.MAC) })
+	p.add(storeCommands, nil)
+}
+
+func readCommand(r *row) (*command.Record, error) {
+	record := &command.Record{
+		Tenant: r.text(), Key: r.text(), CommandID: r.text(), Status: command.Status(r.text()), Substatus: command.Substatus(r.text()),
+		OutcomeRef: r.text(), CreatedAt: r.time(), UpdatedAt: r.time(), ExpiresAt: r.time(), LeaseUntil: r.time(), Version: r.int8(),
+		Fingerprint: r.text(), Outcome: r.bytes(), Envelope: r.bytes(),
+	}
+	err := decodeRest(r.raw(), record)
+	record.MAC = r.bytes()
+	return record, err
+}
+
+func decodeRest(document []byte, r *command.Record) error {
+	var rest recordRest
+	if err := json.Unmarshal(document, &rest); err != nil {
+		return err
+	}
+	r.KeyVersion, r.Intent, r.Class, r.Actor, r.Principal = rest.KeyVersion, rest.Intent, rest.Class, rest.Actor, rest.Principal
+	r.Owner, r.Try, r.Confirmation, r.Ledger, r.Previous = rest.Owner, rest.Try, rest.Confirmation, rest.Ledger, rest.Previous
+	return nil
+}
+
+// Find returns the record under a key, or nil.
+func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
+	r, err := s.findRecord(ctx, findCommand, tenant, key)
+	return r, failed("find command", err)
+}
+
+// FindCommand returns the record whose first command has the id, or nil; the latest one should several have.
+func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
+	r, err := s.findRecord(ctx, findCommandID, tenant, commandID)
+	return r, failed("find command by its id", err)
+}
+
+// findRecord is what every submission begins with, so it runs on the hot connections.
+func (s *Store) findRecord(ctx context.Context, st *statement, tenant, by string) (*command.Record, error) {
+	conn, err := s.hot.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	var found *command.Record
+	var unreadable error
+	p := newPipeline(ctx, conn.Conn().PgConn())
+	a := p.begin()
+	a.scalarText(tenant)
+	a.scalarText(by)
+	p.add(st, func(r *row) { found, unreadable = readCommand(r) })
+	if err := cmp.Or(p.run(), unreadable); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Lost lists records in progress whose lease is over, earliest first.
+func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
+	r, err := s.pool.Query(ctx, selectCommands+` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
+	if err != nil {
+		return nil, failed("list lost commands", err)
+	}
+	list, err := pgx.CollectRows(r, scanCommand)
+	return list, failed("list lost commands", err)
+}
+
+func scanCommand(r pgx.CollectableRow) (command.Record, error) {
+	var record command.Record
+	var ref *string
+	var document []byte
+	err := r.Scan(&record.Tenant, &record.Key, &record.CommandID, &record.Status, &record.Substatus, &ref, scanTime(&record.CreatedAt),
+		scanTime(&record.UpdatedAt), scanTime(&record.ExpiresAt), scanTime(&record.LeaseUntil), &record.Version, &record.Fingerprint,
+		&record.Outcome, &record.Envelope, &document, &record.MAC)
+	if err != nil {
+		return record, err
+	}
+	if ref != nil {
+		record.OutcomeRef = *ref
+	}
+	return record, decodeRest(document, &record)
+}
+
+// SweepRecords removes records that are free. Those that somebody is about to replace are left to them.
+func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM command_records WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM command_records WHERE free_at <= $1 ORDER BY free_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, now, max(limit, 0))
+	return int(tag.RowsAffected()), failed("sweep commands", err)
+}

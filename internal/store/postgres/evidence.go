@@ -1,0 +1,218 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// Heads are the first that a transaction locks, in the order of their tenants; those that are missing are made before any
+// is locked. So nobody who holds one waits for a tenant that comes before it, and what is locked behind the heads is locked
+// by one transaction of a tenant at a time.
+var (
+	makeHeads = prepared("heads_make", `INSERT INTO evidence_heads (tenant, seq, hash) SELECT unnest($1::text[]), 0, ''
+		ON CONFLICT DO NOTHING`)
+	lockHeads = prepared("heads_lock", `SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant = ANY ($1::text[])
+		ORDER BY tenant FOR UPDATE`)
+	moveHeads = prepared("heads_move", `UPDATE evidence_heads AS h SET seq = n.seq, hash = n.hash, at = n.at
+		FROM `+rows(1, "tenant text", "seq int8", "hash text", "at timestamptz")+` AS n WHERE h.tenant = n.tenant`)
+	insertEvidence = prepared("evidence", insert("evidence_items",
+		"tenant text", "seq int8", "key text", "command_id text", "submitted_id text", "hash text", "line bytea"))
+)
+
+// errUnlinked reports evidence that has no place in its chain: it is not valid, or the chain's head was tampered with.
+var errUnlinked = errors.New("evidence cannot be linked")
+
+// chains are the chains that a transaction appends to. It holds their heads until it ends.
+type chains struct {
+	heads map[string]evidence.Head
+	moved map[string]bool
+	items []evidence.Item
+}
+
+// addLock locks the heads of tenants, sorted and without repetition.
+func (c *chains) addLock(p *pipeline, tenants []string) {
+	c.heads, c.moved = make(map[string]evidence.Head, len(tenants)), map[string]bool{}
+	a := p.begin()
+	column(a, typeText, tenants, func(tenant string) { a.text(tenant) })
+	p.add(makeHeads, nil)
+	p.add(lockHeads, func(r *row) {
+		h := evidence.Head{Tenant: r.text(), Seq: r.int8(), Hash: r.text(), At: r.time()}
+		c.heads[h.Tenant] = h
+	})
+}
+
+// link gives entries their places, all of them or none.
+func (c *chains) link(tenant string, entries []evidence.Entry) error {
+	head, held := c.heads[tenant]
+	if !held {
+		return fmt.Errorf("%w: the head of %q is not held", errUnlinked, tenant)
+	}
+	before := len(c.items)
+	for _, e := range entries {
+		item, err := evidence.Link(head, tenant, e)
+		if err != nil {
+			c.items = c.items[:before]
+			return fmt.Errorf("%w: %w", errUnlinked, err)
+		}
+		c.items = append(c.items, item)
+		head = item.Head()
+	}
+	if len(entries) > 0 {
+		c.heads[tenant], c.moved[tenant] = head, true
+	}
+	return nil
+}
+
+// addItems stores what was linked, and where the chains end now.
+func (c *chains) addItems(p *pipeline) {
+	if len(c.items) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeText, c.items, func(i evidence.Item) { a.text(i.Tenant) })
+	column(a, typeInt8, c.items, func(i evidence.Item) { a.int8(i.Seq) })
+	column(a, typeText, c.items, func(i evidence.Item) { a.optionalText(i.Key) })
+	column(a, typeText, c.items, func(i evidence.Item) { a.optionalText(i.CommandID) })
+	column(a, typeText, c.items, func(i evidence.Item) {
+		if i.SubmittedID == i.CommandID {
+			a.null() // the index of commands has it
+		} else {
+			a.optionalText(i.SubmittedID)
+		}
+	})
+	column(a, typeText, c.items, func(i evidence.Item) { a.text(i.Hash) })
+	column(a, typeBytes, c.items, func(i evidence.Item) { a.bytes(evidence.Line(&i)) })
+	p.add(insertEvidence, nil)
+
+	var heads []evidence.Head
+	for tenant := range c.moved {
+		heads = append(heads, c.heads[tenant])
+	}
+	a = p.begin()
+	column(a, typeText, heads, func(h evidence.Head) { a.text(h.Tenant) })
+	column(a, typeInt8, heads, func(h evidence.Head) { a.int8(h.Seq) })
+	column(a, typeText, heads, func(h evidence.Head) { a.text(h.Hash) })
+	column(a, typeTime, heads, func(h evidence.Head) { a.time(h.At) })
+	p.add(moveHeads, nil)
+}
+
+// lockHeads locks the heads that a batch's evidence goes behind, after a first command if there is one.
+func (c *commit) lockHeads(ctx context.Context, conn *pgconn.PgConn, first string) error {
+	if len(c.batch.Evidence) == 0 {
+		return nil
+	}
+	p := newPipeline(ctx, conn)
+	if first != "" {
+		p.command(first)
+	}
+	tenants := make([]string, len(c.batch.Evidence))
+	for i := range c.batch.Evidence {
+		tenants[i] = c.batch.Evidence[i].TenantID.String()
+	}
+	c.chains.addLock(p, sorted(tenants))
+	return p.run()
+}
+
+// linkEvidence leaves out what tells of results that were refused.
+func (c *commit) linkEvidence() error {
+	for i := range c.batch.Evidence {
+		n := &c.batch.Evidence[i]
+		if slices.Contains(c.fenced, n.Result) {
+			continue
+		}
+		if err := c.chains.link(n.TenantID.String(), []evidence.Entry{n.Entry}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sorted puts tenants into the order in which heads are locked.
+func sorted(tenants []string) []string {
+	slices.Sort(tenants)
+	return slices.Compact(tenants)
+}
+
+// Evidence lists a tenant's evidence, oldest first.
+func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
+	sql, args := evidenceQuery(q)
+	r, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, failed("list evidence", err)
+	}
+	list, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (evidence.Item, error) {
+		var seq int64
+		var line []byte
+		if err := r.Scan(&seq, &line); err != nil {
+			return evidence.Item{}, err
+		}
+		item, err := evidence.Parse(line)
+		if err != nil {
+			return item, fmt.Errorf("item %d: %w", seq, err)
+		}
+		return item, nil
+	})
+	return list, failed("list evidence", err)
+}
+
+// evidenceQuery asks for a command by two indexes, each of which gives its first items in order.
+func evidenceQuery(q command.EvidenceQuery) (string, []any) {
+	var w where
+	w.add("tenant = ?", clean(q.Tenant))
+	w.add("seq > ?", q.After)
+	if q.Key != "" {
+		w.add("key = ?", clean(q.Key))
+	}
+	limit := ""
+	if q.Limit > 0 {
+		limit = fmt.Sprintf(" LIMIT %d", q.Limit)
+	}
+	end := " ORDER BY seq" + limit
+	if q.CommandID == "" {
+		return `SELECT seq, line FROM evidence_items` + w.sql() + end, w.args
+	}
+	w.add("command_id = ?", clean(q.CommandID))
+	original := `SELECT seq, line FROM evidence_items` + w.sql() + end
+	w.terms[len(w.terms)-1] = strings.Replace(w.terms[len(w.terms)-1], "command_id", "submitted_id", 1)
+	submitted := `SELECT seq, line FROM evidence_items` + w.sql() + end
+	return `SELECT seq, line FROM ((` + original + `) UNION ALL (` + submitted + `)) AS either` + end, w.args
+}
+
+// EvidenceHead returns the last link of a tenant's chain.
+func (s *Store) EvidenceHead(ctx context.Context, tenant string) (evidence.Head, error) {
+	r, err := s.pool.Query(ctx, `SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant = $1 AND seq > 0`, clean(tenant))
+	if err != nil {
+		return evidence.Head{}, failed("read head of evidence", err)
+	}
+	head, err := pgx.CollectExactlyOneRow(r, scanHead)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return evidence.Head{}, nil
+	}
+	return head, failed("read head of evidence", err)
+}
+
+// EvidenceHeads lists the heads of all chains by tenant.
+func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
+	r, err := s.pool.Query(ctx, `SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant > $1 AND seq > 0 ORDER BY tenant LIMIT $2`,
+		clean(after), max(limit, 0))
+	if err != nil {
+		return nil, failed("list heads of evidence", err)
+	}
+	list, err := pgx.CollectRows(r, scanHead)
+	return list, failed("list heads of evidence", err)
+}
+
+func scanHead(r pgx.CollectableRow) (evidence.Head, error) {
+	var h evidence.Head
+	err := r.Scan(&h.Tenant, &h.Seq, &h.Hash, scanTime(&h.At))
+	return h, err
+}
