@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -24,6 +25,25 @@ func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 			}
 		}
 	}
+	return s.acceptAll(c, events)
+}
+
+// publish stores events whose deliveries nobody holds.
+func (s *Store) publish(c *conn, list []store.NewEvent) error {
+	events := make([]*store.NewEvent, len(list))
+	for i := range list {
+		e := list[i]
+		e.Deliveries = slices.Clone(e.Deliveries)
+		for k := range e.Deliveries {
+			e.Deliveries[k].ClaimEpoch = 0
+		}
+		events[i] = &e
+	}
+	return s.acceptAll(c, events)
+}
+
+// acceptAll stores events with their deliveries.
+func (s *Store) acceptAll(c *conn, events []*store.NewEvent) error {
 	in := &handover{}
 	for len(events) > 0 {
 		n := 1

@@ -21,6 +21,11 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 		if err := s.handed.settle(c); err != nil {
 			return err
 		}
+		if len(b.Evidence) > 0 {
+			if err := appendOf(c, b, out.Fenced); err != nil {
+				return err
+			}
+		}
 		for i := range b.Health {
 			if lost[b.Health[i].EndpointID] {
 				continue

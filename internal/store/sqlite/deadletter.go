@@ -78,10 +78,47 @@ func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id god
 // ListDeadLetters lists a tenant's dead letters, newest delivery first. Where it lists several of one delivery they are on
 // one page, which may be longer for it: the next one goes on by the delivery's id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
-	columns, index := deadLetterColumns, "dead_letters_open"
+	var letters []godwit.DeadLetter
+	err := s.read(ctx, "list dead letters", func(c *conn) (err error) {
+		letters, err = listDeadLetters(ctx, c, &f, p)
+		return err
+	})
+	return letters, err
+}
+
+func listDeadLetters(ctx context.Context, c *conn, f *store.DeadLetterFilter, p store.Page) (letters []godwit.DeadLetter, err error) {
+	columns := deadLetterColumns
 	if f.WithBody {
 		columns += ", d.body"
 	}
+	q := selectedLetters(columns, f, p)
+	if f.Replayed && p.Limit > 0 {
+		q.limit = math.MaxInt // until the page is full
+	}
+	r, err := c.query(ctx, q.text(), q.arguments()...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	for r.next() {
+		l, err := scanDeadLetter(r)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(letters); n >= p.Limit && letters[n-1].Delivery.ID != l.Delivery.ID {
+			return letters, nil
+		}
+		if f.WithBody {
+			l.Event.Body = r.blob(deadLetterWidth)
+		}
+		letters = append(letters, l)
+	}
+	return letters, r.err
+}
+
+// selectedLetters is the query for the dead letters that a filter selects.
+func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *listing {
+	index := "dead_letters_open"
 	if !f.EndpointID.IsZero() {
 		index = "dead_letters_endpoint"
 	} else if f.Replayed {
@@ -111,30 +148,30 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 	if !f.Until.IsZero() {
 		q.where("d.dead_at < ?", micros(f.Until))
 	}
-	var letters []godwit.DeadLetter
-	if f.Replayed && p.Limit > 0 {
-		q.limit = math.MaxInt // until the page is full
+	return q
+}
+
+// requeueDead makes what is dead due again.
+func (s *Store) requeueDead(ctx context.Context, c *conn, e *store.RequeueDead) (*store.RequeuedDead, error) {
+	f := e.Filter
+	f.WithBody, f.Replayed = false, false
+	letters, err := listDeadLetters(ctx, c, &f, e.Page)
+	if err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, "list dead letters", func(c *conn) error {
-		r, err := c.query(ctx, q.text(), q.arguments()...)
-		if err != nil {
-			return err
-		}
-		defer r.close()
-		for r.next() {
-			l, err := scanDeadLetter(r)
-			if err != nil {
-				return err
-			}
-			if n := len(letters); n >= p.Limit && letters[n-1].Delivery.ID != l.Delivery.ID {
-				return nil
-			}
-			if f.WithBody {
-				l.Event.Body = r.blob(deadLetterWidth)
-			}
-			letters = append(letters, l)
-		}
-		return r.err
-	})
-	return letters, err
+	q := store.Requeue{TenantID: f.TenantID, Trigger: godwit.TriggerReplay, Actor: e.Actor, Now: e.Now}
+	out := &store.RequeuedDead{Seen: len(letters), More: len(letters) > 0 && len(letters) == e.Page.Limit}
+	for i := range letters {
+		out.Last = letters[i].Delivery.ID
+		q.Deliveries = append(q.Deliveries, out.Last)
+	}
+	out.Deliveries, err = s.requeue(ctx, c, &q)
+	return out, err
+}
+
+// purgeDead removes dead letters for good.
+func purgeDead(c *conn, e *store.PurgeDead) (*store.PurgedDead, error) {
+	q := selectedLetters("d.n", &e.Filter, store.Page{Limit: e.Limit})
+	n, err := c.exec("DELETE FROM dead_letters WHERE n IN ("+q.text()+")", q.arguments()...)
+	return &store.PurgedDead{Purged: int(n), More: n > 0 && n == int64(e.Limit)}, err
 }

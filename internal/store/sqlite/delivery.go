@@ -128,29 +128,33 @@ func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, 
 // Requeue makes deliveries due.
 func (s *Store) Requeue(ctx context.Context, q store.Requeue) ([]godwit.Delivery, error) {
 	var due []godwit.Delivery
-	err := s.write(ctx, "requeue deliveries", func(c *conn) error {
-		due = nil
-		seen := make(map[godwit.DeliveryID]bool, len(q.Deliveries))
-		for _, id := range q.Deliveries {
-			if seen[id] {
-				continue
-			}
-			seen[id] = true
-			if _, held := s.handed.deliveries[id]; held {
-				continue
-			}
-			d, err := requeueOne(ctx, c, &q, id)
-			if err != nil {
-				return err
-			}
-			if d != nil {
-				due = append(due, *d)
-			}
-		}
-		return nil
+	err := s.write(ctx, "requeue deliveries", func(c *conn) (err error) {
+		due, err = s.requeue(ctx, c, &q)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return due, nil
+}
+
+func (s *Store) requeue(ctx context.Context, c *conn, q *store.Requeue) (due []godwit.Delivery, err error) {
+	seen := make(map[godwit.DeliveryID]bool, len(q.Deliveries))
+	for _, id := range q.Deliveries {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if _, held := s.handed.deliveries[id]; held {
+			continue
+		}
+		d, err := requeueOne(ctx, c, q, id)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			due = append(due, *d)
+		}
 	}
 	return due, nil
 }

@@ -85,24 +85,26 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 
 // UpdateEndpoint stores the next version of an endpoint.
 func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
+	return s.write(ctx, "update endpoint", func(c *conn) error { return updateEndpoint(ctx, c, e) })
+}
+
+func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {
 	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.SealedInfo)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "update endpoint", func(c *conn) error {
-		n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
-			sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?
-			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
-			e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
-			e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
-		if err != nil || n == 1 {
-			return err
-		}
-		if err := owned(ctx, c, e.TenantID, e.ID); err != nil {
-			return err
-		}
-		return store.ErrConflict
-	})
+	n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
+		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?
+		WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
+		e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
+		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
+	if err != nil || n == 1 {
+		return err
+	}
+	if err := owned(ctx, c, e.TenantID, e.ID); err != nil {
+		return err
+	}
+	return store.ErrConflict
 }
 
 // owned reports store.ErrNotFound unless the tenant has the endpoint.

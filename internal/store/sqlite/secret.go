@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -53,15 +54,42 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 
 // AddSecret stores a new secret and gives the others an end.
 func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
-	return s.write(ctx, "add secret", func(c *conn) error {
-		if err := owned(ctx, c, secret.TenantID, secret.EndpointID); err != nil {
-			return err
-		}
-		if err := expireSecrets(c, secret, others); err != nil {
-			return err
-		}
-		return insertSecret(c, secret)
-	})
+	return s.write(ctx, "add secret", func(c *conn) error { return addSecret(ctx, c, secret.TenantID, secret, others) })
+}
+
+func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *godwit.Secret, others store.Expiry) error {
+	if err := owned(ctx, c, tenant, secret.EndpointID); err != nil {
+		return err
+	}
+	if err := expireSecrets(c, secret, others); err != nil {
+		return err
+	}
+	return insertSecret(c, secret)
+}
+
+// revokeSecret ends a secret, unless no other would be live.
+func revokeSecret(ctx context.Context, c *conn, e *store.RevokeSecret) error {
+	if err := owned(ctx, c, e.TenantID, e.EndpointID); err != nil {
+		return err
+	}
+	all, err := listSecrets(ctx, c, e.EndpointID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(s godwit.Secret) bool { return s.ID == e.SecretID })
+	if i < 0 {
+		return store.ErrNotFound
+	}
+	now := fromMicros(micros(e.Now))
+	if end := all[i].ExpiresAt; !end.IsZero() && !now.Before(end) {
+		return store.ErrConflict
+	}
+	others := slices.ContainsFunc(all, func(s godwit.Secret) bool { return s.ID != e.SecretID && s.LiveAt(now) })
+	if all[i].LiveAt(now) && !others {
+		return store.ErrConflict
+	}
+	_, err = c.exec("UPDATE secrets SET expires_at = ? WHERE id = ?", micros(now), e.SecretID[:])
+	return err
 }
 
 // expireSecrets gives what an endpoint has its end when another secret comes. Those that end before that anyway do not

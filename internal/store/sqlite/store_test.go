@@ -2,6 +2,8 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
+	"path/filepath"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/store"
@@ -32,6 +34,37 @@ func TestCrash(t *testing.T) {
 		Location: func(t testing.TB) string { return t.TempDir() },
 		Open: func(ctx context.Context, location string) (store.Store, error) {
 			return sqlite.Open(ctx, location, sqlite.Options{Exclusive: true})
+		},
+	})
+}
+
+func TestCommands(t *testing.T) {
+	places := map[store.Store]string{}
+	openAt := func(t testing.TB, dir string) store.Store {
+		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Exclusive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[s] = dir
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	storetest.RunCommands(t, storetest.Commands{
+		Open: func(t testing.TB) store.Store { return openAt(t, t.TempDir()) },
+		Reopen: func(t testing.TB, s store.Store) store.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openAt(t, places[s])
+		},
+		Exec: func(t testing.TB, s store.Store, statement string) error {
+			db, err := sql.Open("sqlite", filepath.Join(places[s], "godwit.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			_, err = db.ExecContext(t.Context(), statement)
+			return err
 		},
 	})
 }

@@ -81,30 +81,33 @@ func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant,
 // DeleteTenant marks a tenant, its keys and its endpoints. What waits for the endpoints is cancelled by the sweep.
 func (s *Store) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
 	var endpoints []godwit.EndpointID
-	at := micros(now)
-	err := s.write(ctx, "delete tenant", func(c *conn) error {
-		endpoints = nil
-		n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return store.ErrNotFound
-		}
-		if _, err := c.exec("UPDATE api_keys SET revoked_at = ? WHERE tenant_id = ? AND revoked_at = 0", at, id[:]); err != nil {
-			return err
-		}
-		err = c.each(ctx, "SELECT id FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(id[:]),
-			func(r *rows) error { endpoints = append(endpoints, r.id(0)); return nil })
-		if err != nil {
-			return err
-		}
-		_, err = c.exec(`UPDATE endpoints SET status = 'deleted', status_reason = 'tenant-deleted', status_at = ?1, updated_at = ?1,
-			version = version + 1 WHERE tenant_id = ?2 AND status <> 'deleted'`, at, id[:])
+	err := s.write(ctx, "delete tenant", func(c *conn) (err error) {
+		endpoints, err = deleteTenant(ctx, c, id, micros(now))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return endpoints, nil
+}
+
+func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, at int64) (endpoints []godwit.EndpointID, err error) {
+	n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, store.ErrNotFound
+	}
+	if _, err := c.exec("UPDATE api_keys SET revoked_at = ? WHERE tenant_id = ? AND revoked_at = 0", at, id[:]); err != nil {
+		return nil, err
+	}
+	err = c.each(ctx, "SELECT id FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(id[:]),
+		func(r *rows) error { endpoints = append(endpoints, r.id(0)); return nil })
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.exec(`UPDATE endpoints SET status = 'deleted', status_reason = 'tenant-deleted', status_at = ?1, updated_at = ?1,
+		version = version + 1 WHERE tenant_id = ?2 AND status <> 'deleted'`, at, id[:])
+	return endpoints, err
 }

@@ -1,0 +1,185 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// chains appends evidence within one transaction. A head is read once and written at the end.
+type chains struct {
+	c     *conn
+	heads map[string]evidence.Head // those read, and how far they have come
+	moved map[string]bool          // which of them have come further
+	rows  inserter
+}
+
+// links are items of one tenant which have their place and are not stored yet.
+type links struct {
+	head  evidence.Head
+	items []evidence.Item
+}
+
+var evidenceRows = newBulk("evidence_items (tenant, seq, key, command_id, submitted_id, hash, line)", 7, "")
+
+func newChains(c *conn) *chains {
+	return &chains{c: c, heads: map[string]evidence.Head{}, moved: map[string]bool{}, rows: inserter{bulk: evidenceRows, c: c}}
+}
+
+// link finds entries their place behind head.
+func link(head evidence.Head, tenant string, entries []evidence.Entry) (l links, err error) {
+	l = links{head, make([]evidence.Item, len(entries))}
+	for i := range entries {
+		if l.items[i], err = evidence.Link(l.head, tenant, entries[i]); err != nil {
+			return links{}, err
+		}
+		l.head = l.items[i].Head()
+	}
+	return l, nil
+}
+
+// head is the last link of a chain, with what was appended so far.
+func (ch *chains) head(tenant string) (evidence.Head, error) {
+	if head, ok := ch.heads[tenant]; ok {
+		return head, nil
+	}
+	head, err := readHead(context.Background(), ch.c, tenant)
+	if err == nil {
+		ch.heads[tenant] = head
+	}
+	return head, err
+}
+
+// append stores links that were made behind the head of their chain.
+func (ch *chains) append(l links) error {
+	if len(l.items) == 0 {
+		return nil
+	}
+	ch.heads[l.head.Tenant], ch.moved[l.head.Tenant] = l.head, true
+	for i := range l.items {
+		it := &l.items[i]
+		ch.rows.args = append(ch.rows.args, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
+		if err := ch.rows.added(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush stores what is left.
+func (ch *chains) flush() error {
+	if err := ch.rows.flush(); err != nil {
+		return err
+	}
+	for tenant := range ch.moved {
+		head := ch.heads[tenant]
+		_, err := ch.c.exec(`INSERT INTO evidence_heads (tenant, seq, hash, at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (tenant) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at`, tenant, head.Seq, head.Hash, micros(head.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendOf appends the evidence of a batch. What tells of a result that was refused is left out.
+func appendOf(c *conn, b *store.Batch, fenced []int) error {
+	ch := newChains(c)
+	for i := range b.Evidence {
+		e := &b.Evidence[i]
+		if _, refused := slices.BinarySearch(fenced, e.Result); refused {
+			continue
+		}
+		tenant := e.TenantID.String()
+		head, err := ch.head(tenant)
+		if err != nil {
+			return err
+		}
+		l, err := link(head, tenant, []evidence.Entry{e.Entry})
+		if err != nil {
+			return err
+		}
+		if err := ch.append(l); err != nil {
+			return err
+		}
+	}
+	return ch.flush()
+}
+
+func readHead(ctx context.Context, c *conn, tenant string) (head evidence.Head, err error) {
+	_, err = c.one(ctx, "SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant = ?", []driver.Value{tenant}, func(r *rows) { head = scanHead(r) })
+	return head, err
+}
+
+func scanHead(r *rows) evidence.Head {
+	return evidence.Head{Tenant: r.text(0), Seq: r.int(1), Hash: r.text(2), At: r.time(3)}
+}
+
+// EvidenceHead returns the last link of a chain.
+func (s *Store) EvidenceHead(ctx context.Context, tenant string) (head evidence.Head, err error) {
+	err = s.read(ctx, "read head of evidence", func(c *conn) error {
+		head, err = readHead(ctx, c, tenant)
+		return err
+	})
+	return head, err
+}
+
+// EvidenceHeads lists the heads by tenant.
+func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
+	var heads []evidence.Head
+	err := s.read(ctx, "list heads of evidence", func(c *conn) error {
+		return c.each(ctx, "SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant > ? ORDER BY tenant LIMIT ?",
+			[]driver.Value{after, int64(max(limit, 0))}, func(r *rows) error { heads = append(heads, scanHead(r)); return nil })
+	})
+	return heads, err
+}
+
+// Evidence lists a tenant's evidence, oldest first.
+func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
+	query, args := evidenceQuery(&q)
+	var items []evidence.Item
+	err := s.read(ctx, "list evidence", func(c *conn) error {
+		return c.each(ctx, query, args, func(r *rows) error {
+			it, err := evidence.Parse(r.blob(1))
+			if err != nil {
+				return fmt.Errorf("evidence item %d of tenant %s is damaged: %w", r.int(0), q.Tenant, err)
+			}
+			items = append(items, it)
+			return nil
+		})
+	})
+	return items, err
+}
+
+// evidenceQuery has one part for each index that finds something; SQLite merges them, each being in order.
+func evidenceQuery(q *command.EvidenceQuery) (text string, args []driver.Value) {
+	part := func(cond string, values ...driver.Value) {
+		if text != "" {
+			text += " UNION ALL "
+		}
+		text += "SELECT seq, line FROM evidence_items WHERE tenant = ? AND seq > ?" + cond
+		args = append(append(args, q.Tenant, q.After), values...)
+	}
+	switch {
+	case q.CommandID != "" && q.Key != "":
+		part(" AND key = ? AND command_id = ? AND command_id <> ''", q.Key, q.CommandID)
+		part(" AND key = ? AND submitted_id = ? AND submitted_id <> '' AND submitted_id <> command_id", q.Key, q.CommandID)
+	case q.CommandID != "":
+		part(" AND command_id = ? AND command_id <> ''", q.CommandID)
+		part(" AND submitted_id = ? AND submitted_id <> '' AND submitted_id <> command_id", q.CommandID)
+	case q.Key != "":
+		part(" AND key = ? AND key <> ''", q.Key)
+	default:
+		part("")
+	}
+	limit := int64(q.Limit)
+	if limit <= 0 {
+		limit = -1 // all
+	}
+	return text + " ORDER BY seq LIMIT ?", append(args, limit)
+}
