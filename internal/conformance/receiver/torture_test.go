@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/trace"
+	"github.com/godwit-hq/godwit/receiver"
 )
 
 var (
@@ -38,8 +40,8 @@ const (
 )
 
 // TestTorture: fifty concurrent duplicates of each event, connections that drop before and after the handler, handlers that
-// fail, and two receivers on one store that are killed at any moment, also between a handler's effect and its completion.
-// The effect is written in the transaction that completes the key, and so it is there once for each event.
+// fail, and two receivers on one store that are killed (-9) at any moment, also between a handler's effect and its
+// completion. The effect is written in the transaction that completes the key, and so it is there once for each event.
 //
 // When a receiver dies, its successor's clock is ahead by a lease: keys that the dead one held are free at once, and so are
 // some that the other receiver still holds, which then must not complete them.
@@ -47,9 +49,54 @@ func TestTorture(t *testing.T) {
 	for _, kind := range []string{"sqlite", "postgres", "redis"} {
 		t.Run(kind, func(t *testing.T) {
 			trace.Covers(t, "IKH-DEF-4", "CCW-IDM-1", "CCW-IDM-7", "OJS-DLV-19")
-			newTorture(t, kind).run()
+			newTorture(t, kind).run(t.Context())
 		})
 	}
+}
+
+// TestTortureOfInbox: the same, where senders are answered when their delivery is in the inbox, and workers in the processes
+// that are killed do the rest, each effect in the transaction that ends its job.
+func TestTortureOfInbox(t *testing.T) {
+	for _, kind := range []string{"sqlite inbox", "postgres inbox"} {
+		t.Run(kind, func(t *testing.T) {
+			trace.Covers(t, "CCW-RCV-7", "CCW-IDM-1", "CCW-IDM-7")
+			newTorture(t, kind).run(t.Context())
+		})
+	}
+}
+
+// TestTortureInMemory: a store in memory dies with its process, so nobody is killed here. Nor does it have transactions:
+// handlers fail before the effect, and not after it.
+func TestTortureInMemory(t *testing.T) {
+	trace.Covers(t, "IKH-DEF-4", "CCW-IDM-1", "OJS-DLV-19")
+	x := newTorture(t, "memory")
+	var mu sync.Mutex
+	effects := map[string]int{}
+	r, err := receiver.New(tortured(receiver.Options{
+		Store: receiver.NewMemory(receiver.MemoryOptions{}), Clock: time.Now,
+		Handler: func(ctx context.Context, d *receiver.Delivery) (receiver.Result, error) {
+			if result, err := fail(rand.IntN(100)); result != nil || err != nil {
+				return result, err
+			}
+			dawdle(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			effects[d.Key]++
+			return receiver.Accepted{Body: []byte(d.Key)}, nil
+		},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: dropping(r), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	go func() { _ = server.Serve(x.listener) }()
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	x.deliverAll(ctx, func(int) {})
+	mu.Lock()
+	defer mu.Unlock()
+	x.judge(effects, 0)
 }
 
 type torture struct {
@@ -79,13 +126,28 @@ func newTorture(t *testing.T, kind string) *torture {
 	return &torture{t: t, place: newPlace(t, kind), listener: l, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
 }
 
-func (x *torture) run() {
-	ctx, cancel := context.WithTimeout(x.t.Context(), patience)
+func (x *torture) run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for n := range processes {
 		x.start(n)
 	}
 	defer x.stop()
+	every := max(1, *tortureEvents/10)
+	x.deliverAll(ctx, func(event int) {
+		if event%every == every/2 {
+			x.killOne() // whatever it is doing
+		}
+	})
+	if x.place.inbox {
+		x.waitForEffects(ctx)
+	}
+	x.stop()
+	x.judge(x.place.effects(x.t), 5)
+}
+
+// deliverAll returns when every delivery is acknowledged, and lets somebody do something between them.
+func (x *torture) deliverAll(ctx context.Context, between func(event int)) {
 	events := make(chan int)
 	var all sync.WaitGroup
 	for range atATime {
@@ -95,23 +157,30 @@ func (x *torture) run() {
 			}
 		})
 	}
-	every := max(1, *tortureEvents/10)
 	for event := range *tortureEvents {
 		events <- event
-		if event%every == every/2 {
-			x.killOne() // whatever it is doing
-		}
+		between(event)
 	}
 	close(events)
 	all.Wait()
-	x.stop()
-	x.judge()
 }
 
-// judge counts effects.
-func (x *torture) judge() {
+// waitForEffects gives workers the time to do what was acknowledged.
+func (x *torture) waitForEffects(ctx context.Context) {
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for len(x.place.effects(x.t)) < *tortureEvents {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return // and be judged
+		}
+	}
+}
+
+// judge counts effects, and what was suffered for them.
+func (x *torture) judge(effects map[string]int, deaths int64) {
 	x.t.Helper()
-	effects := x.place.effects(x.t)
 	for event := range *tortureEvents {
 		if n := effects[eventID(event)]; n != 1 {
 			x.t.Errorf("%s had its effect %d times", eventID(event), n)
@@ -122,7 +191,7 @@ func (x *torture) judge() {
 	}
 	x.t.Logf("%d events, %d requests: %d dropped, %d refused for a while, %d replayed; %d deaths", *tortureEvents, x.requests.Load(),
 		x.dropped.Load(), x.refused.Load(), x.replayed.Load(), x.deaths.Load())
-	if x.deaths.Load() < 5 || x.dropped.Load() == 0 || x.refused.Load() == 0 || x.replayed.Load() == 0 {
+	if x.deaths.Load() < deaths || x.dropped.Load() == 0 || x.refused.Load() == 0 || x.replayed.Load() == 0 {
 		x.t.Error("that was no torture")
 	}
 }
@@ -224,7 +293,7 @@ func (x *torture) start(n int) {
 	defer socket.Close()
 	cmd := exec.Command(os.Args[0])
 	cmd.ExtraFiles = []*os.File{socket}
-	cmd.Env = append(os.Environ(), childKind+"="+x.place.kind, childPlace+"="+x.place.name, childAhead+"="+strconv.FormatInt(x.ahead.Load(), 10))
+	cmd.Env = append(os.Environ(), childKind+"="+x.place.String(), childPlace+"="+x.place.name, childAhead+"="+strconv.FormatInt(x.ahead.Load(), 10))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		x.t.Error(err)
@@ -241,7 +310,7 @@ func (x *torture) start(n int) {
 			return
 		}
 		x.deaths.Add(1)
-		x.ahead.Add(int64(tortureLease))
+		x.ahead.Add(int64(x.place.lease()))
 		x.start(n)
 	})
 }

@@ -48,6 +48,25 @@ func TestMain(m *testing.M) {
 // A place is where a store and the effects are.
 type place struct {
 	kind, name string
+	inbox      bool // whether deliveries go by an inbox
+}
+
+// lease is how long the keys, or the jobs, of a receiver that died are not touched.
+func (p place) lease() time.Duration {
+	if p.inbox {
+		return workTime + stopTime + time.Minute
+	}
+	return tortureLease
+}
+
+const inboxSuffix = " inbox"
+
+// String is the kind, as newPlace takes it.
+func (p place) String() string {
+	if p.inbox {
+		return p.kind + inboxSuffix
+	}
+	return p.kind
 }
 
 // redisVariable names the environment variable with the URL of a Redis server that the tests may use.
@@ -55,17 +74,20 @@ const redisVariable = "GODWIT_TEST_REDIS"
 
 func newPlace(t *testing.T, kind string) place {
 	t.Helper()
+	kind, inbox := strings.CutSuffix(kind, inboxSuffix)
 	switch kind {
+	case "memory":
+		return place{kind: kind}
 	case "sqlite":
-		return place{kind, filepath.Join(t.TempDir(), "webhooks.db")}
+		return place{kind, filepath.Join(t.TempDir(), "webhooks.db"), inbox}
 	case "postgres":
-		return place{kind, postgrestest.URL(t)}
+		return place{kind, postgrestest.URL(t), inbox}
 	}
 	url := os.Getenv(redisVariable)
 	if url == "" {
 		t.Fatalf("no Redis for this test: run `make test`, `scripts/with-redis go test …`, or set %s", redisVariable)
 	}
-	return place{kind, url + " torture:" + strconv.FormatUint(rand.Uint64(), 36) + ":"}
+	return place{kind, url + " torture:" + strconv.FormatUint(rand.Uint64(), 36) + ":", inbox}
 }
 
 const effectsTable = `CREATE TABLE IF NOT EXISTS effects (event TEXT NOT NULL)`
@@ -172,22 +194,49 @@ func victim() error {
 	if err != nil {
 		return err
 	}
-	store, effect, err := place{os.Getenv(childKind), os.Getenv(childPlace)}.open(context.Background())
+	kind, inbox := strings.CutSuffix(os.Getenv(childKind), inboxSuffix)
+	store, effect, err := place{kind, os.Getenv(childPlace), inbox}.open(context.Background())
 	if err != nil {
 		return err
 	}
-	r, err := receiver.New(receiver.Options{
-		Scheme: receiver.StandardWebhooks{Keys: []string{"whsec_" + tortureSecret}}, Store: store, Transactional: true,
-		Timeout: 2 * time.Second, Dedup: receiver.Dedup{Lease: tortureLease}, Log: slog.New(slog.DiscardHandler),
-		Clock: func() time.Time { return time.Now().Add(time.Duration(ahead)) },
-		Handler: func(ctx context.Context, d *receiver.Delivery) (receiver.Result, error) {
-			return suffer(ctx, d, effect)
-		},
-	})
+	handler := func(ctx context.Context, d *receiver.Delivery) (receiver.Result, error) {
+		return suffer(ctx, d, effect)
+	}
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead)) }
+	o := tortured(receiver.Options{Store: store, Clock: clock})
+	if inbox {
+		worker, err := receiver.NewWorker(receiver.WorkerOptions{
+			Inbox: store.(receiver.Inbox), Transactional: true, Handler: handler, Clock: clock, Log: o.Log,
+			Timeout: workTime, StopTimeout: stopTime, Base: time.Millisecond, Cap: 10 * time.Millisecond, Poll: 50 * time.Millisecond, MaxAttempts: 1000,
+		})
+		if err != nil {
+			return err
+		}
+		o.Inbox = worker
+		go func() { _ = worker.Run(context.Background()) }()
+	} else {
+		o.Handler, o.Transactional = handler, true
+	}
+	r, err := receiver.New(o)
 	if err != nil {
 		return err
 	}
 	return http.Serve(l, dropping(r))
+}
+
+// The limits of workers.
+const (
+	workTime = 2 * time.Second
+	stopTime = time.Second
+)
+
+// tortured are options that all receivers under torture share. Their clocks run apart by a lease with every death, hence the
+// tolerance.
+func tortured(o receiver.Options) receiver.Options {
+	o.Scheme = receiver.StandardWebhooks{Keys: []string{"whsec_" + tortureSecret}}
+	o.Timeout, o.Dedup.Lease, o.Freshness.Tolerance = 2*time.Second, tortureLease, 24*time.Hour
+	o.Log = slog.New(slog.DiscardHandler)
+	return o
 }
 
 // suffer writes the effect, and then may fail in any way.
@@ -195,25 +244,41 @@ func suffer(ctx context.Context, d *receiver.Delivery, effect func(context.Conte
 	if err := effect(ctx, d.Key); err != nil {
 		return nil, err
 	}
-	switch n := rand.IntN(100); {
-	case n < 5:
+	n := rand.IntN(100)
+	if n < 5 {
 		return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL) // after the effect, before its completion
+	}
+	if result, err := fail(n - 5); result != nil || err != nil {
+		return result, err
+	}
+	dawdle(ctx)
+	return receiver.Accepted{Body: []byte(d.Key)}, nil
+}
+
+// fail fails in one of all ways, or not at all.
+func fail(n int) (receiver.Result, error) {
+	switch {
+	case n < 5:
+		return nil, errors.New("failed")
 	case n < 10:
-		return nil, errors.New("failed after the effect")
+		panic("panicked")
 	case n < 15:
-		panic("panicked after the effect")
-	case n < 20:
 		return receiver.RetryAfter{After: time.Millisecond}, nil
 	}
-	if rand.IntN(4) == 0 { // slow enough for the other receiver, whose clock may be ahead, to take the key over
-		slow := time.NewTimer(time.Duration(rand.IntN(100)) * time.Millisecond)
-		defer slow.Stop()
-		select {
-		case <-slow.C:
-		case <-ctx.Done():
-		}
+	return nil, nil
+}
+
+// dawdle is, now and then, slow enough for the other receiver, whose clock may be ahead, to take the key over.
+func dawdle(ctx context.Context) {
+	if rand.IntN(4) != 0 {
+		return
 	}
-	return receiver.Accepted{Body: []byte(d.Key)}, nil
+	slow := time.NewTimer(time.Duration(rand.IntN(100)) * time.Millisecond)
+	defer slow.Stop()
+	select {
+	case <-slow.C:
+	case <-ctx.Done():
+	}
 }
 
 // dropping drops connections before the receiver has seen a request, and after it has dealt with it.
