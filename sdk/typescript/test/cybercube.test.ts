@@ -264,6 +264,36 @@ describe("WebhookProcessor", async () => {
       assert.equal(all.filter((r) => r.status === "processed").length, 1);
     });
 
+    test(`${name}: a result that cannot be kept leaves the lock: a retry does not repeat the effect at once`, async () => {
+      let effects = 0;
+      const e = event();
+      const broken: ProcessedEvents = { ...events, markProcessed: () => Promise.reject(new Error("database is gone")) };
+      const handlers = { "project.created": () => void effects++ };
+      await assert.rejects(new WebhookProcessor({ events: broken, handlers }).processWebhook(e), /gone/);
+      assert.equal((await new WebhookProcessor({ events, handlers }).processWebhook(e)).status, "concurrent");
+      assert.equal(effects, 1);
+    });
+
+    test(`${name}: who has lost the lock to another is told so, and keeps nothing`, async () => {
+      const e = event();
+      const processor = new WebhookProcessor({
+        events,
+        handlers: {
+          "project.created": async () => {
+            const now = Date.now();
+            let token: string | undefined;
+            while (token === undefined) token = await events.lock(e, new Date(now), new Date(now));
+            await events.releaseLock(e.id, token);
+            await events.lock(e, new Date(now + 1000), new Date(now + 900)); // for a tenth of a second
+            return "lost";
+          },
+        },
+        lockSeconds: 0.001, // over at once
+      });
+      await assert.rejects(processor.processWebhook(e), /lock was lost/);
+      assert.equal(await events.get(e.id), undefined);
+    });
+
     if (ownClock) continue;
     test(`${name}: the lock of a holder that died ends after five minutes; the dead have no say [CCW-IDM-6]`, async () => {
       const time = standingClock();
@@ -280,6 +310,8 @@ describe("WebhookProcessor", async () => {
 
     test(`${name}: events are remembered for 30 days, 7 at least, and then cleaned up [CCW-IDM-9]`, async () => {
       assert.throws(() => new WebhookProcessor({ events, handlers: {}, retentionSeconds: 7 * 86400 - 1 }), /7 days/);
+      assert.throws(() => new WebhookProcessor({ events, handlers: {}, lockSeconds: 0 }), /lock/);
+      assert.throws(() => redisProcessedEvents(redis.client, { retentionSeconds: 86400 }), /7 days/);
       const time = standingClock();
       const e = event();
       const month = new WebhookProcessor({ events, handlers: {}, clock: time });

@@ -6,11 +6,25 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { memoryStore, redisStore, sqlStore, sqlStoreSchema, type Outcome, type Store } from "@godwit/receiver";
+import { Redis } from "ioredis";
+import {
+  memoryStore,
+  redisProcessedEvents,
+  redisStore,
+  sqlInbox,
+  sqlProcessedEvents,
+  sqlStore,
+  sqlStoreSchema,
+  WebhookProcessor,
+  type Outcome,
+  type RedisClient,
+  type Store,
+  type WebhookEvent,
+} from "@godwit/receiver";
 import { harness, standingClock } from "./support/harness.js";
 import { Postgres } from "./support/postgres.js";
 import { openRedis } from "./support/redis.js";
-import { signEds } from "./support/sign.js";
+import { cybercubeEvent, signEds } from "./support/sign.js";
 import { Sqlite } from "./support/sqlite.js";
 
 const dir = mkdtempSync(join(tmpdir(), "godwit-stores-"));
@@ -103,6 +117,36 @@ for (const [name, store, clock] of stores) {
       if (clock === "ours") assert.equal(await store.remember(value, now + 120_000, now + 60_000), true);
     });
 
+    test(`${name}: times are the caller's: a receiver whose clock is ahead takes over, and the other has lost its key`, async () => {
+      const scope = unique();
+      const now = Date.now();
+      const at = { scope, fingerprint: "" };
+      await store.reserve({ ...at, token: "a", now, leaseUntil: now + 60_000 });
+      assert.equal((await store.reserve({ ...at, token: "b", now: now + 59_999, leaseUntil: now + 120_000 })).state, "in-progress");
+      assert.equal((await store.reserve({ ...at, token: "b", now: now + 60_000, leaseUntil: now + 120_000 })).state, "reserved");
+      assert.equal(await store.complete({ ...at, token: "a", outcome, now, expiresAt: now + 90_000 }), false);
+      await store.release(scope, "a");
+      assert.equal(await store.complete({ ...at, token: "b", outcome, now: now + 60_000, expiresAt: now + 180_000 }), true);
+      assert.equal((await store.reserve({ ...at, token: "c", now: now + 179_999, leaseUntil: now + 200_000 })).state, "completed");
+      assert.equal((await store.reserve({ ...at, token: "c", now: now + 180_000, leaseUntil: now + 200_000 })).state, "reserved");
+      assert.equal(await store.remember(scope, now + 1000, now), true);
+      assert.equal(await store.remember(scope, now + 3000, now + 999), false);
+      assert.equal(await store.remember(scope, now + 3000, now + 1000), true);
+    });
+
+    test(`${name}: a purge drops no more than it is told`, async () => {
+      if (clock === "its own") return assert.equal(await store.purge(Date.now(), 1), 0);
+      const later = Date.now() + 100 * 365 * 86400_000;
+      await store.purge(later);
+      for (let i = 0; i < 3; i++) {
+        await store.reserve({ scope: unique(), fingerprint: "", token: "a", now: 0, leaseUntil: 1 });
+        await store.remember(unique(), 1, 0);
+      }
+      const steps = [];
+      for (let i = 0; i < 4; i++) steps.push(await store.purge(later, 4));
+      assert.deepEqual(steps, [4, 2, 0, 0]);
+    });
+
     test(`${name}: what has expired is purged`, async () => {
       const now = Date.now();
       const scope = unique();
@@ -172,6 +216,70 @@ describe("several processes", () => {
       assert.equal((await send()).status, 204);
       assert.equal(h.deliveries.length, 1);
     });
+  }
+});
+
+describe("a reply of Redis that was lost, so that the client sends the command again", () => {
+  /** A client that sends everything twice and tells the second reply, as ioredis does after a reconnect. */
+  const stutter: RedisClient = {
+    call: async (command, ...args) => {
+      await redis.call(command, ...args);
+      return redis.call(command, ...args);
+    },
+  };
+  const twice = redisStore(stutter, { prefix: redis.prefix });
+
+  test("the key is the sender's all the same, and so is the nonce", async () => {
+    const scope = unique();
+    const now = Date.now();
+    assert.deepEqual(await twice.reserve({ scope, fingerprint: "", token: "a", now, leaseUntil: now + 1000 }), { state: "reserved" });
+    assert.equal((await twice.reserve({ scope, fingerprint: "", token: "b", now, leaseUntil: now + 1000 })).state, "in-progress");
+    assert.equal(await twice.remember(scope, now + 1000, now), true);
+    assert.equal(await twice.remember(scope, now + 1000, now), false);
+    const h = harness({ store: twice });
+    assert.equal((await h.post(signEds("{}"))).status, 204);
+  });
+
+  test("an event of CYBERCUBE's processor is locked and marked all the same", async () => {
+    const processor = new WebhookProcessor({ events: redisProcessedEvents(stutter, { prefix: redis.prefix }), handlers: {} });
+    const event = JSON.parse(cybercubeEvent()) as WebhookEvent;
+    assert.equal((await processor.processWebhook(event)).status, "processed");
+    assert.equal((await processor.processWebhook(event)).status, "duplicate");
+  });
+});
+
+test("a client of Redis whose server is away may wait for ever; the receiver does not", async () => {
+  const away = new Redis({ port: 1, host: "127.0.0.1", lazyConnect: true, retryStrategy: () => 10_000 }); // it queues what it cannot send
+  away.on("error", () => undefined);
+  const h = harness({ store: redisStore(away), storeTimeout: 0.05 });
+  assert.equal((await h.post(signEds("{}"))).status, 503);
+  assert.equal(h.deliveries.length, 0);
+  away.disconnect();
+});
+
+test("processes that make the tables at the same time do not hinder each other", async () => {
+  for (let turn = 0; turn < 3; turn++) {
+    const tables = { table: `keys_${turn}`, nonceTable: `nonces_${turn}` };
+    const pools = await Promise.all([0, 1, 2, 3].map(() => Postgres.connect(schema)));
+    await Promise.all(pools.flatMap(({ options }) => [sqlStore({ ...options, ...tables }).migrate(), sqlInbox({ ...options, table: `inbox_${turn}` }).migrate(), sqlProcessedEvents({ ...options, table: `events_${turn}` }).migrate()]));
+    await Promise.all(pools.map((pool) => pool.close()));
+  }
+});
+
+test("times with fractions and long fingerprints are nothing to a database", async () => {
+  for (const store of [sqliteStore, postgresStore]) {
+    const h = harness({
+      store,
+      clock: () => Date.now() + 0.25,
+      timeout: 0.5,
+      freshness: { tolerance: 299.7 },
+      dedup: { lease: 1.0055, window: 86400.3333, fingerprint: (d) => d.text().repeat(100) },
+    });
+    const key = `"${unique()}"`;
+    for (const replayed of [null, "true"]) {
+      const answer = await h.post(signEds("{}", { key }));
+      assert.deepEqual([answer.status, answer.headers.get("idempotency-replayed")], [204, replayed]);
+    }
   }
 });
 
