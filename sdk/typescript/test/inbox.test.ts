@@ -14,11 +14,15 @@ import {
   restoredDelivery,
   retryAfter,
   sqlInbox,
+  sqlOf,
+  type ClaimedJob,
   type Delivery,
   type Inbox,
   type InboxJob,
+  type Result,
   type StoredDelivery,
 } from "@godwit/receiver";
+import { openDatabase } from "./support/database.js";
 import { gate, harness, standingClock } from "./support/harness.js";
 import { Postgres } from "./support/postgres.js";
 import { cybercubeEvent, secret, signCybercube, signEds } from "./support/sign.js";
@@ -103,7 +107,7 @@ for (const [name, make] of inboxes) {
         random: () => 1,
         base: 2,
         maxAttempts: 5,
-        hooks: { onDead: (job, reason) => dead.push(`${job.attempt} ${reason}`) },
+        hooks: { onDead: (job, reason) => dead.push(`${job.attempt} ${reason}`), onError: () => undefined },
         handler: () => {
           if (outcomes.shift() === "later") return retryAfter(100, "busy");
           throw new Error("no");
@@ -150,6 +154,57 @@ for (const [name, make] of inboxes) {
       assert.equal(await inbox.purge(clock() + 1), 20);
     });
 
+    test(`${name}: after the window a key is of another event: its job is taken, whatever became of the first one`, async () => {
+      const inbox = await make();
+      const clock = standingClock();
+      const seen: string[] = [];
+      const post = async (body: string): Promise<number> => {
+        const h = harness({ inbox, clock, dedup: { window: 86400 }, store: memoryStore() });
+        return (await h.post(signEds(body, { key: '"used-again-and-again"', at: Math.floor(clock() / 1000) }))).status;
+      };
+      const worker = inboxWorker({ inbox, clock, hooks: { onDead: () => undefined }, handler: (d) => (seen.push(d.text()), d.text() === '"second"' ? reject(422, "no") : undefined) });
+      for (const [body, expected] of [['"first"', 1], ['"second"', 2], ['"third"', 3]] as const) {
+        assert.equal(await post(body), 204);
+        await worker.drain();
+        assert.equal(seen.length, expected, body);
+        clock.advance(86399);
+        assert.equal(await post(body), 204); // within the window it is the same job
+        await worker.drain();
+        assert.equal(seen.length, expected, body);
+        clock.advance(2);
+      }
+      assert.deepEqual(seen, ['"first"', '"second"', '"third"']);
+    });
+
+    test(`${name}: what a worker was stopped in the middle of costs no attempt`, async () => {
+      const inbox = await make();
+      const stop = new AbortController();
+      await harness({ inbox }).post(signEds("{}"));
+      const running = gate();
+      const interrupted = inboxWorker({
+        inbox,
+        stopTimeout: 0.01,
+        poll: 0.01,
+        hooks: { onError: () => undefined },
+        handler: (_, { signal }) => new Promise((_, fail) => (running.open(), signal.addEventListener("abort", () => fail(signal.reason)))),
+      }).run(stop.signal);
+      await running.opened;
+      stop.abort();
+      await interrupted;
+      const [job] = await inbox.claim(1, Date.now() + 1000, Date.now() + 10);
+      assert.equal(job!.attempt, 1);
+    });
+
+    test(`${name}: texts that a database does not take are mended, not refused for ever`, async () => {
+      const inbox = await make();
+      const h = harness({ profile, inbox });
+      assert.equal((await h.post(signCybercube(JSON.stringify({ id: "evt_nul", type: "a\0b", created_at: "", data: {} })))).status, 200);
+      const dead: string[] = [];
+      const worker = inboxWorker({ inbox, hooks: { onDead: (_, reason) => dead.push(reason) }, handler: (d) => reject(422, `no\0pe ${d.eventType}`) });
+      assert.equal(await worker.drain(), 1);
+      assert.deepEqual(dead, ["no\0pe a\0b"]);
+    });
+
     test(`${name}: run works until it is told to stop`, async () => {
       const inbox = await make();
       const stop = new AbortController();
@@ -162,6 +217,157 @@ for (const [name, make] of inboxes) {
     });
   });
 }
+
+for (const [name, database] of [["SQLite", sqlite], ["PostgreSQL", postgres]] as const) {
+  test(`${name}: a job that cannot be read is given up, and the others go on`, async () => {
+    const table = `inbox_${tables}`;
+    const inbox = await fresh(database);
+    const h = harness({ inbox });
+    for (const body of ["1", "2", "3"]) await h.post(signEds(body));
+    const { query } = database.options;
+    await query(`UPDATE ${table} SET delivery = 'nonsense' WHERE id = (SELECT min(id) FROM ${table})`, []);
+    await query(`UPDATE ${table} SET delivery = '{"delivery":{"body":"****"}}' WHERE id = (SELECT max(id) FROM ${table})`, []);
+    const seen: string[] = [];
+    assert.ok((await inboxWorker({ inbox, concurrency: 1, handler: (d) => void seen.push(d.text()) }).drain()) <= 1);
+    await inboxWorker({ inbox, concurrency: 1, handler: (d) => void seen.push(d.text()) }).drain();
+    await inboxWorker({ inbox, concurrency: 1, handler: (d) => void seen.push(d.text()) }).drain();
+    assert.equal(seen.length, 1);
+    const states = await query(`SELECT state, reason FROM ${table} ORDER BY state`, []);
+    assert.deepEqual(("rows" in states ? states.rows : states).map((row) => Object.values(row)), [["dead", "cannot be read"], ["dead", "cannot be read"], ["done", ""]]);
+  });
+
+  test(`${name}: rows have the form of the other languages, and theirs are read`, async () => {
+    const table = `inbox_${tables}`;
+    const inbox = await fresh(database);
+    await harness({ profile, inbox }).post(signCybercube(cybercubeEvent("evt_1")));
+    const answer = await database.options.query(`SELECT id, delivery FROM ${table}`, []);
+    const [row] = "rows" in answer ? answer.rows : answer;
+    const stored = JSON.parse(String(row!["delivery"])) as Record<string, never>;
+    assert.deepEqual(Object.keys(stored).sort(), ["data", "delivery", "id", "name"]);
+    assert.equal(stored["id"], row!["id"]);
+    assert.deepEqual(Object.keys(stored["delivery"]!).sort(), ["body", "headers", "identity", "method", "principal", "profile", "received_at", "signed_at", "url"]);
+    // As Go writes it, with microseconds.
+    const go = { id: "x", name: "process-webhook", data: { event_id: "e", event_type: "t", payload: { a: 1 }, received_at: "2026-01-17T12:00:00.000000Z" }, delivery: { profile: "ojs", principal: "shop", identity: { key: "k", eventId: "e", eventType: "t", attempt: 2 }, method: "POST", url: "https://x.example/", headers: [["content-type", "text/plain"]], body: "aGk=", signed_at: "2026-01-17T11:59:59.000000Z", received_at: "2026-01-17T12:00:00.000000Z" } };
+    const { query, dialect } = database.options;
+    const mark = (n: number): string => (dialect === "postgres" ? `$${n}` : "?");
+    await query(`INSERT INTO ${table} (id, event_id, event_type, delivery, received_at) VALUES ('go', 'e', 't', ${mark(1)}, '2026-01-17T12:00:00.000000Z')`, [JSON.stringify(go)]);
+    const [job] = await inbox.claim(1, Date.now() + 1000, Date.now());
+    assert.deepEqual(job!.data.payload, { a: 1 });
+    const delivery = restoredDelivery(job!.delivery);
+    assert.deepEqual([delivery.text(), delivery.attempt, delivery.contentType, delivery.signedAt!.toISOString()], ["hi", 2, "text/plain", "2026-01-17T11:59:59.000Z"]);
+  });
+
+  test(`${name}: a transactional worker's writes are there with the end of their job, once`, async () => {
+    const file = join(dir, "transactional.db");
+    const opened = await openDatabase(name === "SQLite" ? "sqlite" : "postgres", name === "SQLite" ? file : schema);
+    const inbox = sqlInbox({ ...opened.options, table: "tx_inbox" });
+    await inbox.migrate();
+    await opened.options.query("CREATE TABLE tx_effects (key TEXT NOT NULL)", []);
+    const h = harness({ inbox });
+    await h.post(signEds("{}"));
+    const outcomes: (() => Result | void)[] = [() => { throw new Error("boom"); }, () => retryAfter(0), () => reject(422, "never"), () => undefined];
+    const errors: string[] = [];
+    const insert = `INSERT INTO tx_effects (key) VALUES (${name === "SQLite" ? "?" : "$1"})`;
+    const worker = inboxWorker({
+      inbox,
+      transactional: true,
+      random: () => 0,
+      concurrency: 1,
+      hooks: { onError: (e) => errors.push((e as Error).message), onDead: () => undefined },
+      handler: async (d, context) => {
+        await sqlOf(context)(insert, [d.key]);
+        return outcomes.shift()!();
+      },
+    });
+    assert.equal(await worker.drain(), 3); // thrown, put off, given up
+    assert.deepEqual([errors, (await opened.rows("SELECT key FROM tx_effects")).length], [["boom"], 0]);
+    await h.post(signEds("{}"));
+    assert.equal(await worker.drain(), 1);
+    assert.equal((await opened.rows("SELECT key FROM tx_effects")).length, 1);
+
+    // One whose lease has ended has no say, and what it wrote is undone.
+    await h.post(signEds("{}"));
+    let other: ClaimedJob | undefined;
+    const slow = inboxWorker({
+      inbox,
+      transactional: true,
+      concurrency: 1,
+      hooks: { onError: (e) => errors.push((e as Error).message) },
+      handler: async (d, context) => {
+        other ??= (await inbox.claim(1, Date.now() + 10 ** 9, Date.now() + 10 ** 9))[0]; // another has taken it up
+        await sqlOf(context)(insert, [d.key]);
+      },
+    });
+    assert.equal(await slow.drain(), 1);
+    assert.equal((await opened.rows("SELECT key FROM tx_effects")).length, 1);
+    assert.match(errors.at(-1)!, /lease ended/);
+    assert.equal(await inbox.settle(other!, { state: "waiting", at: 0, reason: "" }), true);
+    assert.equal(await slow.drain(), 1);
+    assert.equal((await opened.rows("SELECT key FROM tx_effects")).length, 2);
+    await opened.close();
+  });
+}
+
+test("transactional is refused where it cannot be", () => {
+  assert.throws(() => inboxWorker({ inbox: memoryInbox(), transactional: true, handler: () => undefined }), /inbox with transactions/);
+});
+
+test("one job is one delivery, by whichever host and query it came where these are not signed", async () => {
+  const inbox = memoryInbox();
+  const event = cybercubeEvent();
+  for (const url of ["https://a.example/in", "https://b.example/in", "https://a.example/in?x=1"]) {
+    assert.equal((await harness({ profile, inbox, store: memoryStore() }).post(signCybercube(event, { url }))).status, 200); // each knows nothing of the others
+  }
+  assert.deepEqual(inbox.states(), { waiting: 1, claimed: 0, done: 0, dead: 0 });
+});
+
+test("a job whose handler is late is not put back while it still runs", async () => {
+  const inbox = memoryInbox();
+  await harness({ inbox }).post(signEds("{}"));
+  const aborted = gate();
+  const open = gate();
+  let running = 0;
+  let most = 0;
+  const stop = new AbortController();
+  const options = {
+    inbox,
+    timeout: 0.01,
+    base: 0.001,
+    poll: 0.005,
+    hooks: { onError: () => undefined },
+    handler: async (_: Delivery, { signal }: { signal: AbortSignal }) => {
+      most = Math.max(most, ++running);
+      signal.addEventListener("abort", () => aborted.open());
+      await open.opened; // and pays no heed to the signal
+      running--;
+    },
+  };
+  const workers = [inboxWorker(options).run(stop.signal), inboxWorker(options).run(stop.signal)];
+  await aborted.opened;
+  await new Promise((resolve) => setTimeout(resolve, 40)); // time enough for the other one to take it up
+  assert.deepEqual([running, most, inbox.states().claimed], [1, 1, 1]);
+  open.open();
+  stop.abort();
+  await Promise.all(workers);
+  assert.equal(inbox.states().done, 1); // its result counts after all
+});
+
+test("jobs that are done long ago are dropped, in small steps", async () => {
+  const clock = standingClock();
+  const inbox = memoryInbox();
+  await harness({ inbox, clock }).post(signEds("{}", { at: Math.floor(clock() / 1000) }));
+  const worker = inboxWorker({ inbox, clock, handler: () => undefined });
+  await worker.drain();
+  clock.advance(30 * 86400);
+  assert.equal(await worker.purge(), 0);
+  clock.advance(1);
+  assert.equal(await worker.purge(), 1);
+});
+
+test("a queue that does not answer has failed", async () => {
+  const h = harness({ profile, storeTimeout: 0.02, inbox: { enqueue: () => new Promise(() => undefined) } });
+  assert.equal((await h.post(signCybercube(cybercubeEvent()))).status, 500);
+});
 
 test("a queue that fails is answered 500, never 2xx, and the retry is taken [CCW-RCV-7]", async () => {
   const inner = memoryInbox();
