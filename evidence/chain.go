@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"time"
 )
 
 // Genesis is what the first item of a chain has for the hash of the one before it.
@@ -76,26 +72,54 @@ var errNotCanonical = errors.New("its bytes are not the canonical form of what t
 // Parse reads a line strictly: members that are unknown or there twice, and bytes that are not canonical, are errors. It does
 // not look at the hash; see Item.Sum.
 func Parse(line []byte) (Item, error) {
-	var it Item
-	w := struct {
-		*bareItem
-		At string `json:"at"` // in place of the entry's
-	}{bareItem: (*bareItem)(&it)}
-	if err := decodeStrictly(line, &w); err != nil {
+	s := scanner{line: line}
+	it := scanItem(&s)
+	if err := s.end(); err != nil {
 		return Item{}, err
 	}
-	var err error
-	if it.At, err = parseTime(w.At); err != nil {
-		return Item{}, fmt.Errorf("at: %w", err)
-	}
-	if !bytes.Equal(Line(&it), line) {
+	var room [1024]byte
+	if !bytes.Equal(appendItem(room[:0], &it, true), line) {
 		return Item{}, errNotCanonical
 	}
 	return it, it.check()
 }
 
-// bareItem is an Item without its methods.
-type bareItem Item
+// scanItem reads what appendItem writes.
+func scanItem(s *scanner) (it Item) {
+	s.open()
+	it.Actor = s.text("actor_id")
+	it.At = s.time("at")
+	it.Channel = s.text("channel")
+	if s.member("checkpoint") {
+		s.open()
+		it.Checkpoint = &Checkpoint{Hash: s.text("hash"), KeyID: s.text("key_id"), Seq: s.int("seq"), Signature: s.text("signature")}
+		s.close()
+	}
+	it.Command = s.text("command")
+	it.CommandID = s.text("command_id")
+	it.Decision = s.text("decision")
+	it.DeliveryID = s.text("delivery_id")
+	it.EndpointID = s.text("endpoint_id")
+	it.EventID = s.text("event_id")
+	it.Executed = s.bool("executed")
+	it.Fingerprint = s.text("fingerprint")
+	it.Hash = s.text("hash")
+	it.Key = s.text("idempotency_key")
+	it.Stored = s.text("original_fingerprint")
+	it.OutcomeDigest = s.text("outcome_digest")
+	it.OutcomeRef = s.text("outcome_ref")
+	it.OutcomeStatus = s.text("outcome_status")
+	it.Prev = s.text("prev_hash")
+	it.PreviousID = s.text("previous_command_id")
+	it.Reason = s.text("reason")
+	it.ResponseStatus = int(s.int("response_status"))
+	it.Seq = s.int("seq")
+	it.SubmittedID = s.text("submitted_command_id")
+	it.Tenant = s.text("tenant")
+	it.Type = s.text("type")
+	s.close()
+	return it
+}
 
 func (it *Item) check() error {
 	if err := it.Entry.Check(); err != nil {
@@ -117,34 +141,6 @@ func (it *Item) check() error {
 		return fmt.Errorf("hash %q is not a hash", it.Hash)
 	}
 	return nil
-}
-
-// decodeStrictly decodes one JSON object. It lets pass what only a comparison with the canonical form shows: members that are
-// there twice, names in other letters, null.
-func decodeStrictly(line []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		if errors.Is(err, io.EOF) {
-			return errors.New("it is empty")
-		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("it ends in the middle")
-		}
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if d.InputOffset() != int64(len(line)) {
-		return errNotCanonical
-	}
-	return nil
-}
-
-func parseTime(text string) (time.Time, error) {
-	t, err := time.Parse(timeForm, text)
-	if err != nil || t.Format(timeForm) != text {
-		return time.Time{}, fmt.Errorf("%q is not a time in UTC with microseconds", text)
-	}
-	return t, nil
 }
 
 // isHash reports whether the text is "sha256:" and 64 lower-case hex digits.

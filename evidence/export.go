@@ -47,18 +47,16 @@ func appendHeader(b []byte, h *Header, withSignature bool) []byte {
 
 // parseHeader reads the first line strictly. It does not look at the signature.
 func parseHeader(line []byte) (Header, error) {
-	type bare Header
-	var h Header
-	w := struct {
-		*bare
-		ExportedAt string `json:"exported_at"`
-	}{bare: (*bare)(&h)}
-	if err := decodeStrictly(line, &w); err != nil {
-		return h, err
+	s := scanner{line: line}
+	s.open()
+	h := Header{
+		ExportedAt: s.time("exported_at"), Format: s.text("format"), From: s.int("from_seq"), KeyID: s.text("key_id"),
+		PrevHash: s.text("prev_hash"), PublicKey: s.text("public_key"), Signature: s.text("signature"), Tenant: s.text("tenant"),
+		ToHash: s.text("to_hash"), To: s.int("to_seq"),
 	}
-	var err error
-	if h.ExportedAt, err = parseTime(w.ExportedAt); err != nil {
-		return h, fmt.Errorf("exported_at: %w", err)
+	s.close()
+	if err := s.end(); err != nil {
+		return h, err
 	}
 	if !bytes.Equal(appendHeader(nil, &h, true), line) {
 		return h, errNotCanonical

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,8 @@ type Options struct {
 	Known []Head
 	// Item is called for every item that holds, in order. Its error ends the work and is returned as it is.
 	Item func(line int64, it *Item) error
+
+	reach int // of tests
 }
 
 const (
@@ -32,7 +35,7 @@ const (
 // Verify reads an exported file to its end or to the first broken link. It needs a few megabytes however long the file is. The
 // error is a *Broken, also in the report, when the file does not hold; otherwise it is the reader's.
 func Verify(r io.Reader, o Options) (Report, error) {
-	v := verifier{in: bufio.NewReaderSize(r, 64<<10), options: o, keys: map[string]ed25519.PublicKey{}, known: map[int64]string{}}
+	v := verifier{recent: recent{size: int64(cmp.Or(o.reach, reach))}, in: bufio.NewReaderSize(r, 16<<10), options: o, keys: map[string]ed25519.PublicKey{}, known: map[int64]string{}}
 	for _, k := range o.Keys {
 		if len(k) != ed25519.PublicKeySize {
 			return Report{}, errors.New("verify evidence: a pinned key is not an Ed25519 public key")
@@ -272,6 +275,7 @@ func (v *verifier) broken(k Kind, format string, args ...any) error {
 
 // recent holds the last hashes, in a ring.
 type recent struct {
+	size        int64
 	hashes      []string
 	first, last int64
 }
@@ -281,16 +285,16 @@ func (r *recent) add(seq int64, hash string) {
 		r.first = seq
 	}
 	r.last = seq
-	if len(r.hashes) < reach {
+	if int64(len(r.hashes)) < r.size {
 		r.hashes = append(r.hashes, hash)
 		return
 	}
-	r.hashes[(seq-r.first)%reach] = hash
+	r.hashes[(seq-r.first)%r.size] = hash
 }
 
 func (r *recent) find(seq int64) (string, bool) {
-	if seq < r.first || seq > r.last || seq <= r.last-reach {
+	if seq < r.first || seq > r.last || seq <= r.last-r.size {
 		return "", false
 	}
-	return r.hashes[(seq-r.first)%reach], true
+	return r.hashes[(seq-r.first)%r.size], true
 }

@@ -106,26 +106,34 @@ func TestAnEmptyChainHolds(t *testing.T) {
 // Whatever byte is changed, put in or taken out, the file no longer holds, and the line where that was done is named.
 func TestEveryChangedByteIsFoundAndLocated(t *testing.T) {
 	trace.Covers(t, "IDS-EVD-8")
-	file := exported(t, 4)
+	first := link(t, evidence.Head{}, evidence.Entry{Type: evidence.ExecutedOK, At: noon, Decision: "first_seen", Executed: true, Key: "k1", Actor: "Zoë\n"})
+	c, err := evidence.Sign(testKey, first.Head(), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := link(t, first.Head(), c.Entry(noon))
+	third := link(t, second.Head(), evidence.Entry{Type: evidence.Dead, At: noon, ResponseStatus: 410})
+	file := export(t, testKey, third.Head(), 1, first, second, third)
+	if _, err := evidence.Verify(bytes.NewReader(file), pinned); err != nil {
+		t.Fatal(err)
+	}
 	changed := make([]byte, 0, len(file)+1)
 	line := int64(1)
 	for i, was := range file {
-		for _, bit := range []int{i % 5, 5} { // one after the other, and the one that tells cases apart
-			changed = append(changed[:0], file...)
-			changed[i] ^= 1 << bit
-			expectBroken(t, changed, line, "bit %d of byte %d (%q) flipped", bit, i, was)
-		}
+		changed = append(changed[:0], file...)
+		changed[i] ^= 1 << (i % 8)
+		expectBroken(t, changed, line, "bit %d of byte %d (%q) flipped", i%8, i, was)
 		changed = append(append(changed[:0], file[:i]...), file[i+1:]...)
 		expectBroken(t, changed, line, "byte %d (%q) taken out", i, was)
-		for _, b := range []byte{'\n', was} {
-			changed = append(append(append(changed[:0], file[:i]...), b), file[i:]...)
-			where := line
-			if b == '\n' && was == '\n' {
-				where++ // the line is whole; a blank one follows it
-			}
-			expectBroken(t, changed, where, "%q put in before byte %d (%q)", b, i, was)
+		b, where := []byte{'\n', was, ' ', '0'}[i%4], line
+		if b == '\n' && was == '\n' {
+			where++ // the line is whole; a blank one follows it
 		}
-		expectBroken(t, file[:i], line, "cut off before byte %d", i)
+		changed = append(append(append(changed[:0], file[:i]...), b), file[i:]...)
+		expectBroken(t, changed, where, "%q put in before byte %d (%q)", b, i, was)
+		if i%16 == 0 || was == '\n' || i > 0 && file[i-1] == '\n' {
+			expectBroken(t, file[:i], line, "cut off before byte %d", i)
+		}
 		if was == '\n' {
 			line++
 		}
@@ -305,28 +313,25 @@ func TestAPartHoldsAndFitsWhatIsKnown(t *testing.T) {
 }
 
 func TestCheckpointsFarBackAreNotCompared(t *testing.T) {
+	const reach = 16
 	head := evidence.Head{Tenant: "ten_a"}
-	var file bytes.Buffer
-	var first evidence.Item
-	items := make([]evidence.Item, 0, 1<<16+2)
-	for range 1<<16 + 1 {
-		it := link(t, head, evidence.Entry{Type: evidence.Reserved, At: noon})
-		items = append(items, it)
-		head = it.Head()
+	var items []evidence.Item
+	add := func(e evidence.Entry) {
+		items = append(items, link(t, head, e))
+		head = items[len(items)-1].Head()
 	}
-	first = items[0]
-	for _, of := range []evidence.Item{first, items[2], items[1<<16]} {
-		c, err := evidence.Sign(testKey, of.Head(), noon)
+	for range 40 {
+		add(evidence.Entry{Type: evidence.Reserved, At: noon})
+	}
+	for _, of := range []int{40 - reach, 40 - reach + 2, 40} { // just out of reach, the last within, the one before
+		c, err := evidence.Sign(testKey, items[of-1].Head(), noon)
 		if err != nil {
 			t.Fatal(err)
 		}
-		it := link(t, head, c.Entry(noon))
-		items = append(items, it)
-		head = it.Head()
+		add(c.Entry(noon))
 	}
-	file.Write(export(t, testKey, head, 1, items...))
-	r, err := evidence.Verify(&file, pinned)
-	if err != nil || r.Unlinked != 1 || r.Checkpoints != 2 || r.Covered != 1<<16+1 {
+	r, err := evidence.Verify(bytes.NewReader(export(t, testKey, head, 1, items...)), pinned.WithReach(reach))
+	if err != nil || r.Unlinked != 1 || r.Checkpoints != 2 || r.Covered != 40 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -374,7 +379,7 @@ func TestExporterRefusals(t *testing.T) {
 func TestReadErrorsAreNotBrokenLinks(t *testing.T) {
 	file := exported(t, 3)
 	wrong := errors.New("disk on fire")
-	for n := range len(file) + 1 {
+	for n := 0; n <= len(file); n += 13 {
 		r, err := evidence.Verify(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(wrong)), pinned)
 		if !errors.Is(err, wrong) || r.Broken != nil {
 			t.Fatalf("after %d bytes: %v", n, err)
