@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { type IncomingMessage, createServer, type RequestListener, type Server } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import { createServer as createTlsServer, request as tlsRequest } from "node:https";
 import { connect, type AddressInfo, type Socket } from "node:net";
@@ -251,6 +251,38 @@ describe("Express", () => {
     assert.equal(h.deliveries.length, 0);
   });
 
+  test("behind anything else that read the body it is our failure, too: 401 would be the end of the event", async (t) => {
+    for (const reader of [
+      (request: IncomingMessage, _: unknown, next: () => void) => void request.resume().on("end", next),
+      (request: IncomingMessage, _: unknown, next: () => void) => void request.once("data", () => next()),
+    ]) {
+      const h = harness({ profile: cybercube({ secrets: secret }) });
+      const origin = await app(t, h, [reader as never]);
+      assert.equal((await send(origin, signCybercube(spaced))).status, 500);
+      assert.match(String(h.log.errors[0]![0]), /consumed the body/);
+      assert.deepEqual(h.log.failures, []);
+    }
+  });
+
+  test("a parser that left the bytes beside what it made of them", async (t) => {
+    const h = harness({ profile: cybercube({ secrets: secret }) });
+    const keep = (request: IncomingMessage & { rawBody?: Buffer }, _: unknown, raw: Buffer): void => void (request.rawBody = raw);
+    const origin = await app(t, h, [express.json({ verify: keep })]);
+    assert.equal((await send(origin, signCybercube(spaced))).status, 200);
+    const untouched = harness({ profile: cybercube({ secrets: secret }) });
+    const other = await app(t, untouched, [express.raw({ type: "text/plain" })]); // another type: it reads nothing
+    assert.equal((await send(other, signCybercube(spaced))).status, 200);
+  });
+
+  test("the sender's address is what the application says behind a proxy", async (t) => {
+    const h = harness();
+    const app = express();
+    app.all("/in", expressHandler(h.receiver, { ip: (request) => String(request.headers["x-forwarded-for"]) }));
+    const { origin } = await listening(t, app);
+    await fetch(`${origin}/in`, { method: "POST", body: "{}", headers: { "X-Forwarded-For": "203.0.113.9" } });
+    assert.equal(h.log.failures[0]!.ip, "203.0.113.9");
+  });
+
   test("a router's own path does not change the address that is signed", async (t) => {
     const h = harness();
     const app = express();
@@ -273,6 +305,15 @@ describe("Fetch and edge runtimes", () => {
     const answer = await hooks.fetch(new Request("https://edge.example/in", { method: "POST", body: "{}" }));
     assert.ok(answer instanceof Response);
     assert.equal(answer.status, 401);
+  });
+
+  test("a body that was read already is our failure", async () => {
+    const h = harness();
+    const signed = signEds("{}");
+    const request = new Request(signed.url, { method: "POST", headers: signed.headers, body: new Uint8Array(signed.body) });
+    await request.text();
+    assert.equal((await h.receiver.fetch(request)).status, 500);
+    assert.deepEqual(h.log.failures, []);
   });
 
   test("waitUntil gets the work, so that it ends although the answer has left", async () => {

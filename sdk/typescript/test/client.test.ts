@@ -130,7 +130,7 @@ describe("on the wire", () => {
       return true;
     });
     problem = false;
-    await assert.rejects(client.getEndpoint("end_1"), (e) => e instanceof GodwitError && e.status === 502 && e.code === "");
+    await assert.rejects(client.getEndpoint("end_1"), (e) => e instanceof GodwitError && e.fields.length === 0 && e.status === 502 && e.code === "");
   });
 
   test("a key that cannot be sent, an address or an API key that is none: refused before anything is sent", async (t) => {
@@ -138,7 +138,9 @@ describe("on the wire", () => {
     await assert.rejects(client.postEvent({ type: "a.b" }, { idempotencyKey: "é" }), /printable ASCII/);
     assert.equal(seen.length, 0);
     assert.throws(() => new GodwitClient({ baseUrl: "ftp://x", apiKey: "k" }), /URL of a server/);
-    assert.throws(() => new GodwitClient({ baseUrl: "https://x.example", apiKey: "" }), /API key/);
+    for (const apiKey of ["", "gwk_x y", "gwk_\u00e9", "gwk_\u6f22", undefined as unknown as string]) {
+      assert.throws(() => new GodwitClient({ baseUrl: "https://x.example", apiKey }), (e) => e instanceof Error && e.message === "the API key is missing or not one");
+    }
   });
 
   test("a call can be given up", async (t) => {
