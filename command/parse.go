@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,6 +22,8 @@ const maxName = 256 // bytes of an id or a target
 
 var (
 	wordPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	// timePattern is the shape of RFC 3339, with which time.Parse is lenient.
+	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 	kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 )
 
@@ -76,10 +79,11 @@ func (e *Envelope) fill(object map[string]any, parts map[string]json.RawMessage)
 	if err != nil || issued == "" {
 		return err
 	}
-	// As encoding/json reads times: RFC 3339 to the letter, which time.Parse is not.
-	if err := e.IssuedAt.UnmarshalText([]byte(issued)); err != nil {
+	t, err := time.Parse(time.RFC3339Nano, issued)
+	if err != nil || !timePattern.MatchString(issued) {
 		return malformed("/issued_at", "must be a time as in RFC 3339: 2026-03-01T12:00:00Z")
 	}
+	e.IssuedAt = t.UTC()
 	return nil
 }
 
