@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone
 
 from support.harness import Harness, StandingClock, in_threads
-from support.servers import POSTGRES, REDIS, RedisConnection, RedisServer, postgres_database
+from support.place import pool, psycopg, redis
+from support.servers import POSTGRES, REDIS, RedisConnection, RedisServer, database_of_its_own, postgres_database
 from support.signing import KEY, SECRET, cybercube_event, sign_cybercube, sign_eds
 from support.trace import TestCase, covers
 
@@ -621,6 +622,28 @@ FROM information_schema.columns WHERE table_name = 'processed_webhook_events' OR
         self.assertTrue(any("(received_at)" in index for (index,) in indexes))
 
 
+@unittest.skipUnless(POSTGRES and psycopg, "psycopg is not installed, or GODWIT_TEST_POSTGRES is not set")
+class OnPostgresByPsycopg(OnPostgres):
+    """The driver that applications use."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = ExitStack()
+        connect, close = pool(cls.server.enter_context(database_of_its_own()))
+        cls.server.callback(close)
+        cls.database = PostgresDatabase(connect)
+
+    def test_a_connection_each_time(self):
+        with self.database.transaction() as tx:
+            url = tx.cursor.connection.info.dsn
+        store = SqlStore(PostgresDatabase(lambda: psycopg.connect(url))).migrate()
+        h = Harness(store=store)
+        for replayed in (False, True):
+            self.assertEqual(h.post(sign_eds("{}", key=KEY)).replayed, replayed)
+        careless = SqlStore(PostgresDatabase(lambda: psycopg.connect(url, autocommit=True)))
+        self.assertEqual(Harness(store=careless).post(sign_eds("{}")).status, 503)
+
+
 @unittest.skipUnless(REDIS, "redis-server is not installed")
 class OnRedis(StoreSuite, ProcessedSuite, Backends):
     expires_by_itself = True
@@ -697,3 +720,26 @@ class OnRedis(StoreSuite, ProcessedSuite, Backends):
         client.execute_command("SET", "godwit:nonce:n", "1")
         self.assertEqual(self.store().reserve(SCOPE, "f", "t2", now, now + 60).state, "in-progress")
         self.assertFalse(self.store().remember("n", now + 60, now))
+
+
+@unittest.skipUnless(REDIS and redis, "redis-server or redis-py is not installed")
+class OnRedisByRedisPy(OnRedis):
+    """The client that applications use."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RedisServer()
+        cls.connection = redis.Redis(unix_socket_path=cls.server.path)
+
+    def test_a_client_that_decodes(self):
+        client = redis.Redis(unix_socket_path=self.server.path, decode_responses=True)
+        self.addCleanup(client.close)
+        h = Harness(lambda d, c: Accepted("done"), store=RedisStore(client))
+        for replayed in (False, True):
+            reply = h.post(sign_eds("{}", key=KEY))
+            self.assertEqual((reply.body, reply.replayed), (b"done", replayed))
+        moment = datetime.now(timezone.utc)
+        events = RedisProcessedEvents(client)
+        token = events.lock("evt_1", "a.b", moment, moment - timedelta(minutes=5))
+        events.mark_processed("evt_1", token, "ok", moment)
+        self.assertEqual(events.get("evt_1").result, "ok")

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 POSTGRES = os.environ.get("GODWIT_TEST_POSTGRES", "")
 REDIS = shutil.which("redis-server") or shutil.which("valkey-server")
+REDIS_URL = os.environ.get("GODWIT_TEST_REDIS", "")
 
 
 class RedisServer:
@@ -45,14 +46,21 @@ class RedisServer:
 
 
 class RedisConnection:
-    """`execute_command` as redis-py has it, over a pool of connections."""
+    """`execute_command` as redis-py has it, over a pool of connections to the path of a socket, or to a URL."""
 
-    def __init__(self, path):
+    def __init__(self, address):
         self._idle = queue.LifoQueue()
         for _ in range(8):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(path)
+            connection = self._connect(address)
             self._idle.put((connection, connection.makefile("rwb")))
+
+    def _connect(self, address):
+        parts = urlsplit(address)
+        if parts.scheme == "redis":
+            return socket.create_connection((parts.hostname, parts.port or 6379))
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(parts.path)
+        return connection
 
     def execute_command(self, *args):
         parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
@@ -208,29 +216,38 @@ def _padded(text):
 
 
 @contextmanager
-def postgres_database():
-    """A database of the test's own, with a pool of connections; yields what `PostgresDatabase` takes."""
+def database_of_its_own():
+    """A database that is there for a test alone; yields its URL."""
     name = f"godwit_python_{os.getpid()}_{time.monotonic_ns()}"
     root = POSTGRES.partition("?")[0].rsplit("/", 1)[0]
     _outside_transaction(POSTGRES, f"CREATE DATABASE {name}")
-    idle = queue.LifoQueue()
-    for _ in range(8):
-        idle.put(PostgresConnection(f"{root}/{name}"))
-
-    @contextmanager
-    def connect():
-        connection = idle.get()
-        try:
-            yield connection
-        finally:
-            idle.put(connection)
-
     try:
-        yield connect
+        yield f"{root}/{name}"
     finally:
-        for _ in range(8):
-            idle.get().close()
         _outside_transaction(POSTGRES, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def postgres_database():
+    """A database of the test's own, with a pool of connections; yields what `PostgresDatabase` takes."""
+    with database_of_its_own() as url:
+        idle = queue.LifoQueue()
+        for _ in range(8):
+            idle.put(PostgresConnection(url))
+
+        @contextmanager
+        def connect():
+            connection = idle.get()
+            try:
+                yield connection
+            finally:
+                idle.put(connection)
+
+        try:
+            yield connect
+        finally:
+            for _ in range(8):
+                idle.get().close()
 
 
 def _outside_transaction(url, sql):
