@@ -3,12 +3,15 @@ package sqlite
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -19,6 +22,12 @@ var firstRows string
 // openUpgraded makes a database as the first release did, with more rows where they are given, and opens it with this one.
 func openUpgraded(t *testing.T, more string) *Store {
 	t.Helper()
+	return openSince(t, 1, more)
+}
+
+// openSince is openUpgraded for a database that an earlier version has brought as far as its own.
+func openSince(t *testing.T, version int, more string) *Store {
+	t.Helper()
 	all, err := migrations()
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +37,16 @@ func openUpgraded(t *testing.T, more string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(t.Context(), c, all[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.script(firstRows + more); err != nil {
-		t.Fatal(err)
+	for i, m := range all[:version] {
+		if err := apply(t.Context(), c, m); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			continue
+		}
+		if err := c.script(firstRows + more); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := c.close(); err != nil {
 		t.Fatal(err)
@@ -170,5 +184,35 @@ func TestUpgradeGivesCodes(t *testing.T) {
 	})
 	if err != nil || len(seen) != many+1 || len(letters) != 32 {
 		t.Errorf("%d codes of %d letters, %v", len(seen), len(letters), err)
+	}
+}
+
+// A database from before there were commands takes them, beside what is in it.
+func TestUpgradeTakesCommands(t *testing.T) {
+	s, ctx := openSince(t, 3, ""), t.Context()
+	if st, err := s.Status(ctx); err != nil || st.Version != 4 || st.Current != 4 || len(st.Pending) != 0 {
+		t.Fatalf("schema is %+v, %v", st, err)
+	}
+	tenant, endpoint := last[godwit.TenantID](1), last[godwit.EndpointID](0x11)
+	e, err := s.Endpoint(ctx, tenant, endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Status, e.StatusAt, e.Version = godwit.EndpointDeleted, noon, e.Version+1
+	record := command.Record{Tenant: tenant.String(), Key: "key", CommandID: "cmd_1", Status: command.Executed, CreatedAt: noon, UpdatedAt: noon, Version: 1}
+	results, err := s.Advance(ctx, noon, []*command.Step{{Tenant: record.Tenant, Key: record.Key, Effects: []command.Effect{
+		store.ChangeEndpoint{Endpoint: e}, store.PurgeDead{Filter: store.DeadLetterFilter{TenantID: tenant}, Limit: 9},
+	}, Settle: func(command.Applied) (command.Change, error) {
+		return command.Change{Record: &record, Evidence: []evidence.Entry{{Type: evidence.ExecutedOK, At: noon}}}, nil
+	}}})
+	if err != nil || results[0].Err != nil || !reflect.DeepEqual(results[0].Applied, []any{nil, &store.PurgedDead{Purged: 2}}) {
+		t.Fatalf("results are %+v, %v", results, err)
+	}
+	upgraded(t, "record", &record)(s.Find(ctx, record.Tenant, record.Key))
+	if head, err := s.EvidenceHead(ctx, record.Tenant); err != nil || head.Seq != 1 {
+		t.Errorf("head of evidence is %+v, %v", head, err)
+	}
+	if _, err := s.Endpoint(ctx, tenant, endpoint); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("endpoint: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -38,7 +39,23 @@ func TestPlans(t *testing.T) {
 			amongPending(&store.DeliveryFilter{Status: godwit.DeliveryPending}, store.Page{After: [16]byte{1}}).text(),
 			[]string{"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"},
 		},
-		"sweep attempts": {oldAttempts, []string{"SEARCH attempts USING PRIMARY KEY"}},
+		"sweep attempts":    {oldAttempts, []string{"SEARCH attempts USING PRIMARY KEY"}},
+		"record of a key":   {underKey, []string{"USING INDEX sqlite_autoindex_command_records_1 (tenant=? AND idempotency_key=?)"}},
+		"lost commands":     {lostCommands, []string{"SEARCH command_records USING INDEX command_records_lease (lease_until<?)"}},
+		"sweep expired":     {sweepExpired, []string{"USING INDEX command_records_expiry (ttl_expires_at>? AND ttl_expires_at<?)"}},
+		"sweep unconfirmed": {sweepUnconfirmed, []string{"USING COVERING INDEX command_records_unconfirmed (lease_until<?)"}},
+		"evidence": {
+			evidenceText(&command.EvidenceQuery{}), []string{"USING INDEX sqlite_autoindex_evidence_items_1 (tenant=? AND seq>?)"},
+		},
+		"evidence of a key": {
+			evidenceText(&command.EvidenceQuery{Key: "k"}), []string{"USING INDEX evidence_items_key (tenant=? AND key=? AND seq>?)"},
+		},
+		"evidence of a command": {
+			evidenceText(&command.EvidenceQuery{CommandID: "c"}), []string{
+				"USING INDEX evidence_items_command (tenant=? AND command_id=? AND seq>?)",
+				"USING INDEX evidence_items_submitted (tenant=? AND submitted_id=? AND seq>?)",
+			},
+		},
 	} {
 		plan := explain(t, s, c.query)
 		for _, want := range c.want {
@@ -50,6 +67,11 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s sorts:\n%s", name, plan)
 		}
 	}
+}
+
+func evidenceText(q *command.EvidenceQuery) string {
+	text, _ := evidenceQuery(q)
+	return text
 }
 
 func explain(t *testing.T, s *Store, query string) string {

@@ -25,12 +25,14 @@ type Commands struct {
 }
 
 type commandCase struct {
-	name string
-	test func(t *testing.T, f *commands)
+	name  string
+	test  func(t *testing.T, f *commands)
+	alone bool // it needs a store that nobody else has written to, or opens it anew
 }
 
-// RunCommands shows what store.Commands promises.
+// RunCommands shows what store.Commands promises. Most cases share a store, each with a tenant of its own.
 func RunCommands(t *testing.T, b Commands) {
+	shared := newCommands(t, b)
 	for _, group := range []struct {
 		name  string
 		cases []commandCase
@@ -42,7 +44,13 @@ func RunCommands(t *testing.T, b Commands) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
-				t.Run(c.name, func(t *testing.T) { c.test(t, newCommands(t, b)) })
+				t.Run(c.name, func(t *testing.T) {
+					if c.alone {
+						c.test(t, newCommands(t, b))
+					} else {
+						c.test(t, shared.another(t))
+					}
+				})
 			}
 		})
 	}
@@ -72,6 +80,15 @@ func (f *commands) use(s store.Store) {
 		f.t.Fatalf("%T keeps no commands", s)
 	}
 	f.s, f.cs = s, cs
+}
+
+// another is a fixture with a tenant and endpoint of its own in the same store.
+func (f *commands) another(t testing.TB) *commands {
+	t.Helper()
+	sub := f.in(t)
+	sub.tenant = sub.newTenant()
+	sub.name, sub.endpoint = sub.tenant.String(), sub.newEndpoint()
+	return sub
 }
 
 // in is the fixture for a subtest.
@@ -148,17 +165,17 @@ func (f *commands) holds(key string, want *command.Record) {
 }
 
 var recordCases = []commandCase{
-	{"keeps every member", recordMembers},
-	{"a key is given once", recordReserve},
-	{"fifty want one key", recordRace},
-	{"changes by compare and set", recordCompare},
-	{"steps of a batch hold each by itself", recordBatch},
-	{"steps on one key see each other", recordSteps},
-	{"a refusal by settle stores nothing", recordSettle},
-	{"a change without a record leaves it", recordLeft},
-	{"only five statuses", recordStatus},
-	{"belongs to its tenant", recordTenant},
-	{"is there after a restart", recordReopen},
+	{name: "keeps every member", test: recordMembers},
+	{name: "a key is given once", test: recordReserve},
+	{name: "fifty want one key", test: recordRace},
+	{name: "changes by compare and set", test: recordCompare},
+	{name: "steps of a batch hold each by itself", test: recordBatch},
+	{name: "steps on one key see each other", test: recordSteps},
+	{name: "a refusal by settle stores nothing", test: recordSettle},
+	{name: "a change without a record leaves it", test: recordLeft},
+	{name: "only five statuses", test: recordStatus, alone: true},
+	{name: "belongs to its tenant", test: recordTenant},
+	{name: "is there after a restart", test: recordReopen, alone: true},
 }
 
 func recordMembers(t *testing.T, f *commands) {

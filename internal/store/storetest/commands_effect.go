@@ -13,19 +13,19 @@ import (
 )
 
 var effectCases = []commandCase{
-	{"is stored with the outcome", effectApplied},
-	{"is undone when a later one fails", effectUndone},
-	{"is undone when settle refuses", effectRefused},
-	{"does not happen when the step is refused", effectFenced},
-	{"sees those before it", effectOrder},
-	{"that nobody knows fails its step alone", effectUnknown},
-	{"change endpoint", effectChangeEndpoint},
-	{"issue secret", effectIssueSecret},
-	{"revoke secret", effectRevokeSecret},
-	{"requeue dead letters", effectRequeue},
-	{"purge dead letters", effectPurge},
-	{"remove tenant", effectRemoveTenant},
-	{"publish", effectPublish},
+	{name: "is stored with the outcome", test: effectApplied},
+	{name: "is undone when a later one fails", test: effectUndone},
+	{name: "is undone when settle refuses", test: effectRefused},
+	{name: "does not happen when the step is refused", test: effectFenced},
+	{name: "sees those before it", test: effectOrder},
+	{name: "that nobody knows fails its step alone", test: effectUnknown},
+	{name: "change endpoint", test: effectChangeEndpoint},
+	{name: "issue secret", test: effectIssueSecret},
+	{name: "revoke secret", test: effectRevokeSecret},
+	{name: "requeue dead letters", test: effectRequeue},
+	{name: "purge dead letters", test: effectPurge},
+	{name: "remove tenant", test: effectRemoveTenant},
+	{name: "publish", test: effectPublish, alone: true},
 }
 
 // A kind makes an effect that must succeed, and says how to look at what it changes.

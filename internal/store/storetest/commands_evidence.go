@@ -14,15 +14,15 @@ import (
 )
 
 var evidenceCases = []commandCase{
-	{"is a chain", evidenceChain},
-	{"many append at once", evidenceRace},
-	{"keeps every member", evidenceMembers},
-	{"that has no place in the chain fails its step alone", evidenceImpossible},
-	{"by key and by command", evidenceQueries},
-	{"heads", evidenceHeads},
-	{"is never changed", evidenceAppendOnly},
-	{"of results comes with them", evidenceOfResults},
-	{"of results beside that of commands", evidenceOfBoth},
+	{name: "is a chain", test: evidenceChain},
+	{name: "many append at once", test: evidenceRace},
+	{name: "keeps every member", test: evidenceMembers},
+	{name: "that has no place in the chain fails its step alone", test: evidenceImpossible},
+	{name: "by key and by command", test: evidenceQueries},
+	{name: "heads", test: evidenceHeads, alone: true},
+	{name: "is never changed", test: evidenceAppendOnly},
+	{name: "of results comes with them", test: evidenceOfResults},
+	{name: "of results beside that of commands", test: evidenceOfBoth},
 }
 
 // entry is evidence of a record.

@@ -9,21 +9,20 @@ import (
 )
 
 var recordUpkeepCases = []commandCase{
-	{"when a key is free", recordFree},
-	{"the record before is told", recordPrevious},
-	{"lost ones", recordLost},
-	{"lost ones, some at a time", recordLostLimit},
-	{"sweep", recordSweep},
-	{"sweep, some at a time", recordSweepLimit},
+	{name: "when a key is free", test: recordFree},
+	{name: "the record before is told", test: recordPrevious},
+	{name: "lost ones", test: recordLost, alone: true},
+	{name: "lost ones, some at a time", test: recordLostLimit, alone: true},
+	{name: "sweep", test: recordSweep, alone: true},
+	{name: "sweep, some at a time", test: recordSweepLimit, alone: true},
 }
 
 // An ending is a record with the instant from which its key is free or its holder lost.
 type ending struct {
-	name  string
-	make  func(r *command.Record, at time.Time)
-	free  bool
-	lost  bool
-	never bool
+	name string
+	make func(r *command.Record, at time.Time)
+	free bool
+	lost bool
 }
 
 var endings = []ending{
@@ -31,7 +30,7 @@ var endings = []ending{
 	{name: "failed", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Failed, at }},
 	{name: "rejected", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Rejected, at }},
 	{name: "compensated", free: true, make: func(r *command.Record, at time.Time) { r.Status, r.ExpiresAt = command.Compensated, at }},
-	{name: "executed, without an end", never: true, make: func(r *command.Record, at time.Time) {
+	{name: "executed, without an end", make: func(r *command.Record, at time.Time) {
 		r.Status, r.ExpiresAt, r.LeaseUntil = command.Executed, time.Time{}, at
 	}},
 	{name: "unconfirmed", free: true, make: func(r *command.Record, at time.Time) {
