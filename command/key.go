@@ -84,24 +84,22 @@ func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	if d.Args, err = canonical(args); err != nil {
 		return nil, fmt.Errorf("derive key: %w", err)
 	}
-	inputs := c.keyInputs(e, d)
-	text, err := canonical(inputs)
+	in, err := c.inputs(e, d)
 	if err != nil {
 		return nil, fmt.Errorf("derive key: %w", err)
 	}
-	sum := c.hash(text)
+	sum := c.hash(in.object("", ""))
 	d.Key = hex.EncodeToString(sum[:])
 	if e.Key != "" && e.Key != d.Key {
 		return nil, refuse(KeyMismatch, "/idempotency_key", "is not the one of this command, which is "+d.Key)
 	}
-	inputs["options"] = options
+	actedFor := ""
 	if c.BindingPrincipal == "" && e.EffectiveActorID != "" {
-		inputs["effective_actor_id"] = e.EffectiveActorID
+		if actedFor, err = canonicalString(e.EffectiveActorID); err != nil {
+			return nil, fmt.Errorf("derive fingerprint: %w", err)
+		}
 	}
-	if text, err = canonical(inputs); err != nil {
-		return nil, fmt.Errorf("derive fingerprint: %w", err)
-	}
-	sum = sha256.Sum256(text)
+	sum = sha256.Sum256(in.object(actedFor, options))
 	d.Fingerprint = "sha256:" + hex.EncodeToString(sum[:])
 	return d, nil
 }
@@ -114,36 +112,79 @@ func (c *Registered) principal(e *Envelope) string {
 	return e.ActorID
 }
 
-func (c *Registered) keyInputs(e *Envelope, d *Derivation) map[string]any {
-	var target any
-	if e.Intent.Target != "" {
-		target = norm.NFC.String(e.Intent.Target)
-	}
+// inputs are the members of the key, in canonical form.
+type inputs struct{ actor, args, kind, action, entity, target, tenant string }
+
+func (c *Registered) inputs(e *Envelope, d *Derivation) (inputs, error) {
 	kind := e.Kind
 	if kind == "" {
 		kind = string(c.Class)
 	}
-	return map[string]any{
-		"actor_id":     d.Principal,
-		"args":         d.Args,
-		"command_kind": kind,
-		"intent":       map[string]any{"action": e.Intent.Action, "entity": e.Intent.Entity, "target": target},
-		"tenant_id":    e.TenantID,
+	in := inputs{args: string(d.Args), target: "null"}
+	for _, m := range []struct {
+		into *string
+		text string
+	}{
+		{&in.actor, d.Principal}, {&in.kind, kind}, {&in.action, e.Intent.Action}, {&in.entity, e.Intent.Entity},
+		{&in.target, e.Intent.Target}, {&in.tenant, e.TenantID},
+	} {
+		if m.text == "" {
+			continue // the target
+		}
+		var err error
+		if *m.into, err = canonicalString(m.text); err != nil {
+			return inputs{}, err
+		}
 	}
+	return in, nil
 }
 
-func readOptions(text []byte) (any, error) {
+// object is the canonical object of the inputs and of what the fingerprint has besides, where that is not empty. It is put
+// together of canonical parts in the order that RFC 8785 has for them, which saves canonicalising args twice more.
+func (in *inputs) object(actedFor, options string) []byte {
+	b := make([]byte, 0, 256+len(in.args)+len(options))
+	add := func(name, value string) {
+		if value != "" {
+			b = append(append(append(b, name...), value...), ',')
+		}
+	}
+	b = append(b, '{')
+	add(`"actor_id":`, in.actor)
+	add(`"args":`, in.args)
+	add(`"command_kind":`, in.kind)
+	add(`"effective_actor_id":`, actedFor)
+	add(`"intent":`, `{"action":`+in.action+`,"entity":`+in.entity+`,"target":`+in.target+`}`)
+	add(`"options":`, options)
+	add(`"tenant_id":`, in.tenant)
+	b[len(b)-1] = '}'
+	return b
+}
+
+// canonicalString is a string in normalisation form C and canonical form.
+func canonicalString(text string) (string, error) {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			form, err := canonical(norm.NFC.String(text))
+			return string(form), err
+		}
+	}
+	return `"` + text + `"`, nil
+}
+
+// readOptions is options in canonical form.
+func readOptions(text []byte) (string, error) {
 	if len(text) == 0 {
-		return map[string]any{}, nil
+		return "{}", nil
 	}
 	v, err := document(text)
 	if err != nil {
-		return nil, refuseFault(Malformed, "/options", err)
+		return "", refuseFault(Malformed, "/options", err)
 	}
 	if _, ok := v.(map[string]any); !ok {
-		return nil, malformed("/options", "must be an object, or absent")
+		return "", malformed("/options", "must be an object, or absent")
 	}
-	return v, nil
+	form, err := canonical(v)
+	return string(form), err
 }
 
 // ProviderKey is the idempotency key that a provider gets with a command's call of that name (IDS-SHD-3): the same on every try,

@@ -2,6 +2,7 @@ package command
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"testing"
@@ -147,6 +148,39 @@ func TestHashCollision(t *testing.T) {
 	a, b := derive(t, command, func(*Envelope) {}), derive(t, command, func(e *Envelope) { e.Intent.Target = "INV-2" })
 	if a.Key != b.Key || a.Fingerprint == b.Fingerprint {
 		t.Errorf("%+v\n%+v", a, b)
+	}
+}
+
+// What is hashed is put together by hand: it has to be what canonicalising the whole would give.
+func TestHashedTextIsCanonical(t *testing.T) {
+	r := NewRegistry()
+	var hashed []byte
+	r.hash = func(text []byte) [sha256.Size]byte { hashed = text; return sha256.Sum256(text) }
+	if err := r.Register(declared(I1), done); err != nil {
+		t.Fatal(err)
+	}
+	command := r.Lookup("t1", "invoice", "refund")
+	for _, name := range []string{"plain", `a"b\c</>&`, "\u00e9\u2028\U0001f600\ufb01", "~\u007e \u00a0"} {
+		e := example()
+		e.TenantID, e.ActorID, e.EffectiveActorID, e.Intent.Target = name, name, name, name
+		text := written(t, &Envelope{TenantID: name})
+		e.Args, e.Options = text, text
+		d, err := command.Derive(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form, err := Canonical(hashed); err != nil || string(form) != string(hashed) {
+			t.Errorf("the key is of\n%s, whose canonical form is\n%s (%v)", hashed, form, err)
+		}
+		var whole map[string]any
+		if err := json.Unmarshal(hashed, &whole); err != nil {
+			t.Fatal(err)
+		}
+		whole["effective_actor_id"], whole["options"] = name, json.RawMessage(text)
+		form, err := canonical(whole)
+		if sum := sha256.Sum256(form); err != nil || d.Fingerprint != "sha256:"+hex.EncodeToString(sum[:]) {
+			t.Errorf("the fingerprint is not that of %s (%v)", form, err)
+		}
 	}
 }
 

@@ -136,7 +136,6 @@ func TestRegistryShielding(t *testing.T) {
 }
 
 func TestRegistryWindow(t *testing.T) {
-	trace.Covers(t, "IDS-STO-8")
 	for _, class := range []Class{I1, I3} {
 		d, err := register(t, declared(class), done)
 		if err != nil || d.Window != Window(30*24*time.Hour) {

@@ -97,9 +97,9 @@ func TestKeyVectors(t *testing.T) {
 				string(got.Args) != string(want.Args) || got.Principal != want.Principal {
 				t.Errorf("got  %+v\nwant %+v", *got, want)
 			}
-			inputs, err := canonical(command.keyInputs(e, got))
-			if err != nil || string(inputs) != v.KeyInputs {
-				t.Errorf("key inputs: %s (%v)\nwant        %s", inputs, err, v.KeyInputs)
+			in, err := command.inputs(e, got)
+			if text := string(in.object("", "")); err != nil || text != v.KeyInputs {
+				t.Errorf("key inputs: %s (%v)\nwant        %s", text, err, v.KeyInputs)
 			}
 			e.Key = v.Key
 			if _, err := command.Derive(e); err != nil {
