@@ -50,6 +50,7 @@ type execution struct {
 	// Once ended is closed:
 	final   *Record
 	outcome *StoredOutcome // as the first answer shows it, with secrets
+	applied []any          // what the effects returned
 	err     error
 }
 
@@ -226,6 +227,9 @@ func (e *execution) run(ctx context.Context) {
 		o, err := safely(ctx, e.handler, e.call)
 		e.x.fault("handled")
 		passing := e.end(ctx, o, err, deadline)
+		if o != nil && o.Done != nil {
+			o.Done(err == nil && e.final != nil && e.final.Status == Executed, e.applied)
+		}
 		if passing == nil {
 			return
 		}

@@ -49,9 +49,7 @@ func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 			e.rec.Store(r.Stored)
 			e.final = r.Stored
 			e.x.fault("finished")
-			if o != nil && o.Stored != nil && err == nil && r.Stored.Status == Executed {
-				o.Stored(r.Applied)
-			}
+			e.applied = r.Applied
 			return nil
 		case errors.Is(serr, errStopped) || e.x.isStopping():
 			e.err = fmt.Errorf("store outcome: %w", serr)

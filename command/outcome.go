@@ -33,8 +33,9 @@ type Outcome struct {
 	// Refused, when not nil, says what the failure of an effect means: a Rejection, a TransientError that has the handler run again,
 	// or another error. Without it the command fails.
 	Refused func(err error) error
-	// Stored is called once the outcome is durable: to wake whoever waits for it. What must not be lost is an effect.
-	Stored func(results []any)
+	// Done is called once it is known whether the outcome was stored, with what its effects returned (nil when that answer was lost):
+	// to wake whoever waits for them. What must not be lost is an effect.
+	Done func(stored bool, results []any)
 }
 
 // A Rejection is a refusal by the business, not a failure: it is the outcome (IDS IT-6).

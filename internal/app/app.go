@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -35,6 +36,9 @@ type Dependencies struct {
 	Timeouts Timeouts
 	// Tune changes what the engine is made of, for tests. Defaults to nothing.
 	Tune func(*engine.Config)
+	// TuneCommands changes what the executor of commands is made of, Commands registers more of them: for tests. Default to nothing.
+	TuneCommands func(*command.Config)
+	Commands     func(*command.Registry) error
 }
 
 // App is the whole server.
@@ -47,6 +51,7 @@ type App struct {
 	sender   *sender.Sender
 	engine   *engine.Engine
 	registry *registry.Registry
+	commands *commands
 	metrics  *telemetry.Metrics
 	alerts   alerts
 	servers  []*httpServer
@@ -135,11 +140,13 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.announce(ctx)
 	stopAlerts := a.alerts.start()
+	executed := a.commands.start(ctx, a.engine.Started())
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // stopped before it had begun
 	}
 	stop(nil)
+	<-executed
 	close(a.done) // watchers have seen the last attempt
 	stopAlerts()
 	for _, s := range a.servers {
@@ -201,6 +208,9 @@ func (a *App) Registry() *registry.Registry { return a.registry }
 
 // Store see Engine.
 func (a *App) Store() store.Store { return a.store }
+
+// Executor see Engine.
+func (a *App) Executor() *command.Executor { return a.commands.executor }
 
 // Handler is what the server serves, for tests that need no socket.
 func (a *App) Handler() http.Handler { return a.servers[0].server.Handler }

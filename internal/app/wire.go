@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/inbound"
 	"github.com/godwit-hq/godwit/internal/api/native"
 	"github.com/godwit-hq/godwit/internal/api/room"
@@ -55,6 +56,9 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 		TimeScale: d.TimeScale, Limits: limits,
 	})
 	if err != nil {
+		return err
+	}
+	if a.commands, err = a.newCommands(d); err != nil {
 		return err
 	}
 	return a.wireHTTP(d)
@@ -167,7 +171,12 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
+	orders, err := a.newIDS(d, guard, problems, bodies)
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
+	mux.Handle(ids.Prefix, orders)
 	mux.Handle("/v1/", a.whenDelivering(api, problems))
 	mux.Handle("/ojs/", jobs)
 	mux.Handle(cybercube.Prefix, webhooks)

@@ -50,6 +50,7 @@ type Config struct {
 	Limits    Limits    `embed:"" prefix:"limits-"`
 	SMTP      SMTP      `embed:"" prefix:"smtp-"`
 	Cybercube Cybercube `embed:"" prefix:"cybercube-"`
+	Commands  Commands  `embed:"" prefix:"commands-"`
 	Log       Log       `embed:"" prefix:"log-"`
 }
 
@@ -140,6 +141,28 @@ type Cybercube struct {
 	ReplaysPerHour int `name:"replays-per-hour" default:"10" placeholder:"N"`
 	// Take in events of well-formed types that the standard does not list. Defaults to true.
 	UnknownTypes bool `name:"unknown-types" default:"true" negatable:""`
+}
+
+// Commands is about the command executor under /ids/v1 and the evidence that it leaves.
+type Commands struct {
+	// JSON file with the commands that tenants' own services execute: {"commands":[…]}; docs/commands.md tells what a declaration
+	// holds. Defaults to none.
+	File string `name:"file" placeholder:"FILE"`
+	// How long a destructive command waits for its confirmation, 15m at most. Defaults to 5m.
+	ConfirmWithin Duration `name:"confirm-within" default:"5m" placeholder:"DURATION"`
+	// Repeats of one command that are answered in a minute; more get 429. 0 lifts it. Defaults to 30.
+	RepeatsPerKey int `name:"repeats-per-key" default:"30" placeholder:"N"`
+	// Repeats and refusals of one API key that are answered in a minute; more get 429. 0 lifts it. Defaults to 300.
+	RepeatsPerActor int `name:"repeats-per-actor" default:"300" placeholder:"N"`
+	// After how long another node goes on with a command whose executor was not heard of. Defaults to 60s.
+	Lease Duration `name:"lease" default:"60s" placeholder:"DURATION"`
+	// File with the private key (Ed25519, PEM) that evidence is signed with. With SQLite it is generated when it does not exist,
+	// with PostgreSQL it must be given once commands are used by several nodes. Defaults to evidence.key in the data directory.
+	EvidenceKey string `name:"evidence-key" placeholder:"FILE"`
+	// How often what was added to the evidence is signed. Defaults to 5m.
+	CheckpointEvery Duration `name:"checkpoint-every" default:"5m" placeholder:"DURATION"`
+	// Register the commands probe.touch, probe.delete and probe.echo, which a conformance suite tries. Defaults to false.
+	Probe bool `name:"probe"`
 }
 
 // SMTP is how alerts about dead letters, degraded and disabled endpoints reach the addresses that tenants name. Without it

@@ -130,6 +130,7 @@ type Engine struct {
 	keys    inProgress
 	settles settling
 	probes  chan struct{} // as many as may be under way at once
+	asked   chan struct{} // the same, of commands
 	// accounts are the bounds that lanes share, by tenant.
 	accounts   accounts
 	cancelling atomic.Int32              // whether what waits for deleted endpoints is being cancelled: see cancelWaiting
@@ -159,7 +160,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, began: cfg.Clock.Now(), started: make(chan struct{})}
 	e.index.explicitMeta = cfg.ExplicitMeta
-	e.probes = make(chan struct{}, maxProbes)
+	e.probes, e.asked = make(chan struct{}, maxProbes), make(chan struct{}, maxAsked)
 	e.base, e.cut = context.WithCancelCause(context.Background())
 	e.slots.free = cfg.MaxInFlight
 	e.workers = workers{jobs: make(chan job), run: func(j job) { e.attempt(j.lane, j.item) }}

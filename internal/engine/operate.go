@@ -153,15 +153,7 @@ func (e *Engine) requeue(ctx context.Context, r store.Requeue) ([]godwit.Deliver
 	if err != nil {
 		return nil, fmt.Errorf("requeue deliveries: %w", err)
 	}
-	woken := map[godwit.EndpointID]bool{}
-	for i := range made {
-		if id := made[i].EndpointID; !woken[id] {
-			woken[id] = true
-			if l := e.index.lane(id); l != nil {
-				l.noteDue(r.Now)
-			}
-		}
-	}
+	e.Requeued(made)
 	return made, nil
 }
 

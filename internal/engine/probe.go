@@ -26,13 +26,17 @@ type Probed struct {
 // its limits take note (OJS-API-13, CCW-API-16). An endpoint of another tenant is store.ErrNotFound. An endpoint that cannot
 // be reached is no error: the Exchange tells.
 func (e *Engine) Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+	return e.probe(ctx, e.probes, tenant, id, p)
+}
+
+func (e *Engine) probe(ctx context.Context, places chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
 	l := e.index.lane(id)
 	if l == nil || l.target.Load().endpoint.TenantID != tenant {
 		return nil, store.ErrNotFound
 	}
 	select {
-	case e.probes <- struct{}{}:
-		defer func() { <-e.probes }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-e.base.Done():

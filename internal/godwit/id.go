@@ -28,6 +28,7 @@ type (
 	sourceKind         struct{}
 	acknowledgmentKind struct{}
 	rejectionKind      struct{}
+	commandKind        struct{}
 )
 
 func (tenantKind) prefix() string   { return "ten_" }
@@ -42,6 +43,7 @@ func (noticeKind) prefix() string   { return "ntc_" }
 func (sourceKind) prefix() string         { return "src_" }
 func (acknowledgmentKind) prefix() string { return "ack_" }
 func (rejectionKind) prefix() string      { return "rej_" }
+func (commandKind) prefix() string        { return "cmd_" }
 
 // The kinds of id.
 type (
@@ -57,6 +59,7 @@ type (
 	SourceID         = ID[sourceKind]
 	AcknowledgmentID = ID[acknowledgmentKind]
 	RejectionID      = ID[rejectionKind]
+	CommandID        = ID[commandKind]
 )
 
 // ErrBadID reports text that is not an id of the wanted kind.

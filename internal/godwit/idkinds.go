@@ -35,6 +35,9 @@ func NewAcknowledgmentID(now time.Time) AcknowledgmentID { return NewID[acknowle
 // NewRejectionID mints the id of a rejection.
 func NewRejectionID(now time.Time) RejectionID { return NewID[rejectionKind](now) }
 
+// NewCommandID mints the id of a command.
+func NewCommandID(now time.Time) CommandID { return NewID[commandKind](now) }
+
 // ParseTenantID reads the text form.
 func ParseTenantID(s string) (TenantID, error) { return ParseID[tenantKind](s) }
 

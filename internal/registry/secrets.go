@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Rotation limits.
@@ -41,48 +39,17 @@ type Rotation struct {
 
 // RotateSecret issues a new secret, which signs at once, and lets the others run out.
 func (r *Registry) RotateSecret(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*IssuedSecret, error) {
-	overlap := DefaultOverlap
-	if rot.Overlap != nil {
-		overlap = *rot.Overlap
-	}
-	if overlap < 0 || overlap > MaxOverlap {
-		return nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
-	}
-	e, err := r.store.Endpoint(ctx, tenant, id)
-	if err != nil {
-		return nil, fmt.Errorf("find endpoint: %w", err)
-	}
-	secrets, err := r.store.Secrets(ctx, tenant, id)
-	if err != nil {
-		return nil, fmt.Errorf("find secrets: %w", err)
-	}
-	policy, err := EffectivePolicy(e)
+	plan, err := r.PlanRotation(ctx, tenant, id, rot)
 	if err != nil {
 		return nil, err
 	}
-	expiry := store.Expiry{At: r.now().Add(r.cfg.TimeScale.Real(overlap)), Keep: max(policy.MaxLiveSecrets-1, 0)}
-	if overlap > 0 && expiry.Keep == 0 && r.live(secrets) >= MaxLiveSecrets {
-		return nil, problem.LimitReached.With("the endpoint has %d live secrets; rotate with overlap_seconds 0, or wait for some to expire", MaxLiveSecrets)
-	}
-	if rot.Algorithm == "" && len(secrets) > 0 {
-		rot.Algorithm = secrets[0].Algorithm
-	}
-	prof, err := profile.Lookup(e.Profile)
-	if err != nil {
-		return nil, err
-	}
-	issued, err := r.issue(e, prof, rot.Algorithm, rot.Secret)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.store.AddSecret(ctx, &issued.Secret, expiry); err != nil {
+	if err := r.store.AddSecret(ctx, &plan.Issued.Secret, plan.Others); err != nil {
 		return nil, errors.Join(fmt.Errorf("add secret: %w", err), r.tellIfStored(ctx, id, err))
 	}
 	if err := r.tell(ctx, id); err != nil {
 		return nil, err
 	}
-	issued.OthersUntil = expiry.At
-	return issued, nil
+	return plan.Issued, nil
 }
 
 func (r *Registry) live(secrets []godwit.Secret) int {

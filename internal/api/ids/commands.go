@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -77,7 +78,7 @@ func (s *server) submit(c *dialect.Call) error {
 	}
 	ctx, cancel := s.patience(c.R.Context())
 	defer cancel()
-	a, err := s.cfg.Executor.Submit(ctx, caller(c.Caller), e)
+	a, err := s.cfg.Executor.Submit(ctx, operations.Caller(c.Caller), e)
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -97,7 +98,7 @@ func (s *server) confirm(c *dialect.Call) error {
 	}
 	ctx, cancel := s.patience(c.R.Context())
 	defer cancel()
-	a, err := s.cfg.Executor.Confirm(ctx, caller(c.Caller), c.R.PathValue("id"), in.Token, in.StepUp)
+	a, err := s.cfg.Executor.Confirm(ctx, operations.Caller(c.Caller), c.R.PathValue("id"), in.Token, in.StepUp)
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -108,7 +109,7 @@ func (s *server) stepUp(c *dialect.Call) error {
 	if err := read(c.Body, &struct{}{}); err != nil {
 		return err
 	}
-	approval, err := s.cfg.Executor.Approve(c.R.Context(), caller(c.Caller), c.R.PathValue("id"))
+	approval, err := s.cfg.Executor.Approve(c.R.Context(), operations.Caller(c.Caller), c.R.PathValue("id"))
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -116,7 +117,7 @@ func (s *server) stepUp(c *dialect.Call) error {
 }
 
 func (s *server) status(c *dialect.Call) error {
-	a, err := s.cfg.Executor.Status(c.R.Context(), caller(c.Caller), c.R.PathValue("id"))
+	a, err := s.cfg.Executor.Status(c.R.Context(), operations.Caller(c.Caller), c.R.PathValue("id"))
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -124,7 +125,7 @@ func (s *server) status(c *dialect.Call) error {
 }
 
 func (s *server) registry(c *dialect.Call) error {
-	who := caller(c.Caller)
+	who := operations.Caller(c.Caller)
 	return write(c, http.StatusOK, map[string]any{
 		"commands": s.cfg.Executor.Registry().List(who.Tenant),
 		// What an envelope of this caller has to say of itself.

@@ -11,7 +11,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // Prefix is where the handler is mounted.
@@ -71,16 +70,6 @@ func New(cfg Config) (http.Handler, error) {
 
 // maxEnvelope is the longest envelope that is read.
 const maxEnvelope = 64 << 10
-
-// caller is who submits, in the executor's words. The actor is the principal of the key, which a key that replaces another keeps: a
-// rotation of keys does not make a retry a new command.
-func caller(c *registry.Caller) command.Caller {
-	scopes := make([]string, len(c.Key.Scopes))
-	for i, s := range c.Key.Scopes {
-		scopes[i] = string(s)
-	}
-	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Key.Principal.String(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin)}
-}
 
 // patience is how long an answer is waited for.
 func (s *server) patience(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -1,0 +1,214 @@
+package app
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/ids"
+	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// commands is the executor with what it is made of.
+type commands struct {
+	executor   *command.Executor
+	desk       *operations.Desk
+	key        ed25519.PrivateKey
+	checkpoint time.Duration
+	app        *App
+}
+
+func (a *App) newCommands(d Dependencies) (*commands, error) {
+	set := &a.cfg.Commands
+	kept, ok := a.store.(store.Commands)
+	if !ok {
+		return nil, nil
+	}
+	key, err := a.evidenceKey()
+	if err != nil {
+		return nil, err
+	}
+	counts, err := a.metrics.Commands()
+	if err != nil {
+		return nil, err
+	}
+	reg, err := a.registerCommands(d)
+	if err != nil {
+		return nil, err
+	}
+	cfg := command.Config{
+		Store: kept, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: set.Lease.Real(),
+		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
+		Scale:   d.TimeScale.Real,
+		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited,
+	}
+	if d.TuneCommands != nil {
+		d.TuneCommands(&cfg)
+	}
+	x, err := command.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := reg.Register(command.Compensation("manage"), x.Compensator()); err != nil {
+		return nil, err
+	}
+	return &commands{executor: x, desk: &operations.Desk{Executor: x, Now: a.clock.Now}, key: key,
+		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
+}
+
+// limit is 0 for none, as settings say it; the executor says it with less than zero.
+func limit(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).
+func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
+	reg := command.NewRegistry()
+	cfg := operations.Config{Registry: a.registry, Engine: a.engine, Probe: a.cfg.Commands.Probe}
+	if err := operations.Register(reg, cfg); err != nil {
+		return nil, err
+	}
+	if d.Commands != nil {
+		if err := d.Commands(reg); err != nil {
+			return nil, err
+		}
+	}
+	path := a.cfg.Commands.File
+	if path == "" {
+		return reg, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("commands-file: %w", err)
+	}
+	defer f.Close()
+	declared, err := command.ReadDeclarations(f)
+	if err != nil {
+		return nil, fmt.Errorf("commands-file %s: %w", path, err)
+	}
+	if err := operations.RegisterRemote(reg, cfg, declared); err != nil {
+		return nil, fmt.Errorf("commands-file %s: %w", path, err)
+	}
+	return reg, nil
+}
+
+// start executes commands once this node delivers, and until ctx ends. The channel is closed when all have ended or were left to others.
+func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan struct{} {
+	ended := make(chan struct{})
+	if c == nil {
+		close(ended)
+		return ended
+	}
+	go func() {
+		defer close(ended)
+		select {
+		case <-delivering:
+		case <-ctx.Done():
+			return
+		}
+		signed := make(chan struct{})
+		go func() { defer close(signed); c.sign(ctx) }()
+		c.executor.Run(ctx)
+		<-signed
+	}()
+	return ended
+}
+
+// sign makes checkpoints from time to time.
+func (c *commands) sign(ctx context.Context) {
+	ticker := time.NewTicker(max(c.checkpoint, time.Second))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := c.executor.Checkpoint(ctx, c.key); err != nil && ctx.Err() == nil {
+			c.app.log.Warn("evidence not signed; it is tried again", "error", err)
+		}
+	}
+}
+
+func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *room.Room) (http.Handler, error) {
+	if a.commands == nil {
+		return http.NotFoundHandler(), nil
+	}
+	h, err := ids.New(ids.Config{
+		Config: dialect.Config{
+			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: problems,
+			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale, Bodies: bodies,
+		},
+		Executor: a.commands.executor, Evidence: a.store.(store.Commands), EvidenceKey: a.commands.key, Stall: d.Timeouts.Write,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.whenDelivering(h, problems), nil
+}
+
+// evidenceKey reads the key that evidence is signed with, or makes it the first time.
+func (a *App) evidenceKey() (ed25519.PrivateKey, error) {
+	path := a.cfg.Commands.EvidenceKey
+	if path == "" {
+		path = filepath.Join(a.cfg.Storage.Data, "evidence.key")
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && a.cfg.Commands.EvidenceKey == "":
+		return makeEvidenceKey(&a.cfg.Storage, path, a.log.Warn)
+	case err != nil:
+		return nil, fmt.Errorf("commands-evidence-key: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("commands-evidence-key: %s holds no PEM", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("commands-evidence-key: %s: %w", path, err)
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("commands-evidence-key: %s is not an Ed25519 key; make one with: openssl genpkey -algorithm ed25519", path)
+	}
+	return key, nil
+}
+
+func makeEvidenceKey(s *config.Storage, path string, warn func(string, ...any)) (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("write evidence key: %w", err)
+	}
+	if err := writeOnce(path, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))); err != nil {
+		return nil, fmt.Errorf("write evidence key: %w", err)
+	}
+	warn("made the key that evidence is signed with; back it up, and give the same to other nodes", "file", path)
+	return key, nil
+}

@@ -1,0 +1,34 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Commands takes the measurements of the command executor (IDS-SEC-6).
+type Commands struct {
+	decisions metric.Int64Counter
+	limited   metric.Int64Counter
+}
+
+// Commands sets them up.
+func (m *Metrics) Commands() (*Commands, error) {
+	var (
+		c          Commands
+		err1, err2 error
+	)
+	c.decisions, err1 = m.meter.Int64Counter("ids.dedup.decisions", metric.WithDescription("What was decided about submitted commands."))
+	c.limited, err2 = m.meter.Int64Counter("ids.duplicate.rate_limited", metric.WithDescription("Submissions refused because there were too many repeats."))
+	return &c, errors.Join(err1, err2)
+}
+
+// Decided counts a decision.
+func (c *Commands) Decided(decision string) {
+	c.decisions.Add(context.Background(), 1, metric.WithAttributeSet(attribute.NewSet(attribute.String("decision", decision))))
+}
+
+// Limited counts a refusal.
+func (c *Commands) Limited() { c.limited.Add(context.Background(), 1) }
