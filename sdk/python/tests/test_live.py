@@ -6,16 +6,19 @@ Needs GODWIT_BINARY, the path of the server's binary, and openssl for the test's
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 from queue import Empty, Queue
 
 from support import serve
-from support.trace import TestCase
+from support.trace import TestCase, covers
 
 from godwit.client import GodwitClient
 
@@ -86,23 +89,43 @@ class Live(TestCase):
         return os.path.join(cls.folder, name)
 
     def setUp(self):
+        self.client = self.server()[1]
+
+    def server(self, *more):
+        """Starts a server; answers its address and a client of it."""
         data = tempfile.mkdtemp(dir=self.folder)
         make_key = [BINARY, "keys", "create", "--data", data, "--tenant-name", "acme", "--scopes", "all", "--json"]
         key = json.loads(subprocess.run(make_key, check=True, capture_output=True, text=True).stdout)["api_key"]
         options = ["--data", data, "--listen", "127.0.0.1:0", "--allow-address", "127.0.0.0/8"]
         options += ["--ca-file", self.certificate, "--log-format", "json", "--log-level", "info"]
-        server = Process(self, BINARY, "serve", *options)
-        url = next(v for v in json.loads(server.waits_for("http://127.0.0.1")).values() if "127.0.0.1" in str(v))
-        self.client = GodwitClient(url, key)
+        server = Process(self, BINARY, "serve", *options, *more)
+        url = next(v for v in json.loads(server.waits_for("://127.0.0.1")).values() if "://127.0.0.1" in str(v))
+        trusted = ssl.create_default_context(cafile=self.certificate)
+        self.wait_until_ready(url, trusted)
+        return url, GodwitClient(url, key, context=trusted)
+
+    def wait_until_ready(self, url, trusted):
+        until = time.monotonic() + 20
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/readyz", timeout=10, context=trusted).close()
+                return
+            except urllib.error.HTTPError as error:
+                error.close()
+                if time.monotonic() > until:
+                    raise
+                threading.Event().wait(0.02)
 
     def receiver(self, kind="wsgi"):
         path = os.path.join(tempfile.mkdtemp(dir=self.folder), "hooks.db")
         process = Process(self, sys.executable, serve.__file__, kind, self.certificate, self.private_key, path)
         return process, f"https://127.0.0.1:{process.line()}/in?from=godwit%20live"
 
-    def endpoint(self, profile, kind="wsgi", **options):
+    def endpoint(self, profile, kind="wsgi", client=None, **options):
         process, url = self.receiver(kind)
-        made = self.client.create_endpoint({"url": url, "profile": profile, "patterns": ["order.*"], **options})
+        made = (client or self.client).create_endpoint(
+            {"url": url, "profile": profile, "patterns": ["order.*"], **options}
+        )
         secret = made["secret"]
         if profile == "eds":
             public = "public_key" in secret
@@ -114,11 +137,11 @@ class Live(TestCase):
             process.say(json.dumps({"profile": profile, "secrets": value}))
         return process, made
 
-    def accepted(self, event_id, attempts=1):
+    def accepted(self, event_id, attempts=1, client=None):
         """Waits until every delivery of the event is accepted."""
         until = time.monotonic() + 30
         while True:
-            deliveries = self.client.get_event(event_id)["deliveries"]
+            deliveries = (client or self.client).get_event(event_id)["deliveries"]
             if all(d["status"] == "accepted" for d in deliveries) or time.monotonic() > until:
                 break
             threading.Event().wait(0.05)
@@ -155,6 +178,35 @@ class Live(TestCase):
 
     def test_standard_webhooks_v1a(self):
         self.check("standard-webhooks", algorithm="ed25519")
+
+    @covers("EDS-KEY-6")
+    def test_through_a_relay_the_key_stays_and_whose_event_it_is_is_told(self):
+        """Producer, Godwit A, Godwit B, receiver: each hop signs for itself, and B under a key id of A's own."""
+        for algorithm in ("hmac-sha256", "ed25519"):
+            with self.subTest(algorithm):
+                url, relay = self.server("--tls-cert", self.certificate, "--tls-key", self.private_key)
+                source = relay.create_source({"name": "upstream", "scheme": "eds"})
+                into = {"url": url + source["path"], "profile": "eds", "patterns": ["order.*"]}
+                ours = self.client.create_endpoint({**into, "algorithm": algorithm})["secret"]
+                material = {"public_key": ours["public_key"]} if "public_key" in ours else {"secret": ours["value"]}
+                relay.rotate_source_credential(source["id"], {"credential": {"id": ours["id"], **material}})
+                process, _ = self.endpoint("eds", client=relay, algorithm=algorithm)
+                key = f"order-7-created-by-{algorithm}"
+                event = self.client.post_event({"type": "order.created", "data": {"order": 7}}, idempotency_key=key)
+                line = json.loads(process.line())
+                self.assertEqual((line["key"], line["type"]), (key, "order.created"))
+                self.assertEqual(line["principal"], f"godwit{source['key_id_suffix']}")
+                self.accepted(event["id"])
+                self.client.replay_event(event["id"])
+                self.accepted(event["id"], attempts=2)
+                # The relay's own event under the same key is another one: nobody's keys suppress anybody's events.
+                own = relay.post_event({"type": "order.created", "data": {"order": 8}}, idempotency_key=key)
+                line = json.loads(process.line())
+                self.assertEqual((line["key"], line["principal"]), (key, "godwit"))
+                self.accepted(own["id"], client=relay)
+                self.assertTrue(process.silent())
+                for endpoint in self.client.list_endpoints()["items"]:
+                    self.client.delete_endpoint(endpoint["id"])
 
     def test_a_handler_that_asks_to_come_again_gets_the_event_again(self):
         process, _ = self.endpoint("eds")

@@ -18,6 +18,7 @@ from test_client import Recorder
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"<!-- quick start: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))
 
+URL = "https://hooks.example.com/webhooks"
 WSGI_DRIVER = """
     import app
     from test_wsgi import call, environ_of
@@ -78,7 +79,9 @@ class QuickStarts(TestCase):
 
     @covers("CCW-SEC-12", "CCW-RCV-4")
     def test_secrets_come_from_the_environment(self):
-        self.assertEqual(set(BLOCKS), {"wsgi", "asgi", "flask", "django", "fastapi", "inbox", "cybercube", "client"})
+        self.assertEqual(
+            set(BLOCKS), {"wsgi", "asgi", "flask", "django", "fastapi", "transactional", "inbox", "cybercube", "client"}
+        )
         for name, block in BLOCKS.items():
             with self.subTest(name):
                 self.assertNotIn("whsec_", block)
@@ -87,11 +90,11 @@ class QuickStarts(TestCase):
             self.run_block("wsgi", "import app", {"WEBHOOK_SECRET": ""})
 
     def test_wsgi(self):
-        sign = 'sign_cybercube(cybercube_event("evt_1"))'
+        sign = f'sign_cybercube(cybercube_event("evt_1"), url="{URL}")'
         self.receives("wsgi", WSGI_DRIVER, "application", sign, 200, "project.created")
 
     def test_asgi(self):
-        sign = "sign_eds('{\"a\":1}', key=KEY, event_type='order.created')"
+        sign = f"sign_eds('{{\"a\":1}}', key=KEY, event_type='order.created', url='{URL}')"
         env = {"WEBHOOK_SECRET": EDS_SECRET_TEXT, "WEBHOOK_KEY_ID": "key-1"}
         self.receives("asgi", ASGI_DRIVER, "app", sign, 204, "{'a': 1}", env)
 
@@ -113,11 +116,24 @@ class QuickStarts(TestCase):
         sign = f"sign_ojs({body}, delivery_id='del_1', url='https://hooks.example.com/webhooks')"
         self.receives("fastapi", ASGI_DRIVER, "app", sign, 200, "job.completed {")
 
+    def test_transactional(self):
+        sign = f"replace(sign_standard('{{\"type\":\"a.b\"}}', message_id='m1'), url='{URL}')"
+        driver = textwrap.dedent(WSGI_DRIVER) + textwrap.dedent("""
+            def show():
+                with app.database.reading() as tx:
+                    print(tx.rows("SELECT event FROM payments"))
+
+            import atexit
+            atexit.register(show)
+        """)
+        self.receives("transactional", driver, "application", sign, 204, "[('m1',)]")
+
     def test_inbox(self):
         program = textwrap.dedent(WSGI_DRIVER).format(app="application") + textwrap.dedent("""
             from support.signing import *
             for _ in range(2):
-                assert post(sign_cybercube(cybercube_event("evt_1")))[0] == 200
+                signed = sign_cybercube(cybercube_event("evt_1"), url="https://hooks.example.com/webhooks")
+                assert post(signed)[0] == 200
             print("acknowledged")
             assert app.worker.drain() == 1
             assert app.inbox.states()["done"] == 1

@@ -49,11 +49,13 @@ class Handler:
 
     def __call__(self, delivery, context):
         with self._lock:
-            first = delivery.key not in self._seen
-            self._seen.add(delivery.key)
+            known = (delivery.principal, delivery.key)
+            first = known not in self._seen
+            self._seen.add(known)
             if delivery.event_type.endswith(".flaky") and first:
                 return RetryAfter(1, "not the first time")
             line = {"event": delivery.event_id, "type": delivery.event_type, "body": delivery.text()}
+            line |= {"key": delivery.key, "principal": delivery.principal}
             print(json.dumps(line), flush=True)
 
 
