@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+var evidenceKey = ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
+
+// evidenceChain tells of a command that was executed once and repeated, of one in conflict with it, and has a checkpoint.
+func evidenceChain(t testing.TB) []evidence.Item {
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	entries := []evidence.Entry{
+		{Type: evidence.Reserved, Decision: "first_seen", CommandID: "cmd_1", SubmittedID: "cmd_1", Key: "key-1", Command: "invoice.refund", Actor: "anna", OutcomeStatus: "in_progress"},
+		{Type: evidence.ExecutedOK, Decision: "first_seen", Executed: true, CommandID: "cmd_1", SubmittedID: "cmd_1", Key: "key-1", Command: "invoice.refund", Actor: "anna", OutcomeStatus: "executed", OutcomeRef: "out_1"},
+		{Type: evidence.Observation, Decision: "duplicate_replayed", CommandID: "cmd_1", SubmittedID: "cmd_2", Key: "key-1", OutcomeStatus: "executed", OutcomeRef: "out_1", Actor: "\x1b[31mred"},
+		{Type: evidence.RejectedTy, Decision: "conflict_rejected", CommandID: "cmd_1", SubmittedID: "cmd_3", Key: "key-1", Reason: "idempotency_conflict"},
+		{Type: evidence.ExecutedOK, Decision: "first_seen", Executed: true, CommandID: "cmd_4", SubmittedID: "cmd_4", Key: "key-2", OutcomeStatus: "executed"},
+		{Type: evidence.Delivered, CommandID: "cmd_4", Key: "key-2", EventID: "evt_1", DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204},
+	}
+	var items []evidence.Item
+	head := evidence.Head{Tenant: "ten_a"}
+	add := func(e evidence.Entry) {
+		e.At = at.Add(time.Duration(len(items)) * time.Second)
+		it, err := evidence.Link(head, "ten_a", e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, it)
+		head = it.Head()
+	}
+	for _, e := range entries {
+		add(e)
+	}
+	signedAt := at.Add(time.Duration(len(items)) * time.Second)
+	c, err := evidence.Sign(evidenceKey, head, signedAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(c.Entry(signedAt))
+	return items
+}
+
+func writeEvidence(w io.Writer, items []evidence.Item, from int64) error {
+	head := items[len(items)-1].Head()
+	x, err := evidence.NewExporter(w, evidenceKey, "ten_a", head, from, head.At)
+	if err != nil {
+		return err
+	}
+	return errors.Join(x.Append(items[from-1:]...), x.Close())
+}
+
+// The scripts in testdata/evidence have a chain in chain.ndjson, its public key in chain.pub, and, after the command "server", a
+// server that exports it.
+func TestEvidenceScripts(t *testing.T) {
+	trace.Covers(t, "IDS-EVD-8")
+	items := evidenceChain(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/evidence",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("COLUMNS", "110")
+			var file bytes.Buffer
+			if err := writeEvidence(&file, items, 1); err != nil {
+				return err
+			}
+			public := evidenceKey.Public().(ed25519.PublicKey)
+			der, err := x509.MarshalPKIXPublicKey(public)
+			if err != nil {
+				return err
+			}
+			e.Setenv("PUBLIC_KEY", base64.StdEncoding.EncodeToString(public))
+			e.Setenv("KNOWN", fmt.Sprintf("%d=%s", items[2].Seq, items[2].Hash))
+			return errors.Join(
+				os.WriteFile(filepath.Join(e.WorkDir, "chain.ndjson"), file.Bytes(), 0o600),
+				os.WriteFile(filepath.Join(e.WorkDir, "chain.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600),
+			)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// edit FILE OLD NEW writes the chain with the first OLD replaced.
+			"edit": func(ts *testscript.TestScript, _ bool, args []string) {
+				if len(args) != 3 || !strings.Contains(ts.ReadFile("chain.ndjson"), args[1]) {
+					ts.Fatalf("usage: edit FILE OLD NEW")
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile("chain.ndjson"), args[1], args[2], 1)), 0o600))
+			},
+			// server whole|changed|cut starts one that exports the chain so.
+			"server": func(ts *testscript.TestScript, _ bool, args []string) {
+				srv := httptest.NewServer(evidenceServer(items, args[0]))
+				ts.Defer(srv.Close)
+				ts.Setenv("GODWIT_URL", srv.URL)
+				ts.Setenv("GODWIT_KEY", "gdw_test")
+			},
+		},
+	})
+}
+
+func evidenceServer(items []evidence.Item, how string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ids/v1/evidence/export", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer gdw_test" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		from, err := strconv.ParseInt(r.URL.Query().Get("from_seq"), 10, 64)
+		if err != nil || from > int64(len(items)) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		var file bytes.Buffer
+		if err := writeEvidence(&file, items, from); err != nil {
+			panic(err)
+		}
+		out := file.Bytes()
+		if how == "changed" {
+			out = bytes.Replace(out, []byte("anna"), []byte("otto"), 1)
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		if how == "cut" {
+			_, _ = w.Write(out[:len(out)/2])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write(out)
+	})
+	return mux
+}
+
+func TestProgressIsToldOfLongFiles(t *testing.T) {
+	var out strings.Builder
+	p := &progress{ctx: t.Context(), in: strings.NewReader("0123456789"), out: &out, total: 10}
+	if _, err := p.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "0 of 0 MB read (50 %)\n" { // the second was too soon after
+		t.Errorf("told %q", out.String())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.ctx = ctx
+	if _, err := p.Read(make([]byte, 5)); err == nil {
+		t.Error("went on reading after it was stopped")
+	}
+}
