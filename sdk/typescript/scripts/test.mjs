@@ -1,5 +1,6 @@
 // Builds the package and its tests, and runs them on a throw-away PostgreSQL and Redis (or those of GODWIT_TEST_POSTGRES
 // and GODWIT_TEST_REDIS). With GODWIT_TRACE_DIR set, typescript.json there tells which requirement rows the passed tests name.
+// GODWIT_TORTURE_EVENTS=1000 gives the torture test its full size.
 //
 //   node scripts/test.mjs [FILE.test.ts…]
 import { spawnSync } from "node:child_process";
@@ -28,7 +29,7 @@ run("../../scripts/with-postgres", [
   process.execPath,
   "--no-warnings=ExperimentalWarning",
   "--test",
-  "--test-timeout=120000", // a hang is a failure
+  `--test-timeout=${120_000 + 5000 * Number(process.env.GODWIT_TORTURE_EVENTS ?? 0)}`, // a hang is a failure
   "--test-reporter=./scripts/trace-reporter.mjs",
   "--test-reporter-destination=stdout",
   ...files,

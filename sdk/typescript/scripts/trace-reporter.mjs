@@ -18,7 +18,7 @@ export default async function* report(source) {
       if (process.env.VERBOSE) yield data.message;
       else output.set(data.file, (output.get(data.file) ?? "") + data.message);
     }
-    if (type === "test:diagnostic" && data.nesting > 0) yield `${data.message}\n`;
+    if (type === "test:diagnostic" && data.file?.includes("/build/")) yield `${data.message}\n`; // the sums at the end have no file
     if (type === "test:fail") {
       yield output.get(data.file) ?? "";
       output.delete(data.file);

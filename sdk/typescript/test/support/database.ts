@@ -1,6 +1,5 @@
 /** A database of a test: where it is, connections to it, and transactions on connections of their own. */
 import type { SqlOptions, SqlQuery, SqlRow } from "@godwit/receiver";
-import { Postgres } from "./postgres.js";
 import { Sqlite } from "./sqlite.js";
 
 export type Kind = "sqlite" | "postgres";
@@ -22,6 +21,7 @@ export async function openDatabase(kind: Kind, place: string): Promise<Database>
 }
 
 async function openPostgres(schema: string): Promise<Omit<Database, "rows">> {
+  const { Postgres } = await import("./postgres.js");
   const postgres = await Postgres.connect(schema);
   return { options: postgres.options, close: () => postgres.close() };
 }
