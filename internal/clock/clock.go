@@ -33,11 +33,12 @@ type Manual struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers map[*manualTimer]struct{}
+	set    chan struct{} // closed and replaced whenever a timer is set
 }
 
 // NewManual starts at the given time.
 func NewManual(start time.Time) *Manual {
-	return &Manual{now: start.UTC(), timers: map[*manualTimer]struct{}{}}
+	return &Manual{now: start.UTC(), timers: map[*manualTimer]struct{}{}, set: make(chan struct{})}
 }
 
 type manualTimer struct {
@@ -63,7 +64,36 @@ func (m *Manual) AfterFunc(d time.Duration, f func()) Timer {
 		return t
 	}
 	m.timers[t] = struct{}{}
+	close(m.set)
+	m.set = make(chan struct{})
 	return t
+}
+
+// Await returns once a timer is set for exactly this time, so that moving the clock there finds it; false when none is
+// within the patience, which is real time.
+func (m *Manual) Await(at time.Time, patience time.Duration) bool {
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	for {
+		set, waits := m.waitsFor(at)
+		if waits {
+			return true
+		}
+		select {
+		case <-set:
+		case <-limit.C:
+			return false
+		}
+	}
+}
+
+func (m *Manual) waitsFor(at time.Time) (set <-chan struct{}, waits bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for t := range m.timers {
+		waits = waits || t.at.Equal(at)
+	}
+	return m.set, waits
 }
 
 // Advance moves the time on and fires what falls due, earliest first, each at its own time.

@@ -37,3 +37,22 @@ func TestManualFiresInOrderAtTheirTimes(t *testing.T) {
 		t.Errorf("fired %s", got)
 	}
 }
+
+func TestManualTellsOfTimers(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := NewManual(start)
+	m.AfterFunc(time.Hour, func() {})
+	if m.Await(start.Add(time.Minute), time.Millisecond) {
+		t.Error("a timer for another time counts")
+	}
+	if !m.Await(start.Add(time.Hour), 0) {
+		t.Error("a timer that is set does not count")
+	}
+	found := make(chan bool)
+	go func() { found <- m.Await(start.Add(time.Minute), time.Minute) }()
+	m.AfterFunc(2*time.Minute, func() {})
+	m.AfterFunc(time.Minute, func() {})
+	if !<-found {
+		t.Error("a timer that is set meanwhile does not count")
+	}
+}

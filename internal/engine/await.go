@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,15 +68,20 @@ func (w *waiting) remove(id godwit.EventID, one *waiter) {
 }
 
 // tell passes the new state of a delivery on; it costs an atomic read when nobody waits.
-func (w *waiting) tell(d *godwit.Delivery) {
+func (w *waiting) tell(d *godwit.Delivery) { w.wake(d.EventID, d) }
+
+// wake has those who wait for an event look again, and passes news on where there are any.
+func (w *waiting) wake(id godwit.EventID, news ...*godwit.Delivery) {
 	if w.n.Load() == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, one := range w.events[d.EventID] {
+	for _, one := range w.events[id] {
 		one.mu.Lock()
-		one.news = append(one.news, *d)
+		for _, d := range news {
+			one.news = append(one.news, *d)
+		}
 		one.mu.Unlock()
 		signal(one.signal)
 	}
@@ -89,8 +96,8 @@ func (w *waiter) take() []godwit.Delivery {
 }
 
 // Await waits until every delivery of an event has an outcome, but no longer than the limit: it is finished, or was tried
-// more often than since tells. Outcomes come from the commit that stores them; the store is read once, and again only for
-// deliveries that another node makes. The error is that of the context, or of the store.
+// more often than since tells. Outcomes come from the commit that stores them; the store is read at the beginning, at the
+// limit, and in between only for deliveries that another node makes. The error is that of the context, or of the store.
 func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
 	one := e.waiting.add(id) // before reading: nothing falls between
 	defer e.waiting.remove(id, one)
@@ -98,24 +105,27 @@ func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	until := e.clock.Now().Add(limit)
 	timer := e.clock.AfterFunc(limit, func() { close(late) })
 	defer timer.Stop()
-	state := progress{engine: e, since: since, until: until, byID: map[godwit.DeliveryID]godwit.Delivery{}}
+	state := progress{engine: e, since: since, until: until, byID: map[godwit.DeliveryID]known{}}
 	if err := state.read(ctx, tenant, id); err != nil {
 		return nil, err
 	}
 	for {
-		awaited, foreign := state.sum()
-		if awaited.Held > 0 && state.learn(one.take()...) {
+		awaited, ask := state.sum()
+		if awaited.Held > 0 && state.learn(true, one.take()...) {
 			continue // what its lane does not hold any more was told before
 		}
 		if awaited.Open == awaited.Held {
 			return awaited, nil
 		}
-		switch news, err := e.hear(ctx, one, late, foreign); {
+		switch news, err := e.hear(ctx, one, late, ask); {
 		case err != nil:
 			return nil, err
 		case news == heardResult:
-			state.learn(one.take()...)
+			state.doubt = !state.learn(true, one.take()...) || state.doubt
 		case news == heardLate:
+			if state.read(ctx, tenant, id) == nil { // what was cancelled meanwhile, or made by another node, was not told here
+				awaited, _ = state.sum()
+			}
 			return awaited, nil
 		default:
 			if err := state.read(ctx, tenant, id); err != nil {
@@ -134,18 +144,18 @@ const (
 	heardNothing // it is time to ask the store
 )
 
-func (e *Engine) hear(ctx context.Context, one *waiter, late <-chan struct{}, foreign bool) (heard, error) {
-	var ask chan struct{}
-	if foreign {
-		ask = make(chan struct{})
-		defer e.clock.AfterFunc(elsewhere, func() { close(ask) }).Stop()
+func (e *Engine) hear(ctx context.Context, one *waiter, late <-chan struct{}, ask bool) (heard, error) {
+	var due chan struct{}
+	if ask {
+		due = make(chan struct{})
+		defer e.clock.AfterFunc(elsewhere, func() { close(due) }).Stop()
 	}
 	select {
 	case <-one.signal:
 		return heardResult, nil
 	case <-late:
 		return heardLate, nil
-	case <-ask:
+	case <-due:
 		return heardNothing, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -158,7 +168,14 @@ type progress struct {
 	since  map[godwit.DeliveryID]int
 	until  time.Time
 	order  []godwit.DeliveryID
-	byID   map[godwit.DeliveryID]godwit.Delivery
+	byID   map[godwit.DeliveryID]known
+	doubt  bool // something happened that was not told: a result of ours was refused
+}
+
+// known is a delivery as it was told by a commit, or read.
+type known struct {
+	godwit.Delivery
+	told bool
 }
 
 func (p *progress) read(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
@@ -166,26 +183,40 @@ func (p *progress) read(ctx context.Context, tenant godwit.TenantID, id godwit.E
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
-	p.learn(list...)
+	for i := range list {
+		p.meet(ctx, &list[i])
+	}
+	p.learn(false, list...)
 	return nil
 }
 
+// meet gets to know the endpoint of a delivery that another node has made: it may have been registered there.
+func (p *progress) meet(ctx context.Context, d *godwit.Delivery) {
+	if _, before := p.byID[d.ID]; before || d.Status != godwit.DeliveryPending || p.engine.index.lane(d.EndpointID) != nil {
+		return
+	}
+	if err := p.engine.Changed(ctx, d.EndpointID); err != nil {
+		p.engine.log.Error("load endpoint that is waited for", "endpoint", d.EndpointID.String(), "error", err)
+	}
+}
+
 // learn believes what is newer: a read may be older than a result that came meanwhile. It reports whether there was anything.
-func (p *progress) learn(list ...godwit.Delivery) bool {
+func (p *progress) learn(told bool, list ...godwit.Delivery) bool {
 	for _, d := range list {
-		known, ok := p.byID[d.ID]
+		before, ok := p.byID[d.ID]
 		if !ok {
 			p.order = append(p.order, d.ID)
 		}
-		if !ok || d.Attempts > known.Attempts || d.Attempts == known.Attempts && !d.UpdatedAt.Before(known.UpdatedAt) {
-			p.byID[d.ID] = d
+		if !ok || d.Attempts > before.Attempts || d.Attempts == before.Attempts && !d.UpdatedAt.Before(before.UpdatedAt) {
+			p.byID[d.ID] = known{d, told || before.told && before.Attempts == d.Attempts}
 		}
 	}
 	return len(list) > 0
 }
 
-// sum counts, and tells whether another node makes some of what is open.
-func (p *progress) sum() (a *Awaited, foreign bool) {
+// sum counts, and tells whether the store has to be asked about some of what is open: another node makes it, or it was read
+// between two attempts of which the second follows at once, which is the one that counts.
+func (p *progress) sum() (a *Awaited, ask bool) {
 	a = &Awaited{}
 	now := p.engine.clock.Now()
 	for _, id := range p.order {
@@ -193,20 +224,32 @@ func (p *progress) sum() (a *Awaited, foreign bool) {
 		if d.Status == godwit.DeliveryCancelled {
 			continue
 		}
-		a.Deliveries = append(a.Deliveries, d)
-		if d.Status != godwit.DeliveryPending || d.Attempts > p.since[id] {
+		a.Deliveries = append(a.Deliveries, d.Delivery)
+		l := p.engine.index.lane(d.EndpointID)
+		ours := l != nil && p.engine.leases.epochOf(d.EndpointID.Shard(), now) != 0
+		tried := d.Attempts > p.since[id]
+		if d.Status != godwit.DeliveryPending || tried && (d.told || !ours || !l.holds(id)) {
 			continue
 		}
 		a.Open++
-		l := p.engine.index.lane(d.EndpointID)
 		switch {
-		case l == nil || l.awayUntil(id).After(p.until):
+		case l == nil:
 			a.Held++
-		case p.engine.leases.epochOf(d.EndpointID.Shard(), now) == 0:
-			foreign = true
+		case !ours || tried || p.doubt: // whether another node's endpoint is at rest is not known here
+			ask = true
+		case l.awayUntil(id).After(p.until):
+			a.Held++
 		}
 	}
-	return a, foreign
+	return a, ask
+}
+
+// holds reports whether the delivery has a place in the window.
+func (l *lane) holds(id godwit.DeliveryID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.held[id]
+	return ok
 }
 
 // never is further away than anybody waits.
@@ -231,9 +274,9 @@ func (l *lane) awayUntil(id godwit.DeliveryID) time.Time {
 }
 
 // Again makes what is left of an event due at once, because its upstream delivered it once more, and tells how often each
-// delivery was tried before. What was accepted is not sent again. What was refused for good is only when nothing else is
-// left: then the upstream was told so, and asks all the same; else it repeats for the others' sake (EDS T-15, T-28). An event
-// that went nowhere goes to whom it is for now.
+// delivery was tried before. What was accepted is not sent again, also when that happens at this moment. What was refused for
+// good is only when nothing else is left: then the upstream was told so, and asks all the same; else it repeats for the
+// others' sake (EDS T-15, T-28). An event that went nowhere goes to whom it is for now.
 func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
 	list, err := e.deliveriesOf(ctx, tenant, id)
 	if err != nil {
@@ -241,13 +284,15 @@ func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	}
 	since = make(map[godwit.DeliveryID]int, len(list))
 	var left, refused []godwit.DeliveryID
-	live := 0
+	live, accepted := 0, 0
 	for i := range list {
 		d := &list[i]
 		since[d.ID] = d.Attempts
 		switch d.Status {
 		case godwit.DeliveryCancelled:
 			continue
+		case godwit.DeliveryAccepted:
+			accepted++
 		case godwit.DeliveryTerminal:
 			refused = append(refused, d.ID)
 		case godwit.DeliveryPending, godwit.DeliveryExhausted:
@@ -261,35 +306,50 @@ func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 		}
 		live++
 	}
-	if live == 0 {
-		_, err := e.ReplayEvent(ctx, tenant, id, nil, actor)
-		return since, err
+	again := store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now(),
+		Only: []godwit.DeliveryStatus{godwit.DeliveryPending, godwit.DeliveryExhausted}}
+	switch {
+	case live == 0:
+		return since, e.offer(ctx, tenant, id)
+	case len(refused)+accepted == live:
+		again.Deliveries, again.Only = refused, []godwit.DeliveryStatus{godwit.DeliveryTerminal}
 	}
-	if len(left) == 0 && len(refused) == countUnaccepted(list) {
-		left = refused
-	}
-	if len(left) == 0 {
+	if len(again.Deliveries) == 0 {
 		return since, nil
 	}
-	_, err = e.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: e.clock.Now()})
+	_, err = e.requeue(ctx, again)
 	return since, err
 }
 
-func countUnaccepted(list []godwit.Delivery) int {
-	n := 0
-	for i := range list {
-		if s := list[i].Status; s != godwit.DeliveryAccepted && s != godwit.DeliveryCancelled {
-			n++
-		}
+// offer gives an event that went nowhere to whom it is for now. What was cancelled stays cancelled: its endpoint is gone, or
+// a person decided so. Of two that offer the same event at once, one is told to come again (ErrInProgress).
+func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
+	name := sha256.Sum256(append([]byte("offer "), id[:]...))
+	if err := e.keys.enter(name, name); err != nil {
+		return err
 	}
-	return n
+	defer e.keys.leave(name)
+	event, err := e.store.Event(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	list, err := e.deliveriesOf(ctx, tenant, id) // anew: another one may just have offered it
+	if err != nil {
+		return fmt.Errorf("read deliveries: %w", err)
+	}
+	lanes := slices.DeleteFunc(e.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *lane) bool {
+		return slices.ContainsFunc(list, func(d godwit.Delivery) bool { return d.EndpointID == l.id })
+	})
+	_, err = e.addDeliveries(ctx, event, lanes)
+	return err
 }
 
 // askedToWait reports a delivery whose receiver asked for time that is not over. An upstream's haste does not shorten it
-// (EDS-INT-4). A hold of the whole endpoint is the lane's matter.
+// (EDS-INT-4), also not when the time asked for was more than the delivery had. A hold of the whole endpoint is the lane's
+// matter.
 func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
 	l := e.index.lane(d.EndpointID)
-	if d.Status != godwit.DeliveryPending || d.Attempts == 0 || l == nil || l.target.Load().policy.HoldScope != godwit.HoldEvent {
+	if d.Attempts == 0 || l == nil || l.target.Load().policy.HoldScope != godwit.HoldEvent {
 		return false, nil
 	}
 	attempts, err := e.store.Attempts(ctx, d.TenantID, d.ID)
@@ -300,6 +360,6 @@ func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, err
 		return false, nil
 	}
 	last := &attempts[len(attempts)-1]
-	wait := e.cfg.TimeScale.Real(last.Verdict.RetryAfter)
+	wait := e.cfg.TimeScale.Real(min(last.Verdict.RetryAfter, l.target.Load().policy.MaxElapsed))
 	return e.clock.Now().Before(last.StartedAt.Add(last.Duration + wait)), nil
 }

@@ -374,6 +374,7 @@ func (c *committer) settle(accepts []*acceptOp, results []*resultOp, committed *
 		if fenced[i] {
 			c.engine.log.Warn("result refused: the delivery is no longer ours", "delivery", op.item.work.Delivery.ID.String())
 			op.lane.refused(op.item)
+			c.engine.waiting.wake(op.item.work.Delivery.EventID) // what becomes of it is another node's to tell
 			if op.done != nil {
 				op.done <- store.ErrConflict
 			}

@@ -246,7 +246,10 @@ func (e *Engine) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.D
 			return nil, err
 		}
 	}
-	return e.store.Cancel(ctx, tenant, id, e.clock.Now())
+	if d, err = e.store.Cancel(ctx, tenant, id, e.clock.Now()); err == nil {
+		e.waiting.tell(d)
+	}
+	return d, err
 }
 
 // evict gives a queued delivery back to the store and waits until it is there.

@@ -23,11 +23,13 @@ type scheme struct {
 	public, both bool
 	// named says that a credential's id is the upstream's own: a key id or a user's name.
 	named bool
+	// passwords says that one id may have several secrets at once, while one takes the other's place.
+	passwords bool
 	// keyed says that an Idempotency-Key is part of the scheme; others have a delivery id of their own.
 	keyed bool
-	// credential says that a secret itself travels with each request.
-	credential bool
-	make       func(s *godwit.Source, live []godwit.Credential) receiver.Scheme
+	// looseID says that a time is signed, and the delivery id is not.
+	looseID bool
+	make    func(s *godwit.Source, live []godwit.Credential) receiver.Scheme
 }
 
 // Schemes lists the names, in order.
@@ -57,7 +59,7 @@ func schemeNamed(name string) *scheme {
 
 var schemes = []scheme{
 	{name: "eds", doc: "HTTP Message Signatures (RFC 9421), HMAC-SHA256 or Ed25519, as Godwit itself delivers", mint: mintBase64, both: true, named: true, keyed: true, make: makeEDS},
-	{name: "ojs", doc: "Open Job Spec: X-OJS-Signature", mint: mintText("whsec_"), make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
+	{name: "ojs", doc: "Open Job Spec: X-OJS-Signature", mint: mintText("whsec_"), looseID: true, make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
 		return receiver.OJS{Secrets: secretsOf(live), Principal: s.ID.String()}
 	}},
 	{name: "cybercube", doc: "CYBERCUBE: X-Webhook-Signature", mint: mintText("whsec_"), make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
@@ -86,7 +88,7 @@ var schemes = []scheme{
 		make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
 			return receiver.PayPal{WebhookID: s.Settings.WebhookID, Certificates: publicOf(live), Principal: s.ID.String()}
 		}},
-	{name: "bearer", doc: "a token in Authorization, over TLS", mint: mintText("gdin_"), keyed: true, credential: true,
+	{name: "bearer", doc: "a token in Authorization, over TLS", mint: mintText("gdin_"), keyed: true,
 		make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
 			var all receiver.Bearer
 			for i := range live {
@@ -94,7 +96,7 @@ var schemes = []scheme{
 			}
 			return all
 		}},
-	{name: "basic", doc: "a name and a password in Authorization, over TLS", mint: mintText("gdin_"), named: true, keyed: true, credential: true,
+	{name: "basic", doc: "a name and a password in Authorization, over TLS", mint: mintText("gdin_"), named: true, passwords: true, keyed: true,
 		make: func(s *godwit.Source, live []godwit.Credential) receiver.Scheme {
 			var all receiver.Basic
 			for i := range live {
@@ -188,5 +190,7 @@ func (s *scheme) prepare(src *godwit.Source, live []godwit.Credential) (receiver
 }
 
 var errNoSource = fmt.Errorf("find source: %w", store.ErrNotFound)
+
+var errNoScheme = errors.New("the source has a scheme that this release does not know")
 
 var errNoCredential = errors.New("no credential is good now")

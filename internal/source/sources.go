@@ -124,6 +124,10 @@ func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *
 
 // seal keeps the credentials that are good, encrypted, after a look whether the scheme can work with them.
 func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Time) error {
+	sch := schemeNamed(src.Scheme)
+	if sch == nil {
+		return errNoScheme
+	}
 	var live []godwit.Credential
 	src.Credentials = nil
 	seen := map[string]bool{}
@@ -132,10 +136,14 @@ func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Ti
 		if !c.LiveAt(now) {
 			continue
 		}
-		if seen[c.ID] {
+		name := c.ID
+		if sch.passwords {
+			name += "\x00" + c.Secret
+		}
+		if seen[name] {
 			return fieldError("credentials", "has the id %q twice", c.ID)
 		}
-		seen[c.ID] = true
+		seen[name] = true
 		live = append(live, *c)
 		info := godwit.CredentialInfo{ID: c.ID, PublicKey: c.PublicKey, CreatedAt: c.CreatedAt, ExpiresAt: c.ExpiresAt}
 		if len(c.Secret) >= 16 {
@@ -146,7 +154,7 @@ func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Ti
 	if len(live) > godwit.MaxCredentials {
 		return problem.LimitReached.With("a source has at most %d credentials that are good; let some run out", godwit.MaxCredentials)
 	}
-	if _, err := schemeNamed(src.Scheme).prepare(src, live); err != nil {
+	if _, err := sch.prepare(src, live); err != nil {
 		return fieldError("credentials", "%s", err) // says which one, never what it is
 	}
 	plain, err := json.Marshal(live)
@@ -207,9 +215,14 @@ func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.
 	})
 }
 
-// SetStatus pauses, resumes or deletes.
+// SetStatus pauses, resumes or deletes. What is deleted does not keep its credentials.
 func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error) {
-	return s.change(ctx, tenant, id, func(src *godwit.Source) error { src.Status = status; return nil })
+	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
+		if src.Status = status; status == godwit.SourceDeleted {
+			src.Sealed, src.Credentials = nil, nil
+		}
+		return nil
+	})
 }
 
 func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, f func(*godwit.Source) error) (*godwit.Source, error) {
@@ -302,25 +315,21 @@ func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, i
 	return s.cfg.Store.ListAcknowledgments(ctx, tenant, id, p)
 }
 
-// lookBack is how many acknowledgments are looked at: one of an older description may still hold.
-const lookBack = 10
-
-// ModeOf is the mode in force: store-and-forward only where it is wanted and an acknowledgment holds (EDS-INT-8, INT-11). It
-// is nil beside pass-through.
+// ModeOf is the mode in force: store-and-forward only where it is wanted and the last acknowledgment holds (EDS-INT-8,
+// INT-11). An earlier one does not count: who has agreed to more since relies on that, and a description that goes back to
+// less needs a new one (EDS T-18). The acknowledgment is nil beside pass-through.
 func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
 	if src.Mode != godwit.StoreAndForward {
 		return godwit.PassThrough, nil, nil
 	}
-	list, err := s.cfg.Store.ListAcknowledgments(ctx, src.TenantID, src.ID, store.Page{Limit: lookBack})
+	list, err := s.cfg.Store.ListAcknowledgments(ctx, src.TenantID, src.ID, store.Page{Limit: 1})
 	if err != nil {
 		return godwit.PassThrough, nil, fmt.Errorf("read acknowledgments: %w", err)
 	}
-	for i := range list {
-		if s.cfg.Terms.holds(&list[i]) {
-			return godwit.StoreAndForward, &list[i], nil
-		}
+	if len(list) == 0 || !s.cfg.Terms.holds(&list[0]) {
+		return godwit.PassThrough, nil, nil
 	}
-	return godwit.PassThrough, nil, nil
+	return godwit.StoreAndForward, &list[0], nil
 }
 
 // Rejections lists what a source did not take in, newest first.

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -243,6 +244,13 @@ type Requeue struct {
 	Trigger    godwit.Trigger
 	Actor      string
 	Now        time.Time
+	// Only, when not empty, leaves deliveries of other statuses as they are: what was read before may have ended since.
+	Only []godwit.DeliveryStatus
+}
+
+// Takes reports whether a delivery of this status is meant.
+func (r *Requeue) Takes(status godwit.DeliveryStatus) bool {
+	return len(r.Only) == 0 || slices.Contains(r.Only, status)
 }
 
 // DeadLetters is the list of deliveries that ended without being accepted. A delivery has at most one that is open; those

@@ -2,14 +2,18 @@ package inbound
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Receipt is the answer to a delivery that was taken in.
@@ -122,12 +126,25 @@ func (x *exchange) fits(pub *engine.Publication) error {
 	return p
 }
 
+// writing is how long an answer may take to be written.
+const writing = 30 * time.Second
+
 // await waits for the endpoints. A repeat first has what is left tried at once.
 func (x *exchange) await(id godwit.EventID, repeated bool) error {
+	// The body is here. What the server allows for a whole request must not end the wait; tests' recorders know no such limit.
+	control := http.NewResponseController(x.w)
+	_ = control.SetReadDeadline(time.Time{})
+	_ = control.SetWriteDeadline(clock.Real{}.Now().Add(x.cfg.Deadline + writing))
 	var since map[godwit.DeliveryID]int
 	if repeated {
 		var err error
-		if since, err = x.cfg.Engine.Again(x.unhurried(), x.src.TenantID, id, x.src.ID.String()); err != nil {
+		since, err = x.cfg.Engine.Again(x.unhurried(), x.src.TenantID, id, x.src.ID.String())
+		switch {
+		case errors.Is(err, engine.ErrInProgress):
+			return problem.Unavailable.With("the event is being given to its endpoints")
+		case errors.Is(err, store.ErrNotFound):
+			return problem.DownstreamFailed.With("the event of this key is not kept any more, and what became of it is not known")
+		case err != nil:
 			return fmt.Errorf("resume delivery: %w", err)
 		}
 	}
@@ -177,9 +194,9 @@ func verdict(a *engine.Awaited) error {
 	return p
 }
 
-// unknown reports an attempt of which the endpoint may or may not have got hold.
+// unknown reports an attempt of which the endpoint may or may not have got hold (EDS-STA-408, STA-504, NET-2).
 func unknown(d *godwit.Delivery) bool {
-	if d.LastStatus == http.StatusRequestTimeout {
+	if d.LastStatus == http.StatusRequestTimeout || d.LastStatus == http.StatusGatewayTimeout {
 		return true
 	}
 	switch godwit.FailureKind(d.Reason) {

@@ -197,6 +197,14 @@ func (r *rig) await(done <-chan answer) answer {
 	}
 }
 
+// timer waits until somebody waits for this moment: only then moving the clock there means something to him.
+func (r *rig) timer(at time.Time) {
+	r.t.Helper()
+	if !r.Clock.Await(at, patience) {
+		r.t.Fatalf("nobody waits for %s", at)
+	}
+}
+
 // want fails the test unless the answer has the status.
 func (r *rig) want(a answer, status int) answer {
 	r.t.Helper()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,9 +30,18 @@ func requeueDeliveries(ctx context.Context, tx session, r store.Requeue) ([]*god
 	if err := lockRequeue(ctx, tx, r.TenantID); err != nil {
 		return nil, err
 	}
-	q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries)}
-	due, err := q.makeDue(ctx)
-	if err != nil {
+	q := requeue{tx: tx, Requeue: r, ids: rawIDs(r.Deliveries), statuses: []string{}}
+	for _, status := range r.Only {
+		q.statuses = append(q.statuses, string(status))
+	}
+	var due []*godwit.Delivery
+	if r.Takes(godwit.DeliveryPending) {
+		var err error
+		if due, err = q.makeDue(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.leaveOtherLetters(ctx); err != nil {
 		return nil, err
 	}
 	if err := q.restoreEvents(ctx); err != nil {
@@ -50,7 +60,27 @@ func lockRequeue(ctx context.Context, q session, tenant godwit.TenantID) error {
 type requeue struct {
 	tx session
 	store.Requeue
-	ids [][16]byte
+	ids      [][16]byte
+	statuses []string // that are meant; none: all
+}
+
+// meant is the condition on a finished delivery or a dead letter; $4 are the statuses.
+const meant = ` AND (cardinality($4::text[]) = 0 OR status = ANY ($4::text[]))`
+
+// leaveOtherLetters forgets the ids of deliveries that are dead in another way than is meant: their events are not brought
+// back.
+func (q *requeue) leaveOtherLetters(ctx context.Context) error {
+	if len(q.statuses) == 0 {
+		return nil
+	}
+	r, err := q.tx.Query(ctx, `SELECT id FROM dead_letters WHERE tenant_id = $1 AND id = ANY ($2) AND replayed_at IS NULL AND status <> ALL ($3::text[])`,
+		[16]byte(q.TenantID), q.ids, q.statuses)
+	if err != nil {
+		return err
+	}
+	others, err := pgx.CollectRows(r, pgx.RowTo[[16]byte])
+	q.ids = slices.DeleteFunc(q.ids, func(id [16]byte) bool { return slices.Contains(others, id) })
+	return err
 }
 
 // makeDue moves up those that wait. Claimed ones are with a node, and stay.
@@ -121,14 +151,14 @@ func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []i
 // are replayed now; one of them stands in for a delivery that was swept.
 func (q *requeue) runAgain(ctx context.Context) ([]*godwit.Delivery, error) {
 	rows, err := q.tx.Query(ctx, `WITH finished AS (
-			DELETE FROM deliveries AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)
+			DELETE FROM deliveries AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)`+meant+`
 				AND EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)
 			RETURNING `+deliveryFields+`),
-		dead AS (UPDATE dead_letters SET replayed_at = $3 WHERE tenant_id = $1 AND id = ANY ($2) AND replayed_at IS NULL
+		dead AS (UPDATE dead_letters SET replayed_at = $3 WHERE tenant_id = $1 AND id = ANY ($2) AND replayed_at IS NULL`+meant+`
 			RETURNING `+deliveryFields+`),
 		d AS (SELECT * FROM finished
 			UNION ALL SELECT * FROM dead WHERE NOT EXISTS (SELECT FROM finished WHERE finished.id = dead.id))
-		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids, q.Now)
+		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids, q.Now, q.statuses)
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func (s *Store) requeue(ctx context.Context, c *conn, q *store.Requeue) (due []g
 	return due, nil
 }
 
-// requeueOne returns nil for a delivery that is held or does not exist.
+// requeueOne returns nil for a delivery that is held, is not meant, or does not exist.
 func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
 	var n, epoch int64
@@ -169,7 +169,7 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 			n, epoch, d = r.int(0), r.int(1), scanDelivery(r, 2)
 			d.EventType = r.text(2 + deliveryWidth)
 		})
-	if err != nil || epoch != 0 {
+	if err != nil || epoch != 0 || there && !q.Takes(d.Status) {
 		return nil, err
 	}
 	if !there {
@@ -213,6 +213,9 @@ func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryI
 	letter, err := readDeadLetter(ctx, c, q.TenantID, id)
 	if err != nil {
 		return nil, err
+	}
+	if !q.Takes(letter.Delivery.Status) {
+		return nil, store.ErrNotFound
 	}
 	own := []recipient{{id: id, endpoint: letter.Delivery.EndpointID}}
 	row, err := appendEvent(nil, letter.Event, micros(q.Now), own)

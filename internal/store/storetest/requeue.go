@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ var requeueCases = []testCase{
 	{"a finished one starts a new run", requeueFinished},
 	{"a dead one leaves the dead letters", requeueDead},
 	{"a swept one is restored", requeueSwept},
+	{"those of some statuses alone", requeueOnly},
 	{"many at once, with unknown and repeated ids", requeueMany},
 }
 
@@ -121,6 +123,61 @@ func requeueSwept(t *testing.T, f *fixture) {
 	r := f.attempted(w, godwit.DeliveryAccepted)
 	f.record(r)
 	same(t, "delivery", f.delivery(id), &r.Delivery)
+}
+
+func requeueOnly(t *testing.T, f *fixture) {
+	all := []godwit.DeliveryStatus{
+		godwit.DeliveryPending, godwit.DeliveryAccepted, godwit.DeliveryTerminal, godwit.DeliveryExhausted, godwit.DeliveryCancelled,
+	}
+	only := []godwit.DeliveryStatus{godwit.DeliveryPending, godwit.DeliveryExhausted}
+	ids := map[godwit.DeliveryStatus]godwit.DeliveryID{}
+	var ask []godwit.DeliveryID
+	for _, status := range all {
+		ids[status] = f.acceptOne()
+		f.finish(status)
+		ask = append(ask, ids[status])
+	}
+	f.tick(time.Second)
+	again := func() []godwit.DeliveryID {
+		t.Helper()
+		var made []godwit.DeliveryID
+		for _, d := range got(f.s.Requeue(f.ctx, store.Requeue{
+			TenantID: f.tenant, Deliveries: ask, Trigger: godwit.TriggerManual, Actor: "src_7", Now: f.now, Only: only,
+		}))(t) {
+			made = append(made, d.ID)
+		}
+		return made
+	}
+	if made := again(); len(made) != 2 || !slices.Contains(made, ids[godwit.DeliveryPending]) || !slices.Contains(made, ids[godwit.DeliveryExhausted]) {
+		t.Errorf("made due: %v of %v", made, ids)
+	}
+	for _, status := range all {
+		want := status
+		if status == godwit.DeliveryExhausted {
+			want = godwit.DeliveryPending
+		}
+		if d := f.delivery(ids[status]); d.Status != want {
+			t.Errorf("one that was %s is %s", status, d.Status)
+		}
+	}
+	got(f.s.DeadLetter(f.ctx, f.tenant, ids[godwit.DeliveryTerminal]))(t) // it is open still
+
+	// The same for what only dead letters keep.
+	for _, w := range f.claim(f.endpoint, 2).Work {
+		f.record(f.attempted(w, godwit.DeliveryTerminal))
+	}
+	f.tick(30 * 24 * time.Hour)
+	f.sweepAll(store.Sweep{EventsBefore: f.now.Add(-time.Hour)})
+	if made := again(); len(made) != 0 {
+		t.Errorf("made due of what was swept: %v", made)
+	}
+	if events := got(f.s.ListEvents(f.ctx, store.EventFilter{TenantID: f.tenant}, store.Page{Limit: 9}))(t); len(events) != 0 {
+		t.Errorf("%d events were brought back for nothing", len(events))
+	}
+	only = []godwit.DeliveryStatus{godwit.DeliveryTerminal}
+	if made := again(); len(made) != 3 {
+		t.Errorf("made due of what is terminal: %v", made)
+	}
 }
 
 func requeueMany(t *testing.T, f *fixture) {
