@@ -3,6 +3,9 @@
 //	Commit ─► one pipeline, one round trip, one transaction:
 //	            hold the leases ─► records ─► events ─► pending ─► claims still held? ─► deliveries ─► attempts ─► health …
 //	          a surprise (a repeated batch, a lost claim) rolls it back, and careful.go does it again row by row
+//	Advance ─► one transaction, two round trips:
+//	            lock the heads of the tenants' chains ─► read records │ steps │ records ─► evidence ─► heads
+//	          effects run in between, behind a savepoint for each step that has some (effect.go)
 //
 // Layout: what is not finished lives in pending_deliveries, a small table that is vacuumed often; what is finished is
 // appended to deliveries. Both show as one list. Events, finished deliveries and attempts are partitioned by day over
@@ -15,7 +18,10 @@
 // For people who ask the database itself there are read-only views in the shape of the CYBERCUBE standard's schema
 // (migrations/0003_views.sql): webhook_endpoints, webhook_events, webhook_deliveries, webhook_dlq.
 //
-// There are two pools. The hot one runs Commit and claims on statements prepared when it connects, with a planner that
+// Evidence: the head of a tenant's chain is the first thing that a transaction locks, always in the order of tenants. It
+// makes the commands of a tenant take turns across all nodes. Items are never changed; a trigger refuses it.
+//
+// There are two pools. The hot one runs commits, claims and commands on statements prepared when it connects, with a planner that
 // is not allowed to scan or hash; the other one serves people, with a plan made for each query's own values.
 //
 // The connections keep settings and prepared statements, so a pooler in between must work by session, not by transaction.
@@ -41,7 +47,7 @@ import (
 
 // Options tune the store. The zero value is right for most.
 type Options struct {
-	// HotConnections is how many connections commits and claims may use. Defaults to 4.
+	// HotConnections is how many connections commits, claims and commands may use. Defaults to 4.
 	HotConnections int
 	// Connections is how many connections everything else may use. Defaults to 8.
 	Connections int
@@ -77,7 +83,7 @@ func (o *Options) setDefaults() {
 
 // Store is a PostgreSQL database.
 type Store struct {
-	hot     *pgxpool.Pool // commits and claims
+	hot     *pgxpool.Pool // commits, claims and commands
 	pool    *pgxpool.Pool // everything else
 	options Options
 	vacuum  *vacuumer
