@@ -331,6 +331,8 @@ class Workers(TestCase):
 
         InboxWorker(Down(), lambda d, c: None, hooks=log, concurrency=1, poll=0.001).run(stop)
         self.assertTrue(all(where == "inbox" for _, where in log.errors))
+        with self.assertRaises(ConnectionError):
+            InboxWorker(Down(), lambda d, c: None, hooks=log).drain()
 
     @covers("CCW-RCV-7")
     def test_receiver_and_worker_on_one_sqlite_file_across_a_restart(self):

@@ -244,6 +244,15 @@ class OnSqlite(SqlEffects, TestCase):
         self.use(SqliteDatabase(os.path.join(folder, "effects.db")))
         self.addCleanup(self.database.close)
 
+    def test_a_handler_that_would_wait_for_itself_is_told_so(self):
+        def handle(delivery, context):
+            with self.database.transaction() as tx:
+                tx.count(INSERT, ("beside",))
+
+        h = self.harness(handle)
+        self.assertEqual((self.post(h).status, self.count()), (500, 0))
+        self.assertIn("in a transaction already", str(h.log.errors[0][0]))
+
     def test_one_who_waits_for_a_slow_transaction_is_told_to_come_again(self):
         self.database._busy_timeout = 0.05
         started, go = threading.Event(), threading.Event()

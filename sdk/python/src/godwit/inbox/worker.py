@@ -92,17 +92,21 @@ class InboxWorker:
             context.cancelled.set()
 
     def drain(self) -> int:
-        """Works until nothing is due; tells how many jobs it took up."""
+        """Works until nothing is due; tells how many jobs it took up. What the inbox raises is raised again."""
         counts: list[int] = []
+        failures: list[Exception] = []
 
         def slot() -> None:
-            taken = 0
-            while self._turn():
-                taken += 1
-            counts.append(taken)
+            try:
+                while not failures and self._turn():
+                    counts.append(1)
+            except Exception as error:
+                failures.append(error)
 
         self._slots(slot)
-        return sum(counts)
+        if failures:
+            raise failures[0]
+        return len(counts)
 
     def _slots(self, slot: Callable[[], None]) -> None:
         threads = [threading.Thread(target=slot, name=f"godwit-worker-{n}") for n in range(self._concurrency)]

@@ -108,6 +108,7 @@ class SqliteDatabase:
 
     def _forget(self) -> None:
         self._turn = threading.Lock()
+        self._writing: int | None = None  # the thread that has the turn
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
 
@@ -148,9 +149,12 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         self._leave_parent()
+        if self._writing == threading.get_ident():  # a transactional handler, for one: it would wait for itself
+            raise RuntimeError("this thread is in a transaction already: write with that one")
         # Whoever holds it may be a handler that writes in its transaction, and takes its time.
         if not self._turn.acquire(timeout=self._busy_timeout):
             raise sqlite3.OperationalError("another thread is writing")
+        self._writing = threading.get_ident()
         try:
             connection = self._writer = self._writer or self._open()
             # The write lock is taken at once: what is read inside is still true when it is written.
@@ -163,6 +167,7 @@ class SqliteDatabase:
                     connection.execute("ROLLBACK")
                 raise
         finally:
+            self._writing = None
             self._turn.release()
 
     @contextmanager
