@@ -1,6 +1,6 @@
 // Package sqlite is the embedded store: one file in a data directory, nothing to install.
 //
-//	Commit, ClaimDue, changes ──► turn ──► the one writer connection ──► WAL, synced ──► acknowledged
+//	Commit, Advance, ClaimDue, changes ──► turn ──► the one writer connection ──► WAL, synced ──► acknowledged
 //	lists, lookups ──► any of a few readers, each in a snapshot of its own: they never wait for the writer
 //	checkpointer ──► copies the WAL into the file beside both
 //
