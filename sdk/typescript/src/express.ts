@@ -14,6 +14,11 @@ export function expressHandler(
   options: NodeOptions = {},
 ): (request: IncomingMessage, response: ServerResponse, next: Next) => void {
   return (request, response, next) => {
-    respond(receiver, request as NodeRequest, response, options).catch(next);
+    respond(receiver, request as NodeRequest, response, { routedPath, ...options }).catch(next);
   };
+}
+
+/** Express routes /hooks, /Hooks and /hooks/ to one place. */
+function routedPath(path: string): string {
+  return path.toLowerCase().replace(/\/+$/, "") || "/";
 }

@@ -15,6 +15,8 @@ export type NodeListener = (request: IncomingMessage, response: ServerResponse) 
 export interface NodeOptions {
   /** The sender's address, where a proxy is in front. Defaults to the address of the connection. */
   readonly ip?: (request: IncomingMessage) => string | undefined;
+  /** The one spelling of all paths that are routed here, such as in lower case. Defaults to the path with its escapes undone. */
+  readonly routedPath?: (path: string) => string;
 }
 
 /** A request listener: `http.createServer(nodeListener(hooks))`. */
@@ -37,6 +39,7 @@ export function nodeIncoming(request: NodeRequest, options: NodeOptions = {}): I
     fields: Fields.fromRaw(request.rawHeaders),
     ip: options.ip === undefined ? request.socket.remoteAddress : options.ip(request),
     readBody: (limit) => readBody(request, limit),
+    ...(options.routedPath === undefined ? {} : { routedPath: options.routedPath }),
   };
 }
 

@@ -264,6 +264,14 @@ describe("Express", () => {
     }
   });
 
+  test("the spellings of a path that Express routes to one place are one address, where it is not signed", async (t) => {
+    const h = harness({ profile: cybercube({ secrets: secret }) });
+    const origin = await app(t, h);
+    const captured = signCybercube(cybercubeEvent());
+    for (const path of ["/cybercube", "/CyberCube", "/cybercube/", "/CYBERCUBE/?x=1"]) assert.equal((await send(origin, captured, path)).status, 200, path);
+    assert.equal(h.deliveries.length, 1);
+  });
+
   test("a parser that left the bytes beside what it made of them", async (t) => {
     const h = harness({ profile: cybercube({ secrets: secret }) });
     const keep = (request: IncomingMessage & { rawBody?: Buffer }, _: unknown, raw: Buffer): void => void (request.rawBody = raw);

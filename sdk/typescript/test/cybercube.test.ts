@@ -255,6 +255,11 @@ describe("WebhookProcessor", async () => {
       }
     });
 
+    test(`${name}: an event without an id cannot be told from others`, async () => {
+      const processor = new WebhookProcessor({ events, handlers: {} });
+      for (const id of ["", undefined, 7]) await assert.rejects(processor.processWebhook({ ...event(), id: id as string }), /no id/);
+    });
+
     test(`${name}: of 50 at once one is processed [CCW-IDM-7]`, async () => {
       let runs = 0;
       const processor = new WebhookProcessor({ events, handlers: { "project.created": () => void runs++ } });

@@ -1,7 +1,7 @@
 /** Steps 5 to 8 of the fixed order: reserve, handle, keep, answer. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { accepted, cybercube, eds, github, memoryStore, ojs, reject, retryAfter, shopify, standardWebhooks, stripe, type Result } from "@godwit/receiver";
+import { accepted, cybercube, eds, Fields, github, memoryStore, ojs, reject, retryAfter, shopify, standardWebhooks, stripe, type Result } from "@godwit/receiver";
 import { scopeOf } from "../dist/key.js";
 import { edsKey, edsProfile, gate, harness, spiedStore, standingClock } from "./support/harness.js";
 import { cybercubeEvent, secret, signCybercube, signEds, signGithub, signOjs, signStandard, signStripe, type Signed } from "./support/sign.js";
@@ -159,10 +159,24 @@ describe("repeats", () => {
   test("where the address is not signed, a captured request is not new by another host or query [EDS-SEC-THR-2]", async () => {
     const h = harness({ profile: cybercube({ secrets: secret }) });
     const captured = signCybercube(cybercubeEvent("evt_1"));
-    for (const url of [captured.url, `${captured.url}?x=1`, captured.url.replace("//", "//other.")]) {
+    // Servers route an escaped path as the plain one.
+    for (const url of [captured.url, `${captured.url}?x=1`, captured.url.replace("//", "//other."), captured.url.replace("cyber", "%63%79ber"), captured.url.replace("cube", "%63ub%65")]) {
       assert.equal((await h.post({ ...captured, url })).status, 200);
     }
     assert.equal(h.deliveries.length, 1);
+  });
+
+  test("to spell a path in one way does not make two paths one", async () => {
+    const h = harness({ profile: cybercube({ secrets: secret }) });
+    const paths = ["/hooks", "/hooks/", "/Hooks", "/hooks%3Fa", "/hooks%253Fa", "/hooks%2525", "/hooks%25", "/h%C3%BCte", "/h%BCte", "/hooks%zz"];
+    for (let i = 0; i < 2; i++) {
+      for (const path of paths) {
+        const { method, headers, body } = signCybercube(cybercubeEvent("evt_1"));
+        const incoming = { method, url: `https://hooks.example.com${path}`, fields: new Fields(headers), readBody: async () => new Uint8Array(body) };
+        assert.equal((await h.receiver.receive(incoming)).status, 200);
+      }
+    }
+    assert.equal(h.deliveries.length, paths.length);
   });
 
   test("principal, address and key do not run together in a store's id, and none of them is in it [EDS-KEY-5 IKH-SEC-6]", async () => {

@@ -195,6 +195,37 @@ for (const [name, make] of inboxes) {
       assert.equal(job!.attempt, 1);
     });
 
+    test(`${name}: a job that kills every worker is given up in the end`, async () => {
+      const inbox = await make();
+      const clock = standingClock();
+      await harness({ inbox, clock }).post(signEds("{}", { at: Math.floor(clock() / 1000) }));
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await inbox.claim(1, clock() + 1000, clock())).length, 1); // and the worker dies
+        clock.advance(1);
+      }
+      const dead: string[] = [];
+      const worker = inboxWorker({ inbox, clock, maxAttempts: 3, hooks: { onDead: (_, reason) => dead.push(reason), onError: () => undefined }, handler: () => assert.fail("it killed three") });
+      assert.equal(await worker.drain(), 1);
+      assert.deepEqual(dead, ["begun 3 times, and no worker lived to finish it"]);
+    });
+
+    test(`${name}: a failing job does not hold up those behind it: who has been due for longest is first`, async () => {
+      const inbox = await make();
+      const clock = standingClock();
+      const at = (): number => Math.floor(clock() / 1000);
+      const h = harness({ inbox, clock });
+      await h.post(signEds("1", { at: at() }));
+      const [first] = await inbox.claim(1, clock() + 60_000, clock());
+      clock.advance(1);
+      await h.post(signEds("2", { at: at() }));
+      await inbox.settle(first!, { state: "waiting", at: clock() + 1000, reason: "failed" });
+      clock.advance(2);
+      await h.post(signEds("3", { at: at() }));
+      const jobs = [];
+      for (let i = 0; i < 3; i++) jobs.push(restoredDelivery((await inbox.claim(1, clock() + 60_000, clock()))[0]!.delivery).text());
+      assert.deepEqual(jobs, ["2", "1", "3"]);
+    });
+
     test(`${name}: texts that a database does not take are mended, not refused for ever`, async () => {
       const inbox = await make();
       const h = harness({ profile, inbox });
@@ -284,6 +315,20 @@ for (const [name, database] of [["SQLite", sqlite], ["PostgreSQL", postgres]] as
     await h.post(signEds("{}"));
     assert.equal(await worker.drain(), 1);
     assert.equal((await opened.rows("SELECT key FROM tx_effects")).length, 1);
+
+    // A transaction that cannot begin costs no attempt.
+    await h.post(signEds("{}"));
+    let down = true;
+    const flaky: typeof inbox = { ...inbox, transaction: (run) => (down ? Promise.reject(new Error("no connection")) : inbox.transaction!(run)) };
+    const attempts: number[] = [];
+    const begins = inboxWorker({ inbox: flaky, transactional: true, concurrency: 1, random: () => 1, base: 0.001, hooks: { onError: (e) => errors.push((e as Error).message) }, handler: () => undefined });
+    assert.ok((await begins.drain()) >= 1);
+    assert.equal(errors.at(-1), "no connection");
+    down = false;
+    const [waiting] = await inbox.claim(1, 0, Date.now() + 10 ** 6);
+    attempts.push(waiting!.attempt);
+    await inbox.settle(waiting!, { state: "done", at: Date.now(), reason: "" });
+    assert.deepEqual(attempts, [1]);
 
     // One whose lease has ended has no say, and what it wrote is undone.
     await h.post(signEds("{}"));
@@ -404,11 +449,14 @@ test("a queue of one's own gets the name and the four members [CCW-RCV-7]", asyn
 
 test("bytes that are no JSON come through the inbox as they are", async () => {
   const inbox = memoryInbox();
-  const bytes = Buffer.from([0, 255, 254, 10, 13]);
-  await harness({ inbox }).post(signEds(bytes, { contentType: "application/octet-stream" }));
-  const got: Uint8Array[] = [];
-  await inboxWorker({ inbox, handler: (d) => void got.push(d.body) }).drain();
-  assert.deepEqual(Buffer.from(got[0]!), bytes);
+  for (const bytes of [Buffer.from([0, 255, 254, 10, 13]), Buffer.from('{"a":"\xff"}', "latin1")]) {
+    await harness({ inbox }).post(signEds(bytes, { contentType: "application/octet-stream" }));
+    const [job] = await inbox.claim(1, 0, Date.now());
+    assert.equal(job!.data.payload, bytes.toString("base64"));
+    const got: Uint8Array[] = [];
+    await inboxWorker({ inbox, handler: (d) => void got.push(d.body) }).drain();
+    assert.deepEqual(Buffer.from(got[0]!), bytes);
+  }
 });
 
 test("a worker's handler that is late has failed", async () => {

@@ -88,10 +88,15 @@ describe("what is remembered", () => {
   });
 
   test("purge goes on until nothing is left", async () => {
-    const left = [1000, 1000, 7, 0];
-    const h = harness({ store: store({ purge: async () => left.shift()! }) });
+    const left = [1000, 1000, 7, 1000, 1000, 3];
+    const clock = standingClock();
+    const h = harness({ clock, store: store({ purge: async () => left.shift()! }) });
     assert.equal(await h.receiver.purge(), 2007);
-    assert.deepEqual(left, [0]);
+    clock.advance(60);
+    const waits: Promise<unknown>[] = [];
+    await h.receiver.fetch(new Request("https://hooks.example.com/"), { waitUntil: (work) => waits.push(work) });
+    await Promise.all(waits);
+    assert.deepEqual(left, []);
   });
 
   test("memory is bounded: what is new is refused, what is known is not forgotten, what has expired makes room", async () => {
@@ -124,6 +129,14 @@ describe("what is remembered", () => {
     ]);
   });
 
+  test("a kept answer that makes no sense is a store that cannot be asked", async () => {
+    for (const outcome of [{ status: 7, headers: {}, body: null }, { status: NaN, headers: {}, body: null }, { status: 200, headers: {}, body: "?" }]) {
+      const h = harness({ store: store({ reserve: async () => ({ state: "completed", fingerprint: "", outcome }) }) });
+      assert.equal((await h.post(signEds("{}"))).status, 503);
+      assert.equal(h.deliveries.length, 0);
+    }
+  });
+
   test("a fingerprint of one's own is kept as a digest, however long it is", async () => {
     const seen: string[] = [];
     const inner = memoryStore();
@@ -153,7 +166,17 @@ describe("what cannot be configured", () => {
     assert.throws(() => make({ storeTimeout: 2 ** 31 }), /timer/);
     assert.throws(() => make({ storeTimeout: 0 }), /storeTimeout/);
     assert.throws(() => eds({ keys: [edsKey, edsKey] }), /there twice/);
-    assert.throws(() => eds({ keys: [edsKey], requiredComponents: ["@method", "@nope"] }), /not known/);
+    assert.throws(() => eds({ keys: [edsKey], requiredComponents: ["content-digest", "idempotency-key", "@nope"] }), /not known/);
+    assert.throws(() => eds({ keys: [edsKey], requiredComponents: ["@method", "idempotency-key"] }), /content-digest is not among/);
+    assert.throws(() => eds({ keys: [edsKey], requiredComponents: ["@method", "content-digest"] }), /idempotency-key is not among/);
+  });
+
+  test("where the address is not among what has to be signed, another one does not make another event", async () => {
+    const components = ["content-digest", "idempotency-key"];
+    const h = harness({ profile: edsProfile({ requiredComponents: components }), freshness: false });
+    const signed = signEds("{}", { key, components });
+    for (const query of ["", "?a=1", "?a=2"]) assert.equal((await h.post({ ...signed, url: signed.url + query })).status, 204);
+    assert.equal(h.deliveries.length, 1);
   });
 
   test("the lease follows the handler's time unless it is given", async () => {

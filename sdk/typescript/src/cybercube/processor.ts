@@ -60,6 +60,7 @@ export class WebhookProcessor {
 
   async processWebhook(event: WebhookEvent): Promise<ProcessingResult> {
     const { events, lockSeconds = 300 } = this.#options;
+    if (typeof event.id !== "string" || event.id === "") throw new Error("the event has no id"); // it could not be told from others
     const original = await events.get(event.id);
     if (original !== undefined) return { status: "duplicate", original };
     const now = this.#clock();

@@ -1,4 +1,5 @@
 /** What component values are taken from: a request, or (to prove the reading of RFC 9421) a response. */
+import { utf8 } from "../crypto/bytes.js";
 import { WebhookSignatureError } from "../errors.js";
 import type { Fields } from "../fields.js";
 
@@ -49,4 +50,25 @@ export function authority(uri: TargetUri): string {
 /** The URI by which a receiver knows itself: scheme and host in lower case, no default port, no fragment (EDS T-23). */
 export function normalizedUri(uri: TargetUri): string {
   return `${uri.scheme}://${authority(uri)}${pathAndQuery(uri)}`;
+}
+
+/**
+ * A path in one spelling: servers route /%68ooks as /hooks, so it must not be another address. Only what cannot stand in a
+ * path stays escaped. What is no escape leaves the path as it is.
+ */
+export function plainPath(path: string): string {
+  if (/%(?![0-9A-Fa-f]{2})/.test(path)) return path;
+  const bytes = utf8(path);
+  let plain = "";
+  for (let at = 0; at < bytes.length; at++) {
+    let byte = bytes[at]!;
+    if (byte === 0x25) {
+      byte = parseInt(String.fromCharCode(bytes[at + 1]!, bytes[at + 2]!), 16);
+      at += 2;
+    }
+    const character = String.fromCharCode(byte);
+    const stands = byte > 0x20 && byte <= 0x7e && !'"#%<>?[\\]^`{|}'.includes(character);
+    plain += stands ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return plain;
 }

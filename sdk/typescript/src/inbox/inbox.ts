@@ -9,6 +9,7 @@
  * A job's id is the scope under which the receiver knows its delivery, so enqueueing twice (a crash between inbox and
  * acknowledgement) makes one job.
  */
+import { strictText } from "../crypto/bytes.js";
 import { jsonObject } from "../profiles/secrets.js";
 import { scopeOf } from "../key.js";
 import { normalizedUri, splitUri } from "../httpsig/message.js";
@@ -21,7 +22,7 @@ export interface InboxJob {
   readonly data: {
     readonly event_id: string;
     readonly event_type: string;
-    /** The payload as JSON, where it is an object; else its text in base64. */
+    /** The payload as JSON, where it is an object in UTF-8; else its bytes in base64. */
     readonly payload: unknown;
     readonly received_at: string;
   };
@@ -45,7 +46,7 @@ export interface ClaimedJob extends InboxJob {
 export interface Inbox {
   /** Keeps a job durably; resolves when it is safe. A job that is known already is left as it is, unless it gives way. */
   enqueue(job: InboxJob): Promise<void>;
-  /** Leases up to `limit` jobs that are due, oldest first. */
+  /** Leases up to `limit` jobs that are due, the one that has been for longest first. A new one is due when it was received. */
   claim(limit: number, leaseUntil: number, now: number): Promise<ClaimedJob[]>;
   /** Ends a worker's hold on a job. False if it no longer had the job; then nothing is changed. */
   settle(job: ClaimedJob, settlement: Settlement): Promise<boolean>;
@@ -90,7 +91,7 @@ export async function inboxJob(delivery: Delivery, options: JobOptions = {}): Pr
     data: {
       event_id: delivery.eventId,
       event_type: delivery.eventType,
-      payload: jsonObject(delivery.body) ?? stored.body,
+      payload: strictText(delivery.body) === undefined ? stored.body : (jsonObject(delivery.body) ?? stored.body),
       received_at: stored.received_at,
     },
     delivery: stored,

@@ -18,10 +18,11 @@ export function memoryInbox(): Inbox & { states(): Record<Entry["state"], number
       const known = entries.get(job.id);
       const ended = known?.state === "done" || known?.state === "dead";
       if (known !== undefined && !(ended && known.at < (job.replaces ?? -Infinity))) return;
-      entries.set(job.id, { job, state: "waiting", attempt: 0, token: "", at: 0, reason: "" });
+      entries.set(job.id, { job, state: "waiting", attempt: 0, token: "", at: Date.parse(job.data.received_at), reason: "" });
     },
     async claim(limit, leaseUntil, now) {
       const due = [...entries.values()].filter((e) => (e.state === "waiting" || e.state === "claimed") && e.at <= now);
+      due.sort((a, b) => a.at - b.at);
       return due.slice(0, limit).map((entry): ClaimedJob => {
         Object.assign(entry, { state: "claimed", attempt: entry.attempt + 1, token: crypto.randomUUID(), at: leaseUntil });
         return { ...entry.job, attempt: entry.attempt, token: entry.token };

@@ -24,6 +24,7 @@ export function sqlInboxSchema(options: Pick<SqlInboxOptions, "table"> = {}): st
   reason TEXT NOT NULL DEFAULT ''
 )`,
     `CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_due ON ${table} (state, at)`,
+    `CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_open ON ${table} (at, received_at, id) WHERE state IN ('waiting', 'claimed')`,
   ];
 }
 
@@ -43,24 +44,41 @@ WHERE id = ${id} AND token = ${token} AND state = 'claimed' RETURNING id`;
     return settled.length > 0;
   }
 
+  /** Goes along an index, so that a long queue is not sorted for each claim. */
+  async function take(limit: number, token: string, leaseUntil: number, now: number): Promise<readonly SqlRow[]> {
+    if (options.dialect === "postgres") {
+      return sql`WITH due AS MATERIALIZED (SELECT id FROM ${table} WHERE state IN ('waiting', 'claimed') AND at <= ${now}
+  ORDER BY at, received_at, id LIMIT ${limit} ${skipLocked})
+UPDATE ${table} AS job SET state = 'claimed', attempt = attempt + 1, token = ${token}, at = ${leaseUntil}
+FROM due WHERE job.id = due.id
+RETURNING job.id, event_id, event_type, delivery, received_at, attempt`;
+    }
+    // Workers with nothing to do do not keep others from writing. SQLite goes along the index for either state by itself.
+    const idle = (await sql`SELECT 1 FROM ${table} WHERE state IN ('waiting', 'claimed') AND at <= ${now} LIMIT 1`).length === 0;
+    if (idle) return [];
+    return sql`UPDATE ${table} SET state = 'claimed', attempt = attempt + 1, token = ${token}, at = ${leaseUntil} WHERE id IN (SELECT id FROM (
+  SELECT * FROM (SELECT id, at, received_at FROM ${table} WHERE state = 'waiting' AND at <= ${now} ORDER BY at, received_at, id LIMIT ${limit})
+  UNION ALL
+  SELECT * FROM (SELECT id, at, received_at FROM ${table} WHERE state = 'claimed' AND at <= ${now} ORDER BY at, received_at, id LIMIT ${limit})
+) ORDER BY at, received_at, id LIMIT ${limit})
+RETURNING id, event_id, event_type, delivery, received_at, attempt`;
+  }
+
   return {
     migrate: () => createSchema(options, sqlInboxSchema(options)),
 
     async enqueue({ replaces = 0, ...job }: InboxJob) {
-      await sql`INSERT INTO ${table} AS known (id, event_id, event_type, delivery, received_at)
-VALUES (${job.id}, ${plainText(job.data.event_id)}, ${plainText(job.data.event_type)}, ${JSON.stringify(job)}, ${job.data.received_at})
+      await sql`INSERT INTO ${table} AS known (id, event_id, event_type, delivery, received_at, at)
+VALUES (${job.id}, ${plainText(job.data.event_id)}, ${plainText(job.data.event_type)}, ${JSON.stringify(job)}, ${job.data.received_at},
+  ${Date.parse(job.data.received_at)})
 ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id, event_type = excluded.event_type, delivery = excluded.delivery,
-  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = 0, reason = ''
+  received_at = excluded.received_at, state = 'waiting', attempt = 0, token = '', at = excluded.at, reason = ''
 WHERE known.state IN ('done', 'dead') AND known.at < ${replaces}`;
     },
 
     async claim(limit, leaseUntil, now) {
       const token = crypto.randomUUID();
-      const rows = await sql`WITH due AS (SELECT id FROM ${table} WHERE state IN ('waiting', 'claimed') AND at <= ${now}
-  ORDER BY received_at, id LIMIT ${limit} ${skipLocked})
-UPDATE ${table} SET state = 'claimed', attempt = attempt + 1, token = ${token}, at = ${leaseUntil}
-WHERE id IN (SELECT id FROM due)
-RETURNING id, event_id, event_type, delivery, received_at, attempt`;
+      const rows = await take(limit, token, leaseUntil, now);
       const jobs: ClaimedJob[] = [];
       for (const row of rows) {
         const job = claimed(row, token);

@@ -4,10 +4,10 @@
  * twice and has to bear it, unless it is transactional.
  *
  *   claim ─► handler ─┬─ accepted ─► done
- *                     ├─ reject, or too many attempts ─► dead
+ *                     ├─ reject, too many attempts, or too many workers that died of it ─► dead
  *                     └─ thrown, retryAfter ─► waiting, for longer each time
  */
-import { longestWait } from "../receiver/deadline.js";
+import { longestWait, within } from "../receiver/deadline.js";
 import { restoredDelivery } from "../receiver/delivery.js";
 import { heard, tell, type Hooks } from "../receiver/hooks.js";
 import { accepted, resultFault, type Result } from "../receiver/result.js";
@@ -38,6 +38,10 @@ export interface WorkerOptions<T = unknown> {
   readonly poll?: number;
   /** How long jobs that are done stay known, in seconds; it should be the receiver's window. Defaults to 30 days. */
   readonly retention?: number;
+  /** How often `run` drops those, in seconds; 0: never. Defaults to an hour. */
+  readonly purgeEvery?: number;
+  /** How long an operation of the inbox may take, in seconds. Defaults to 5. */
+  readonly storeTimeout?: number;
   /** onError and onDead default to the console. */
   readonly hooks?: Pick<Hooks, "onError" | "onResult"> & {
     /** A job was given up. */
@@ -54,16 +58,17 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
   /** Works until nothing is due; tells how many jobs it took up. */
   drain(): Promise<number>;
-  /** Drops jobs that were done longer ago than `retention`, in small steps; tells how many. */
+  /** Drops jobs that were done longer ago than `retention`, in small steps; tells how many. `run` does it by itself. */
   purge(): Promise<number>;
 }
 
 /** What the attempt at a job came to. */
-type Attempt = { readonly result: Result } | { readonly error: unknown };
+type Attempt = { readonly result: Result } | { readonly error: unknown; readonly unbegun?: boolean };
 
 export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
   const { inbox, handler, transactional = false, clock = Date.now, random = Math.random } = options;
-  const { concurrency = 4, maxAttempts = 20, base = 1, cap = 600, timeout = 300, stopTimeout = 30, poll = 1, retention = 30 * 86400 } = options;
+  const { concurrency = 4, maxAttempts = 20, base = 1, cap = 600, timeout = 300, stopTimeout = 30, poll = 1 } = options;
+  const { retention = 30 * 86400, purgeEvery = 3600, storeTimeout = 5 } = options;
   if (transactional && inbox.transaction === undefined) throw new Error("worker: transactional needs an inbox with transactions");
   if (timeout * 1000 > longestWait || !(timeout > 0)) throw new Error("worker: timeout is not a time that a timer waits");
   const hooks = heard(options.hooks ?? {});
@@ -90,6 +95,7 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     const dead = (reason: string): Settlement => ({ state: "dead", at: now(), reason });
     if ("error" in attempt) {
       if (stopped) return { ...later(0, "interrupted"), interrupted: true };
+      if (attempt.unbegun) return { ...later(backoff(job.attempt), "could not begin"), interrupted: true }; // nothing was done
       return last ? dead(`failed ${job.attempt} times`) : later(backoff(job.attempt), "failed");
     }
     const { result } = attempt;
@@ -111,8 +117,16 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     else console.warn(`webhook worker: job ${id} of event ${data.event_id} was given up: ${settlement.reason}`);
   }
 
+  const settle = (job: ClaimedJob, settlement: Settlement): Promise<boolean> =>
+    within(storeTimeout * 1000, "settle job", inbox.settle(job, settlement));
+
   async function work(job: ClaimedJob, signal: AbortSignal, stopped: () => boolean): Promise<void> {
     let attempt: Attempt;
+    if (job.attempt > maxAttempts) { // it was begun often enough and never came to an end: perhaps it is what kills workers
+      const reason = `begun ${job.attempt - 1} times, and no worker lived to finish it`;
+      const settlement: Settlement = { state: "dead", at: now(), reason };
+      return report(job, { error: new Error(reason) }, settlement, await settle(job, settlement));
+    }
     try {
       attempt = transactional ? await transact(job, signal) : { result: await call(job, signal) };
     } catch (error) {
@@ -120,7 +134,7 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     }
     const settlement = judge(job, attempt, stopped());
     const done = transactional && settlement.state === "done"; // in its transaction
-    report(job, attempt, settlement, done || (await inbox.settle(job, settlement)));
+    report(job, attempt, settlement, done || (await settle(job, settlement)));
   }
 
   /** Runs the handler in the transaction that ends its job. Where it does not accept, what it has written is undone. */
@@ -136,7 +150,8 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
       return run.attempt!;
     } catch (error) {
       const { attempt } = run;
-      return attempt === undefined || ("result" in attempt && attempt.result.kind === "accepted") ? { error } : attempt;
+      if (attempt === undefined) return { error, unbegun: true };
+      return "result" in attempt && attempt.result.kind === "accepted" ? { error } : attempt;
     }
   }
 
@@ -146,7 +161,9 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
    * job is anyone's.
    */
   async function turn(stop?: AbortSignal): Promise<boolean> {
-    const [job] = await inbox.claim(1, now() + lease, now());
+    const [job] = await within(storeTimeout * 1000, "claim job", inbox.claim(1, now() + lease, now()), (late) => {
+      for (const job of late) void settle(job, { state: "waiting", at: now(), reason: "claimed too late", interrupted: true }).catch(() => undefined);
+    });
     if (job === undefined) return false;
     const controller = new AbortController();
     const timers: ReturnType<typeof setTimeout>[] = [];
@@ -185,6 +202,24 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     }
   }
 
+  /** Begins at once: a process may never live as long as `purgeEvery`. */
+  async function purgeNowAndThen(signal: AbortSignal): Promise<void> {
+    while (purgeEvery > 0 && !signal.aborted) {
+      await purge().catch((error: unknown) => tell(() => hooks.onError?.(error, "purge")));
+      await pause(Math.min(purgeEvery * 1000, longestWait), signal);
+    }
+  }
+
+  async function purge(): Promise<number> {
+    const step = 1000;
+    const before = Math.floor(clock() - retention * 1000);
+    for (let total = 0; ; ) {
+      const dropped = await within(storeTimeout * 1000, "purge", inbox.purge(before, step));
+      total += dropped;
+      if (dropped < step) return total;
+    }
+  }
+
   const slots = <R>(run: () => Promise<R>): Promise<R[]> => Promise.all(Array.from({ length: concurrency }, run));
 
   return {
@@ -197,16 +232,9 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
       return counts.reduce((sum, count) => sum + count, 0);
     },
     async run(signal) {
-      await slots(() => slot(signal));
+      await Promise.all([slots(() => slot(signal)), purgeNowAndThen(signal)]);
     },
-    async purge() {
-      const step = 1000;
-      for (let total = 0; ; ) {
-        const dropped = await inbox.purge(Math.floor(clock() - retention * 1000), step);
-        total += dropped;
-        if (dropped < step) return total;
-      }
-    },
+    purge,
   };
 }
 

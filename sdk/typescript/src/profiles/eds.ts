@@ -27,7 +27,10 @@ export interface EdsOptions {
   readonly keys?: readonly EdsKey[];
   /** Finds a key that is not among `keys`, for example in a database. */
   readonly keyById?: (id: string) => Promise<EdsKey | undefined> | EdsKey | undefined;
-  /** What has to be signed. Defaults to method, address, digest, type and key. */
+  /**
+   * What has to be signed; content-digest and idempotency-key are to be among it, since what is not signed is whatever
+   * somebody claims. Defaults to method, address, digest, type and key.
+   */
   readonly requiredComponents?: readonly string[];
   /** Only signatures with this tag count. Defaults to any. */
   readonly tag?: string;
@@ -61,8 +64,11 @@ export function eds(options: EdsOptions): Profile {
     const relay = await find(id.slice(0, at));
     return relay === undefined ? undefined : { ...relay, principal: `${relay.principal}${id.slice(at)}` };
   };
-  const required = options.requiredComponents ?? deliveryComponents;
+  const required: readonly string[] = options.requiredComponents ?? deliveryComponents;
   for (const name of required) component(name); // throws if it is none
+  for (const needed of ["content-digest", "idempotency-key"]) {
+    if (!required.includes(needed)) throw new Error(`eds: ${needed} is not among the components that have to be signed`);
+  }
   // A key that is not there cannot be signed: a request without one has to prove the rest, so that its sender is told what
   // is missing (IKH-ERR-1). It goes no further than that.
   const requiredWithoutKey = required.filter((name) => name !== "idempotency-key");
@@ -70,7 +76,7 @@ export function eds(options: EdsOptions): Profile {
     name: "eds",
     methods: options.putAgreement ? ["POST", "PUT"] : ["POST"],
     signsTime: true,
-    signsTarget: true,
+    signsTarget: required.includes("@target-uri"),
     windowFloor: day,
     lease: 60,
     fingerprint: true,

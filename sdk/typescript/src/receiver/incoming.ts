@@ -14,6 +14,11 @@ export interface Incoming {
   readonly earlyData?: boolean | undefined;
   /** Reads the body; undefined if it has more than `limit` bytes, in which case the rest is not read. */
   readBody(limit: number): Promise<Bytes | undefined>;
+  /**
+   * Brings a path into the one spelling of all that are routed to the same place. Where the address is not signed, another
+   * spelling must not make a captured request a new one. Defaults to none but that of escapes.
+   */
+  routedPath?(path: string): string;
   /** Keeps the runtime alive until the work is done, although it has answered. */
   waitUntil?(work: Promise<unknown>): void;
 }

@@ -10,7 +10,7 @@
  */
 import { fromBase64, utf8, type Bytes } from "../crypto/bytes.js";
 import { DeliveryError, WebhookSignatureError } from "../errors.js";
-import { normalizedUri, splitUri } from "../httpsig/message.js";
+import { normalizedUri, plainPath, splitUri } from "../httpsig/message.js";
 import { digestOf, scopeOf } from "../key.js";
 import type { Answer, Authentication, Identity, Message } from "../profiles/profile.js";
 import type { Outcome } from "../stores/store.js";
@@ -39,6 +39,7 @@ export class Pipeline {
   readonly #runner: Runner;
   readonly #failures = new LastMinute();
   #purgedAt: number;
+  #purging = false;
 
   constructor(settings: Settings) {
     this.#s = settings;
@@ -79,21 +80,25 @@ export class Pipeline {
   }
 
   async purge(): Promise<number> {
+    const now = Math.floor(this.#s.clock());
     for (let total = 0; ; ) {
-      const dropped = await this.#s.store.purge(Math.floor(this.#s.clock()), purgeStep);
+      const dropped = await this.#stored("purge", () => this.#s.store.purge(now, purgeStep));
       total += dropped;
       if (dropped < purgeStep) return total;
     }
   }
 
-  /** The key's whole life is the receiver's business (IKH-EXP-3): one request in `purgeEvery` starts a step. */
+  /** The key's whole life is the receiver's business (IKH-EXP-3): one request in `purgeEvery` starts a purge. */
   #purgeNowAndThen(incoming: Incoming): void {
-    const { purgeEvery, clock, store, hooks } = this.#s;
-    const now = Math.floor(clock());
-    if (purgeEvery === 0 || now - this.#purgedAt < purgeEvery * 1000) return;
+    const { purgeEvery, clock, hooks } = this.#s;
+    const now = clock();
+    if (purgeEvery === 0 || this.#purging || now - this.#purgedAt < purgeEvery * 1000) return;
     this.#purgedAt = now;
-    const step = this.#stored("purge", () => store.purge(now, purgeStep)).catch((error: unknown) => tell(() => hooks.onError?.(error, "purge")));
-    tell(() => incoming.waitUntil?.(step));
+    this.#purging = true;
+    const purge = this.purge()
+      .catch((error: unknown) => tell(() => hooks.onError?.(error, "purge")))
+      .finally(() => (this.#purging = false));
+    tell(() => incoming.waitUntil?.(purge));
   }
 
   /** An operation of the store, which may neither throw nor hang: a client may wait for ever for a server that is away. */
@@ -227,19 +232,21 @@ export class Pipeline {
   }
 
   /**
-   * The URI of the context (EDS-KEY-8). Where it is not signed, host and query are whatever the request claims: they must
-   * not let a captured request count as a new one.
+   * The URI of the context (EDS-KEY-8). Where it is not signed, host, query and the spelling of the path are whatever the
+   * request claims: they must not let a captured request count as a new one.
    */
-  #endpoint(url: string): string {
+  #endpoint(url: string, incoming: Incoming): string {
     const { profile, publicOrigin } = this.#s;
     if (profile.signsTarget === true) return normalizedUri(splitUri(url));
-    return publicOrigin === undefined ? pathOf(url) : normalizedUri(splitUri(publicOrigin + pathOf(url)));
+    const plain = plainPath(pathOf(url));
+    const path = incoming.routedPath?.(plain) ?? plain;
+    return publicOrigin === undefined ? path : normalizedUri(splitUri(publicOrigin + path));
   }
 
   /** Step 5: reserve the key; then run, or answer the repeat. */
   async #once(delivery: Delivery, incoming: Incoming): Promise<Ending> {
     const { dedup, store, clock, lease, fingerprint } = this.#s;
-    const scope = await scopeOf(delivery.principal, this.#endpoint(delivery.url), delivery.key);
+    const scope = await scopeOf(delivery.principal, this.#endpoint(delivery.url, incoming), delivery.key);
     const keepAlive = incoming.waitUntil?.bind(incoming);
     if (!dedup) return this.#runner.run(delivery, scope, undefined, keepAlive);
     const holder: Holder = { scope, fingerprint: (await fingerprint?.(delivery)) ?? "", token: crypto.randomUUID() };
@@ -275,8 +282,9 @@ export class Pipeline {
       });
     }
     const { status, headers, body } = found.outcome;
-    const replayed = { ...headers, "idempotency-replayed": "true" };
-    return { answer: { status, headers: replayed, body: body === null ? null : (fromBase64(body) ?? null) }, kind: "replayed" };
+    const bytes = body === null ? null : fromBase64(body);
+    if (!(status >= 200 && status <= 599) || bytes === undefined) throw this.#unavailable(new Error("a kept answer cannot be read"), "reserve key");
+    return { answer: { status, headers: { ...headers, "idempotency-replayed": "true" }, body: bytes }, kind: "replayed" };
   }
 }
 
