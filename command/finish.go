@@ -108,7 +108,7 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 func ended(c *Registered, r *Record, digest [32]byte, reason string, now time.Time) evidence.Entry {
 	types := map[Status]string{Executed: evidence.ExecutedOK, Failed: evidence.FailedType, Rejected: evidence.RejectedTy, Compensated: evidence.Compensated}
 	return evidence.Entry{
-		Type: types[r.Status], At: now, Decision: string(FirstSeen), Executed: true, CommandID: r.CommandID, SubmittedID: r.CommandID,
+		Type: types[r.Status], At: now, Decision: string(FirstSeen), Executed: r.Status != Rejected, CommandID: r.CommandID, SubmittedID: r.CommandID,
 		PreviousID: r.Previous, Key: r.Key, Command: c.Name(), Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
 		OutcomeStatus: string(r.Status), OutcomeDigest: digestText(digest), Reason: reason,
 	}

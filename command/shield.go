@@ -37,7 +37,7 @@ func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Contex
 	if !make {
 		return entry.Result, nil
 	}
-	v, err := call(ctx, ProviderKey(c.Key, name))
+	v, err := call(ctx, c.ProviderKey(name))
 	if err != nil {
 		return nil, c.ledger.broken(ctx, name, err)
 	}
@@ -47,6 +47,10 @@ func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Contex
 	}
 	return result, c.ledger.done(ctx, name, result)
 }
+
+// ProviderKey is the idempotency key for a call of this command: derived from the command's own, the same on every try (IDS-SHD-3). That of a
+// command which has the same key in a later window differs, or the provider would take it for a repeat.
+func (c *Call) ProviderKey(name string) string { return ProviderKey(c.Key, c.CommandID+" "+name) }
 
 // begin writes down that a call is about to be made. It reports false when the result is known.
 func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, error) {

@@ -22,7 +22,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // commands is the executor with what it is made of.
@@ -36,10 +35,6 @@ type commands struct {
 
 func (a *App) newCommands(d Dependencies) (*commands, error) {
 	set := &a.cfg.Commands
-	kept, ok := a.store.(store.Commands)
-	if !ok {
-		return nil, nil
-	}
 	key, err := a.evidenceKey()
 	if err != nil {
 		return nil, err
@@ -53,7 +48,7 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 		return nil, err
 	}
 	cfg := command.Config{
-		Store: kept, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: set.Lease.Real(),
+		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: set.Lease.Real(),
 		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
 		Scale:   d.TimeScale.Real,
 		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited,
@@ -114,10 +109,6 @@ func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 // start executes commands once this node delivers, and until ctx ends. The channel is closed when all have ended or were left to others.
 func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan struct{} {
 	ended := make(chan struct{})
-	if c == nil {
-		close(ended)
-		return ended
-	}
 	go func() {
 		defer close(ended)
 		select {
@@ -150,15 +141,12 @@ func (c *commands) sign(ctx context.Context) {
 }
 
 func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *room.Room) (http.Handler, error) {
-	if a.commands == nil {
-		return http.NotFoundHandler(), nil
-	}
 	h, err := ids.New(ids.Config{
 		Config: dialect.Config{
 			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: problems,
 			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale, Bodies: bodies,
 		},
-		Executor: a.commands.executor, Evidence: a.store.(store.Commands), EvidenceKey: a.commands.key, Stall: d.Timeouts.Write,
+		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Stall: d.Timeouts.Write,
 	})
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func publishEvent(cfg Config) operation {
 		}
 		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
 		out, err := emit(cfg, c, o, engine.Publication{
-			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: command.ProviderKey(c.Key, "event"),
+			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: c.ProviderKey("event"),
 		})
 		if err != nil {
 			return nil, err

@@ -48,6 +48,7 @@ type Store interface {
 	Notices
 	EventTypes
 	Sources
+	Commands
 	Upkeep
 	io.Closer
 }

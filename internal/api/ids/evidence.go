@@ -62,17 +62,18 @@ func number(text, name string, otherwise, most int64) (int64, error) {
 // export writes the chain as lines that `godwit evidence verify` checks offline. What is appended meanwhile is left for the next one.
 func (s *server) export(c *dialect.Call) error {
 	ctx := c.R.Context()
-	after, err := number(c.R.URL.Query().Get("after"), "after", 0, 0)
+	from, err := number(c.R.URL.Query().Get("from_seq"), "from_seq", 1, 0)
 	if err != nil {
 		return err
 	}
+	after := max(from, 1) - 1
 	tenant := c.Tenant().String()
 	head, err := s.cfg.Evidence.EvidenceHead(ctx, tenant)
 	if err != nil {
 		return err
 	}
 	if after > head.Seq {
-		return problem.InvalidRequest.In("after", "the chain ends at %d", head.Seq)
+		return problem.InvalidRequest.In("from_seq", "the chain ends at %d", head.Seq)
 	}
 	control := http.NewResponseController(c.W)
 	h := c.W.Header()
