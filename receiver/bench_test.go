@@ -88,6 +88,7 @@ func benchServe(b *testing.B, open func() http.Handler, requests []*http.Request
 	w := &discard{header: http.Header{}}
 	body := bytes.NewReader(nil)
 	var h http.Handler
+	b.ResetTimer() // to sign the requests was the sender's work
 	used := -cpuTime()
 	for i := range b.N {
 		n := i % benchRequests
@@ -126,9 +127,10 @@ func BenchmarkVerify(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
+			b.ResetTimer()
 			for i := range b.N {
 				n := i % benchRequests
-				if _, err := v.Verify(b.Context(), requests[n], []byte(bodies[n])); err != nil {
+				if _, err := v.Verify(requests[n].Context(), requests[n], []byte(bodies[n])); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dunglas/httpsfv"
 )
@@ -82,18 +83,9 @@ func bare(line string) bool {
 	for i := range len(line) {
 		c := line[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && !containsByte(others, c) {
+		if !letter && strings.IndexByte(others, c) < 0 {
 			return false
 		}
 	}
 	return line != ""
-}
-
-func containsByte(set string, c byte) bool {
-	for i := range len(set) {
-		if set[i] == c {
-			return true
-		}
-	}
-	return false
 }

@@ -5,10 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 )
-
-const oneSecond = time.Second
 
 // maxKeptBody is the longest answer that is kept for repeats; of a longer one only status and header are (IKH K-9).
 const maxKeptBody = 64 << 10

@@ -19,7 +19,8 @@ type Options struct {
 	Handler Handler
 	// Inbox keeps a delivery for a [Worker], and the sender is answered at once: for handlers that take long (CCW-RCV-7).
 	Inbox Enqueuer
-	// Store remembers keys and nonces. Defaults to the memory of this process, which forgets at a restart.
+	// Store remembers keys and nonces. Defaults to the memory of this process, which forgets at a restart and is full at
+	// 1,000,000 of them.
 	Store Store
 	// Dedup is about repeats. Defaults to on.
 	Dedup Dedup

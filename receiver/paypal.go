@@ -20,7 +20,8 @@ import (
 // <transmission id>|<transmission time>|<webhook id>|<CRC-32 of the body>. They are deduplicated by the event's id.
 //
 // The certificate is given by you; it is never fetched from the address that a request names. Its dates are yours to
-// watch.
+// watch. A CRC-32 finds accidents, not forgeries: within the tolerance, somebody who has captured a request could send
+// another body under its signature. Only TLS protects the body.
 type PayPal struct {
 	// WebhookID is the id of the webhook in PayPal's dashboard: it is signed, but not sent. Required.
 	WebhookID string

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ServeHTTP answers a request. Whatever happens, it gets exactly one answer (EDS-DEF-3).
@@ -258,7 +259,7 @@ func (x *exchange) checkReplay(m *Message, p *Proof) error {
 	}
 	ctx, cancel := x.storeContext()
 	defer cancel()
-	fresh, err := r.store.Remember(ctx, value, p.SignedAt.Add(r.tolerance+oneSecond), r.o.Clock())
+	fresh, err := r.store.Remember(ctx, value, p.SignedAt.Add(r.tolerance+time.Second), r.o.Clock())
 	switch {
 	case err != nil:
 		return x.unavailable(err, "remember nonce")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -144,14 +145,7 @@ type Proof struct {
 	Covered []string
 }
 
-func (p *Proof) covers(field string) bool {
-	for _, name := range p.Covered {
-		if name == field {
-			return true
-		}
-	}
-	return false
-}
+func (p *Proof) covers(field string) bool { return slices.Contains(p.Covered, field) }
 
 // An Identity is what a delivery is about.
 type Identity struct {

@@ -145,8 +145,11 @@ func bodyKey(body []byte) string {
 
 // positive reads a count; 0 if it is none.
 func positive(text string) int {
+	if text == "" || text[0] == '+' {
+		return 0
+	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || text[0] == '+' {
+	if err != nil || n < 1 {
 		return 0
 	}
 	return n

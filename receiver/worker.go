@@ -270,8 +270,9 @@ func (w *Worker) workTx(ctx context.Context, j ClaimedJob) error {
 	txCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.Timeout+w.o.StopTimeout+w.o.StoreTimeout)
 	defer cancel()
 	tx, err := w.tx.BeginJob(txCtx, j)
-	if err != nil {
-		return fmt.Errorf("begin job: %w", err)
+	if err != nil { // nothing was done, and the lease need not be waited for
+		s := Settlement{State: JobWaiting, At: w.o.Clock().Add(w.backoff(j.Attempt)), Reason: "could not begin", Interrupted: true}
+		return errors.Join(fmt.Errorf("begin job: %w", err), w.settle(ctx, j, s, KindFailed))
 	}
 	result, err := callHandler(tx.Context(ctx), w.o.Handler, j.Delivery, true)
 	s, kind := w.judge(ctx, j, result, err)
@@ -282,8 +283,9 @@ func (w *Worker) workTx(ctx context.Context, j ClaimedJob) error {
 		return w.settle(ctx, j, s, kind)
 	}
 	done, err := tx.Settle(txCtx, s)
-	if err != nil {
-		return fmt.Errorf("settle job: %w", errors.Join(err, tx.Rollback(txCtx)))
+	if err != nil { // if it was committed all the same, nobody's hold is ended by this
+		s = Settlement{State: JobWaiting, At: w.o.Clock().Add(w.backoff(j.Attempt)), Reason: "could not commit"}
+		return errors.Join(fmt.Errorf("settle job: %w", err), tx.Rollback(txCtx), w.settle(ctx, j, s, KindFailed))
 	}
 	w.tell(j, s, kind, done)
 	return nil

@@ -590,6 +590,52 @@ func (t brokenTx) Rollback(ctx context.Context) error {
 	return errors.Join(t.JobTx.Rollback(ctx), errors.New("connection is gone"))
 }
 
+// flaky is an inbox whose transactions begin, and end, only at the second try.
+type flaky struct {
+	*sqlitestore.Store
+	begun, settled *int
+}
+
+func (s flaky) BeginJob(ctx context.Context, j receiver.ClaimedJob) (receiver.JobTx, error) {
+	if *s.begun++; *s.begun == 1 {
+		return nil, errors.New("no connection")
+	}
+	tx, err := s.Store.BeginJob(ctx, j)
+	return flakyTx{tx, s.settled}, err
+}
+
+type flakyTx struct {
+	receiver.JobTx
+	settled *int
+}
+
+func (t flakyTx) Settle(ctx context.Context, s receiver.Settlement) (bool, error) {
+	if *t.settled++; *t.settled == 1 {
+		return false, errors.New("connection is gone")
+	}
+	return t.JobTx.Settle(ctx, s)
+}
+
+// TestTransactionFails: the job is tried again soon, and not when its lease ends.
+func TestTransactionFails(t *testing.T) {
+	f := newOffice(t, func(o *receiver.WorkerOptions) {
+		o.Inbox, o.Transactional = flaky{o.Inbox.(*sqlitestore.Store), new(int), new(int)}, true
+	})
+	f.want(f.send("x"), 200)
+	for i, want := range []struct {
+		state, reason string
+		attempt       int
+	}{{"waiting", "could not begin", 0}, {"waiting", "could not commit", 1}, {"done", "", 2}} {
+		if _, err := f.worker.Drain(t.Context()); (err == nil) != (want.state == "done") {
+			t.Errorf("turn %d: %v", i, err)
+		}
+		if state, reason, attempt := f.state("x"); state != want.state || reason != want.reason || attempt != want.attempt {
+			t.Errorf("turn %d: %s, %s, %d attempts", i, state, reason, attempt)
+		}
+		f.clock.Advance(time.Second)
+	}
+}
+
 // TestRollbackFails: what was written is gone with the connection, and the job is put off as it should be.
 func TestRollbackFails(t *testing.T) {
 	f := newOffice(t, func(o *receiver.WorkerOptions) {

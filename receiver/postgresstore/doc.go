@@ -13,5 +13,5 @@
 // A holder's row is not locked while its handler runs, so that a repeat is answered at once; that the holder still has the
 // key is made sure of when the transaction ends.
 //
-// It needs PostgreSQL 12 or newer. The receiver purges keys by itself; call Purge of the worker now and then.
+// It needs PostgreSQL 12 or newer. Receivers and workers purge it by themselves.
 package postgresstore

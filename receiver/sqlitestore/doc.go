@@ -12,7 +12,7 @@
 //	}}
 //
 // SQLite has one writer at a time, so handlers in transactions run one after the other, and what such a handler writes past
-// its transaction waits for itself: keep them short.
+// its transaction waits for itself: keep them short. One that takes longer than it may is rolled back, for others to write.
 //
-// It needs SQLite 3.35 or newer. The receiver purges keys by itself; call Purge of the worker now and then.
+// It needs SQLite 3.35 or newer. Receivers and workers purge it by themselves.
 package sqlitestore
