@@ -22,6 +22,7 @@ import {
   WebhookProcessor,
   WebhookSignatureError,
   type ProcessedEvents,
+  type VerifyOptions,
   type WebhookEvent,
 } from "@godwit/receiver";
 import { hmacSha256, sha256 } from "../dist/crypto/sha256.js";
@@ -64,6 +65,8 @@ describe("CybercubeWebhooks", () => {
     assert.throws(() => at(now - 11, { tolerance: 10 }), WebhookSignatureError);
     assert.ok(at(now, { tolerance: 0 }));
     assert.throws(() => at(now - 1, { tolerance: 0 }), WebhookSignatureError);
+    const named: VerifyOptions = { tolerance: 10 }; // by the name that the standard gives the type
+    assert.throws(() => webhooks.constructEvent(body, mac(body, now - 11), String(now - 11), named), WebhookSignatureError);
   });
 
   const failures: [name: string, signature: unknown, timestamp: unknown, message: string][] = [

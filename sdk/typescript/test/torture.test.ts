@@ -26,7 +26,7 @@ const events = Number(process.env["GODWIT_TORTURE_EVENTS"] ?? 20);
 const duplicates = 50;
 const atATime = 4;
 const lease = 3000;
-const patience = 60_000 + events * 500;
+const patience = 60_000 + events * 2000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const eventId = (n: number): string => `msg_${n}`;

@@ -20,8 +20,8 @@ export interface WebhookEvent {
 }
 
 export interface ConstructOptions {
-  /** Largest difference between the signed time and ours, in seconds. 0 is honoured. Defaults to 300. */
-  tolerance?: number;
+  /** Largest difference between the signed time and ours, in seconds. 0 is honoured; null is the default, 300. */
+  tolerance?: number | null | undefined;
 }
 
 /** Verifies and parses webhooks, synchronously. Give it all secrets that are good: the new one and the old. */
