@@ -40,7 +40,7 @@ func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token,
 			return nil, err
 		}
 		if rec == nil || rec.Confirmation == nil || !matches(rec.Confirmation.TokenHash, confirmation, token, rec) {
-			return nil, x.guess(caller, &Refusal{Code: TokenInvalid, Field: "confirmation_token", Detail: "is not the token of this command"})
+			return nil, x.guess(caller, &Refusal{Code: TokenInvalid, Field: "/confirmation_token", Detail: "is not the token of this command"})
 		}
 		if err := authorised(caller, c); err != nil {
 			return nil, err
@@ -50,11 +50,11 @@ func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token,
 		}
 		now := x.cfg.Now()
 		if !now.Before(rec.Confirmation.ExpiresAt) {
-			return nil, &Refusal{Code: TokenExpired, Field: "confirmation_token", Detail: "came too late; submit the command again to get another"}
+			return nil, &Refusal{Code: TokenExpired, Field: "/confirmation_token", Detail: "came too late; submit the command again to get another"}
 		}
 		if c.StepUp {
 			if !matches(rec.Confirmation.StepUpHash, approval, stepUp, rec) || !now.Before(rec.Confirmation.StepUpTill) {
-				return nil, x.guess(caller, &Refusal{Code: StepUpRequired, Field: "step_up_token",
+				return nil, x.guess(caller, &Refusal{Code: StepUpRequired, Field: "/step_up_token",
 					Detail: "this command also needs the approval of a second credential: POST to its step-up address with one"})
 			}
 		}

@@ -131,15 +131,15 @@ func (x *Executor) Submit(ctx context.Context, caller Caller, e *Envelope) (*Ans
 func (x *Executor) admit(caller Caller, e *Envelope) (*submission, error) {
 	switch {
 	case e.TenantID != caller.Tenant:
-		return nil, &Refusal{Code: Forbidden, Field: "tenant_id", Detail: "is not the tenant of the credential"}
+		return nil, &Refusal{Code: Forbidden, Field: "/tenant_id", Detail: "is not the tenant of the credential"}
 	case e.ActorID != caller.Actor:
-		return nil, &Refusal{Code: Forbidden, Field: "actor_id", Detail: "is not the actor of the credential"}
+		return nil, &Refusal{Code: Forbidden, Field: "/actor_id", Detail: "is not the actor of the credential"}
 	case e.EffectiveActorID != "" && e.EffectiveActorID != caller.Actor && !caller.MayActFor:
-		return nil, &Refusal{Code: Forbidden, Field: "effective_actor_id", Detail: "this credential may not act for others"}
+		return nil, &Refusal{Code: Forbidden, Field: "/effective_actor_id", Detail: "this credential may not act for others"}
 	}
 	c := x.cfg.Registry.Lookup(caller.Tenant, e.Intent.Entity, e.Intent.Action)
 	if c == nil {
-		return nil, &Refusal{Code: UnknownCommand, Field: "intent", Detail: fmt.Sprintf("no command %s.%s is registered; see the registry", e.Intent.Entity, e.Intent.Action)}
+		return nil, &Refusal{Code: UnknownCommand, Field: "/intent", Detail: fmt.Sprintf("no command %s.%s is registered; see the registry", e.Intent.Entity, e.Intent.Action)}
 	}
 	if err := authorised(caller, c); err != nil {
 		return nil, err

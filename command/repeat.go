@@ -27,7 +27,7 @@ func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 			return nil, err
 		}
 		x.decided(ConflictRejected)
-		return nil, &Refusal{Code: Conflict, Field: "options", CommandID: rec.CommandID, Key: rec.Key,
+		return nil, &Refusal{Code: Conflict, Field: "/options", CommandID: rec.CommandID, Key: rec.Key,
 			Detail: "a command with the same key differs in what is not part of the key; nothing was executed"}
 	}
 	if err := x.observe(rec.Tenant, entry); err != nil {

@@ -81,7 +81,7 @@ func (c *devCommand) Run(env *environment) error {
 func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 	cfg, remove = config.Default(), func() {}
 	cfg.Listen, cfg.Data, cfg.Store = c.Listen, c.Data, c.Store
-	cfg.AllowHTTP = true
+	cfg.AllowHTTP, cfg.Commands.Probe = true, true
 	for _, n := range []string{"127.0.0.0/8", "::1/128"} {
 		var network config.Network
 		if err := network.UnmarshalText([]byte(n)); err != nil {

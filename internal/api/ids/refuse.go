@@ -51,7 +51,9 @@ func refuse(c *dialect.Call, err error) error {
 		RequestID: h.Get(problem.RequestIDHeader)}
 	if r.Field != "" {
 		body.Errors = []problem.Field{{Field: r.Field, Detail: r.Detail}}
-		body.Detail = r.Field + ": " + r.Detail
+		if !strings.HasPrefix(r.Detail, r.Field) {
+			body.Detail = r.Field + ": " + r.Detail
+		}
 	}
 	return write(c, statuses[r.Code], body)
 }
