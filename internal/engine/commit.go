@@ -339,6 +339,7 @@ func (c *committer) assemble(accepts []*acceptOp, results []*resultOp) *store.Ba
 			b.Accepts = append(b.Accepts, op.j.news.accept)
 		}
 		b.Results = append(b.Results, op.j.result)
+		milestone(b, len(b.Results)-1, op.item.work.Event, b.Now)
 		b.Notices = append(b.Notices, op.j.notices...)
 		if op.j.change != nil {
 			b.Changes = append(b.Changes, *op.j.change)
