@@ -22,6 +22,9 @@ import (
 // MediaType is that of an event in structured mode.
 const MediaType = "application/cloudevents+json"
 
+// TypeHeader is the field that tells the type in binary mode.
+const TypeHeader = "Ce-Type"
+
 const (
 	prefix      = "Ce-"
 	versionName = "Ce-Specversion"

@@ -42,6 +42,8 @@ type SourceSettings struct {
 	PutAgreement string `json:"put_agreement,omitempty"`
 	// DeliveryHeader is the header field that holds the upstream's own id of a delivery, in place of the scheme's (adopt).
 	DeliveryHeader string `json:"delivery_header,omitempty"`
+	// LenientKey takes an Idempotency-Key without quotes as well; it goes on as it came (EDS T-1).
+	LenientKey bool `json:"lenient_key,omitempty"`
 }
 
 // A Credential is what an upstream shows, or what its signatures are verified with.
@@ -168,4 +170,9 @@ const (
 	MaxCredentials    = 16
 	MaxSourcesOfOne   = 1000
 	MaxKeptHeaderSize = 4096
+	MaxHops           = 32 // sources that a delivery may have passed through
 )
+
+// MaxRelayedKey is the longest key that a source takes. It is what every parser of structured fields has to understand, so
+// that a relay is no narrower than what stands behind it (IKH K-3).
+const MaxRelayedKey = 1024

@@ -78,6 +78,8 @@ var (
 		"The signature or credential that the source demands is missing, wrong, too old, or was seen before. Nothing was stored.")
 	TooEarly = define(http.StatusTooEarly, "too-early", "Too early",
 		"The request came as TLS early data, which can be replayed by others. Send it again after the handshake.")
+	RelayLoop = define(http.StatusUnprocessableEntity, "relay-loop", "The delivery has been here before",
+		"Godwit-Via names this source, or too many: what is sent on from here comes back. Take the endpoint out that closes the circle.")
 	DownstreamRejected = define(http.StatusUnprocessableEntity, "downstream-rejected", "An endpoint refused the event for good",
 		"The event was passed through, and what is left of its endpoints refused it: downstream tells how. Sending it again does not help.")
 	DownstreamFailed = define(http.StatusBadGateway, "downstream-failed", "An endpoint did not accept the event",

@@ -42,7 +42,7 @@ func (w *Writer) Complete(r *http.Request, requestID string, err error) *Problem
 			p.header.Set("Retry-After", k.retryAfter)
 		}
 	}
-	if p.Status == http.StatusUnauthorized {
+	if p.Status == http.StatusUnauthorized && p.header.Get("WWW-Authenticate") == "" {
 		p.header.Set("WWW-Authenticate", `Bearer realm="godwit"`)
 	}
 	if p.Status >= http.StatusInternalServerError {
@@ -53,8 +53,11 @@ func (w *Writer) Complete(r *http.Request, requestID string, err error) *Problem
 
 func (w *Writer) log(r *http.Request, p *Problem, err error) {
 	level := slog.LevelError
-	if p.kind == Unavailable {
+	switch p.kind {
+	case Unavailable:
 		level = slog.LevelWarn
+	case DownstreamFailed, DownstreamTimeout, NoDownstream:
+		level = slog.LevelInfo // an endpoint's doing, of which the attempts tell
 	}
 	w.Log.LogAttrs(r.Context(), level, "request failed",
 		slog.String("code", p.Code), slog.String("method", r.Method), slog.String("route", r.Pattern),

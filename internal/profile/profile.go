@@ -94,8 +94,9 @@ type Carrier interface {
 	For(e *godwit.Event) (Signer, error)
 }
 
-// keep puts the headers that an event carries on an attempt, save where the profile has its own. Those that speak of the
-// body, as CloudEvents attributes and signatures do, stay behind when it is wrapped (EDS-MTH-4).
+// keep puts the headers that an event carries on an attempt, save where the profile has its own. The upstream's
+// Idempotency-Key is there if its bytes are not those that we would make of the key: then they go on as they came (EDS-INT-1).
+// Those that speak of the body, as CloudEvents attributes and signatures do, stay behind when it is wrapped (EDS-MTH-4).
 func keep(h http.Header, e *godwit.Event, wrapped bool) {
 	if len(e.KeptHeaders) == 0 {
 		return
@@ -106,6 +107,10 @@ func keep(h http.Header, e *godwit.Event, wrapped bool) {
 	}
 	for _, k := range e.KeptHeaders {
 		name := http.CanonicalHeaderKey(k.Name)
+		if name == fieldKey {
+			h[name] = []string{k.Value}
+			continue
+		}
 		ofBody := strings.HasPrefix(name, "Ce-") || strings.HasPrefix(name, "Signature") || name == fieldDigest
 		if !own[name] && !(wrapped && ofBody) {
 			h[name] = append(h[name], k.Value)

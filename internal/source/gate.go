@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -52,6 +53,9 @@ func (s *Sources) Gate(src *godwit.Source) (*Gate, error) {
 		return nil, err
 	}
 	g = &Gate{Source: src, scheme: schemeNamed(src.Scheme)}
+	if g.scheme == nil {
+		return nil, errNoScheme
+	}
 	live := slices.DeleteFunc(list, func(c godwit.Credential) bool { return !c.LiveAt(now) })
 	for i := range live {
 		if end := live[i].ExpiresAt; !end.IsZero() && (g.until.IsZero() || end.Before(g.until)) {
@@ -117,13 +121,37 @@ func (g *Gate) Origin(p *receiver.Proof) godwit.Origin {
 // Identify reads what the scheme says about a delivery. Its key is the upstream's own delivery id, for sources that adopt;
 // others need it not, so that what is wrong with it does not matter there.
 func (g *Gate) Identify(m *receiver.Message, p *receiver.Proof) (receiver.Identity, error) {
-	id, err := g.profile.Identify(m, p, receiver.KeyPolicy{})
+	// Whether the Idempotency-Key itself is good is asked elsewhere: here it must not hide what else the scheme tells.
+	id, err := g.profile.Identify(m, p, receiver.KeyPolicy{Min: 1, Max: godwit.MaxRelayedKey, Lenient: true})
 	if name := g.Source.Settings.DeliveryHeader; name != "" {
-		if id.Key, err = m.Field(name), nil; id.Key == "" || len(id.Key) > 1024 {
-			err = &receiver.DeliveryError{Code: receiver.CodeKeyMissing, Message: name + " is missing or too long"}
+		if id.Key, err = word(m, p, name), nil; id.Key == "" || len(id.Key) > 1024 {
+			err = &receiver.DeliveryError{Code: receiver.CodeKeyMissing, Message: name + " is missing, not signed, or too long"}
 		}
 	}
 	return id, err
+}
+
+// word is the value of a field, "" where the signature covers fields but not this one: then it is nobody's word
+// (EDS-SEC-THR-3).
+func word(m *receiver.Message, p *receiver.Proof, name string) string {
+	if p.Covered != nil && !slices.Contains(p.Covered, strings.ToLower(name)) {
+		return ""
+	}
+	return m.Field(name)
+}
+
+// KeySigned reports whether the signature stands for the key as well as for the rest: an Idempotency-Key that it covers, or
+// a delivery id out of what is signed. Where it does not, a captured request could come again under another key.
+func (g *Gate) KeySigned(p *receiver.Proof, adopted bool) bool {
+	switch {
+	case p.SignedAt.IsZero():
+		return true // nothing else is signed either: a credential, or a vendor that signs the body alone
+	case !adopted:
+		return slices.Contains(p.Covered, "idempotency-key")
+	case g.Source.Settings.DeliveryHeader != "":
+		return p.Covered != nil // see Identify
+	}
+	return !g.scheme.looseID
 }
 
 // AdoptedKey makes the idempotency key of an event whose upstream sends none: the same for every delivery of the same id by
@@ -147,14 +175,11 @@ func (g *Gate) EventType(m *receiver.Message, p *receiver.Proof, id *receiver.Id
 	rule, found := &g.Source.EventType, ""
 	switch {
 	case rule.Header != "":
-		// Where the signature covers fields, one that it does not cover is nobody's word (EDS-SEC-THR-3).
-		if p.Covered == nil || slices.Contains(p.Covered, strings.ToLower(rule.Header)) {
-			found = m.Field(rule.Header)
-		}
+		found = word(m, p, rule.Header)
 	case rule.Member != "":
 		found = memberAt(m.Body, rule.Member)
 	case rule.Fixed != "":
-	case ce != nil:
+	case ce != nil && (ce.Headers == nil || word(m, p, cloudevents.TypeHeader) != ""):
 		found = ce.Type
 	default:
 		found = id.EventType
@@ -184,15 +209,16 @@ func memberAt(body []byte, path string) string {
 }
 
 // KeptHeaders are the fields that go on: those that the source names, the attributes of a CloudEvent in binary mode, and
-// the origin's own signature where the source has one.
+// the origin's own signature where the source has one. What Connection names is of the hop, whatever the source says (RFC
+// 9110, section 7.6.1).
 func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptHeader, *godwit.FieldError) {
 	var kept []godwit.KeptHeader
 	if ce != nil {
 		kept = append(kept, ce.Headers...)
 	}
 	for _, name := range g.Source.Keep {
-		if strings.HasPrefix(name, "Ce-") && ce != nil {
-			continue // it is there
+		if strings.HasPrefix(name, "Ce-") && ce != nil || httpguts.HeaderValuesContainsToken(h["Connection"], name) {
+			continue // it is there, or stays here
 		}
 		for _, value := range h[name] {
 			if len(value) > godwit.MaxKeptHeaderSize || !godwit.Carriable(value) {

@@ -165,7 +165,7 @@ var hopHeaders = []string{
 }
 
 // hopWords are parts of the names of fields that hold credentials.
-var hopWords = []string{"authorization", "cookie", "signature", "hmac", "secret", "token", "password", "api-key", "apikey"}
+var hopWords = []string{"authorization", "cookie", "signature", "hmac", "secret", "token", "password", "passwd", "credential", "api-key", "apikey", "access-key", "jwt", "session"}
 
 var hopPrefixes = []string{"Content-", "Proxy-", "Godwit-", "Sec-", "Webhook-", "X-Forwarded-", "X-Ojs-", "X-Webhook-", "Paypal-"}
 
@@ -187,7 +187,7 @@ func checkKeep(names []string) (errs []error) {
 }
 
 func belongsToHop(canonical string) bool {
-	lower := strings.ToLower(canonical)
+	lower := strings.ReplaceAll(strings.ToLower(canonical), "_", "-")
 	if slices.Contains(hopHeaders, canonical) || slices.ContainsFunc(hopWords, func(w string) bool { return strings.Contains(lower, w) }) {
 		return true
 	}

@@ -1,10 +1,10 @@
 // Package inbound takes deliveries from upstreams at /in/{source} and puts them on the tenant's bus: where Godwit is an
 // Intermediary.
 //
-//	source ─► method ─► size ─► authenticate, freshness, nonce ─► key ─► type ─► publish (deduplicated) ─┬─► 202  stored
-//	 404       405       413             401                      400    400      422 other payload        │
-//	                                                                                                     └─► wait for the
-//	                                                                             endpoints: 200, 422, 502, 504
+//	source ─► method ─► size ─► authenticate, freshness, nonce ─► key, circle ─► type ─► publish (deduplicated) ─┬─► 202  stored
+//	 404       405       413             401                      400   422       400      422 other payload        │
+//	                                                                                                             └─► wait for the
+//	                                                                                     endpoints: 200, 422, 502, 504
 //
 // The body's bytes, its media type, the chosen header fields and the upstream's Idempotency-Key go on as they came
 // (EDS-INT-1, INT-2). Keys are scoped by the upstream, never by what it says of itself.

@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -147,11 +147,8 @@ func (x *exchange) authenticate(m *receiver.Message) error {
 	if proof.Nonce == "" {
 		return nil
 	}
-	// A nonce is of one attempt; a retry has another (EDS-SEC-RPL-4). It is remembered for as long as its time would pass.
-	seen, err := x.cfg.Store.Reserve(x.r.Context(), &godwit.IdempotencyRecord{
-		ID: sha256.Sum256([]byte("nonce\x00" + x.src.ID.String() + "\x00" + proof.Nonce)), TenantID: x.src.TenantID,
-		CreatedAt: now, ExpiresAt: now.Add(2*source.Tolerance + 1e9),
-	})
+	// A nonce is of one attempt; a retry has another (EDS-SEC-RPL-4).
+	seen, err := x.remember("nonce", proof.Nonce, [32]byte{})
 	switch {
 	case err != nil:
 		return fmt.Errorf("remember nonce: %w", err) // fail closed
@@ -159,6 +156,15 @@ func (x *exchange) authenticate(m *receiver.Message) error {
 		return x.notAuthentic(string(receiver.ReasonReplayed), "the request was seen before")
 	}
 	return nil
+}
+
+// remember keeps something of a signed attempt for as long as its time would pass, or tells that it is known.
+func (x *exchange) remember(kind, value string, fingerprint [32]byte) (*godwit.IdempotencyRecord, error) {
+	now := x.cfg.Clock.Now()
+	return x.cfg.Store.Reserve(x.r.Context(), &godwit.IdempotencyRecord{
+		ID: sha256.Sum256([]byte(kind + "\x00" + x.src.ID.String() + "\x00" + value)), TenantID: x.src.TenantID, Fingerprint: fingerprint,
+		CreatedAt: now, ExpiresAt: now.Add(2*source.Tolerance + time.Second),
+	})
 }
 
 func (x *exchange) notAuthentic(reason, message string) error {
@@ -174,7 +180,12 @@ func (x *exchange) publication(m *receiver.Message) (*engine.Publication, error)
 	}
 	pub := &engine.Publication{ContentType: contentType, Body: x.body, Origin: x.gate.Origin(&x.proof)}
 	id, wrong := x.gate.Identify(m, &x.proof)
-	if pub.Key, err = x.key(pub.Origin, &id, wrong); err != nil {
+	var field *godwit.KeptHeader
+	if pub.Key, field, err = x.key(pub.Origin, &id, wrong); err != nil {
+		return nil, err
+	}
+	via, err := x.via()
+	if err != nil {
 		return nil, err
 	}
 	ce, bad := cloudevents.Read(x.r.Header, x.body)
@@ -188,22 +199,11 @@ func (x *exchange) publication(m *receiver.Message) (*engine.Publication, error)
 	if pub.KeptHeaders, bad = x.gate.KeptHeaders(x.r.Header, ce); bad != nil {
 		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
 	}
+	if field != nil {
+		pub.KeptHeaders = append(pub.KeptHeaders, *field)
+	}
+	pub.KeptHeaders = append(pub.KeptHeaders, via)
 	return pub, nil
-}
-
-// key is the upstream's, unchanged. Only a source that adopts may come without: then we are the Producer, and the key is
-// made of the upstream's own delivery id (decision 15, EDS T-31).
-func (x *exchange) key(o godwit.Origin, id *receiver.Identity, wrong error) (string, error) {
-	if !x.src.Adopt || idempotency.Present(x.r.Header) {
-		return x.cfg.Idempotency.Key(x.r.Header)
-	}
-	if bad := (*receiver.DeliveryError)(nil); errors.As(wrong, &bad) {
-		return "", problem.KeyMissing.With("no key can be made of the delivery's own id: %s", bad.Message)
-	}
-	if wrong != nil {
-		return "", wrong
-	}
-	return source.AdoptedKey(o, id.Key), nil
 }
 
 // mediaType is word for word what the endpoints get (EDS-MTH-4).
@@ -217,7 +217,8 @@ func mediaType(r *http.Request) (string, error) {
 			return "", problem.UnsupportedMediaType.In("Content-Type", "must be printable ASCII")
 		}
 	}
-	if _, _, err := mime.ParseMediaType(values[0]); err != nil {
+	media, _, err := mime.ParseMediaType(values[0])
+	if kind, sub, ok := strings.Cut(media, "/"); err != nil || !ok || kind == "" || sub == "" || strings.Contains(media, "*") {
 		return "", problem.UnsupportedMediaType.In("Content-Type", "is not a media type")
 	}
 	return values[0], nil

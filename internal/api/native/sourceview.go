@@ -36,6 +36,7 @@ type SourceSettings struct {
 	EndToEnd       string `json:"end_to_end,omitempty" doc:"eds: label of a signature that is the origin's own and goes on untouched"`
 	PutAgreement   string `json:"put_agreement,omitempty" doc:"eds: where the agreement is written that lets the upstream use PUT"`
 	DeliveryHeader string `json:"delivery_header,omitempty" doc:"adopt: header with the upstream's own id of a delivery, in place of the scheme's"`
+	LenientKey     bool   `json:"lenient_key,omitempty" doc:"Take an Idempotency-Key without quotes as well; it goes on as it came"`
 }
 
 // SourceEventType says what the type of an event is.

@@ -109,7 +109,7 @@ func newDescription(s *Service, keys idempotency.Config) description {
 		Answers: passThroughAnswers,
 		Keys: keyTerms{
 			Required: true, Syntax: `a structured-field String (RFC 9651): printable ASCII in double quotes, in one field line`,
-			MinLength: keys.Format.MinLength, MaxLength: keys.Format.MaxLength, Window: s.Terms.DedupWindow,
+			MinLength: keys.Format.MinLength, MaxLength: max(keys.Format.MaxLength, godwit.MaxRelayedKey), Window: s.Terms.DedupWindow,
 			Expiry:      "a key is remembered for the window from its first acceptance; repeats do not prolong it",
 			Scope:       "the upstream (the source, and the producer behind a relay's key id)",
 			Fingerprint: keys.Fingerprint.Doc,
@@ -121,7 +121,7 @@ func newDescription(s *Service, keys idempotency.Config) description {
 		KeyIDs:         "a relayed event is signed under the key id <secret id>/<origin>, one origin for each upstream: the same key, another id. Deduplicate by (key id's owner and origin, Idempotency-Key)",
 		Agreements:     "an endpoint's deviations from its profile are listed as policy in /v1/endpoints/{id}; readings of status codes and PUT need a written agreement that both operators can read. None is in force otherwise",
 		Acknowledgment: "POST /v1/sources/{id}/acknowledgments with version and by, by who administers the source; recorded with time and actor. No delivery can make one",
-		Ordering:       "an acknowledgment holds for every later description that promises at least as much: the same durability, no time or bound under terms smaller, no profile gone. A weaker one is a new version that needs a new acknowledgment; until then sources are passed through",
+		Ordering:       "the last acknowledgment holds for every later description that promises at least as much: the same durability, no time or bound under terms smaller, no profile gone. A weaker one is a new version that needs a new acknowledgment; until then sources are passed through",
 	}
 }
 

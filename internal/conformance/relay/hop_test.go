@@ -22,7 +22,7 @@ import (
 // oddKeys are valid and hard to carry unchanged.
 var oddKeys = []string{
 	`spaces  and "quotes" inside`, `back\slash \" and \\ more`, "  leading and trailing  ", "'; DROP TABLE events; --",
-	"%41%42%43 + &=#/?@:~!$*()<>[]{}|^`", strings.Repeat("k", 255), "sixteen-letters.",
+	"%41%42%43 + &=#/?@:~!$*()<>[]{}|^`", strings.Repeat("k", 1024), "sixteen-letters.",
 }
 
 // TestKeysGoOnUnchanged in both modes, to every endpoint, on the first attempt, on retries, and after a restart.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -280,6 +281,19 @@ func TestPassThroughHasADeadline(t *testing.T) {
 			t.Errorf("%d requests: the one under way was enough", n)
 		}
 	})
+}
+
+// TestWaitOutlastsTheTimeForReading: what the server allows for reading a request does not end the wait for the endpoints.
+func TestWaitOutlastsTheTimeForReading(t *testing.T) {
+	r := &rig{Server: apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 200 * time.Millisecond, Write: 250 * time.Millisecond}}), t: t, sink: apptest.NewSink(t)}
+	open := make(chan struct{})
+	r.sink.Script("/slow", apptest.Status(200).Until(open))
+	r.Endpoint(r.sink.URL("/slow"))
+	s := r.Source("upstream")
+	waits := r.begin(delivery{Path: s.Path, Key: key("slow"), Sign: bearer(s)})
+	r.sink.WaitOn("/slow", 1)
+	time.AfterFunc(500*time.Millisecond, func() { close(open) })
+	r.want(r.await(waits), 200)
 }
 
 // TestRepeatGoesToTheRest: who has accepted is not asked again, whatever the other does.

@@ -77,6 +77,37 @@ func mustSource(t testing.TB, text string) godwit.SourceID {
 	return id
 }
 
+// TestPasswordsRotate: a user keeps his name while one password takes the other's place. What is deleted keeps no credential.
+func TestPasswordsRotate(t *testing.T) {
+	r := newRig(t, apptest.Options{})
+	r.Endpoint(r.sink.URL("/to"))
+	s := r.Source("basic", apptest.Fields{"scheme": "basic", "credentials": []apptest.Fields{{"id": "ada", "secret": "the first password"}}})
+	login := func(password string, want int) {
+		t.Helper()
+		r.want(r.send(delivery{Path: s.Path, Key: key(password), Sign: func(q *http.Request, _ []byte) { q.SetBasicAuth("ada", password) }}), want)
+	}
+	rotate := apptest.Call{Path: "/v1/sources/" + s.ID + "/rotate", Body: apptest.Fields{"overlap_seconds": 60, "credential": apptest.Fields{"id": "ada", "secret": "the second password"}}}
+	r.Must(rotate, nil)
+	login("the first password", 200)
+	login("the second password", 200)
+	if a := r.Call(rotate); a.Status != 422 {
+		t.Errorf("the same credential twice: %d %s", a.Status, a.Body)
+	}
+	r.Advance(61 * time.Second)
+	login("the first password", 401)
+	login("the second password", 200)
+	r.Must(apptest.Call{Method: "DELETE", Path: "/v1/sources/" + s.ID}, nil)
+	rows, err := r.App.Store().SealedRows(context.Background(), "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if strings.Contains(row.Bound, s.ID) {
+			t.Errorf("credentials of a deleted source are kept: %s", row.Ref)
+		}
+	}
+}
+
 // TestSourcesThatAreRefused tells what is wrong.
 func TestSourcesThatAreRefused(t *testing.T) {
 	r := newRig(t, apptest.Options{})

@@ -642,7 +642,7 @@ export interface NewKey {
   /** Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated requests stay the same requests; the old key works until it is deleted. */
   replaces?: string;
   /** What it may do. A key can grant no scope that it lacks. */
-  scopes: Array<"ingest" | "read" | "manage" | "admin">;
+  scopes: Array<"ingest" | "read" | "manage" | "admin" | "audit">;
 }
 
 export interface NewSource {
@@ -962,6 +962,8 @@ export interface SourceSettings {
   delivery_header?: string;
   /** eds: label of a signature that is the origin's own and goes on untouched */
   end_to_end?: string;
+  /** Take an Idempotency-Key without quotes as well; it goes on as it came */
+  lenient_key?: boolean;
   /** eds: where the agreement is written that lets the upstream use PUT */
   put_agreement?: string;
   /** paypal: id of the webhook, which is signed but not sent */

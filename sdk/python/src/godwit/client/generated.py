@@ -758,7 +758,7 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
 class _NewKeyRequired(TypedDict):
     name: str
-    scopes: list[Literal["ingest", "read", "manage", "admin"]]
+    scopes: list[Literal["ingest", "read", "manage", "admin", "audit"]]
     """What it may do. A key can grant no scope that it lacks."""
 
 
@@ -1126,6 +1126,8 @@ class SourceSettings(TypedDict, total=False):
     """adopt: header with the upstream's own id of a delivery, in place of the scheme's"""
     end_to_end: str
     """eds: label of a signature that is the origin's own and goes on untouched"""
+    lenient_key: bool
+    """Take an Idempotency-Key without quotes as well; it goes on as it came"""
     put_agreement: str
     """eds: where the agreement is written that lets the upstream use PUT"""
     webhook_id: str
