@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -40,6 +41,9 @@ type Options struct {
 	Configure func(*config.Config)
 	// Tune changes what the engine is made of.
 	Tune func(*engine.Config)
+	// Commands registers more commands, TuneCommands changes what their executor is made of.
+	Commands     func(*command.Registry) error
+	TuneCommands func(*command.Config)
 	// Timeouts of the HTTP server.
 	Timeouts app.Timeouts
 }
@@ -104,7 +108,7 @@ func Start(t testing.TB, o Options) *Server {
 	}}
 	d := app.Dependencies{
 		Log:       slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts,
+		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts, Commands: o.Commands, TuneCommands: o.TuneCommands,
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock
