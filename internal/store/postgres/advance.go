@@ -97,21 +97,16 @@ func (a *advance) read(ctx context.Context) error {
 	p := newPipeline(ctx, a.conn.PgConn())
 	p.command(begin)
 	a.chains.addLock(p, sorted(tenants))
-	var unreadable error
 	if len(ids) > 0 {
 		params := p.begin()
 		column(params, typeText, ids, func(id recordID) { params.text(id.tenant) })
 		column(params, typeText, ids, func(id recordID) { params.text(id.key) })
 		p.add(lockCommands, func(r *row) {
-			record, err := readCommand(r)
-			if err != nil {
-				unreadable = fmt.Errorf("read record %s: %w", record.Key, err)
-				return
-			}
+			record := readCommand(r)
 			a.records[recordID{record.Tenant, record.Key}] = record
 		})
 	}
-	return cmp.Or(p.run(), unreadable)
+	return p.run()
 }
 
 // write stores what the steps have come to. Where they have come to nothing, nobody has to wait for the disk.

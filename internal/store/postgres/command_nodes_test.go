@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -142,8 +143,7 @@ func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 					_, err := s.Advance(t.Context(), suiteTime, []*command.Step{observe("c", "cmd_1"), observe("b", "cmd_1"), observe("a", "cmd_1")})
 					done <- err
 				}()
-				for count(t, s, `SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() <> pid AND $1 = ANY (pg_blocking_pids(pid))`, tx.Conn().PgConn().PID()) == 0 {
-				}
+				awaitLock(t, s, `$1 = ANY (pg_blocking_pids(pid))`, tx.Conn().PgConn().PID())
 				_, err := tx.Exec(t.Context(), c.take, "c") // a circle, were it held
 				return err
 			})
@@ -154,6 +154,19 @@ func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 				chained(t, s, tenant, "cmd_1")
 			}
 		})
+	}
+}
+
+// awaitLock waits until a connection waits for a lock.
+func awaitLock(t *testing.T, s *Store, which string, pid uint32) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for waits := false; !waits; {
+		err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND `+which+`)`, pid).Scan(&waits)
+		if err != nil {
+			t.Error(err)
+			return
+		}
 	}
 }
 
@@ -191,8 +204,7 @@ func TestDeadlockIsUnavailable(t *testing.T) {
 				_, rolled := other.Exec(context.Background(), `ROLLBACK`)
 				waited <- errors.Join(err, rolled)
 			}()
-			for count(t, s, `SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`, other.PgConn().PID()) == 0 {
-			}
+			awaitLock(t, s, `pid = $1`, other.PgConn().PID())
 		})
 		return settle(a)
 	}

@@ -208,6 +208,28 @@ func TestTamperedHeadTakesNoEvidence(t *testing.T) {
 	}
 }
 
+// A record that somebody has been at is found all the same, and stands in the way of none but itself: whoever goes by it
+// learns from its MAC.
+func TestTamperedRecordHidesNoOther(t *testing.T) {
+	s := openAt(t, Options{})
+	r := reserved("t1", "key", "cmd_1")
+	r.Actor, r.MAC = "key_1", []byte{1}
+	applied(t, s, reserve(r), reserve(reserved("t1", "other", "cmd_2")))
+	if _, err := s.pool.Exec(t.Context(), `UPDATE command_records SET document = '{"actor":7}' WHERE command_id = 'cmd_1'`); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Find(t.Context(), "t1", "key"); err != nil || found.CommandID != "cmd_1" || found.Actor != "" || len(found.MAC) != 1 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if lost, err := s.Lost(t.Context(), suiteTime.Add(time.Hour), 9); err != nil || len(lost) != 2 {
+		t.Errorf("lost are %+v, %v", lost, err)
+	}
+	results, err := s.Advance(t.Context(), suiteTime, []*command.Step{reserve(r), reserve(reserved("t1", "third", "cmd_3"))})
+	if err != nil || !results[0].Refused || results[1].Refused {
+		t.Errorf("results %+v, %v", results, err)
+	}
+}
+
 // Text that a database cannot keep fails its step alone, and never stands for another key.
 func TestAdvanceRefusesWhatIsNotText(t *testing.T) {
 	s := openAt(t, Options{})
