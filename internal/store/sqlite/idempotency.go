@@ -8,8 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// reserve stores a record unless one that has not expired is there, and returns that one. An expired one makes way
-// rather than being changed: the sweep relies on records standing in the order they were made.
+// reserve stores a record unless one that has not expired is there, and returns that one. An expired one makes way.
 func reserve(c *conn, rec *godwit.IdempotencyRecord, now int64) (*godwit.IdempotencyRecord, error) {
 	stored, err := insertRecord(c, rec)
 	if err != nil || stored {

@@ -190,7 +190,7 @@ func TestUpgradeGivesCodes(t *testing.T) {
 // A database from before there were commands takes them, beside what is in it.
 func TestUpgradeTakesCommands(t *testing.T) {
 	s, ctx := openSince(t, 3, ""), t.Context()
-	if st, err := s.Status(ctx); err != nil || st.Version != 4 || st.Current != 4 || len(st.Pending) != 0 {
+	if st, err := s.Status(ctx); err != nil || st.Version != st.Current || st.Current < 4 || len(st.Pending) != 0 {
 		t.Fatalf("schema is %+v, %v", st, err)
 	}
 	tenant, endpoint := last[godwit.TenantID](1), last[godwit.EndpointID](0x11)

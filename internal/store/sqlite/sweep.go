@@ -14,7 +14,6 @@ import (
 type sweepCursors struct {
 	events      int64
 	deadLetters int64
-	records     int64
 	attempt     [16]byte
 	attemptN    int64
 	firsts      int64     // rows of deliveries
@@ -41,8 +40,9 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {
 			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.sweeps.deadLetters, &out.DeadLetters)
 		}},
-		{"sweep idempotency records", false, func(c *conn) (bool, error) {
-			return sweepOrdered(ctx, c, "idempotency_records", "expires_at <= ?", micros(sw.Now), limit, &s.sweeps.records, &out.Records)
+		{"sweep idempotency records", false, func(c *conn) (more bool, err error) {
+			out.Records, err = c.exec(sweepRecords, micros(sw.Now), int64(limit))
+			return out.Records == int64(limit), err
 		}},
 		{"sweep notices", sw.NoticesBefore.IsZero(), func(c *conn) (more bool, err error) {
 			out.Notices, err = c.exec(`DELETE FROM notices WHERE id IN (SELECT id FROM notices WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
@@ -70,6 +70,9 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 	}
 	return out, nil
 }
+
+const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
+	SELECT n FROM idempotency_records INDEXED BY idempotency_records_expiry WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`
 
 // waitingForDeleted finds deleted endpoints for which something waits, beside the writer: it looks at every endpoint.
 func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {

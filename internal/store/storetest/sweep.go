@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var sweepCases = []testCase{
 	{"dead letters", sweepDeadLetters},
 	{"notices", sweepNotices},
 	{"idempotency records", sweepRecords},
+	{"idempotency records behind longer-lived ones", sweepRecordsBehind},
 	{"deliveries of deleted endpoints are cancelled", sweepCancelled},
 	{"is bounded", sweepBounded},
 }
@@ -200,6 +202,30 @@ func sweepRecords(t *testing.T, f *fixture) {
 	got(f.s.Recorded(f.ctx, long.ID, f.now))(t)
 	_, err := f.s.Recorded(f.ctx, short.ID, base)
 	f.is(err, store.ErrNotFound)
+}
+
+// Nonces live for minutes, keys of relayed events for weeks.
+func sweepRecordsBehind(t *testing.T, f *fixture) {
+	b := &store.Batch{}
+	var short []*godwit.IdempotencyRecord
+	for i := range 40 {
+		r := f.makeRecord(fmt.Sprint("record ", i))
+		if r.ExpiresAt = f.now.Add(30 * 24 * time.Hour); i >= 30 {
+			r.ExpiresAt = f.now.Add(time.Minute)
+			short = append(short, r)
+		}
+		a, _ := f.keyed(r)
+		b.Accepts = append(b.Accepts, a)
+	}
+	f.commit(b)
+	f.tick(time.Minute)
+	if n := f.sweepAll(store.Sweep{Limit: 5}); n.Records != int64(len(short)) {
+		t.Errorf("swept %+v, want %d records", n, len(short))
+	}
+	for _, r := range short {
+		_, err := f.s.Recorded(f.ctx, r.ID, base)
+		f.is(err, store.ErrNotFound)
+	}
 }
 
 func sweepCancelled(t *testing.T, f *fixture) {
