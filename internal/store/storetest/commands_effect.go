@@ -2,23 +2,16 @@ package storetest
 
 import (
 	"errors"
-	"reflect"
 	"testing"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-var effectCases = []commandCase{
-	{name: "is stored with the outcome", test: effectApplied},
-	{name: "is undone when a later one fails", test: effectUndone},
-	{name: "is undone when settle refuses", test: effectRefused},
-	{name: "does not happen when the step is refused", test: effectFenced},
+var ownEffectCases = []commandCase{
 	{name: "sees those before it", test: effectOrder},
-	{name: "that nobody knows fails its step alone", test: effectUnknown},
 	{name: "change endpoint", test: effectChangeEndpoint},
 	{name: "issue secret", test: effectIssueSecret},
 	{name: "revoke secret", test: effectRevokeSecret},
@@ -28,7 +21,21 @@ var effectCases = []commandCase{
 	{name: "publish", test: effectPublish, alone: true},
 }
 
-// A kind makes an effect that must succeed, and says how to look at what it changes.
+// ownKinds are Godwit's effects. Each is made for a tenant of its own.
+func ownKinds() []Kind {
+	all := make([]Kind, len(kinds))
+	for i, k := range kinds {
+		all[i] = Kind{Name: k.name, Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
+			return k.make(newCommands(t, Records{}, s.(store.Store)))
+		}}
+	}
+	return all
+}
+
+func ownFailure(testing.TB, command.Store) (command.Effect, error) {
+	return store.RemoveTenant{ID: mint[godwit.TenantID](base), Now: base}, store.ErrNotFound
+}
+
 type kind struct {
 	name string
 	make func(f *commands) (effect command.Effect, state func() any)
@@ -107,107 +114,6 @@ func (f *commands) letters() any {
 	return []any{letters, got(f.s.ListDeliveries(f.ctx, store.DeliveryFilter{TenantID: f.tenant}, store.Page{Limit: 100}))(f.t)}
 }
 
-// eachKind runs fn for every kind of effect, on a record in progress.
-func eachKind(t *testing.T, f *commands, fn func(t *testing.T, f *commands, r command.Record, effect command.Effect, state func() any)) {
-	for i, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			f := f.in(t)
-			effect, state := k.make(f)
-			r := f.newRecord(key(i))
-			r.CommandID = "cmd_" + k.name
-			f.apply(put(0, r))
-			fn(t, f, r, effect, state)
-		})
-	}
-}
-
-// outcome is the last step of a command: executed if its effects were applied, rejected else.
-func (f *commands) outcome(r command.Record, effects ...command.Effect) *command.Step {
-	return &command.Step{Tenant: r.Tenant, Key: r.Key, Expect: r.Version, Effects: effects, Settle: func(a command.Applied) (command.Change, error) {
-		done, kind := f.ended(r, command.Executed), evidence.ExecutedOK
-		if a.Err != nil {
-			done, kind = f.ended(r, command.Rejected), evidence.RejectedTy
-			if a.Results != nil {
-				return command.Change{}, errors.New("results beside a failure")
-			}
-		} else if len(a.Results) != len(effects) {
-			return command.Change{}, errors.New("not as many results as effects")
-		}
-		return command.Change{Record: &done, Evidence: []evidence.Entry{f.entry(kind, done)}}, nil
-	}}
-}
-
-func effectApplied(t *testing.T, f *commands) {
-	eachKind(t, f, func(t *testing.T, f *commands, r command.Record, effect command.Effect, state func() any) {
-		before := state()
-		result := f.apply(f.outcome(r, effect))[0]
-		same(t, "results", len(result.Applied), 1)
-		same(t, "status", result.Stored.Status, command.Executed)
-		if reflect.DeepEqual(before, state()) {
-			t.Errorf("nothing changed: %+v", before)
-		}
-		done := f.ended(r, command.Executed)
-		f.holds(r.Key, &done)
-	})
-	f.chain(f.name, len(kinds))
-}
-
-func effectUndone(t *testing.T, f *commands) {
-	fails := store.RemoveTenant{ID: mint[godwit.TenantID](f.now), Now: f.now}
-	eachKind(t, f, func(t *testing.T, f *commands, r command.Record, effect command.Effect, state func() any) {
-		before := state()
-		left, right := f.newRecord(r.Key[1:]+"a"), f.newRecord(r.Key[1:]+"b")
-		left.CommandID, right.CommandID = r.CommandID+"a", r.CommandID+"b"
-		var told error
-		step := f.outcome(r, effect, fails)
-		settle := step.Settle
-		step.Settle = func(a command.Applied) (command.Change, error) { told = a.Err; return settle(a) }
-		results := f.apply(put(0, left), step, put(0, right))
-		f.is(told, store.ErrNotFound)
-		same(t, "what the effects returned", results[1].Applied, []any(nil))
-		same(t, "state", state(), before)
-		done := f.ended(r, command.Rejected)
-		f.holds(r.Key, &done)
-		f.holds(left.Key, &left)
-		f.holds(right.Key, &right)
-	})
-	f.chain(f.name, len(kinds))
-}
-
-func effectRefused(t *testing.T, f *commands) {
-	no := errors.New("no")
-	eachKind(t, f, func(t *testing.T, f *commands, r command.Record, effect command.Effect, state func() any) {
-		before := state()
-		step := f.outcome(r, effect)
-		step.Settle = func(a command.Applied) (command.Change, error) {
-			done := f.ended(r, command.Executed)
-			return command.Change{Record: &done, Evidence: []evidence.Entry{f.entry(evidence.ExecutedOK, done)}}, no
-		}
-		other := f.newRecord(r.Key[1:] + "a")
-		other.CommandID = r.CommandID + "a"
-		results := f.advance(step, put(0, other))
-		f.is(results[0].Err, no)
-		same(t, "state", state(), before)
-		f.holds(r.Key, &r)
-		f.holds(other.Key, &other)
-
-		// The same effect, once more: nothing of the first is left that could be in its way.
-		f.apply(f.outcome(r, effect))
-	})
-	f.chain(f.name, len(kinds))
-}
-
-func effectFenced(t *testing.T, f *commands) {
-	eachKind(t, f, func(t *testing.T, f *commands, r command.Record, effect command.Effect, state func() any) {
-		before := state()
-		late := r
-		late.Version = 7
-		same(t, "result", f.advance(f.outcome(late, effect))[0], command.Result{Refused: true, Stored: &r})
-		same(t, "state", state(), before)
-	})
-	f.chain(f.name, 0)
-}
-
 func effectOrder(t *testing.T, f *commands) {
 	second := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
 	second.URL, second.Version = "https://second.example/", 2
@@ -241,18 +147,4 @@ func effectOrder(t *testing.T, f *commands) {
 	silent := bare(&fifth)
 	silent.Settle = func(command.Applied) (command.Change, error) { return command.Change{}, nil }
 	f.is(f.advance(silent)[0].Err, store.ErrConflict)
-}
-
-func effectUnknown(t *testing.T, f *commands) {
-	r, other := f.newRecord(key(1)), f.newRecord(key(2))
-	f.apply(put(0, r))
-	id := f.endpoint
-	e := got(f.s.Endpoint(f.ctx, f.tenant, id))(t)
-	e.Version = 2
-	type unheard struct{}
-	results := f.advance(f.outcome(r, store.ChangeEndpoint{Endpoint: e}, unheard{}), put(0, other))
-	done := f.ended(r, command.Rejected)
-	same(t, "stored", results[0].Stored, &done)
-	f.holds(other.Key, &other)
-	same(t, "version", got(f.s.Endpoint(f.ctx, f.tenant, id))(t).Version, int64(1))
 }

@@ -268,7 +268,7 @@ func effectPublish(t *testing.T, f *commands) {
 	}
 	f.tried(store.Publish{Events: many}, nil)
 	same(t, "pending", got(f.s.CountPending(f.ctx, second))(t), int64(25))
-	f.use(f.b.Reopen(t, f.s))
+	f.s = f.b.Reopen(t, f.s).(store.Store)
 	f.acquire(owner)
 	same(t, "claimed after a restart", len(f.claim(second, 100).Work), 25)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-var recordUpkeepCases = []commandCase{
+var recordUpkeepCases = []recordCase{
 	{name: "when a key is free", test: recordFree},
 	{name: "the record before is told", test: recordPrevious},
 	{name: "lost ones", test: recordLost, alone: true},
@@ -46,7 +46,7 @@ var endings = []ending{
 }
 
 // atEnd calls fn with each ending, right before, at and after its instant.
-func atEnd(t *testing.T, f *commands, fn func(t *testing.T, f *commands, e *ending, r command.Record, over bool)) {
+func atEnd(t *testing.T, f *records, fn func(t *testing.T, f *records, e *ending, r command.Record, over bool)) {
 	n := 0
 	for _, e := range endings {
 		for name, off := range map[string]time.Duration{"before": -time.Microsecond, "at": 0, "after": time.Microsecond, "long after": 1000 * time.Hour} {
@@ -63,8 +63,8 @@ func atEnd(t *testing.T, f *commands, fn func(t *testing.T, f *commands, e *endi
 	}
 }
 
-func recordFree(t *testing.T, f *commands) {
-	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+func recordFree(t *testing.T, f *records) {
+	atEnd(t, f, func(t *testing.T, f *records, e *ending, r command.Record, over bool) {
 		next := f.newRecord(r.Key)
 		next.CommandID = "cmd_next_" + r.CommandID
 		want := command.Result{Stored: &next}
@@ -83,7 +83,7 @@ func recordFree(t *testing.T, f *commands) {
 	})
 }
 
-func recordPrevious(t *testing.T, f *commands) {
+func recordPrevious(t *testing.T, f *records) {
 	old := f.ended(f.newRecord(key(1)), command.Executed)
 	old.ExpiresAt = f.now.Add(time.Minute)
 	f.apply(put(0, old))
@@ -114,9 +114,9 @@ func recordPrevious(t *testing.T, f *commands) {
 	}
 }
 
-func recordLost(t *testing.T, f *commands) {
+func recordLost(t *testing.T, f *records) {
 	var all []command.Record
-	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+	atEnd(t, f, func(t *testing.T, f *records, e *ending, r command.Record, over bool) {
 		found := got(f.cs.Lost(f.ctx, f.now, 1000))(t)
 		var there bool
 		for i := range found {
@@ -137,12 +137,12 @@ func recordLost(t *testing.T, f *commands) {
 	}
 }
 
-func recordLostLimit(t *testing.T, f *commands) {
+func recordLostLimit(t *testing.T, f *records) {
 	for i, age := range []time.Duration{3, 1, 5, 4, 2} {
 		r := f.newRecord(key(i))
 		r.LeaseUntil = f.now.Add(-age * time.Second)
 		if i == 2 { // of any tenant
-			r.Tenant = f.newTenant().String()
+			r.Tenant = f.anotherTenant()
 		}
 		f.apply(put(0, r))
 	}
@@ -153,8 +153,8 @@ func recordLostLimit(t *testing.T, f *commands) {
 	same(t, "lost", ages, []time.Duration{5, 4, 3})
 }
 
-func recordSweep(t *testing.T, f *commands) {
-	atEnd(t, f, func(t *testing.T, f *commands, e *ending, r command.Record, over bool) {
+func recordSweep(t *testing.T, f *records) {
+	atEnd(t, f, func(t *testing.T, f *records, e *ending, r command.Record, over bool) {
 		f.apply(observe(f.name, f.entry(evidence.Observation, r)))
 		n := got(f.cs.SweepRecords(f.ctx, f.now, 1000))(t)
 		if e.free && over {
@@ -168,7 +168,7 @@ func recordSweep(t *testing.T, f *commands) {
 	f.chain(f.name, 4*len(endings)) // of evidence nothing is swept
 }
 
-func recordSweepLimit(t *testing.T, f *commands) {
+func recordSweepLimit(t *testing.T, f *records) {
 	for i := range 7 {
 		r := f.ended(f.newRecord(key(i)), command.Executed)
 		r.ExpiresAt = f.now

@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+)
+
+var _ command.Store = (*Store)(nil)
+
+// Options are how a store uses a database.
+type Options struct {
+	// Dialect is the database's. Required.
+	Dialect Dialect
+	// Prefix is what names of tables begin with: lower-case letters, digits and underscores. Defaults to none: command_records,
+	// evidence_items, evidence_heads, command_schema.
+	Prefix string
+}
+
+// A Store is a command.Store in a database of the application's own.
+type Store struct {
+	db      *sql.DB
+	dialect Dialect
+	prefix  string
+	// writer is held by who writes to SQLite, which has one writer: the others wait here, not by polling its lock.
+	writer sync.Mutex
+
+	findKey, findCommand, lockKey, put       string
+	lost, sweep                              string
+	makeHead, lockHead, moveHead, insertItem string
+	head, heads                              string
+}
+
+var validPrefix = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,31})?$`)
+
+// New makes a store. Call Migrate before it is used.
+func New(db *sql.DB, o Options) (*Store, error) {
+	switch {
+	case db == nil:
+		return nil, errors.New("sqlstore: a database is required")
+	case o.Dialect != SQLite && o.Dialect != PostgreSQL:
+		return nil, fmt.Errorf("sqlstore: dialect %.20q is neither %s nor %s", string(o.Dialect), SQLite, PostgreSQL)
+	case !validPrefix.MatchString(o.Prefix):
+		return nil, fmt.Errorf("sqlstore: prefix %.40q must be at most 32 lower-case letters, digits and underscores, not beginning with a digit", o.Prefix)
+	}
+	s := &Store{db: db, dialect: o.Dialect, prefix: o.Prefix}
+	s.recordStatements()
+	s.evidenceStatements()
+	return s, nil
+}
+
+func (s *Store) lock() {
+	if s.dialect == SQLite {
+		s.writer.Lock()
+	}
+}
+
+func (s *Store) unlock() {
+	if s.dialect == SQLite {
+		s.writer.Unlock()
+	}
+}
+
+// forUpdate locks rows that are read, where that is not what the transaction does anyway.
+func (s *Store) forUpdate() string {
+	if s.dialect == PostgreSQL {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// Times are kept in microseconds since 1970, 0 being none.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// rows calls scan for each row of a query.
+func (s *Store) rows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	r, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+		if err := scan(r); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}

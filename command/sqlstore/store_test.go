@@ -1,0 +1,116 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/command/sqlstore"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// A backend is a database that tests are run on.
+type backend struct {
+	dialect sqlstore.Dialect
+	prefix  string
+	driver  string
+	place   func(t testing.TB) string // a data source with nothing in it
+}
+
+var backends = map[string]backend{
+	"SQLite": {sqlstore.SQLite, "", "sqlite", func(t testing.TB) string {
+		return "file:" + filepath.Join(t.TempDir(), "app.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"
+	}},
+	"PostgreSQL": {sqlstore.PostgreSQL, "shop_", "pgx", func(t testing.TB) string { return postgrestest.URL(t) }},
+}
+
+// opened is a store with the database under it.
+type opened struct {
+	*sqlstore.Store
+	db    *sql.DB
+	place string
+}
+
+func (b backend) open(t testing.TB, place string) *opened {
+	t.Helper()
+	db, err := sql.Open(b.driver, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	s, err := sqlstore.New(db, sqlstore.Options{Dialect: b.dialect, Prefix: b.prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS marks (name varchar(80) PRIMARY KEY)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &opened{s, db, place}
+}
+
+// mark is an effect in a table of the application's own; a name can be marked once.
+func mark(name string) sqlstore.Effect {
+	return sqlstore.Exec("INSERT INTO marks (name) VALUES ('" + name + "')")
+}
+
+func (o *opened) marks(t testing.TB, name string) (n int) {
+	t.Helper()
+	if err := o.db.QueryRowContext(t.Context(), "SELECT count(*) FROM marks WHERE name LIKE '"+name+"'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+var errSoldOut = errors.New("sold out")
+
+func soldOut(context.Context, *sql.Tx) (any, error) { return nil, errSoldOut }
+
+func TestStore(t *testing.T) {
+	for name, b := range backends {
+		t.Run(name, func(t *testing.T) {
+			trace.Covers(t, "IDS-DLV-7")
+			storetest.RunRecords(t, storetest.Records{
+				Open: func(t testing.TB) command.Store { return b.open(t, b.place(t)) },
+				Reopen: func(t testing.TB, s command.Store) command.Store {
+					o := s.(*opened)
+					if err := o.db.Close(); err != nil {
+						t.Fatal(err)
+					}
+					return b.open(t, o.place)
+				},
+				Exec: func(t testing.TB, s command.Store, statement string) error {
+					for _, table := range []string{"command_records", "evidence_items"} {
+						statement = strings.ReplaceAll(statement, table, b.prefix+table)
+					}
+					_, err := s.(*opened).db.ExecContext(t.Context(), statement)
+					return err
+				},
+				Kinds: []storetest.Kind{
+					{Name: "statement", Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
+						name := t.Name()
+						return mark(name), func() any { return s.(*opened).marks(t, name) }
+					}},
+					{Name: "function", Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
+						name := t.Name()
+						return func(ctx context.Context, tx *sql.Tx) (any, error) { return mark(name)(ctx, tx) },
+							func() any { return s.(*opened).marks(t, name) }
+					}},
+				},
+				Fails: func(testing.TB, command.Store) (command.Effect, error) { return sqlstore.Effect(soldOut), errSoldOut },
+			})
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// Records is what the suite of command.Store needs of a backend. Every backend that is shipped passes it, Godwit's own and those for
+// applications (IDS-DLV-7).
+type Records struct {
+	Open func(t testing.TB) command.Store
+	// Reopen closes a store that Open gave, and opens what it has stored, as a process would that starts again. Nil: what it holds
+	// ends with the process.
+	Reopen func(t testing.TB, s command.Store) command.Store
+	// Exec runs a statement on the store's database, past the store: as somebody would who tampers with it. It returns the
+	// database's error. Nil: there is no database.
+	Exec func(t testing.TB, s command.Store, statement string) error
+	// Kinds are effects that the store knows.
+	Kinds []Kind
+	// Fails makes an effect that is refused for what it asks, and tells with which error.
+	Fails func(t testing.TB, s command.Store) (command.Effect, error)
+}
+
+// A Kind makes an effect that must succeed, and says how to look at what it changes.
+type Kind struct {
+	Name string
+	Make func(t testing.TB, s command.Store) (effect command.Effect, state func() any)
+}
+
+type recordCase struct {
+	name   string
+	test   func(t *testing.T, f *records)
+	alone  bool // it needs a store that nobody else has written to, or opens it anew
+	reopen bool // it needs Reopen
+	exec   bool // it needs Exec
+}
+
+// RunRecords shows what command.Store promises. Most cases share a store, each with a tenant of its own.
+func RunRecords(t *testing.T, b Records) {
+	shared := b.Open(t)
+	for _, group := range []struct {
+		name  string
+		cases []recordCase
+	}{
+		{"record", recordCases},
+		{"upkeep of records", recordUpkeepCases},
+		{"effect", effectCases},
+		{"evidence", evidenceCases},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				if c.reopen && b.Reopen == nil || c.exec && b.Exec == nil {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) {
+					s := shared
+					if c.alone {
+						s = b.Open(t)
+					}
+					c.test(t, newRecords(t, b, s))
+				})
+			}
+		})
+	}
+}
+
+// records is a store of commands with a tenant. Its fixture has a clock and no store.
+type records struct {
+	*fixture
+	cs   command.Store
+	b    Records
+	name string // the tenant's
+	ids  int
+}
+
+func newRecords(t testing.TB, b Records, s command.Store) *records {
+	f := &records{fixture: &fixture{t: t, ctx: t.Context(), now: base}, cs: s, b: b}
+	f.name = f.anotherTenant()
+	return f
+}
+
+// in is the fixture for a subtest.
+func (f *records) in(t testing.TB) *records {
+	sub := *f
+	sub.fixture = f.fixture.in(t)
+	return &sub
+}
+
+// anotherTenant names one. Records need no tenant but its name.
+func (f *records) anotherTenant() string { return mint[godwit.TenantID](f.now).String() }
+
+// key makes one as long as they are.
+func key(n int) string { return fmt.Sprintf("%064x", n) }
+
+// newRecord is a command that was just reserved.
+func (f *records) newRecord(key string) command.Record {
+	f.ids++
+	return command.Record{
+		Tenant: f.name, Key: key, KeyVersion: 1, CommandID: fmt.Sprintf("cmd_%d", f.ids),
+		Intent: command.Intent{Entity: "invoice", Action: "refund", Target: "inv_1"}, Class: command.I1,
+		Actor: "key_1", Principal: "key_1", Fingerprint: "sha256:abc", Status: command.InProgress,
+		CreatedAt: f.now, UpdatedAt: f.now, ExpiresAt: f.now.Add(24 * time.Hour),
+		Owner: "node-a", LeaseUntil: f.now.Add(time.Minute), Try: 1, Envelope: []byte("sealed \x00\xff"),
+		Version: 1, MAC: []byte{1, 0, 255},
+	}
+}
+
+// ended is the next version of a record, in its last state.
+func (f *records) ended(r command.Record, status command.Status) command.Record {
+	r.Status, r.UpdatedAt, r.Version = status, f.now, r.Version+1
+	r.OutcomeRef, r.Outcome, r.Envelope = "outcome:"+r.CommandID, []byte{0, 1, 254}, nil
+	r.Owner, r.LeaseUntil = "", time.Time{}
+	return r
+}
+
+// put is a step that stores a record with evidence.
+func put(expect int64, r command.Record, entries ...evidence.Entry) *command.Step {
+	return &command.Step{Tenant: r.Tenant, Key: r.Key, Expect: expect, Settle: func(command.Applied) (command.Change, error) {
+		stored := r
+		return command.Change{Record: &stored, Evidence: entries}, nil
+	}}
+}
+
+// observe is a step that appends evidence and nothing else.
+func observe(tenant string, entries ...evidence.Entry) *command.Step {
+	return &command.Step{Tenant: tenant, Settle: func(command.Applied) (command.Change, error) {
+		return command.Change{Evidence: entries}, nil
+	}}
+}
+
+func (f *records) advance(steps ...*command.Step) []command.Result {
+	f.t.Helper()
+	results := got(f.cs.Advance(f.ctx, f.now, steps))(f.t)
+	if len(results) != len(steps) {
+		f.t.Fatalf("%d results for %d steps", len(results), len(steps))
+	}
+	return results
+}
+
+// apply advances by steps that must all hold.
+func (f *records) apply(steps ...*command.Step) []command.Result {
+	f.t.Helper()
+	results := f.advance(steps...)
+	for i, r := range results {
+		if r.Refused || r.Err != nil {
+			f.t.Fatalf("step %d: refused %v by %+v, error %v", i, r.Refused, r.Stored, r.Err)
+		}
+	}
+	return results
+}
+
+// holds looks for what is stored under a key; nil wants nothing.
+func (f *records) holds(key string, want *command.Record) {
+	f.t.Helper()
+	same(f.t, "record under "+key, got(f.cs.Find(f.ctx, f.name, key))(f.t), want)
+}
