@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,33 +22,32 @@ import (
 // A backend is a database that tests are run on.
 type backend struct {
 	dialect sqlstore.Dialect
-	prefix  string
 	driver  string
 	place   func(t testing.TB) string // a data source with nothing in it
 }
 
 var backends = map[string]backend{
-	"SQLite": {sqlstore.SQLite, "", "sqlite", func(t testing.TB) string {
+	"SQLite": {sqlstore.SQLite, "sqlite", func(t testing.TB) string {
 		return "file:" + filepath.Join(t.TempDir(), "app.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"
 	}},
-	"PostgreSQL": {sqlstore.PostgreSQL, "shop_", "pgx", func(t testing.TB) string { return postgrestest.URL(t) }},
+	"PostgreSQL": {sqlstore.PostgreSQL, "pgx", func(t testing.TB) string { return postgrestest.URL(t) }},
 }
 
 // opened is a store with the database under it.
 type opened struct {
 	*sqlstore.Store
-	db    *sql.DB
-	place string
+	db            *sql.DB
+	place, prefix string
 }
 
-func (b backend) open(t testing.TB, place string) *opened {
+func (b backend) open(t testing.TB, place, prefix string) *opened {
 	t.Helper()
 	db, err := sql.Open(b.driver, place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	s, err := sqlstore.New(db, sqlstore.Options{Dialect: b.dialect, Prefix: b.prefix})
+	s, err := sqlstore.New(db, sqlstore.Options{Dialect: b.dialect, Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func (b backend) open(t testing.TB, place string) *opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &opened{s, db, place}
+	return &opened{s, db, place, prefix}
 }
 
 // mark is an effect in a table of the application's own; a name can be marked once.
@@ -82,20 +82,25 @@ func TestStore(t *testing.T) {
 	for name, b := range backends {
 		t.Run(name, func(t *testing.T) {
 			trace.Covers(t, "IDS-DLV-7")
+			place, stores := b.place(t), 0
 			storetest.RunRecords(t, storetest.Records{
-				Open: func(t testing.TB) command.Store { return b.open(t, b.place(t)) },
+				Open: func(t testing.TB) command.Store { // in tables of its own: a database takes longer
+					stores++
+					return b.open(t, place, fmt.Sprintf("s%d_", stores))
+				},
 				Reopen: func(t testing.TB, s command.Store) command.Store {
 					o := s.(*opened)
 					if err := o.db.Close(); err != nil {
 						t.Fatal(err)
 					}
-					return b.open(t, o.place)
+					return b.open(t, o.place, o.prefix)
 				},
 				Exec: func(t testing.TB, s command.Store, statement string) error {
+					o := s.(*opened)
 					for _, table := range []string{"command_records", "evidence_items"} {
-						statement = strings.ReplaceAll(statement, table, b.prefix+table)
+						statement = strings.ReplaceAll(statement, table, o.prefix+table)
 					}
-					_, err := s.(*opened).db.ExecContext(t.Context(), statement)
+					_, err := o.db.ExecContext(t.Context(), statement)
 					return err
 				},
 				Kinds: []storetest.Kind{
