@@ -2,6 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -10,11 +14,17 @@ import (
 )
 
 // A MemoryStore keeps everything in memory: for tests and for programs whose commands need not outlive them. Its effects are
-// functions of type func() (any, error) and func() error, which it cannot undo.
+// MemoryEffects, and functions of type func() (any, error) and func() error, which it cannot undo.
 type MemoryStore struct {
 	mu      sync.Mutex
 	records map[string]*Record
 	chains  map[string][]evidence.Item
+}
+
+// A MemoryEffect changes something in memory, and takes that back when an effect after it fails, or the outcome is refused.
+type MemoryEffect struct {
+	Do   func() (any, error)
+	Undo func() // called when Do has succeeded; may be nil
 }
 
 // NewMemoryStore makes an empty one.
@@ -46,39 +56,87 @@ func (m *MemoryStore) advance(now time.Time, s *Step) Result {
 	if s.Key != "" {
 		applied.Previous = copied(last)
 	}
-	for _, effect := range s.Effects {
-		var v any
-		switch f := effect.(type) {
-		case func() (any, error):
-			v, applied.Err = f()
-		case func() error:
-			applied.Err = f()
-		}
-		if applied.Err != nil {
-			applied.Results = nil
-			break
-		}
-		applied.Results = append(applied.Results, v)
-	}
-	change, err := s.Settle(applied)
+	undo := applied.apply(s.Effects)
+	change, items, err := m.settle(s, applied)
 	if err != nil {
-		return Result{Err: err}
+		undo()
+		return Result{Stored: copied(last), Err: err}
 	}
-	for _, entry := range change.Evidence {
-		item, err := evidence.Link(m.head(s.Tenant), s.Tenant, entry)
-		if err != nil {
-			return Result{Err: err}
-		}
-		m.chains[s.Tenant] = append(m.chains[s.Tenant], item)
-	}
+	m.chains[s.Tenant] = append(m.chains[s.Tenant], items...)
 	if change.Record != nil {
-		m.records[place] = copied(change.Record)
-		last = change.Record
+		last = copied(change.Record)
+		m.records[place] = last
 	}
 	if s.Key == "" {
 		last = nil
 	}
 	return Result{Stored: copied(last), Applied: applied.Results}
+}
+
+// settle asks what is to be stored, and refuses what cannot be.
+func (m *MemoryStore) settle(s *Step, applied Applied) (Change, []evidence.Item, error) {
+	change, err := s.Settle(applied)
+	r := change.Record
+	switch {
+	case err != nil:
+		return change, nil, err
+	case r == nil && len(change.Evidence) == 0:
+		return change, nil, applied.Err
+	case r != nil && (s.Key == "" || r.Key != s.Key || r.Tenant != s.Tenant):
+		return change, nil, errors.New("a step stores the record of its own key alone")
+	}
+	head := m.head(s.Tenant)
+	items := make([]evidence.Item, len(change.Evidence))
+	for i, entry := range change.Evidence {
+		if items[i], err = evidence.Link(head, s.Tenant, entry); err != nil {
+			return change, nil, err
+		}
+		head = items[i].Head()
+	}
+	return change, items, nil
+}
+
+// apply applies effects in memory. When one fails, those before it are taken back.
+func (a *Applied) apply(effects []Effect) (undo func()) {
+	var done []func()
+	undo = func() {
+		for _, back := range slices.Backward(done) {
+			back()
+		}
+	}
+	for _, effect := range effects {
+		v, back, err := applyInMemory(effect)
+		if err != nil {
+			undo()
+			a.Results, a.Err = nil, err
+			return func() {}
+		}
+		if back != nil {
+			done = append(done, back)
+		}
+		a.Results = append(a.Results, v)
+	}
+	return undo
+}
+
+// applyInMemory keeps an effect's panic from taking other commands along.
+func applyInMemory(effect Effect) (v any, undo func(), err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("effect panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	switch f := effect.(type) {
+	case MemoryEffect:
+		v, err = f.Do()
+		return v, f.Undo, err
+	case func() (any, error):
+		v, err = f()
+		return v, nil, err
+	case func() error:
+		return nil, nil, f()
+	}
+	return nil, nil, fmt.Errorf("a store in memory knows no effect %T", effect)
 }
 
 func copied(r *Record) *Record {
@@ -93,10 +151,9 @@ func copied(r *Record) *Record {
 func (m *MemoryStore) head(tenant string) evidence.Head {
 	chain := m.chains[tenant]
 	if len(chain) == 0 {
-		return evidence.Head{Tenant: tenant}
+		return evidence.Head{}
 	}
-	last := &chain[len(chain)-1]
-	return evidence.Head{Tenant: tenant, Seq: last.Seq, Hash: last.Hash, At: last.At}
+	return chain[len(chain)-1].Head()
 }
 
 // Find returns the record under a key.
@@ -110,12 +167,13 @@ func (m *MemoryStore) Find(_ context.Context, tenant, key string) (*Record, erro
 func (m *MemoryStore) FindCommand(_ context.Context, tenant, commandID string) (*Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var latest *Record
 	for _, r := range m.records {
-		if r.Tenant == tenant && r.CommandID == commandID {
-			return copied(r), nil
+		if r.Tenant == tenant && r.CommandID == commandID && (latest == nil || r.CreatedAt.After(latest.CreatedAt)) {
+			latest = r
 		}
 	}
-	return nil, nil
+	return copied(latest), nil
 }
 
 // Lost lists records whose lease is over.
@@ -176,8 +234,8 @@ func (m *MemoryStore) EvidenceHeads(_ context.Context, after string, limit int) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var heads []evidence.Head
-	for tenant := range m.chains {
-		if tenant > after {
+	for tenant, chain := range m.chains {
+		if tenant > after && len(chain) > 0 {
 			heads = append(heads, m.head(tenant))
 		}
 	}

@@ -1,0 +1,31 @@
+package command_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// TestMemoryStore: the suite of all stores. That its content outlives the process, and how a database refuses tampering, are no promises of
+// a store in memory.
+func TestMemoryStore(t *testing.T) {
+	trace.Covers(t, "IDS-DLV-7")
+	soldOut := errors.New("sold out")
+	storetest.RunRecords(t, storetest.Records{
+		Open: func(testing.TB) command.Store { return command.NewMemoryStore() },
+		Kinds: []storetest.Kind{{Name: "memory", Make: func(testing.TB, command.Store) (command.Effect, func() any) {
+			var (
+				mu sync.Mutex
+				n  int
+			)
+			add := func(d int) { mu.Lock(); defer mu.Unlock(); n += d }
+			return command.MemoryEffect{Do: func() (any, error) { add(1); return nil, nil }, Undo: func() { add(-1) }},
+				func() any { mu.Lock(); defer mu.Unlock(); return n }
+		}}},
+		Fails: func(testing.TB, command.Store) (command.Effect, error) { return func() error { return soldOut }, soldOut },
+	})
+}
