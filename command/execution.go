@@ -227,9 +227,7 @@ func (e *execution) run(ctx context.Context) {
 		o, err := safely(ctx, e.handler, e.call)
 		e.x.fault("handled")
 		passing := e.end(ctx, o, err, deadline)
-		if o != nil && o.Done != nil {
-			o.Done(err == nil && e.final != nil && e.final.Status == Executed, e.applied)
-		}
+		e.tell(o, err == nil && e.final != nil && e.final.Status == Executed)
 		if passing == nil {
 			return
 		}
@@ -238,6 +236,19 @@ func (e *execution) run(ctx context.Context) {
 		rest(ctx, pause)
 		e.call.Try++
 	}
+}
+
+// tell calls Outcome.Done, whose panic must not take others along.
+func (e *execution) tell(o *Outcome, stored bool) {
+	if o == nil || o.Done == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			e.x.cfg.Log.Error("the end of a command panicked", "command_id", e.call.CommandID, "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	o.Done(stored, e.applied)
 }
 
 // end does what follows from a handler's return. It returns why the handler has to run again, or nil.

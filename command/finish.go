@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -73,15 +74,7 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	if err == nil && o != nil {
 		completed := *o
 		shown = &completed
-		switch {
-		case a.Err != nil && o.Refused != nil:
-			err = o.Refused(a.Err)
-		case a.Err != nil:
-			err = a.Err
-		case o.After != nil:
-			err = o.After(shown, a.Results)
-		}
-		if err != nil {
+		if err = completed.complete(a); err != nil {
 			// What is refused must not have happened: the step fails as a whole and is settled anew, without its effects.
 			return Change{}, &undone{err}
 		}
@@ -101,15 +94,33 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	next.Outcome = sealed
 	e.x.authenticate(next)
 	e.outcome = first
-	return Change{Record: next, Evidence: []evidence.Entry{ended(e.command, next, digest, stored.Reason, now)}}, nil
+	return Change{Record: next, Evidence: []evidence.Entry{ended(e.command.Name(), next, digest, stored.Reason, now)}}, nil
+}
+
+// complete is what an outcome itself makes of its effects. A panic there is the command's failure: others share its transaction.
+func (o *Outcome) complete(a Applied) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("outcome panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	switch {
+	case a.Err != nil && o.Refused != nil:
+		return o.Refused(a.Err)
+	case a.Err != nil:
+		return a.Err
+	case o.After != nil:
+		return o.After(o, a.Results)
+	}
+	return nil
 }
 
 // ended is the evidence of an execution's end.
-func ended(c *Registered, r *Record, digest [32]byte, reason string, now time.Time) evidence.Entry {
+func ended(name string, r *Record, digest [32]byte, reason string, now time.Time) evidence.Entry {
 	types := map[Status]string{Executed: evidence.ExecutedOK, Failed: evidence.FailedType, Rejected: evidence.RejectedTy, Compensated: evidence.Compensated}
 	return evidence.Entry{
 		Type: types[r.Status], At: now, Decision: string(FirstSeen), Executed: r.Status != Rejected, CommandID: r.CommandID, SubmittedID: r.CommandID,
-		PreviousID: r.Previous, Key: r.Key, Command: c.Name(), Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
+		PreviousID: r.Previous, Key: r.Key, Command: name, Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
 		OutcomeStatus: string(r.Status), OutcomeDigest: digestText(digest), Reason: reason,
 	}
 }

@@ -26,6 +26,8 @@ func TestMemoryStore(t *testing.T) {
 			return command.MemoryEffect{Do: func() (any, error) { add(1); return nil, nil }, Undo: func() { add(-1) }},
 				func() any { mu.Lock(); defer mu.Unlock(); return n }
 		}}},
-		Fails: func(testing.TB, command.Store) (command.Effect, error) { return func() error { return soldOut }, soldOut },
+		Fails: func(testing.TB, command.Store) (command.Effect, error) {
+			return func() error { return soldOut }, soldOut
+		},
 	})
 }

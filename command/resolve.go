@@ -1,0 +1,106 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// Resolution is the declaration of the command by which an operator ends another one that needs reconciliation and whose provider cannot be
+// asked, or does not know: its target is the id of that one, its verdict what the operator found out. It calls nobody.
+func Resolution(scopes ...string) Declaration {
+	return Declaration{
+		Entity: "command", Action: "resolve", TargetRequired: true, Scopes: scopes, Critical: true, Confirmation: true,
+		Description: "Ends a command that needs reconciliation by what an operator found out at its provider. Its duplicates then get that outcome.",
+		Args: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["verdict","note"],"properties":{` +
+			`"verdict":{"enum":["executed","failed"],"description":"whether the call had its effect"},` +
+			`"note":{"type":"string","minLength":1,"maxLength":500,"description":"how that was found out; the command's callers see it"}}}`),
+	}
+}
+
+// Resolver executes Resolution.
+func (x *Executor) Resolver() Handler { return HandlerFunc(x.resolve) }
+
+// resolvedByOperator is the reason of an outcome that a person gave.
+const resolvedByOperator = "resolved_by_operator"
+
+func (x *Executor) resolve(ctx context.Context, call *Call) (*Outcome, error) {
+	var in struct {
+		Verdict Status `json:"verdict"`
+		Note    string `json:"note"`
+	}
+	if err := json.Unmarshal(call.Args, &in); err != nil {
+		return nil, err
+	}
+	rec, err := x.cfg.Store.FindCommand(ctx, call.Tenant, call.Intent.Target)
+	if err != nil {
+		return nil, Transient(fmt.Errorf("find command: %w", err))
+	}
+	if rec == nil {
+		return nil, Reject("command_not_found", "there is no command "+call.Intent.Target)
+	}
+	if err := x.trust(rec); err != nil {
+		return nil, err
+	}
+	// After a crash the record may be ours already: it then says so.
+	mark := "resolve/" + call.CommandID
+	if rec.Owner != mark {
+		if rec.Status != InProgress || rec.Substatus != NeedsReconciliation {
+			return nil, Reject("not_unresolved", "only a command that needs reconciliation can be resolved; this one is "+state(rec))
+		}
+		if err := x.markResolved(call, rec, mark, in.Verdict, in.Note); err != nil {
+			return nil, err
+		}
+	}
+	return &Outcome{Summary: fmt.Sprintf("Command %s was resolved as %s.", rec.CommandID, in.Verdict),
+		Result: map[string]any{"command_id": rec.CommandID, "status": in.Verdict}}, nil
+}
+
+func state(rec *Record) string {
+	if rec.Substatus != Running {
+		return string(rec.Substatus)
+	}
+	return string(rec.Status)
+}
+
+// markResolved ends a record by a person's verdict. Whoever is asking the provider meanwhile finds that the record is no longer theirs.
+func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict Status, note string) error {
+	now := x.cfg.Now().Truncate(time.Microsecond)
+	next := rec.next()
+	next.Status, next.Substatus, next.UpdatedAt, next.Owner = verdict, Running, now, mark
+	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+rec.CommandID, nil, time.Time{}
+	for i := range next.Ledger {
+		if entry := &next.Ledger[i]; entry.State == CallStarted {
+			entry.State, entry.EndedAt = CallFailed, now
+			if verdict == Executed {
+				entry.State = CallDone
+			}
+		}
+	}
+	kept := StoredOutcome{Status: verdict, Summary: "Resolved by an operator: " + note, Reason: resolvedByOperator, Detail: note}
+	if verdict == Executed {
+		kept.Result = json.RawMessage("{}")
+	}
+	sealed, digest, err := x.seal(&kept, outcomeBound(rec.Tenant, rec.Key))
+	if err != nil {
+		return err
+	}
+	next.Outcome = sealed
+	x.authenticate(next)
+	entry := ended(rec.Intent.Entity+"."+rec.Intent.Action, next, digest, resolvedByOperator, now)
+	entry.Actor = call.Actor
+	_, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+		return Change{Record: next, Evidence: []evidence.Entry{entry}}, nil
+	}})
+	switch {
+	case err != nil:
+		return Transient(err)
+	case !ours: // the provider was just asked again; what it said may have ended the command
+		return Transient(errors.New("the command changed meanwhile"))
+	}
+	return nil
+}
