@@ -63,6 +63,9 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 	if err := reg.Register(command.Compensation("manage"), x.Compensator()); err != nil {
 		return nil, err
 	}
+	if err := reg.Register(command.Resolution("admin"), x.Resolver()); err != nil {
+		return nil, err
+	}
 	return &commands{executor: x, desk: &operations.Desk{Executor: x, Now: a.clock.Now}, key: key,
 		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
 }
