@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// half is a store that gives a node no more than half of the shards, so that two nodes share them.
+type half struct{ engine.Store }
+
+func (s half) Acquire(ctx context.Context, node string, now time.Time, ttl time.Duration, _ int) ([]godwit.Lease, error) {
+	return s.Store.Acquire(ctx, node, now, ttl, godwit.Shards/2)
+}
+
+// TestPassThroughOverTwoNodes: the upstream delivers to one node, the other one owns the endpoint. Its answer is that of the
+// endpoint, and not that of the deadline.
+func TestPassThroughOverTwoNodes(t *testing.T) {
+	trace.Covers(t, "EDS-INT-11", "EDS-INT-6")
+	database := postgrestest.URL(t)
+	node := func(name string, deadline time.Duration) *apptest.Server {
+		return apptest.Start(t, apptest.Options{Store: database, Configure: func(c *config.Config) {
+			c.Node, c.RelayDeadline = name, config.Duration(deadline)
+		}, Tune: func(c *engine.Config) {
+			c.Store = half{c.Store}
+			c.PollInterval = 50 * time.Millisecond // by which the owner finds what the other node has stored
+		}})
+	}
+	near, far := node("near", time.Minute), node("far", time.Second)
+	sink := apptest.NewSink(t)
+	r := &rig{Server: near, t: t, sink: sink}
+	// The shards of the first node are the lower ones.
+	var ours, theirs apptest.Endpoint
+	for ours.ID.IsZero() || theirs.ID.IsZero() {
+		if ep := near.Endpoint(sink.URL("/spare"), apptest.Fields{"patterns": []string{"none"}, "policy": apptest.Fields{"circuit_after": 0, "base_seconds": 600, "cap_seconds": 600}}); ep.ID.Shard() < godwit.Shards/2 {
+			ours = ep
+		} else {
+			theirs = ep
+		}
+	}
+	for path, ep := range map[string]apptest.Endpoint{"/ours": ours, "/theirs": theirs} {
+		near.EndpointCall(ep, "PATCH", "", apptest.Fields{"url": sink.URL(path), "patterns": []string{"relayed.*"}})
+	}
+	if n := far.App.Engine().Stats().Shards; n != godwit.Shards/2 {
+		t.Fatalf("the other node has %d shards", n)
+	}
+	s := r.Source("upstream")
+	send := func(name string, want int) answer {
+		t.Helper()
+		return r.want(r.send(delivery{Path: s.Path, Key: key(name), Sign: bearer(s)}), want)
+	}
+	counts := func(at, there int) {
+		t.Helper()
+		if n, m := len(sink.Requests("/ours")), len(sink.Requests("/theirs")); n != at || m != there {
+			t.Errorf("%d and %d requests, want %d and %d", n, m, at, there)
+		}
+	}
+	send("accepted", 200)
+	counts(1, 1)
+	// A refusal for now is known as soon as it is stored; a repeat goes to the rest, whichever node's it is.
+	sink.Script("/theirs", apptest.Status(503), apptest.Status(422), apptest.Status(200))
+	send("in the end", 502)
+	counts(2, 2)
+	send("in the end", 422)
+	send("in the end", 200)
+	counts(2, 4)
+
+	// What is not known by the deadline is told so, and a result of the last moment is not missed.
+	open := make(chan struct{})
+	sink.Script("/theirs", apptest.Status(200).Until(open))
+	r2 := &rig{Server: far, t: t, sink: sink}
+	waits := r2.begin(delivery{Path: s.Path, Key: key("in the end"), Sign: bearer(s)}) // known there, too
+	r2.want(r2.await(waits), 200)
+	hangs := r.begin(delivery{Path: s.Path, Key: key("hangs"), Sign: bearer(s)})
+	sink.WaitOn("/theirs", 5)
+	r2.want(r2.send(delivery{Path: s.Path, Key: key("hangs"), Sign: bearer(s)}), 504)
+	close(open)
+	r.want(r.await(hangs), 200)
+	counts(3, 5)
+}

@@ -1,0 +1,90 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// Who begins to wait between a 401 and the attempt with a renewed credential, which follows at once, waits for that one: the
+// first says nothing yet (EDS-STA-401b).
+func TestAwaitWaitsForTheRenewedCredential(t *testing.T) {
+	sink := apptest.NewSink(t)
+	gate := make(chan struct{})
+	sink.Script("/hook", apptest.Status(401), apptest.Status(200).Until(gate))
+	hands := clock.NewManual(start)
+	srv := boot(t, &tampered{}, hands, nil)
+	srv.Endpoint(sink.URL("/hook"))
+	ev := srv.Publish("a.b", `{}`)
+	sink.WaitOn("/hook", 2)
+	var awaited *engine.Awaited
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var err error
+		if awaited, err = srv.App.Engine().Await(context.Background(), srv.Tenant, ev, nil, time.Minute); err != nil {
+			t.Error(err)
+		}
+	}()
+	// It has read the store, and will again if nothing is told.
+	if !hands.Await(start.Add(250*time.Millisecond), 30*time.Second) {
+		t.Fatal("it does not wait for the second answer")
+	}
+	close(gate)
+	await(t, "the outcome", done)
+	if awaited == nil || awaited.Open != 0 || len(awaited.Deliveries) != 1 || awaited.Deliveries[0].Status != godwit.DeliveryAccepted {
+		t.Errorf("awaited %+v", awaited)
+	}
+}
+
+// A node whose shards were taken hears nothing more of what it sent. Who waits there learns from the store what the new owner
+// made of it.
+func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
+	ctx := t.Context()
+	c := newCluster(t, clock.Real{})
+	first, stopFirst := c.node(t, "first")
+	defer stopFirst()
+	<-first.Started()
+	reg := c.registry(t, first)
+	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	must(t, err)
+	sink := apptest.NewSink(t)
+	gate := make(chan struct{})
+	sink.Script("/", apptest.Status(503).Until(gate), apptest.Status(200))
+	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
+	must(t, err)
+	receipts, err := first.Submit(ctx, engine.Submission{
+		TenantID: tenant.ID, Events: []engine.Publication{{Type: "a.b", ContentType: "application/json", Body: []byte("{}")}},
+	})
+	must(t, err)
+	sink.Wait(1)
+	awaited := make(chan *engine.Awaited, 1)
+	go func() {
+		a, err := first.Await(ctx, tenant.ID, receipts[0].Events[0].ID, nil, time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		awaited <- a
+	}()
+	// Another node takes the shards as if the first had been silent for too long.
+	_, err = c.store.Acquire(ctx, "second", c.clock.Now().Add(2000*time.Hour), time.Hour, godwit.Shards)
+	must(t, err)
+	second, stopSecond := c.node(t, "second")
+	defer stopSecond()
+	<-second.Started()
+	sink.Wait(2) // what was claimed is due again
+	close(gate)  // and the first node's result comes too late
+	got := make(chan struct{})
+	var a *engine.Awaited
+	go func() { a = <-awaited; close(got) }()
+	await(t, "the outcome", got)
+	if a == nil || a.Open != 0 || len(a.Deliveries) != 1 || a.Deliveries[0].Status != godwit.DeliveryAccepted {
+		t.Errorf("awaited %+v", a)
+	}
+}
