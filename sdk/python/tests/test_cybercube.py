@@ -15,6 +15,7 @@ from support.trace import TestCase, covers
 import godwit
 from godwit import (
     CybercubeWebhooks,
+    DeliveryError,
     LeaseLostError,
     MemoryProcessedEvents,
     WebhookEvent,
@@ -310,6 +311,13 @@ class Processor(TestCase):
             self.assertEqual(processor.cleanup(), forgotten)
             self.assertEqual(processor.process(self.event).status, status)
         self.assertRaises(ValueError, self.processor, retention=7 * 86400 - 1)
+
+    def test_events_without_an_id_are_nobodys_duplicates(self):
+        for event in ({"type": "project.created"}, {**self.event, "id": ""}, {**self.event, "id": 7}):
+            for _ in range(2):
+                with self.assertRaisesRegex(DeliveryError, "no id"):
+                    self.processor().process(event)
+        self.assertEqual(self.handled, [])
 
     @covers("CCW-IDM-12")
     def test_other_types_are_acknowledged(self):

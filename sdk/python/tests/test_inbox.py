@@ -90,7 +90,7 @@ class Acknowledging(TestCase):
         body = bytes(range(256))
         signed = sign_eds(body, event_type="a.b", headers={"Authorization": "Bearer s3cret", "X-Env": "test"})
         h.post(signed)
-        (claimed,) = inbox.claim(1, 60, 0)
+        (claimed,) = inbox.claim(1, time.time() + 60, time.time())
         kept = repr(claimed.job.delivery)
         for hidden in ("s3cret", signed.header("Signature")):
             self.assertNotIn(hidden, kept)
@@ -126,7 +126,7 @@ class Acknowledging(TestCase):
         h = Harness(inbox=inbox, profile=eds_profile(put_agreement="doc"))
         at = int(time.time())
         h.post(sign_eds("{}", method="PUT", at=at))
-        (claimed,) = inbox.claim(1, 60, 0)
+        (claimed,) = inbox.claim(1, time.time() + 60, time.time())
         delivery = restored_delivery(claimed.job.delivery)
         self.assertEqual((delivery.method, delivery.signed_at.timestamp()), ("PUT", at))
 
@@ -241,6 +241,41 @@ class Workers(TestCase):
             self.clock.advance(0.5)
         self.assertEqual([later - sooner for sooner, later in itertools.pairwise(runs)], [1, 2, 4])
         self.assertEqual([r.kind for r in self.log.results], ["retry-after"] * 4)
+
+    def test_a_job_that_no_worker_lived_to_finish_is_given_up(self):
+        """Or it would kill workers for ever."""
+        runs = []
+        self.accept()
+        for _ in range(3):  # workers that die
+            self.assertEqual(len(self.inbox.claim(1, self.clock() + 60, self.clock())), 1)
+            self.clock.advance(60)
+        worker = self.worker(lambda d, c: runs.append(1), max_attempts=3)
+        self.assertEqual((worker.drain(), runs, self.inbox.states()["dead"]), (1, [], 1))
+        self.assertEqual(self.log.dead[0][2], "begun 3 times, and no worker lived to finish it")
+
+    def test_a_worker_forgets_what_was_done_long_ago(self):
+        forgotten, stop = threading.Event(), threading.Event()
+
+        class Watched(MemoryInbox):
+            def purge(self, before, limit=1000):
+                dropped = super().purge(before, limit)
+                if dropped:
+                    forgotten.set()
+                return dropped
+
+        self.inbox = Watched()
+        self.accept()
+        worker = self.worker(lambda d, c: None, poll=0.01, purge_every=0.01)
+        worker.drain()
+        self.clock.advance(30 * 86400)
+        self.assertEqual(worker.purge(), 0)
+        self.clock.advance(1)
+        running = threading.Thread(target=worker.run, args=(stop,))
+        running.start()
+        self.assertTrue(forgotten.wait(10))
+        stop.set()
+        running.join()
+        self.assertEqual(self.inbox.states()["done"], 0)
 
     def test_a_handler_that_outlived_its_lease_is_told_of(self):
         def handle(delivery, context):

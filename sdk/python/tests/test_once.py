@@ -429,6 +429,17 @@ class Handlers(TestCase):
             threading.Thread.start = genuine
         self.assertEqual(h.post(sign_eds("{}", key=KEY)).status, 204)
 
+    def test_a_profile_that_fails_to_make_an_answer_leaves_the_key_free(self):
+        class Odd(Cybercube):
+            def success(self, identity):
+                raise KeyError("odd")
+
+        h = Harness(profile=Odd(SECRET))
+        event = cybercube_event()
+        for runs in (1, 2):
+            self.assertEqual(h.post(sign_cybercube(event)).status, 500)
+            self.assertEqual(len(h.deliveries), runs)
+
     def fail_to_start(self):
         raise RuntimeError("can't start new thread")
 
@@ -525,8 +536,11 @@ class Stores(TestCase):
         h = Harness(store=store, clock=clock, window=86400, purge_every=0.001)
         for number in range(20):
             h.post(sign_eds("{}", at=int(clock()), url=f"https://hooks.example.com/{number}"))
+        now = clock()
+        for number in range(2500):  # more than one step
+            store.remember(f"n{number}", now + 60, now)
         clock.advance(86400 + 301)
-        while not dropped.wait(0.002):
+        while not dropped.wait(0.002) or len(store):
             h.send("GET")
         never = Harness(store=SpiedStore(), purge_every=None)
         never.post(sign_eds("{}"))

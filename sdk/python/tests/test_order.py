@@ -59,8 +59,7 @@ class MethodAndSize(TestCase):
     @covers("IKH-DEF-2")
     def test_get_leaves_no_trace_in_the_store_and_post_and_put_are_enforced_alike(self):
         store = SpiedStore()
-        unsigned = ["@method", "@target-uri", "content-digest", "content-type"]
-        h = Harness(store=store, profile=eds_profile(put_agreement="doc", required_components=unsigned))
+        h = Harness(store=store, profile=eds_profile(put_agreement="doc"))
         h.send("GET", headers={"Idempotency-Key": KEY})
         self.assertEqual(store.calls, [])
         for method in ("POST", "PUT"):
@@ -270,6 +269,8 @@ class AuthenticationStep(TestCase):
             lambda: Eds([EdsKey("k", "", secret=EDS_KEY.secret)]),
             lambda: Eds([EdsKey("k", "p")]),
             lambda: Eds([EdsKey("k", "p", secret=b"short")]),
+            lambda: eds_profile(required_components=["@method", "content-digest"]),
+            lambda: eds_profile(required_components=["@method", "idempotency-key"]),
         ):
             self.assertRaises(ValueError, make)
         self.assertRaises(TypeError, Receiver, None, lambda d, c: None)
@@ -349,6 +350,13 @@ class Freshness(TestCase):
             "https://hooks.example.com/%69%6E",
         ):
             h.post(Signed(captured.headers, captured.body, url))
+        self.assertEqual(len(h.deliveries), 1)
+
+    def test_an_address_that_need_not_be_signed_is_not_believed(self):
+        signed = ["@method", "content-digest", "content-type", "idempotency-key"]
+        h = Harness(profile=eds_profile(required_components=signed))
+        for url in ("https://hooks.example.com/in", "https://other.example/in?x=1", "https://other.example/%69n"):
+            h.post(sign_eds("{}", key=KEY, components=signed, url=url))
         self.assertEqual(len(h.deliveries), 1)
 
     @covers("CCW-SDK-3", "CCW-RCV-2")

@@ -265,9 +265,10 @@ class InboxSuite:
         inbox.later(first, now + 10, "busy")
         inbox.dead(second, "no use", now)
         self.assertEqual([c.job.event_id for c in inbox.claim(10, now + 60, now)], ["k3"])
-        (again,) = inbox.claim(10, now + 60, now + 10)
-        self.assertEqual((again.job.event_id, again.attempt), ("k1", 2))
-        self.assertEqual(inbox.states(), {"waiting": 0, "claimed": 2, "done": 0, "dead": 1})
+        inbox.enqueue(self.job("k4", 4))
+        first, again = inbox.claim(10, now + 60, now + 10)  # the one that has been due for longest
+        self.assertEqual((first.job.event_id, again.job.event_id, again.attempt), ("k4", "k1", 2))
+        self.assertEqual(inbox.states(), {"waiting": 0, "claimed": 3, "done": 0, "dead": 1})
 
     def test_a_job_whose_worker_died_is_taken_up_again(self):
         inbox, now = self.inbox(), self.clock()
@@ -494,6 +495,20 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
         h = Harness(store=SqlStore(database).migrate())
         for replayed in (False, True):
             self.assertEqual(h.post(sign_eds("{}", key=KEY)).replayed, replayed)
+
+    def test_a_long_queue_is_not_sorted_for_each_claim(self):
+        inbox, asked = self.inbox(), []
+
+        class Asked:
+            def rows(self, sql, params):
+                asked.append((sql, params))
+
+        inbox._due(Asked(), self.clock(), 1)
+        ((sql, params),) = asked
+        with self.database.reading() as tx:
+            plan = [str(row[-1]) for row in tx.rows(f"EXPLAIN QUERY PLAN {sql}", params)]
+        self.assertEqual(sum("webhook_inbox_due (state=? AND at<?)" in step for step in plan), 2, plan)
+        self.assertFalse([step for step in plan if step.startswith("SCAN webhook_inbox")], plan)
 
     def test_every_commit_is_on_disk(self):
         with self.database.transaction() as tx:

@@ -1,11 +1,13 @@
 """Effects that are written in the transaction that completes the key, or ends the job: both are there, or neither is."""
 
 import os
+import sqlite3
 import tempfile
 import threading
 import unittest
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from unittest import mock
 
 from support.harness import Harness, Log, StandingClock, eds_profile, in_threads
 from support.servers import POSTGRES, REDIS, RedisConnection, RedisServer, postgres_database
@@ -141,15 +143,16 @@ class Effects:
         genuine = self.store.begin
 
         @contextmanager
-        def broken(scope, token):
-            with genuine(scope, token) as transaction:
+        def broken(*args):
+            with genuine(*args) as transaction:
                 yield transaction
                 raise ConnectionError("lost before the commit")
 
         self.store.begin = broken
         if self.undoes:
             self.assertEqual((self.post(h).status, self.count()), (503, 0))
-            self.assertEqual(h.log.results[-1].kind, "failed")
+            self.assertEqual((h.log.results[-1].kind, len(h.deliveries)), ("failed", 1))
+            self.assertIsInstance(h.log.errors[0][0], ConnectionError)
         self.store.begin = genuine
         self.assertEqual((self.post(h).status, self.count()), (204, 1))
 
@@ -158,8 +161,8 @@ class Effects:
         genuine = self.store.begin
 
         @contextmanager
-        def lost(scope, token):
-            with genuine(scope, token) as transaction:
+        def lost(*args):
+            with genuine(*args) as transaction:
                 yield transaction
             raise ConnectionError("lost after the commit")
 
@@ -214,11 +217,39 @@ class SqlEffects(Effects):
         (lost,) = self.inbox.claim(1, now + 60, now)
         (taken,) = self.inbox.claim(1, now + 120, now + 60)
         worker = self.worker()
-        with self.assertRaises(LeaseLostError):
-            worker._work(lost)
+        worker._work(lost)
+        self.assertIsInstance(worker._hooks.errors[0][0], LeaseLostError)
         self.assertEqual((self.count(), self.inbox.states()["claimed"]), (0, 1))
         worker._work(taken)
         self.assertEqual((self.count(), self.inbox.states()["done"]), (1, 1))
+
+    def test_a_job_whose_transaction_fails_does_not_wait_for_its_lease(self):
+        self.enqueue()
+        genuine, worker = self.inbox.begin, self.worker(max_attempts=2)
+
+        @contextmanager
+        def cannot_begin(*args):
+            raise ConnectionError("down")
+            yield
+
+        @contextmanager
+        def cannot_commit(*args):
+            with genuine(*args) as transaction:
+                yield transaction
+                raise ConnectionError("down")
+
+        # What could not begin has cost no attempt; what could not be committed has.
+        for begin, effects, done in (
+            (cannot_begin, 0, 0),
+            (cannot_begin, 0, 0),
+            (cannot_commit, 0, 0),
+            (genuine, 1, 1),
+        ):
+            self.inbox.begin = begin
+            self.assertEqual(worker.drain(), 1)
+            self.assertEqual((self.count(), self.inbox.states()["done"]), (effects, done))
+            self.clock.advance(2)
+        self.assertEqual(len(worker._hooks.errors), 3)
 
     def test_the_drivers_own_cursor(self):
         def handle(delivery, context):
@@ -252,6 +283,36 @@ class OnSqlite(SqlEffects, TestCase):
         h = self.harness(handle)
         self.assertEqual((self.post(h).status, self.count()), (500, 0))
         self.assertIn("in a transaction already", str(h.log.errors[0][0]))
+
+    def test_a_handler_that_does_not_return_keeps_nobody_from_writing(self):
+        go, ended, late = threading.Event(), threading.Event(), []
+
+        def handle(delivery, context):
+            cursor = sql_of(context).cursor
+            go.wait(10)
+            for write in (
+                lambda: sql_of(context).count(INSERT, ("late",)),
+                lambda: cursor.execute("DELETE FROM effects"),
+            ):
+                try:
+                    write()
+                except (TimeoutError, sqlite3.ProgrammingError) as error:
+                    late.append(error)
+            ended.set()
+
+        with mock.patch("godwit.receiver.exchange._END_OF_TRANSACTION", 0.05):
+            stuck = self.harness(handle, timeout=0.05)
+            self.assertEqual(self.post(stuck).status, 503)
+        other = self.harness()
+        reply = other.post(sign_eds("{}", at=int(self.clock())))  # waits for its turn, which comes
+        self.assertEqual((reply.status, self.count()), (204, 1))
+        go.set()
+        self.assertTrue(ended.wait(10))
+        self.assertTrue(stuck.receiver.wait(10))
+        self.assertEqual((len(late), self.count()), (2, 1))
+        self.assertIsInstance(stuck.log.errors[0][0], TimeoutError)
+        self.assertEqual(self.post(self.harness()).status, 204)  # the key is free
+        self.assertEqual(self.count(), 2)
 
     def test_one_who_waits_for_a_slow_transaction_is_told_to_come_again(self):
         self.database._busy_timeout = 0.05
@@ -347,6 +408,15 @@ class OnRedis(Effects, TestCase):
             from godwit import RedisQueue
 
             RedisQueue().add()
+
+    def test_a_command_that_comes_when_the_handler_has_returned_is_not_run_and_that_is_said(self):
+        contexts = []
+        for result in (None, Reject()):
+            self.key = f'"{os.urandom(12).hex()}"'
+            self.post(self.harness(lambda d, c, result=result: contexts.append(c) or result))
+        for context in contexts:
+            self.assertRaises(RuntimeError, redis_of(context).add, "RPUSH", "effects", "late")
+        self.assertEqual(self.count(), 1)
 
     def test_a_key_that_is_taken_over_while_its_handler_runs(self):
         def handle(delivery, context):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, Protocol, Union
 
+from ..errors import DeliveryError
 from ..profiles.profile import DAY, Answer, json_answer
 from ..stores.store import LeaseLostError
 from .webhooks import WebhookEvent
@@ -94,8 +95,11 @@ class WebhookProcessor:
 
     def process(self, event: WebhookEvent) -> ProcessingResult:
         """Processes an event once. What the handler raises is raised again, the lock released. A LeaseLostError says that
-        it took so long that somebody else may have processed the event as well."""
-        event_id = event["id"]
+        it took so long that somebody else may have processed the event as well; a DeliveryError, which is answered 400,
+        that the event has no id."""
+        event_id = event.get("id")
+        if not isinstance(event_id, str) or not event_id:  # such events could not be told apart
+            raise DeliveryError("key-missing", "Event has no id")
         original = self._events.get(event_id)
         if original is not None:
             return Duplicate(original)

@@ -32,7 +32,7 @@ class InboxJob:
     """The payload as JSON, where it is an object; else its bytes in base64."""
     received_at: str
     delivery: Mapping[str, Any] = field(repr=False)
-    """The whole delivery, from which a worker makes it again."""
+    """The whole delivery, from which a worker makes it again. Its body is in base64, whatever bytes it has."""
     name: str = JOB_NAME
     replaces: float = field(default=0, compare=False)
     """The beginning of the deduplication window: a job of the same id that ended before it was of another event."""
@@ -69,7 +69,8 @@ class Inbox(Enqueues, Protocol):
     worker's hold on a job answer False, and change nothing, if it no longer has the job."""
 
     def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
-        """Leases up to `limit` jobs that are due, oldest first."""
+        """Leases up to `limit` jobs that are due, the one that has been for longest first. A new one is due when it was
+        received."""
         ...
 
     def done(self, claimed: ClaimedJob, now: float) -> bool:
@@ -104,9 +105,10 @@ class JobTransaction(Protocol):
 class JobTransactor(Protocol):
     """An inbox that can commit a handler's effect together with the end of its job."""
 
-    def begin(self, claimed: ClaimedJob) -> AbstractContextManager[JobTransaction]:
+    def begin(self, claimed: ClaimedJob, limit: float | None = None) -> AbstractContextManager[JobTransaction]:
         """A transaction for a worker. It is committed at the end of the block if the job was done in it, and leaves no
-        trace otherwise. Raises a LeaseLostError if the job is known to be no longer the worker's."""
+        trace otherwise. Raises a LeaseLostError if the job is known to be no longer the worker's. Where it keeps others
+        from writing, it is undone when it has lasted for `limit` seconds, although the block goes on."""
         ...
 
 

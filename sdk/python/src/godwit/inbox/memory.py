@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ..receiver.delivery import moment
 from .inbox import ClaimedJob, InboxJob
 
 State = Literal["waiting", "claimed", "done", "dead"]
@@ -31,12 +32,12 @@ class MemoryInbox:
         with self._lock:
             known = self._entries.get(job.id)
             if known is None or (known.state in ("done", "dead") and known.at < job.replaces):
-                self._entries[job.id] = _Entry(job)
+                self._entries[job.id] = _Entry(job, at=moment(job.received_at).timestamp())
 
     def claim(self, limit: int, lease_until: float, now: float) -> list[ClaimedJob]:
         with self._lock:
             due = [e for e in self._entries.values() if e.state in ("waiting", "claimed") and e.at <= now]
-            due.sort(key=lambda e: e.job.received_at)
+            due.sort(key=lambda e: (e.at, e.job.received_at, e.job.id))
             claimed = []
             for entry in due[:limit]:
                 token = str(uuid.uuid4())

@@ -14,12 +14,16 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ..profiles.profile import DAY
 from ..receiver.delivery import restored_delivery
 from ..receiver.hooks import Hooks, LoggingHooks, ResultKind, ResultReport, tell
 from ..receiver.result import Accepted, Reject, Result, RetryAfter, result_fault
 from ..receiver.settings import Handler, HandlerContext, is_coroutine_handler
 from ..stores.store import LeaseLostError
 from .inbox import ClaimedJob, Inbox, JobTransactor
+
+_PURGE_STEP = 1000
+"""What one step of a purge drops at most."""
 
 
 class InboxWorker:
@@ -36,6 +40,8 @@ class InboxWorker:
         timeout: float = 300,
         stop_timeout: float = 30,
         poll: float = 1,
+        retention: float = 30 * DAY,
+        purge_every: float | None = 3600,
         hooks: Hooks | None = None,
         clock: Callable[[], float] = time.time,
         random: Callable[[], float] = random.random,
@@ -52,6 +58,10 @@ class InboxWorker:
         stop_timeout: how long handlers may go on, once the worker is stopped, before they are told to end, in seconds.
             What fails then is put back and has cost no attempt. Defaults to 30.
         poll: how often an empty inbox is looked at, in seconds. Defaults to 1.
+        retention: how long jobs that are done stay known, in seconds; it should be the receiver's window. Defaults to 30
+            days.
+        purge_every: how often `run` drops jobs that were done longer ago than that, in seconds; None: never, and then
+            `purge` has to be called. Defaults to an hour.
         random: a number from 0 to 1 for the spread of waits.
         """
         if concurrency < 1 or max_attempts < 1 or timeout <= 0 or stop_timeout < 0:
@@ -69,6 +79,7 @@ class InboxWorker:
         self._timeout, self._stop_timeout, self._poll = timeout, stop_timeout, poll
         self._hooks = LoggingHooks() if hooks is None else hooks
         self._clock, self._random = clock, random
+        self._retention, self._purge_every = retention, purge_every
         self._running: set[HandlerContext] = set()
         self._interrupting = threading.Event()
 
@@ -78,6 +89,9 @@ class InboxWorker:
         finished = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(stop, finished), name="godwit-worker-stop", daemon=True)
         watcher.start()
+        if self._purge_every is not None:
+            purger = threading.Thread(target=self._purge_until, args=(stop,), name="godwit-worker-purge", daemon=True)
+            purger.start()
         try:
             self._slots(lambda: self._until(stop))
         finally:
@@ -90,6 +104,24 @@ class InboxWorker:
         self._interrupting.set()
         for context in list(self._running):
             context.cancelled.set()
+
+    def purge(self) -> int:
+        """Drops jobs that were done longer ago than the retention, in small steps; tells how many."""
+        before, total = self._clock() - self._retention, 0
+        while True:
+            dropped = self._inbox.purge(before, _PURGE_STEP)
+            total += dropped
+            if dropped < _PURGE_STEP:
+                return total
+
+    def _purge_until(self, stop: threading.Event) -> None:
+        """Begins at once: a process may never live as long as `purge_every`."""
+        while not stop.is_set():
+            try:
+                self.purge()
+            except Exception as error:
+                self._tell_error(error, "purge")
+            stop.wait(self._purge_every)
 
     def drain(self) -> int:
         """Works until nothing is due; tells how many jobs it took up. What the inbox raises is raised again."""
@@ -135,6 +167,10 @@ class InboxWorker:
 
     def _work(self, claimed: ClaimedJob) -> None:
         """Whatever a handler raises costs an attempt, and nothing else: a slot goes on."""
+        if claimed.attempt > self._max_attempts:  # perhaps it is what kills workers
+            reason = f"begun {claimed.attempt - 1} times, and no worker lived to finish it"
+            self._give_up(claimed, reason, "failed")
+            return
         context = HandlerContext(self._timeout)
         overdue = threading.Timer(self._timeout, context.cancelled.set)
         overdue.daemon = True
@@ -157,14 +193,25 @@ class InboxWorker:
     def _work_in_transaction(self, inbox: JobTransactor, claimed: ClaimedJob, context: HandlerContext) -> None:
         result: Result | None = None
         failure: BaseException | None = None
-        with inbox.begin(claimed) as transaction:
-            context.transaction = transaction.handle
-            try:
-                result = self._attempt(claimed, context)
-            except BaseException as error:
-                failure = error
-            if isinstance(result, Accepted) and not transaction.done(self._clock()):
-                raise LeaseLostError("the lease ended before the handler did")
+        begun = False
+        try:
+            with inbox.begin(claimed, self._timeout + self._stop_timeout) as transaction:
+                begun = True
+                context.transaction = transaction.handle
+                try:
+                    result = self._attempt(claimed, context)
+                except BaseException as error:
+                    failure = error
+                if isinstance(result, Accepted) and not transaction.done(self._clock()):
+                    raise LeaseLostError("the lease ended before the handler did")
+        except Exception as error:
+            self._tell_error(error, "inbox")
+            # The lease need not be waited for. If it was committed all the same, nobody's hold is ended by this.
+            due_at = self._clock() + self._wait(claimed.attempt)
+            reason = "could not commit" if begun else "could not begin"
+            if self._inbox.later(claimed, due_at, reason, interrupted=not begun):
+                self._tell_result(claimed, "failed", reason)
+            return
         if failure is not None:
             self._failed(claimed, failure)
         elif isinstance(result, Accepted):

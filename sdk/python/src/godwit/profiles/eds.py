@@ -34,7 +34,6 @@ class EdsKey:
 class Eds(Profile):
     name: ClassVar[str] = "eds"
     signs_time: ClassVar[bool] = True
-    signs_target: ClassVar[bool] = True
     problems: ClassVar[bool] = True
     key_source: ClassVar[str] = "the header Idempotency-Key"
 
@@ -49,7 +48,8 @@ class Eds(Profile):
     ) -> None:
         """`keys`: the keys that verify. `key_by_id` finds one that is not among them, for example in a database.
 
-        `required_components`: what has to be signed; defaults to method, address, digest, type and key.
+        `required_components`: what has to be signed; content-digest and idempotency-key are to be among them, since what
+        is not signed is whatever somebody claims. Defaults to method, address, digest, type and key.
         `tag`: only signatures with this tag count; defaults to any.
         `put_agreement`: a reference to the agreement that lets the producer use PUT; defaults to POST alone (EDS-MTH-2).
         """
@@ -62,6 +62,10 @@ class Eds(Profile):
             raise ValueError("eds: at least one key is required")
         for name in required_components:
             component(name)
+        for needed in ("content-digest", "idempotency-key"):
+            if needed not in required_components:
+                raise ValueError(f"eds: {needed} is not among the components that have to be signed")
+        self.signs_target = "@target-uri" in required_components
         self._find = key_by_id
         self._required = tuple(required_components)
         self._tag = tag

@@ -87,7 +87,7 @@ class Profile(ABC):
     methods: tuple[str, ...] = ("POST",)
     signs_time: ClassVar[bool]
     """Whether a time is signed, so that freshness can be checked."""
-    signs_target: ClassVar[bool] = False
+    signs_target: bool = False
     """Whether the address is signed. Where it is not, whoever repeats a captured request can choose host and query."""
     always_dedup: ClassVar[bool] = False
     """Whether deduplication cannot be turned off (CT-32)."""

@@ -22,7 +22,7 @@ _PORT = re.compile(r":([0-9]*)$")
 class Twilio(Profile):
     name: ClassVar[str] = "twilio"
     signs_time: ClassVar[bool] = False
-    signs_target: ClassVar[bool] = True
+    signs_target = True
     key_source: ClassVar[str] = "the header I-Twilio-Idempotency-Token; else the message or call and its status"
 
     def __init__(self, secrets: Secrets, *, principal: str = "twilio") -> None:

@@ -42,6 +42,9 @@ _MAX_KEPT_BODY = 64 << 10
 _NEVER_KEPT = frozenset("date connection set-cookie retry-after content-length transfer-encoding traceparent".split())
 """Headers that belong to one answer only and are not repeated."""
 
+_END_OF_TRANSACTION = 5.0
+"""By how many seconds a transaction may outlive its handler's time."""
+
 _PATH = re.compile(r"[A-Za-z]+://[^/?#]*([^?#]*)")
 
 
@@ -361,7 +364,8 @@ class Exchange:
 
     def begin_transaction(self, holder: Holder) -> AbstractContextManager[StoreTransaction]:
         assert self._s.transactor is not None
-        return self._s.transactor.begin(holder.scope, holder.token)
+        limit = None if self._s.timeout is None else self._s.timeout + _END_OF_TRANSACTION
+        return self._s.transactor.begin(holder.scope, holder.token, limit)
 
     def accept_in(self, transaction: StoreTransaction, opened: Opened, result: Accepted) -> Answer:
         """Completes the key in the handler's transaction, or raises."""

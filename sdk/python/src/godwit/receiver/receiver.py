@@ -98,7 +98,7 @@ class Receiver:
         limit: largest body in bytes. Defaults to 1 MiB.
         timeout: how long a handler may take, in seconds; None runs it in the server's own thread, without a bound of
             ours: then the lease has to be longer than the longest run, or a repeat runs beside it. Defaults to 25.
-        purge_every: how often the store is purged, in a small step beside the requests, in seconds; None: never, and then
+        purge_every: how often the store is purged, in small steps beside the requests, in seconds; None: never, and then
             `purge` has to be called. Defaults to 60.
         retry_after: what senders are told to wait where the handler does not say, in seconds. Defaults to 1.
         api: answer a repeat of what is in progress with 409, as an API does, not with 503, as webhooks need.
@@ -157,11 +157,11 @@ class Receiver:
         return policy_page(self._s)
 
     def purge(self) -> int:
-        """Drops what the store need not remember any longer, in small steps; tells how much that was. A receiver that gets
-        requests does it by itself, a step at a time."""
-        total = 0
+        """Drops what the store need not remember any longer, all of it, in small steps; tells how much that was. A receiver
+        that gets requests does it by itself, beside them."""
+        now, total = self._s.clock(), 0
         while True:
-            dropped = self._s.store.purge(self._s.clock(), _PURGE_STEP)
+            dropped = self._s.store.purge(now, _PURGE_STEP)
             total += dropped
             if dropped < _PURGE_STEP:
                 return total
@@ -219,7 +219,13 @@ class Receiver:
             result = self._call(exchange, opened)
         except BaseException as error:
             return exchange.give_up(opened, error), error
-        return exchange.settle(opened, result), None
+        return self._settle(exchange, opened, result), None
+
+    def _settle(self, exchange: Exchange, opened: Opened, result: object) -> Answer:
+        try:
+            return exchange.settle(opened, result)
+        except Exception as error:  # of a profile that somebody made
+            return exchange.give_up(opened, error)
 
     def _handle_in_transaction(self, exchange: Exchange, opened: Opened) -> tuple[Answer, BaseException | None]:
         """The handler's writes and the completion of its key are there together, or neither is."""
@@ -228,7 +234,7 @@ class Receiver:
         failure: BaseException | None = None
         result: object = None
         try:
-            with exchange.begin_transaction(opened.holder) as transaction:
+            with exchange.begin_transaction(opened.holder) as transaction:  # undone if the handler never returns
                 opened.context.transaction = transaction.handle
                 try:
                     result = self._call(exchange, opened)
@@ -243,7 +249,7 @@ class Receiver:
         if failure is not None:
             return exchange.give_up(opened, failure), failure
         if answer is None:  # what was written before the handler changed its mind is undone
-            return exchange.settle(opened, result), None
+            return self._settle(exchange, opened, result), None
         return exchange.report(answer, "accepted"), None
 
     def _call(self, exchange: Exchange, opened: Opened) -> object:
@@ -311,7 +317,7 @@ class Receiver:
                 result = await result
             except (Exception, asyncio.CancelledError, SystemExit) as error:
                 return await self._in_thread(exchange.give_up, opened, error)
-            return await self._in_thread(exchange.settle, opened, result)
+            return await self._in_thread(self._settle, exchange, opened, result)
 
     def _purge_now_and_then(self) -> None:
         """A key's whole life is the receiver's business (IKH-EXP-3)."""
@@ -322,7 +328,7 @@ class Receiver:
 
         def step() -> None:
             try:
-                self._s.store.purge(self._s.clock(), _PURGE_STEP)
+                self.purge()
             except Exception as error:
                 failed = error
                 tell(lambda: self._s.hooks.on_error(failed, "purge"))

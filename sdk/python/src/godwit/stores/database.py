@@ -57,8 +57,9 @@ class Database(Protocol):
         """The statement that makes others wait who make tables at the same time; None if they do anyway."""
         ...
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Commits at the end; takes everything back if an exception leaves the block."""
+    def transaction(self, limit: float | None = None) -> AbstractContextManager[Transaction]:
+        """Commits at the end; takes everything back if an exception leaves the block. With one writer also when it has
+        lasted for `limit` seconds: then others can write, and the end of the block raises."""
         ...
 
     def reading(self) -> AbstractContextManager[Transaction]:
@@ -85,6 +86,65 @@ class _CursorTransaction:
 
     def count(self, sql: str, params: Sequence[SqlValue] = ()) -> int:
         return int(self._execute(sql, params).rowcount)
+
+
+class _SqliteTransaction(_CursorTransaction):
+    """It has the turn to write until it ends, or until its time is over: a handler that does not return must not keep
+    everybody else from writing."""
+
+    def __init__(self, connection: sqlite3.Connection, free: Callable[[], None], limit: float | None) -> None:
+        super().__init__(connection.cursor(), "?")
+        self._connection = connection
+        self._free = free
+        self._ended = False
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        if limit is not None:
+            self._watch(limit)
+
+    def _watch(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._abandon)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _execute(self, sql: str, params: Sequence[SqlValue]) -> Any:
+        with self._lock:
+            if self._ended:
+                raise TimeoutError("the transaction took too long and was undone")
+            return super()._execute(sql, params)
+
+    def _abandon(self) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                self._cursor.close()  # or it would write on, outside of any transaction
+            except sqlite3.ProgrammingError:  # in the middle of a statement
+                self._watch(0.1)
+                return
+            self._finish("ROLLBACK")
+
+    def end(self, statement: str) -> bool:
+        """Commits or takes back. False if that was done already, because its time was over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            if self._ended:
+                return False
+            self._finish(statement)
+            return True
+
+    def _finish(self, statement: str) -> None:
+        self._ended = True
+        try:
+            try:
+                self._connection.execute(statement)
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        finally:
+            self._free()
 
 
 class SqliteDatabase:
@@ -147,7 +207,7 @@ class SqliteDatabase:
                 time.sleep(0.01)
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, limit: float | None = None) -> Iterator[Transaction]:
         self._leave_parent()
         if self._writing == threading.get_ident():  # a transactional handler, for one: it would wait for itself
             raise RuntimeError("this thread is in a transaction already: write with that one")
@@ -159,16 +219,21 @@ class SqliteDatabase:
             connection = self._writer = self._writer or self._open()
             # The write lock is taken at once: what is read inside is still true when it is written.
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield _CursorTransaction(connection.cursor(), "?")
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        finally:
-            self._writing = None
-            self._turn.release()
+        except BaseException:
+            self._end_turn()
+            raise
+        transaction = _SqliteTransaction(connection, self._end_turn, limit)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.end("ROLLBACK")
+            raise
+        if not transaction.end("COMMIT"):
+            raise TimeoutError("the transaction took too long and was undone")
+
+    def _end_turn(self) -> None:
+        self._writing = None
+        self._turn.release()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -225,7 +290,7 @@ class PostgresDatabase:
         self._connect = connect
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, limit: float | None = None) -> Iterator[Transaction]:
         with self._connect() as connection:
             if getattr(connection, "autocommit", False) is True:
                 raise RuntimeError("the connection commits by itself: open it with autocommit off")

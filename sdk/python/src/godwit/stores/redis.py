@@ -1,12 +1,14 @@
 """A store in Redis or what speaks its protocol, shared by all processes. Nothing has to be purged.
 
-Use an instance that does not evict keys (maxmemory-policy noeviction) and writes to disk, or duplicates slip through.
+Redis forgets what it has not written to disk when it dies, what it evicts, and what a replica had not heard of yet when it
+took over: use appendonly yes, appendfsync always and maxmemory-policy noeviction, or duplicates slip through.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,22 +64,30 @@ return 1"""
 class RedisQueue:
     """Commands that Redis runs in the very step that completes a handler's key.
 
-    Redis undoes nothing: a command that fails leaves those before it done and the key open, so queue none that can. In a
-    cluster their keys have to be in the slot of the store's own, by a hash tag in its prefix.
+    Redis undoes nothing: a command that fails, as on a key of another type, leaves those before it done and the key open,
+    and a retry does them again. Queue one command, or only such as cannot fail. In a cluster their keys have to be in the
+    slot of the store's own, by a hash tag in its prefix.
     """
 
     def __init__(self) -> None:
         self._commands: list[RedisValue] = []
+        self._ended = False
+        self._lock = threading.Lock()
 
     def add(self, *command: RedisValue) -> None:
-        """Adds a command, such as `add("INCRBY", "balance", 5)`."""
+        """Adds a command, such as `add("INCRBY", "balance", 5)`. Raises a RuntimeError if the handler has returned."""
         if not command:
             raise ValueError("a command has a name")
-        self._commands += [len(command), *command]
+        with self._lock:
+            if self._ended:
+                raise RuntimeError("the handler has returned: nothing can be queued any more")
+            self._commands += [len(command), *command]
 
-    def __iter__(self) -> Iterator[RedisValue]:
-        """The words of all commands, each command with its length before it."""
-        return iter(self._commands)
+    def end(self) -> list[RedisValue]:
+        """Takes no more commands. Answers the words of all, each command with its length before it."""
+        with self._lock:
+            self._ended = True
+            return self._commands
 
 
 class RedisStore:
@@ -104,7 +114,7 @@ class RedisStore:
     def complete(
         self, scope: str, fingerprint: str, token: str, outcome: Outcome, now: float, expires_at: float
     ) -> bool:
-        return self._complete(scope, fingerprint, token, outcome, now, expires_at, RedisQueue())
+        return self._complete(scope, fingerprint, token, outcome, now, expires_at, [])
 
     def _complete(
         self,
@@ -114,7 +124,7 @@ class RedisStore:
         outcome: Outcome,
         now: float,
         expires_at: float,
-        commands: RedisQueue,
+        commands: list[RedisValue],
     ) -> bool:
         body = None if outcome.body is None else to_base64(outcome.body)
         kept = {"status": outcome.status, "headers": dict(outcome.headers), "body": body}
@@ -122,11 +132,15 @@ class RedisStore:
         return int(self._run(_COMPLETE, scope, token, json.dumps(entry), ttl(expires_at, now), *commands)) == 1
 
     @contextmanager
-    def begin(self, scope: str, token: str) -> Iterator[StoreTransaction]:
+    def begin(self, scope: str, token: str, limit: float | None = None) -> Iterator[StoreTransaction]:
         """The handler queues commands (`redis_of`), for the Redis that the store is in."""
         if int(self._run(_HOLDS, scope, token)) != 1:
             raise LeaseLostError("the lease ended before the handler began")
-        yield _RedisTransaction(self)
+        transaction = _RedisTransaction(self)
+        try:
+            yield transaction
+        finally:
+            transaction.handle.end()
 
     def release(self, scope: str, token: str) -> None:
         self._run(_RELEASE, scope, token)
@@ -148,7 +162,7 @@ class _RedisTransaction:
     def complete(
         self, scope: str, fingerprint: str, token: str, outcome: Outcome, now: float, expires_at: float
     ) -> bool:
-        return self._store._complete(scope, fingerprint, token, outcome, now, expires_at, self.handle)
+        return self._store._complete(scope, fingerprint, token, outcome, now, expires_at, self.handle.end())
 
 
 def _millis(seconds: float) -> int:

@@ -92,10 +92,10 @@ WHERE scope = %s AND token = %s AND status IS NULL"""
         return tx.count(sql, params) > 0
 
     @contextmanager
-    def begin(self, scope: str, token: str) -> Iterator[StoreTransaction]:
+    def begin(self, scope: str, token: str, limit: float | None = None) -> Iterator[StoreTransaction]:
         """The handler writes with the transaction itself (`sql_of`), in the database that the store is in."""
         try:
-            with self._database.transaction() as tx:
+            with self._database.transaction(limit) as tx:
                 # With one writer nobody can take the key over from here on. Elsewhere the row stays free until it is
                 # completed, so that repeats are answered: who has lost it finds out then.
                 if self._database.one_writer and not self._holds(tx, scope, token):

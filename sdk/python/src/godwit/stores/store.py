@@ -87,7 +87,8 @@ class StoreTransaction(Protocol):
 class Transactor(Protocol):
     """A store that can commit a handler's effect together with the completion of its key."""
 
-    def begin(self, scope: str, token: str) -> AbstractContextManager[StoreTransaction]:
+    def begin(self, scope: str, token: str, limit: float | None = None) -> AbstractContextManager[StoreTransaction]:
         """A transaction for a holder. It is committed at the end of the block if the key was completed in it, and leaves
-        no trace otherwise. Raises a LeaseLostError if the key is known to be no longer the holder's."""
+        no trace otherwise. Raises a LeaseLostError if the key is known to be no longer the holder's. Where it keeps
+        others from writing, it is undone when it has lasted for `limit` seconds, although the block goes on."""
         ...
