@@ -33,6 +33,7 @@ func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 	if err := x.observe(rec.Tenant, entry); err != nil {
 		return nil, err
 	}
+	x.fault("observed")
 	x.decided(DuplicateReplayed)
 	if !rec.Status.Terminal() && rec.Substatus != AwaitingConfirmation && !now.Before(rec.LeaseUntil) {
 		x.look()

@@ -27,6 +27,7 @@ type devCommand struct {
 	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant and api_key, then one for each attempt."`
 	TimeScale float64 `name:"time-scale" help:"Run retry delays, windows and retentions this many times faster." default:"1" placeholder:"N"`
 	Limits    bool    `name:"limits" help:"Keep the limits on registrations that a production server has."`
+	Commands  string  `name:"commands" help:"JSON file with commands that services of your own execute; docs/commands.md tells what it holds." placeholder:"FILE"`
 	Verbose   bool    `name:"verbose" short:"v" help:"Log more, on standard error."`
 }
 
@@ -81,7 +82,7 @@ func (c *devCommand) Run(env *environment) error {
 func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 	cfg, remove = config.Default(), func() {}
 	cfg.Listen, cfg.Data, cfg.Store = c.Listen, c.Data, c.Store
-	cfg.AllowHTTP, cfg.Commands.Probe = true, true
+	cfg.AllowHTTP, cfg.Commands.Probe, cfg.Commands.File = true, true, c.Commands
 	for _, n := range []string{"127.0.0.0/8", "::1/128"} {
 		var network config.Network
 		if err := network.UnmarshalText([]byte(n)); err != nil {
@@ -116,7 +117,7 @@ func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 // open starts the app on the wanted address. Without a wish it is the usual one, or any when that is taken: a trial
 // should not fail because something else runs here.
 func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logger) (*app.App, error) {
-	d := app.Dependencies{Log: log, TimeScale: godwit.TimeScale(c.TimeScale), NoLimits: !c.Limits}
+	d := app.Dependencies{Log: log, TimeScale: godwit.TimeScale(c.TimeScale), NoLimits: !c.Limits, TuneCommands: dieAt(os.Getenv(faultVariable))}
 	if c.Listen == "" {
 		cfg.Listen = config.Default().Listen
 		if l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen); err != nil {

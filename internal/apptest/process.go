@@ -247,6 +247,13 @@ func (p *Process) Restart() {
 	p.start()
 }
 
+// RestartWith is Restart with other flags or variables.
+func (p *Process) RestartWith(change func(*ProcessOptions)) {
+	p.t.Helper()
+	change(&p.o)
+	p.Restart()
+}
+
 // Host is where the process listens.
 func (p *Process) Host() string { return p.listen }
 
