@@ -1,7 +1,9 @@
 package command
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -32,4 +34,12 @@ type Intent struct {
 	Entity string `json:"entity"`
 	Action string `json:"action"`
 	Target string `json:"target,omitempty"`
+}
+
+// NewID mints the id of a command: "cmd_" and a UUIDv7 of the given time. A repeat may have the same id or another: the key tells.
+func NewID(now time.Time) string {
+	b := append(binary.BigEndian.AppendUint64(nil, uint64(max(now.UnixMilli(), 0)))[2:], random(10)...)
+	b[6] = b[6]&0x0f | 0x70
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("cmd_%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
