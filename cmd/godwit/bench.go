@@ -20,7 +20,8 @@ import (
 
 type benchCommand struct {
 	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
-	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,profiles,idle" default:"throughput" placeholder:"NAME"`
+	What        string  `arg:"" optional:"" help:"The scenario, as --scenario says it."`
+	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
 	Profile     string  `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
 	Connections int     `name:"connections" help:"Clients that post at once." default:"64" placeholder:"N"`
 	Size        int     `name:"size" help:"Bytes of an event." default:"1024" placeholder:"N"`
@@ -44,6 +45,7 @@ a relay that keeps events in memory only (not durable). The ratios tell what dur
     isolation   a healthy endpoint beside one that hangs and one that answers 500
     profiles    every profile by turns on one server, and what each costs beside eds
     idle        memory of a server with nothing to do
+    commands    commands executed and duplicates replayed, beside a bare insert into the same kind of store
 
 Examples:
 
@@ -51,10 +53,14 @@ Examples:
     godwit bench --store postgres://postgres@127.0.0.1/bench --seconds 60
     godwit bench --scenario profiles --seconds 60
     godwit bench --scenario latency --rate 2000 --json | tail -n 1
-    godwit bench --scenario backlog --backlog 100000`
+    godwit bench --scenario backlog --backlog 100000
+    godwit bench commands`
 }
 
 func (c *benchCommand) Run(env *environment) error {
+	if c.What != "" {
+		c.Scenario = c.What
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this binary: %w", err)

@@ -48,10 +48,13 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 		return nil, err
 	}
 	cfg := command.Config{
-		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: set.Lease.Real(),
+		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: d.TimeScale.Real(set.Lease.Real()),
 		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
 		Scale:   d.TimeScale.Real,
 		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited,
+	}
+	if d.NoLimits {
+		cfg.DuplicatesPerKey, cfg.DuplicatesPerActor = -1, -1
 	}
 	if d.TuneCommands != nil {
 		d.TuneCommands(&cfg)
@@ -66,8 +69,13 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 	if err := reg.Register(command.Resolution("admin"), x.Resolver()); err != nil {
 		return nil, err
 	}
-	return &commands{executor: x, desk: &operations.Desk{Executor: x, Now: a.clock.Now}, key: key,
+	return &commands{executor: x, desk: a.newDesk(x, d), key: key,
 		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
+}
+
+// newDesk makes the way by which the other APIs have Godwit's own operations executed.
+func (a *App) newDesk(x *command.Executor, d Dependencies) *operations.Desk {
+	return &operations.Desk{Executor: x, Registry: a.registry, Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
 }
 
 // limit is 0 for none, as settings say it; the executor says it with less than zero.
@@ -81,7 +89,7 @@ func limit(n int) int {
 // registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).
 func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	reg := command.NewRegistry()
-	cfg := operations.Config{Registry: a.registry, Engine: a.engine, Probe: a.cfg.Commands.Probe}
+	cfg := operations.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
 	if err := operations.Register(reg, cfg); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // Scenarios are what can be measured.
-var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "profiles", "idle"}
+var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "profiles", "idle", "commands"}
 
 func (o *Options) setDefaults() error {
 	if o.Executable == "" {
@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	scenario := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation,
-		"profiles": b.profiles, "idle": b.idle,
+		"profiles": b.profiles, "idle": b.idle, "commands": b.commands,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)

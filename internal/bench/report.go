@@ -46,6 +46,7 @@ type Report struct {
 	Backlog   *BacklogReport   `json:"backlog,omitempty"`
 	Isolation *IsolationReport `json:"isolation,omitempty"`
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
+	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
 
 // BacklogReport tells what deliveries waiting for a dead endpoint cost.
@@ -105,6 +106,8 @@ func (r *Report) Print(w io.Writer) error {
 	switch {
 	case r.Backlog != nil:
 		r.Backlog.print(t)
+	case r.Commands != nil:
+		r.Commands.print(t)
 	case r.Isolation != nil:
 		r.Isolation.print(t)
 	case r.Profiles != nil:

@@ -68,6 +68,9 @@ func (b *bench) boot(ctx context.Context, data string) (*server, error) {
 		"GODWIT_LOG_FORMAT=json",
 		"GODWIT_DRAIN_TIMEOUT=2s", // what hangs on purpose is not worth waiting for
 	)
+	if b.o.Scenario == "commands" {
+		environment = append(environment, "GODWIT_COMMANDS_PROBE=true", "GODWIT_COMMANDS_REPEATS_PER_KEY=0", "GODWIT_COMMANDS_REPEATS_PER_ACTOR=0")
+	}
 	if b.o.CPUProfile != "" {
 		environment = append(environment, "GODWIT_DEBUG_LISTEN=127.0.0.1:0")
 	}
