@@ -165,8 +165,8 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	relay, err := inbound.New(inbound.Config{
 		Sources: upstreams, Store: a.store, Engine: a.engine, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), Deadline: a.cfg.RelayDeadline.Real(), Window: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
-		PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP, Bodies: bodies,
+		MaxBody: int64(a.cfg.MaxBody), Deadline: a.cfg.RelayDeadline.Real(), Window: a.cfg.Retention.Events.Real(),
+		PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP, Bodies: bodies, Recorder: &a.metrics.Inbound,
 	})
 	if err != nil {
 		return err

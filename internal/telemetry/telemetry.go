@@ -21,6 +21,7 @@ import (
 // Metrics is the measuring side of one process.
 type Metrics struct {
 	Recorder
+	Inbound  Inbound
 	registry *prometheus.Registry
 	provider *sdk.MeterProvider
 	meter    metric.Meter
@@ -53,6 +54,7 @@ func New(cfg Config) (*Metrics, error) {
 		registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 		m.build(m.meter),
+		m.Inbound.build(m.meter),
 		m.webhooks.build(registry, cfg.Series),
 		m.describeBuild(),
 	)

@@ -49,6 +49,7 @@ func (x *exchange) serve() error {
 		return err
 	}
 	if answer, ok := x.gate.Handshake(m); ok {
+		x.succeeded(verdictHandshake)
 		x.write(answer)
 		return nil
 	}

@@ -24,12 +24,6 @@ type Receipt struct {
 	Status         string           `json:"status"` // stored, or accepted by every endpoint
 }
 
-// What a receipt says.
-const (
-	receiptStored   = "stored"
-	receiptAccepted = "accepted"
-)
-
 // operation is the scope of upstreams' keys. The producer for whom an upstream relays is part of it: two of them may use one
 // key (EDS T-14).
 func operation(o godwit.Origin) string { return "in\x00" + o.Principal }
@@ -54,13 +48,13 @@ func (x *exchange) publish(pub *engine.Publication, release func()) error {
 	}
 	x.body = nil
 	release() // the engine has it
-	receipt := Receipt{ID: id.String(), IdempotencyKey: pub.Key, Mode: mode, Status: receiptStored}
+	receipt := Receipt{ID: id.String(), IdempotencyKey: pub.Key, Mode: mode, Status: verdictStored}
 	status := http.StatusAccepted
 	if mode == godwit.PassThrough {
 		if err := x.await(id, repeated); err != nil {
 			return err
 		}
-		receipt.Status, status = receiptAccepted, http.StatusOK
+		receipt.Status, status = verdictAccepted, http.StatusOK
 	}
 	body, err := json.Marshal(receipt)
 	if err != nil {
@@ -71,6 +65,7 @@ func (x *exchange) publish(pub *engine.Publication, release func()) error {
 		h.Set(idempotency.ReplayedHeader, "true")
 	}
 	h.Set("Content-Type", "application/json")
+	x.succeeded(receipt.Status)
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(append(body, '\n')) // the upstream may have gone: nothing is lost by it
 	return nil
@@ -135,6 +130,8 @@ func (x *exchange) await(id godwit.EventID, repeated bool) error {
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(clock.Real{}.Now().Add(x.cfg.Deadline + writing))
+	x.cfg.Recorder.Waiting(1)
+	defer x.cfg.Recorder.Waiting(-1)
 	var since map[godwit.DeliveryID]int
 	if repeated {
 		var err error

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -23,16 +26,51 @@ const (
 	rejectedTimeout = 5 * time.Second
 )
 
+// Records a second, and at once.
+const (
+	recordRate        = 20
+	recordBurst       = 100
+	recordSourceRate  = 5
+	recordSourceBurst = 50
+	mostRecorded      = 4096 // sources that are told apart
+)
+
+// recording bounds what strangers can have written by being refused: over all, and by source, so that noise at one does not
+// hide what another refuses.
+type recording struct {
+	all *rate.Limiter
+
+	mu  sync.Mutex
+	one map[godwit.SourceID]*rate.Limiter
+}
+
+func newRecording() *recording {
+	return &recording{all: rate.NewLimiter(recordRate, recordBurst), one: map[godwit.SourceID]*rate.Limiter{}}
+}
+
+func (r *recording) allow(id godwit.SourceID, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := r.one[id]
+	if own == nil {
+		if len(r.one) >= mostRecorded {
+			clear(r.one)
+		}
+		own = rate.NewLimiter(recordSourceRate, recordSourceBurst)
+		r.one[id] = own
+	}
+	return own.AllowN(now, 1) && r.all.AllowN(now, 1)
+}
+
 // refused records what was not taken in, so that an operator sees why. What strangers can have written is bounded: by the
 // rate here, by number and age in the store. Header values, payload and credentials are left out (EDS-SEC-CNF-2).
-func (x *exchange) refused(err error) {
-	p := problem.From(err)
-	if x.src == nil || p.Status >= http.StatusInternalServerError || p.Downstream != nil {
+func (x *exchange) refused(p *problem.Problem) {
+	if x.src == nil || p.Status >= http.StatusInternalServerError || taken(p) {
 		return // ours, or an endpoint's: the deliveries tell of those
 	}
 	now := x.cfg.Clock.Now().Truncate(time.Microsecond)
 	x.cfg.Log.Debug("delivery refused", "source", x.src.ID.String(), "status", p.Status, "code", p.Code, "reason", x.reason)
-	if !x.recording.AllowN(now, 1) {
+	if !x.recording.allow(x.src.ID, now) {
 		return
 	}
 	host, _, splitErr := net.SplitHostPort(x.r.RemoteAddr)

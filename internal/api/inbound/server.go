@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
@@ -56,8 +54,6 @@ type Config struct {
 	Deadline time.Duration
 	// Window is how long a key is remembered. Defaults to 30 days.
 	Window time.Duration
-	// TimeScale runs windows faster. Defaults to real time.
-	TimeScale godwit.TimeScale
 	// PublicURL is where upstreams know this server, if a proxy in front changes that. Defaults to what each request shows.
 	PublicURL string
 	// AllowHTTP takes credentials that travel in the clear: for development. Defaults to false.
@@ -66,6 +62,8 @@ type Config struct {
 	Bodies *room.Room
 	// Waiting bounds the upstreams that wait for endpoints; a tenant may have a quarter of it. Defaults to 4096.
 	Waiting int
+	// Recorder counts. Defaults to nothing.
+	Recorder Recorder
 }
 
 func (c *Config) setDefaults() error {
@@ -87,6 +85,9 @@ func (c *Config) setDefaults() error {
 	if c.Bodies == nil {
 		c.Bodies = room.ForBodies()
 	}
+	if c.Recorder == nil {
+		c.Recorder = silent{}
+	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return nil
 }
@@ -95,27 +96,17 @@ func (c *Config) setDefaults() error {
 const DefaultDeadline = 20 * time.Second
 
 type server struct {
-	cfg   Config
-	waits *room.Room
-	// recording bounds what strangers can have written by being refused.
-	recording *rate.Limiter
+	cfg       Config
+	waits     *room.Room
+	recording *recording
 }
-
-// Records a second, and at once.
-const (
-	recordRate  = 20
-	recordBurst = 100
-)
 
 // New makes the handler.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	return &server{
-		cfg: cfg, recording: rate.NewLimiter(recordRate, recordBurst),
-		waits: room.New(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting)),
-	}, nil
+	return &server{cfg: cfg, recording: newRecording(), waits: room.New(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting))}, nil
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +114,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	x := &exchange{server: s, w: w, r: r}
 	if err := x.serve(); err != nil {
-		x.refused(err)
+		p := problem.From(err)
+		x.refused(p)
+		x.failed(p)
 		s.cfg.Problems.Write(w, r, err)
 	}
 }
