@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -203,7 +204,7 @@ func readBody(req *http.Request, limit int64) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.Grow(int(min(max(req.ContentLength, 0), 64<<10)) + bytes.MinRead)
-	n, err := b.ReadFrom(io.LimitReader(req.Body, limit+1))
+	n, err := b.ReadFrom(io.LimitReader(req.Body, min(limit, math.MaxInt64-1)+1))
 	if err == nil && n > limit {
 		err = errTooLarge
 	}

@@ -92,18 +92,25 @@ func (r *Receiver) scopeOf(d *Delivery) Digest {
 // plainPath is a path in one spelling: servers route /%68ooks as /hooks, so it must not be another address. Only what
 // cannot stand in a path stays escaped.
 func plainPath(path string) string {
-	decoded, err := url.PathUnescape(path)
+	decoded, err := url.PathUnescape(path) // the same text if nothing is escaped
 	if err != nil {
 		return path
 	}
-	var plain []byte
+	var plain strings.Builder
+	done := 0
 	for i := range len(decoded) {
-		b := decoded[i]
-		if b <= ' ' || b > '~' || strings.IndexByte("\"#%<>?[\\]^`{|}", b) >= 0 {
-			plain = fmt.Appendf(plain, "%%%02X", b)
-		} else {
-			plain = append(plain, b)
+		if escaped(decoded[i]) {
+			fmt.Fprintf(&plain, "%s%%%02X", decoded[done:i], decoded[i])
+			done = i + 1
 		}
 	}
-	return string(plain)
+	if done == 0 {
+		return decoded
+	}
+	return plain.String() + decoded[done:]
+}
+
+// escaped says whether a byte cannot stand in a path as it is.
+func escaped(b byte) bool {
+	return b <= ' ' || b > '~' || strings.IndexByte("\"#%<>?[\\]^`{|}", b) >= 0
 }
