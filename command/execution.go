@@ -347,8 +347,8 @@ func (e *execution) update(change func(*Record) []evidence.Entry) error {
 
 // leave gives the command up without an outcome: somebody goes on with it after the given time.
 func (e *execution) leave(sub Substatus, until time.Time) {
+	known := e.rec.Load().Substatus == sub
 	err := e.update(func(r *Record) []evidence.Entry {
-		known := r.Substatus == sub
 		r.Substatus, r.LeaseUntil = sub, until.Truncate(time.Microsecond)
 		if sub != NeedsReconciliation || known {
 			return nil
@@ -358,6 +358,9 @@ func (e *execution) leave(sub Substatus, until time.Time) {
 	})
 	if err != nil && !errors.Is(err, errSuperseded) {
 		e.x.cfg.Log.Error("command not given up in the store; it goes on when its lease is over", "command_id", e.call.CommandID, "error", err)
+	}
+	if err == nil && sub == NeedsReconciliation && !known && e.x.cfg.Unresolved != nil {
+		e.x.cfg.Unresolved()
 	}
 	e.final = e.rec.Load()
 }

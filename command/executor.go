@@ -36,11 +36,12 @@ type Config struct {
 	// Scale makes declared windows pass faster, for a try. Defaults to real time.
 	Scale func(time.Duration) time.Duration
 
-	// Decided is told of every decision, Limited of every submission refused by a limit, for metrics. Prompt is told when a
-	// person has to confirm. All may be nil.
-	Decided func(Decision)
-	Limited func()
-	Prompt  func(tenant, commandID string, d *Declaration)
+	// Decided is told of every decision, Limited of every submission refused by a limit, Unresolved of every command that comes to need
+	// reconciliation, for metrics. Prompt is told when a person has to confirm. All may be nil.
+	Decided    func(Decision)
+	Limited    func()
+	Unresolved func()
+	Prompt     func(tenant, commandID string, d *Declaration)
 	// Fault, when not nil, is called at each point of FaultPoints: for tests that stop the process there.
 	Fault func(point string)
 }
@@ -189,6 +190,12 @@ func (x *Executor) decided(d Decision) {
 	if x.cfg.Decided != nil {
 		x.cfg.Decided(d)
 	}
+}
+
+// Observe leaves evidence of what was decided outside of the executor, such as about a request that is guarded by a key of its
+// caller's. The entry holds ids and fingerprints, never what was sent. The error of an executor that stops is a *Refusal.
+func (x *Executor) Observe(tenant string, entries ...evidence.Entry) error {
+	return x.observe(tenant, entries...)
 }
 
 // observe appends evidence alone.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,5 +167,22 @@ func TestPanicsEndOneCommand(t *testing.T) {
 	}
 	if n != 0 {
 		t.Errorf("%d effects of a command that failed", n)
+	}
+}
+
+func TestUnresolvedIsToldOnce(t *testing.T) {
+	var told, runs atomic.Int64
+	r := newRig(t, func(c *Config) { c.Unresolved = func() { told.Add(1) } })
+	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { runs.Add(1); return nil, ErrUnresolved }))
+	if a := r.submit(); a.Substatus != NeedsReconciliation {
+		t.Fatalf("%+v", a)
+	}
+	r.pass(31 * time.Second)
+	if _, err := r.x.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(func() bool { return runs.Load() == 2 })
+	if told.Load() != 1 {
+		t.Errorf("told %d times", told.Load())
 	}
 }

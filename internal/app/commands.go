@@ -51,7 +51,7 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: d.TimeScale.Real(set.Lease.Real()),
 		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
 		Scale:   d.TimeScale.Real,
-		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited,
+		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited, Unresolved: counts.Unresolved,
 	}
 	if d.NoLimits {
 		cfg.DuplicatesPerKey, cfg.DuplicatesPerActor = -1, -1

@@ -28,6 +28,7 @@ func TestPagesRun(t *testing.T) {
 		"ojs.md":               {"/ojs"},
 		"cybercube.md":         {"/cybercube"},
 		"standard-webhooks.md": {"/standard"},
+		"commands.md":          {"/commands"},
 	} {
 		t.Run(page, func(t *testing.T) {
 			srv := apptest.Start(t, apptest.Options{})
