@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -13,7 +12,7 @@ const (
 )
 
 // errStopped reports a step that came after the end.
-var errStopped = errors.New("executor stopped")
+var errStopped error = &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down"}
 
 // committer writes steps in shared transactions: while one is under way, the next one fills. A step alone does not wait.
 type committer struct {

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/room"
@@ -76,6 +78,27 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 // newDesk makes the way by which the other APIs have Godwit's own operations executed.
 func (a *App) newDesk(x *command.Executor, d Dependencies) *operations.Desk {
 	return &operations.Desk{Executor: x, Registry: a.registry, Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
+}
+
+// witness leaves evidence of what was decided about a management request under a key (IDS IT-15). The key itself, which is the
+// client's, is not in it, nor is anything that was sent.
+func (a *App) witness(_ context.Context, d idempotency.Decision) error {
+	e := evidence.Entry{
+		Type: evidence.Observation, At: d.At, Decision: string(d.Outcome), Key: hex.EncodeToString(d.ID[:]), Command: d.Route,
+		Actor: d.Principal.String(), Channel: d.Channel, Fingerprint: fmt.Sprintf("sha256:%x", d.Fingerprint),
+	}
+	switch {
+	case d.Outcome == idempotency.ConflictRejected:
+		e.Type, e.Stored, e.Reason = evidence.RejectedTy, fmt.Sprintf("sha256:%x", d.Stored), problem.KeyReused.Code
+	case d.InProgress:
+		e.OutcomeStatus = string(command.InProgress)
+	}
+	err := a.commands.executor.Observe(d.Tenant.String(), e)
+	var stopping *command.Refusal
+	if errors.As(err, &stopping) {
+		return problem.Unavailable.With("%s", stopping.Detail)
+	}
+	return err
 }
 
 // limit is 0 for none, as settings say it; the executor says it with less than zero.

@@ -26,7 +26,7 @@ func (a *App) newOJS(d Dependencies, bodies *room.Room) (http.Handler, error) {
 	h, err := ojs.New(ojs.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), Version: telemetry.Build().Version, TimeScale: d.TimeScale,
-		Bodies: bodies,
+		Bodies: bodies, Desk: a.commands.desk,
 	})
 	if err != nil {
 		return nil, err
@@ -48,6 +48,7 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *roo
 			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
 			Bodies: bodies,
 		},
+		Desk:         a.commands.desk,
 		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
 	}
 	if !d.NoLimits {
@@ -77,6 +78,6 @@ func (a *App) warnOfAddresses() {
 func (a *App) newGuard(d Dependencies, refuse dialect.ErrorWriter, redact func([]byte) []byte) (*idempotency.Guard, error) {
 	return idempotency.New(idempotency.Config{
 		Store: a.store, Ring: a.ring, Problems: refuse, Log: a.log, Now: a.clock.Now,
-		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale, Redact: redact,
+		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale, Redact: redact, Decided: a.witness,
 	})
 }

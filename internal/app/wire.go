@@ -122,7 +122,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	problems := &problem.Writer{Base: strings.TrimSuffix(a.url, "/"), Log: a.log}
 	guard, err := idempotency.New(idempotency.Config{
 		Store: a.store, Ring: a.ring, Problems: problems, Log: a.log, Now: a.clock.Now,
-		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale,
+		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale, Decided: a.witness,
 	})
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	api, err := native.New(native.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done,
+		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Desk: a.commands.desk,
 	})
 	if err != nil {
 		return err

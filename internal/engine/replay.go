@@ -23,29 +23,65 @@ func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint 
 	if len(events) > MaxReplay {
 		return 0, ErrTooMany
 	}
-	l := e.index.lane(endpoint)
-	if l == nil || l.target.Load().endpoint.TenantID != tenant {
-		return 0, store.ErrNotFound
-	}
-	if !e.running() {
-		return 0, ErrStopping
-	}
-	again, fresh, err := e.split(ctx, tenant, endpoint, inOrder(events))
+	plan, err := e.PlanReplay(ctx, tenant, endpoint, events, actor)
 	if err != nil {
 		return 0, err
 	}
 	// What is new is due since its event was accepted, so that it comes in that order and before what was sent already.
-	if len(fresh) > 0 {
-		if err := e.addTo(l, fresh); err != nil {
-			return 0, err
+	if len(plan.Fresh) > 0 {
+		if done := e.commits.accept([]store.Accept{{Events: plan.Fresh}}); done.err != nil {
+			return 0, fmt.Errorf("add deliveries to replay: %w", done.err)
+		}
+		plan.lane.overflowed(e.clock.Now())
+	}
+	if len(plan.Again.Deliveries) > 0 {
+		if _, err := e.requeue(ctx, plan.Again); err != nil {
+			return len(plan.Fresh), err
 		}
 	}
-	if len(again) > 0 {
-		if _, err := e.Replay(ctx, tenant, again, actor); err != nil {
-			return len(fresh), err
-		}
+	return plan.Len(), nil
+}
+
+// A Redelivery is what ReplayTo stores, for whoever stores it together with something else. Stored tells the engine.
+type Redelivery struct {
+	Fresh []store.NewEvent // stored events, each with a delivery of its own
+	Again store.Requeue    // what the endpoint had before
+	lane  *lane
+}
+
+// Len is how many events are on their way.
+func (r *Redelivery) Len() int { return len(r.Fresh) + len(r.Again.Deliveries) }
+
+// Stored takes note that a redelivery is stored.
+func (r *Redelivery) Stored() {
+	now := r.lane.engine.clock.Now()
+	if len(r.Fresh) > 0 {
+		r.lane.overflowed(now)
 	}
-	return len(again) + len(fresh), nil
+	r.lane.noteDue(now)
+}
+
+// PlanReplay says what ReplayTo would store.
+func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
+	l := e.index.lane(endpoint)
+	if l == nil || l.target.Load().endpoint.TenantID != tenant {
+		return nil, store.ErrNotFound
+	}
+	if !e.running() {
+		return nil, ErrStopping
+	}
+	again, fresh, err := e.split(ctx, tenant, endpoint, inOrder(events))
+	if err != nil {
+		return nil, err
+	}
+	now := e.clock.Now()
+	plan := &Redelivery{lane: l, Again: store.Requeue{TenantID: tenant, Deliveries: again, Trigger: godwit.TriggerReplay, Actor: actor, Now: now}}
+	for _, event := range fresh {
+		plan.Fresh = append(plan.Fresh, store.NewEvent{Event: event, Deliveries: []store.NewDelivery{
+			{ID: godwit.NewDeliveryID(now), EndpointID: l.id, Trigger: godwit.TriggerReplay},
+		}})
+	}
+	return plan, nil
 }
 
 // inOrder names each event once, the oldest first.
@@ -75,20 +111,4 @@ func (e *Engine) split(ctx context.Context, tenant godwit.TenantID, endpoint god
 		}
 	}
 	return again, fresh, nil
-}
-
-// addTo gives stored events to an endpoint they did not go to before, in one transaction.
-func (e *Engine) addTo(l *lane, events []*godwit.Event) error {
-	now := e.clock.Now()
-	accept := store.Accept{Events: make([]store.NewEvent, len(events))}
-	for i, event := range events {
-		accept.Events[i] = store.NewEvent{Event: event, Deliveries: []store.NewDelivery{
-			{ID: godwit.NewDeliveryID(now), EndpointID: l.id, Trigger: godwit.TriggerReplay},
-		}}
-	}
-	if done := e.commits.accept([]store.Accept{accept}); done.err != nil {
-		return fmt.Errorf("add deliveries to replay: %w", done.err)
-	}
-	l.overflowed(now)
-	return nil
 }

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -39,6 +40,9 @@ type Config struct {
 	MaxStoredBody int
 	// Redact takes out of an answer what must not be shown again, before it is kept for repeats. Defaults to nothing.
 	Redact func(body []byte) []byte
+	// Decided is told what was decided about a request whose scope names a channel, before it is answered: to leave evidence. When it
+	// fails the request is refused and, if it was a first one, not done. Defaults to nobody.
+	Decided func(ctx context.Context, d Decision) error
 }
 
 func (c *Config) setDefaults() error {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -35,6 +36,48 @@ type Scope struct {
 	Principal godwit.KeyID
 	Tenant    godwit.TenantID
 	Operation string // method and path
+	// Channel, when not empty, is the API whose management request this is, and Route which one: the decision is told to
+	// Config.Decided. They are no part of the scope.
+	Channel, Route string
+}
+
+// A Decision is what was decided about a request with a key (IDS-EVD-4). It holds neither the key nor the payload.
+type Decision struct {
+	Scope
+	ID          [32]byte // names the key within its scope
+	Outcome     Outcome
+	Fingerprint [32]byte
+	Stored      [32]byte // of the first request, where it differs
+	InProgress  bool     // the first request has not been answered
+	At          time.Time
+}
+
+// Outcome is what a decision came to.
+type Outcome string
+
+// The outcomes.
+const (
+	FirstSeen         Outcome = "first_seen"
+	DuplicateReplayed Outcome = "duplicate_replayed"
+	ConflictRejected  Outcome = "conflict_rejected"
+)
+
+// decided tells of a decision.
+func (g *Guard) decided(ctx context.Context, s Scope, rec, existing *godwit.IdempotencyRecord) error {
+	if g.cfg.Decided == nil || s.Channel == "" {
+		return nil
+	}
+	d := Decision{Scope: s, ID: rec.ID, Outcome: FirstSeen, Fingerprint: rec.Fingerprint, At: rec.CreatedAt}
+	if existing != nil {
+		d.Outcome, d.InProgress = DuplicateReplayed, existing.InProgress()
+		if existing.Fingerprint != rec.Fingerprint {
+			d.Outcome, d.Stored = ConflictRejected, existing.Fingerprint
+		}
+	}
+	if err := g.cfg.Decided(ctx, d); err != nil {
+		return fmt.Errorf("leave evidence of a decision: %w", err)
+	}
+	return nil
 }
 
 // ID is the name of the record of a key within the scope.
@@ -80,6 +123,13 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 	if err != nil {
 		// Without the record a repeat cannot be told from a first request: refuse rather than do it twice (EDS T-33).
 		g.cfg.Problems.Write(w, r, fmt.Errorf("reserve idempotency key: %w", err))
+		return
+	}
+	if err := g.decided(ctx, s, rec, existing); err != nil {
+		if existing == nil {
+			g.forget(ctx, rec)
+		}
+		g.cfg.Problems.Write(w, r, err)
 		return
 	}
 	if existing != nil {

@@ -56,12 +56,14 @@ func deleteEndpoint(cfg Config) operation {
 
 func rotateSecret(cfg Config) operation {
 	type rotation struct {
-		Algorithm string `json:"algorithm"`
-		Overlap   *int   `json:"overlap_seconds"`
+		Algorithm string   `json:"algorithm"`
+		Overlap   *float64 `json:"overlap_seconds"`
+		Secret    string   `json:"secret"`
 	}
 	return operation{command.Declaration{
 		Entity: "endpoint", Action: "rotate_secret", TargetRequired: true, Scopes: []string{"manage"}, Secret: []string{"secret"},
-		Args: schema(`"algorithm":{"type":"string","maxLength":32},"overlap_seconds":{"type":"integer","minimum":0,"maximum":604800,"default":86400}`),
+		Args: schema(`"algorithm":{"type":"string","maxLength":32},"overlap_seconds":{"type":"number","minimum":0,"maximum":604800,"default":86400},` +
+			`"secret":{"type":"string","maxLength":1024,"description":"Your own signing key, in the form in which the profile shows keys. Defaults to a new one."}`),
 		Description: "Issues a new signing secret for an endpoint; the others go on signing for the overlap. The secret is in the first answer " +
 			"alone: who lost it rotates again.",
 	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
@@ -73,9 +75,9 @@ func rotateSecret(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		rot := registry.Rotation{Algorithm: in.Algorithm}
+		rot := registry.Rotation{Algorithm: in.Algorithm, Secret: in.Secret}
 		if in.Overlap != nil {
-			overlap := time.Duration(*in.Overlap) * time.Second
+			overlap := time.Duration(*in.Overlap * float64(time.Second))
 			rot.Overlap = &overlap
 		}
 		plan, err := cfg.Registry.PlanRotation(ctx, e.TenantID, e.ID, rot)
@@ -83,17 +85,28 @@ func rotateSecret(cfg Config) operation {
 			return nil, rejected("endpoint")(err)
 		}
 		s := &plan.Issued.Secret
-		result := map[string]any{"endpoint_id": e.ID.String(), "secret_id": s.ID.String(), "algorithm": s.Algorithm, "others_until": plan.Issued.OthersUntil}
-		if plan.Issued.Value != "" {
-			result["secret"] = plan.Issued.Value
-		}
 		return &command.Outcome{
-			Summary: "Endpoint " + e.ID.String() + " has a new signing secret.", Result: result,
+			Summary: "Endpoint " + e.ID.String() + " has a new signing secret.",
+			Result: issued{EndpointID: e.ID.String(), SecretID: s.ID.String(), Algorithm: s.Algorithm, PublicKey: s.PublicKey, Hint: s.Hint,
+				CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(), OthersUntil: plan.Issued.OthersUntil.UTC(), Secret: plan.Issued.Value},
 			Effects: []command.Effect{store.IssueSecret{TenantID: e.TenantID, Secret: s, Others: plan.Others}},
 			Refused: rejected("endpoint"),
 			Done:    changed(ctx, cfg.Registry, e.ID),
 		}, nil
 	}}
+}
+
+// issued is the result of a rotation.
+type issued struct {
+	EndpointID  string    `json:"endpoint_id"`
+	SecretID    string    `json:"secret_id"`
+	Algorithm   string    `json:"algorithm"`
+	PublicKey   []byte    `json:"public_key,omitempty"` // base64 in JSON
+	Hint        string    `json:"hint,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+	NotBefore   time.Time `json:"not_before"`
+	OthersUntil time.Time `json:"others_until"`
+	Secret      string    `json:"secret,omitempty"` // in the first answer alone
 }
 
 func revokeSecret(cfg Config) operation {

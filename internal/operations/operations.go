@@ -19,12 +19,19 @@ type Engine interface {
 	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) *engine.Outbox
 	Requeued(deliveries []godwit.Delivery)
 	Ask(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
+	PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*engine.Redelivery, error)
+}
+
+// Store is what plans are made of that the registry does not know.
+type Store interface {
+	EventsAfter(ctx context.Context, r store.EventRange) ([]godwit.Event, error)
 }
 
 // Config is what operations work on.
 type Config struct {
 	Registry *registry.Registry
 	Engine   Engine
+	Store    Store
 	// Probe registers the commands that a conformance suite tries.
 	Probe bool
 }
@@ -39,7 +46,7 @@ type operation struct {
 func Register(reg *command.Registry, cfg Config) error {
 	ops := []operation{
 		deleteEndpoint(cfg), rotateSecret(cfg), revokeSecret(cfg),
-		replayDeadLetters(cfg), purgeDeadLetters(cfg),
+		replayDeadLetters(cfg), purgeDeadLetters(cfg), replayEvents(cfg),
 		deleteTenant(cfg), publishEvent(cfg),
 	}
 	if cfg.Probe {

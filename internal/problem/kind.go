@@ -74,6 +74,12 @@ var (
 		"Content-Type is missing, malformed, or not one that the operation reads; or Content-Encoding was used.")
 	TooManyRequests = define(http.StatusTooManyRequests, "too-many-requests", "Too many requests",
 		"The tenant makes these faster than it may. Wait for Retry-After.").retry("1")
+	ConfirmationInvalid = define(http.StatusForbidden, "confirmation-invalid", "The confirmation is not for this request",
+		"Godwit-Confirmation or Godwit-Command is missing, wrong, or belongs to another request. Nothing was done; ask for a confirmation by sending the request without them.")
+	ConfirmationExpired = define(http.StatusGone, "confirmation-expired", "The confirmation came too late",
+		"Nothing was done. Send the request without Godwit-Confirmation to get another token.")
+	StepUpRequired = define(http.StatusForbidden, "step-up-required", "A second API key has to approve",
+		"The operation also needs Godwit-Step-Up: the token that another API key got at the step_up_url of the first answer. Nothing was done.")
 	NotAuthentic = define(http.StatusUnauthorized, "not-authentic", "The delivery is not authentic",
 		"The signature or credential that the source demands is missing, wrong, too old, or was seen before. Nothing was stored.")
 	TooEarly = define(http.StatusTooEarly, "too-early", "Too early",

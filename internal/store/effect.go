@@ -68,5 +68,9 @@ type RemoveTenant struct {
 	Now time.Time
 }
 
-// Publish stores events with their deliveries, all of them unclaimed: the outbox of a command (IDS-SHD-8). No result.
+// Publish stores events with their deliveries, all of them unclaimed: the outbox of a command (IDS-SHD-8). Events that are stored
+// gain the deliveries. No result.
 type Publish struct{ Events []NewEvent }
+
+// Requeue is an effect as it is. Result: []godwit.Delivery, those made due.
+var _ command.Effect = Requeue{}

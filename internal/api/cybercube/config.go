@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -17,6 +18,8 @@ const Prefix = "/api/v1/webhooks/"
 // Config is what the API is made of.
 type Config struct {
 	dialect.Config
+	// Desk executes what is a command. Required.
+	Desk *operations.Desk
 	// Limits of management operations. The zero value has none.
 	Limits Limits
 	// UnknownTypes takes in events of well-formed types that the standard does not list (CCW-EVT-25).
@@ -47,9 +50,13 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.DeadLetterRetention <= 0 {
 		return nil, errors.New("cybercube: retention of dead letters is required")
 	}
+	if cfg.Desk == nil {
+		return nil, errors.New("cybercube: desk is required")
+	}
 	if cfg.StallTimeout <= 0 {
 		cfg.StallTimeout = 90 * time.Second
 	}
+	cfg.Channel = "cybercube"
 	api, err := dialect.New(cfg.Config)
 	if err != nil {
 		return nil, err

@@ -230,7 +230,7 @@ func (s *server) deleteEndpoint(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Registry.DeleteEndpoint(c.R.Context(), c.Tenant(), e.ID); err != nil {
+	if err := s.cfg.Desk.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
 		giveBack()
 		return err
 	}

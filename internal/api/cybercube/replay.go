@@ -1,13 +1,11 @@
 package cybercube
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
@@ -126,13 +124,13 @@ func (s *server) replayRange(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	events.TenantID = c.Tenant()
 	giveBack, err := s.limits.replay.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
 	v := rangeView{ReplayID: newReplayID()}
-	if v.Queued, v.HasMore, err = s.sendRange(c, e, events); err != nil {
+	v.Queued, v.HasMore, err = s.cfg.Desk.ReplayEvents(c.R.Context(), s.api.Order(c), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
+	if err != nil {
 		if v.Queued == 0 {
 			giveBack()
 		}
@@ -142,10 +140,6 @@ func (s *server) replayRange(c *dialect.Call) error {
 		"actor", c.Caller.Actor(), "queued", v.Queued, "more", v.HasMore)
 	return answer(c, http.StatusAccepted, v)
 }
-
-// ahead is how much later than it was accepted an event may say that it happened: what a search by time has to look at
-// besides.
-const ahead = 24 * time.Hour
 
 // eventRange reads which events are meant.
 func (f *form) eventRange() store.EventRange {
@@ -169,51 +163,10 @@ func (f *form) eventRange() store.EventRange {
 	if r.Until.Equal(r.Until.Truncate(time.Second)) {
 		r.Until = r.Until.Add(time.Second - time.Microsecond)
 	}
-	if from := r.Since.Add(-ahead); from.Unix() > 0 {
-		var first func(time.Time) godwit.EventID = godwit.FirstIDAt
-		r.After = first(from)
-	}
 	return r
 }
 
 const maxPatterns = 100
-
-// replayPage and replayMemory bound the events, and their bodies, that a replay holds at once.
-const (
-	replayPage   = 200
-	replayMemory = 8 << 20
-)
-
-// sendRange works in pages, and then looks whether there is one more.
-func (s *server) sendRange(c *dialect.Call, e *godwit.Endpoint, r store.EventRange) (queued int, more bool, err error) {
-	ctx := c.R.Context()
-	for taken := 0; ; {
-		r.Limit, r.MaxBytes = cmp.Or(min(replayPage, maxReplay-taken), replayPage), replayMemory
-		events, err := s.cfg.Store.EventsAfter(ctx, r)
-		if err != nil || len(events) == 0 {
-			return queued, false, err
-		}
-		r.After = events[len(events)-1].ID
-		events = slices.DeleteFunc(events, func(e godwit.Event) bool { return !replayable(&e, r.Patterns) })
-		if len(events) == 0 {
-			continue
-		}
-		if taken == maxReplay {
-			return queued, true, nil
-		}
-		n, err := s.cfg.Engine.ReplayTo(ctx, c.Tenant(), e.ID, events, c.Caller.Actor())
-		queued += n
-		taken += len(events)
-		if err != nil {
-			return queued, false, err
-		}
-	}
-}
-
-// replayable leaves out what the server told of itself, unless it is asked for by name.
-func replayable(e *godwit.Event, patterns []string) bool {
-	return !profile.Meta(e.Type) || slices.ContainsFunc(patterns, func(p string) bool { return p != "*" && godwit.MatchPattern(p, e.Type) })
-}
 
 func newReplayID() string {
 	var b [12]byte

@@ -10,8 +10,9 @@ import (
 )
 
 type rotatedView struct {
-	Secret     string `json:"secret"`
+	Secret     string `json:"secret,omitempty"`
 	ValidUntil string `json:"previous_secret_valid_until"`
+	Redacted   bool   `json:"secret_redacted,omitempty"` // it was shown before (IDS IT-14)
 }
 
 // rotateSecret issues a new secret. The one before signs on for a day, so that the receiver can change over, unless it is
@@ -32,11 +33,11 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	issued, err := s.cfg.Registry.RotateSecret(c.R.Context(), c.Tenant(), e.ID, rotation)
+	issued, redacted, err := s.cfg.Desk.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rotation)
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusOK, rotatedView{Secret: issued.Value, ValidUntil: timestamp(issued.OthersUntil)})
+	return answer(c, http.StatusOK, rotatedView{Secret: issued.Value, ValidUntil: timestamp(issued.OthersUntil), Redacted: redacted})
 }
 
 // Redact takes the secret out of an answer before it is kept for repeats: it is shown once (CCW-SEC-7, OT-26).
@@ -50,6 +51,7 @@ func Redact(body []byte) []byte {
 		return body
 	}
 	delete(inner, "secret")
+	inner["secret_redacted"] = json.RawMessage("true") // who lost it rotates (IDS IT-14)
 	whole["data"] = encode(inner)
 	return encode(whole)
 }

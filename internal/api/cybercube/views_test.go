@@ -104,8 +104,8 @@ func TestAttributesOfLongNames(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"data":{"id":"WEB-1","secret":"whsec_x","status":"active"}}`: `{"data":{"id":"WEB-1","status":"active"}}`,
-		`{"data":{"secret":"whsec_x"}}`:                                `{"data":{}}`,
+		`{"data":{"id":"WEB-1","secret":"whsec_x","status":"active"}}`: `{"data":{"id":"WEB-1","secret_redacted":true,"status":"active"}}`,
+		`{"data":{"secret":"whsec_x"}}`:                                `{"data":{"secret_redacted":true}}`,
 		`{"data":{"id":1}}`:                                            `{"data":{"id":1}}`,
 		`{"data":[1]}`:                                                 `{"data":[1]}`,
 		`{"error":{}}`:                                                 `{"error":{}}`,

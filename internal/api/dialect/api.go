@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -45,6 +46,8 @@ type Config struct {
 	Idempotency *idempotency.Guard // with Errors as its way to refuse, and Redact where answers hold secrets
 	Clock       clock.Clock
 	Log         *slog.Logger
+	// Channel names the API in evidence.
+	Channel string
 	// Errors answers with what an error is to a client, in the dialect's own form. Required.
 	Errors ErrorWriter
 	// MaxBody bounds an event. Required.
@@ -90,6 +93,18 @@ type Call struct {
 // Tenant is for whom the call is made.
 func (c *Call) Tenant() godwit.TenantID { return c.Caller.Tenant.ID }
 
+// Order is who orders an operation that is a command, by which API, and under which key: the one that the guard has let the request
+// through with.
+func (a *API) Order(c *Call) operations.Request {
+	r := operations.Request{Caller: c.Caller, Channel: a.cfg.Channel}
+	if c.R.Method == http.MethodPost && idempotency.Present(c.R.Header) {
+		if key, err := a.cfg.Idempotency.Key(c.R.Header); err == nil {
+			r.Key = key
+		}
+	}
+	return r
+}
+
 // A Route says how a request is taken in.
 type Route struct {
 	// Need are the scopes of which the key must have one.
@@ -100,6 +115,8 @@ type Route struct {
 	Limit int64
 	// OwnKey leaves the Idempotency-Key to the handler: for events, whose key travels on.
 	OwnKey bool
+	// Ingest is for events under a key: they leave no evidence of decisions, which is of management.
+	Ingest bool
 	// Enter, when not nil, is called once the caller is known, before anything else can be answered: for headers that go
 	// with every answer to that caller, a refusal or a repeat too.
 	Enter func(h http.Header, c *registry.Caller)
@@ -147,6 +164,10 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 			return
 		}
 		scope := idempotency.Scope{Principal: caller.Key.Principal, Tenant: caller.Tenant.ID, Operation: r.Method + " " + r.URL.Path}
+		if !route.Ingest {
+			// A pattern may begin with the method, or not.
+			scope.Channel, scope.Route = a.cfg.Channel, r.Method+" "+r.Pattern[strings.LastIndexByte(r.Pattern, ' ')+1:]
+		}
 		a.cfg.Idempotency.Serve(w, r, scope, call.Body, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			a.finish(&Call{W: w, R: r, Caller: caller, Body: call.Body}, serve)
 		}))

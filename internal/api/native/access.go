@@ -112,8 +112,11 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
-		if idempotency.Present(r.Header) && r.Method != http.MethodPut {
-			s.cfg.Idempotency.Serve(w, r, scopeOf(caller, r.Method+" "+r.URL.Path), body, next)
+		// A confirmation is a step further with the command that the first request made; its repeats are the command's.
+		if idempotency.Present(r.Header) && r.Method != http.MethodPut && len(r.Header[confirmationHeader]) == 0 {
+			scope := scopeOf(caller, r.Method+" "+r.URL.Path)
+			scope.Channel, scope.Route = channel, r.Pattern
+			s.cfg.Idempotency.Serve(w, r, scope, body, next)
 			return
 		}
 		r.Body = rewound(body)

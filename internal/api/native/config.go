@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/source"
@@ -52,6 +53,7 @@ type Config struct {
 	Catalogue   *catalogue.Catalogue
 	Sources     *source.Sources
 	Idempotency *idempotency.Guard
+	Desk        *operations.Desk // executes what is a command
 	Problems    *problem.Writer
 	Clock       clock.Clock
 	Log         *slog.Logger
@@ -71,8 +73,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, problems, clock and log are required")
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Desk == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, desk, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = godwit.DefaultMaxBody

@@ -67,6 +67,33 @@ func (p DeadLetterParams) filter() deadLetterFilter {
 	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until, Replayed: p.Replayed}
 }
 
+// DeadLetterChoice are the members of a body that choose dead letters.
+type DeadLetterChoice struct {
+	Endpoint string     `json:"endpoint,omitempty"`
+	Type     string     `json:"type,omitempty" maxLength:"128"`
+	Status   string     `json:"status,omitempty" enum:"terminal,exhausted"`
+	Reason   string     `json:"reason,omitempty" maxLength:"64"`
+	Since    *time.Time `json:"since,omitempty" doc:"Dead at or after"`
+	Until    *time.Time `json:"until,omitempty" doc:"Dead before"`
+}
+
+func (c *DeadLetterChoice) filter() deadLetterFilter {
+	f := deadLetterFilter{Endpoint: c.Endpoint, Type: c.Type, Status: c.Status, Reason: c.Reason}
+	if c.Since != nil {
+		f.Since = *c.Since
+	}
+	if c.Until != nil {
+		f.Until = *c.Until
+	}
+	return f
+}
+
+// Purged is what a purge did.
+type Purged struct {
+	Purged int  `json:"purged" doc:"Dead letters that were removed"`
+	More   bool `json:"more" doc:"There may be more that match"`
+}
+
 type (
 	listDeadLettersInput struct {
 		PageParams
@@ -75,15 +102,18 @@ type (
 	deadLetterOutput struct{ Body DeadLetter }
 	bulkReplayInput  struct {
 		Body struct {
-			Endpoint string     `json:"endpoint,omitempty"`
-			Type     string     `json:"type,omitempty" maxLength:"128"`
-			Status   string     `json:"status,omitempty" enum:"terminal,exhausted"`
-			Reason   string     `json:"reason,omitempty" maxLength:"64"`
-			Since    *time.Time `json:"since,omitempty" doc:"Dead at or after"`
-			Until    *time.Time `json:"until,omitempty" doc:"Dead before"`
-			Limit    int        `json:"limit,omitempty" minimum:"1" maximum:"10000" default:"1000" doc:"How many at most in this request"`
-			Cursor   string     `json:"cursor,omitempty" maxLength:"64" doc:"next_cursor of the request before"`
+			DeadLetterChoice
+			Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"10000" default:"1000" doc:"How many at most in this request"`
+			Cursor string `json:"cursor,omitempty" maxLength:"64" doc:"next_cursor of the request before"`
 		} `nameHint:"BulkReplay"`
+	}
+	purgeInput struct {
+		ConfirmationParams
+		Body struct {
+			DeadLetterChoice
+			Replayed bool `json:"replayed,omitempty" doc:"Also those that were replayed since"`
+			Limit    int  `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000" doc:"How many at most in this request"`
+		} `nameHint:"Purge"`
 	}
 	bulkReplayOutput struct {
 		Body struct {
@@ -120,8 +150,13 @@ func (s *server) deadLetterRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "replay-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/replay", Tags: tags, Summary: "Replay the dead letters that match",
 		DefaultStatus: http.StatusAccepted,
-		Description:   "Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all.",
+		Description: "Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all. It runs as the command dead_letters.replay, " +
+			"one for each thousand.",
 	}, s.replayDeadLetters)
+	typed(s, mayManage, s.asks(huma.Operation{
+		OperationID: "purge-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/purge", Tags: tags, Summary: "Remove the dead letters that match",
+		Description: "For good, with the copies of their events; newest first, up to limit in one request. An empty object selects all. It runs as the command dead_letters.purge.",
+	}, Purged{}), s.purgeDeadLetters)
 }
 
 func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
@@ -152,18 +187,11 @@ func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *D
 	return &deliveryOutput{Body: deliveryView(&replayed[0])}, nil
 }
 
-// replayDeadLetters works in pages, so that a million of them neither fill memory nor hold up a transaction.
+// replayDeadLetters has them sent again in commands of at most a thousand, so that a million neither fill memory nor hold up a
+// transaction.
 func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
-	const pageSize = 200
 	b := &in.Body
-	f := deadLetterFilter{Endpoint: b.Endpoint, Type: b.Type, Status: b.Status, Reason: b.Reason}
-	if b.Since != nil {
-		f.Since = *b.Since
-	}
-	if b.Until != nil {
-		f.Until = *b.Until
-	}
-	filter, err := s.deadLetterFilter(ctx, c, f)
+	filter, err := s.deadLetterFilter(ctx, c, b.filter())
 	if err != nil {
 		return nil, err
 	}
@@ -172,30 +200,23 @@ func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *
 		return nil, err
 	}
 	out := &bulkReplayOutput{}
-	for seen := 0; seen < b.Limit; {
-		page := store.Page{After: after, Limit: min(pageSize, b.Limit-seen)}
-		letters, err := s.cfg.Store.ListDeadLetters(ctx, filter, page)
-		if err != nil {
-			return nil, err
-		}
-		if len(letters) == 0 {
-			return out, nil
-		}
-		ids := make([]godwit.DeliveryID, len(letters))
-		for i := range letters {
-			ids[i] = letters[i].Delivery.ID
-		}
-		replayed, err := s.cfg.Engine.Replay(ctx, c.Tenant.ID, ids, c.Actor())
-		if err != nil {
-			return nil, err
-		}
-		seen += len(letters)
-		out.Body.Replayed += len(replayed)
-		after = ids[len(ids)-1]
-		if len(letters) < page.Limit {
-			return out, nil
-		}
+	replayed, next, err := s.cfg.Desk.ReplayDeadLetters(ctx, s.order(ctx, c), filter, after, b.Limit)
+	if err != nil {
+		return nil, err
 	}
-	out.Body.NextCursor = cursor(listDead, after)
+	out.Body.Replayed = replayed
+	if !next.IsZero() {
+		out.Body.NextCursor = cursor(listDead, next)
+	}
 	return out, nil
+}
+
+func (s *server) purgeDeadLetters(ctx context.Context, c *registry.Caller, in *purgeInput) (*askedOutput[Purged], error) {
+	f := in.Body.filter()
+	f.Replayed = in.Body.Replayed
+	filter, err := s.deadLetterFilter(ctx, c, f)
+	if err != nil {
+		return nil, err
+	}
+	return asked[Purged](s.cfg.Desk.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
 }

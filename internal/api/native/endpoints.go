@@ -96,7 +96,7 @@ func (s *server) endpointRoutes() {
 	}, s.updateEndpoint)
 	typed(s, mayManage, huma.Operation{
 		OperationID: "delete-endpoint", Method: http.MethodDelete, Path: "/v1/endpoints/{id}", Tags: tags,
-		Summary: "Delete an endpoint", DefaultStatus: http.StatusNoContent, Description: "What was waiting for it is cancelled.",
+		Summary: "Delete an endpoint", DefaultStatus: http.StatusNoContent, Description: "What was waiting for it is cancelled. It runs as the command endpoint.delete; the request is its own confirmation.",
 	}, s.deleteEndpoint)
 	typed(s, mayManage, huma.Operation{
 		OperationID: "pause-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/pause", Tags: tags, Summary: "Pause an endpoint",
@@ -108,11 +108,15 @@ func (s *server) endpointRoutes() {
 	}, s.resumeEndpoint)
 	typed(s, mayManage, huma.Operation{
 		OperationID: "rotate-secret", Method: http.MethodPost, Path: "/v1/endpoints/{id}/rotate-secret", Tags: tags, Summary: "Rotate the signing secret",
-		Description: "The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
+		Description: "The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key. It runs as the command endpoint.rotate_secret.",
 	}, s.rotateSecret)
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-secrets", Method: http.MethodGet, Path: "/v1/endpoints/{id}/secrets", Tags: tags, Summary: "List signing secrets, without their values",
 	}, s.listSecrets)
+	typed(s, mayManage, s.asks(huma.Operation{
+		OperationID: "revoke-secret", Method: http.MethodPost, Path: "/v1/endpoints/{id}/secrets/{secret}/revoke", Tags: tags, Summary: "Revoke a signing secret",
+		Description: "It no longer signs, at once: for one that leaked. The last one that is live cannot be revoked: rotate first. It runs as the command endpoint.revoke_secret.",
+	}, RevokedSecret{}), s.revokeSecret)
 	typed(s, mayManage, huma.Operation{
 		OperationID: "test-endpoint", Method: http.MethodPost, Path: "/v1/endpoints/{id}/test", Tags: tags, Summary: "Send a test event",
 		DefaultStatus: http.StatusAccepted,
@@ -160,7 +164,7 @@ func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *End
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.cfg.Registry.DeleteEndpoint(ctx, c.Tenant.ID, id)
+	return nil, s.cfg.Desk.DeleteEndpoint(ctx, s.order(ctx, c), id)
 }
 
 func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *pauseInput) (*endpointOutput, error) {
@@ -196,11 +200,13 @@ func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotat
 			rot.Overlap = &overlap
 		}
 	}
-	issued, err := s.cfg.Registry.RotateSecret(ctx, c.Tenant.ID, id, rot)
+	issued, redacted, err := s.cfg.Desk.RotateSecret(ctx, s.order(ctx, c), id, rot)
 	if err != nil {
 		return nil, err
 	}
-	return &issuedSecretOutput{Body: issuedView(issued, s.cfg.Clock.Now())}, nil
+	out := &issuedSecretOutput{Body: issuedView(issued, s.cfg.Clock.Now())}
+	out.Body.SecretRedacted = redacted
+	return out, nil
 }
 
 type secretsOutput struct {

@@ -69,6 +69,8 @@ type Secret struct {
 type IssuedSecret struct {
 	Secret
 	Value string `json:"value,omitempty" doc:"The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."`
+	// Only of a repeat that comes after a crash: other repeats get the first answer.
+	SecretRedacted bool `json:"secret_redacted,omitempty" doc:"The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again"`
 }
 
 func secretView(s *godwit.Secret, now time.Time) Secret {

@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
@@ -48,6 +50,7 @@ type harness struct {
 	store    *sqlite.Store
 	engine   *engine.Engine
 	registry *registry.Registry
+	executor *command.Executor
 	api      *server
 	http     *httptest.Server
 	clock    *shifted
@@ -137,7 +140,17 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 		Store: h.store, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
 	})
 	must(t, err)
+	commands := command.NewRegistry()
+	must(t, operations.Register(commands, operations.Config{Registry: h.registry, Engine: h.engine, Store: h.store}))
+	h.executor, err = command.New(command.Config{Store: h.store, Registry: commands, Sealer: ring, Log: log, Now: h.clock.Now})
+	must(t, err)
+	executing, stopExecutor := context.WithCancel(ctx)
+	executed := make(chan struct{})
+	go func() { defer close(executed); h.executor.Run(executing) }()
+	stop := h.stop
+	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
+		Desk:  &operations.Desk{Executor: h.executor, Registry: h.registry, Now: h.clock.Now},
 		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		MaxBody: o.maxBody, Version: "test", Done: h.done,
 	})

@@ -98,16 +98,21 @@ func (s *server) tenantRoutes() {
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "update-tenant", Method: http.MethodPatch, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"}, Summary: "Change a tenant",
 	}, s.updateTenant)
-	typed(s, mayAdmin, huma.Operation{
+	typed(s, mayAdmin, s.asks(huma.Operation{
 		OperationID: "delete-tenant", Method: http.MethodDelete, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"},
-		Summary: "Delete a tenant", DefaultStatus: http.StatusNoContent,
-		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them.",
-	}, func(ctx context.Context, _ *registry.Caller, in *TenantPath) (*struct{}, error) {
+		Summary: "Delete a tenant",
+		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key " +
+			"belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token " +
+			"it gets goes into Godwit-Step-Up.",
+	}, nil), func(ctx context.Context, c *registry.Caller, in *struct {
+		TenantPath
+		ConfirmationParams
+	}) (*askedOutput[struct{}], error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.cfg.Registry.DeleteTenant(ctx, id)
+		return asked[struct{}](s.cfg.Desk.DeleteTenant(ctx, s.order(ctx, c), id, in.confirmation()))
 	})
 }
 

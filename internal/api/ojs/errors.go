@@ -146,6 +146,9 @@ func Redact(body []byte) []byte {
 	if nested, ok := members["subscription"]; ok {
 		members["subscription"] = Redact(nested)
 	}
+	if _, shown := members["secret"]; shown {
+		members["secret_redacted"] = json.RawMessage("true") // who lost it rotates (IDS IT-14)
+	}
 	delete(members, "secret")
 	delete(members, "new_secret")
 	redacted, err := encode(members)

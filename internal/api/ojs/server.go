@@ -2,6 +2,7 @@ package ojs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/registry"
 )
@@ -29,6 +31,8 @@ type Config struct {
 	Store    Store
 	Engine   dialect.Engine
 	Registry *registry.Registry
+	// Desk executes what is a command. Required.
+	Desk *operations.Desk
 	// Idempotency is a guard that refuses with Errors and keeps answers without secrets: Redact.
 	Idempotency *idempotency.Guard
 	Clock       clock.Clock
@@ -70,11 +74,14 @@ func New(cfg Config) (http.Handler, error) {
 	if s.cfg.MaxBatchBody == 0 {
 		s.cfg.MaxBatchBody = max(16<<20, cfg.MaxBody)
 	}
+	if cfg.Desk == nil {
+		return nil, errors.New("ojs: desk is required")
+	}
 	var err error
 	s.api, err = dialect.New(dialect.Config{
 		Store: cfg.Store, Engine: cfg.Engine, Registry: cfg.Registry, Idempotency: cfg.Idempotency, Clock: cfg.Clock,
 		Log: cfg.Log, Errors: s.errors, MaxBody: cfg.MaxBody, Retention: cfg.Retention, TimeScale: cfg.TimeScale,
-		Bodies: cfg.Bodies,
+		Bodies: cfg.Bodies, Channel: "ojs",
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +121,7 @@ func (s *server) routes() {
 		http.MethodGet:  s.managed(mayRead, s.pollEvents),
 	})
 	s.at(eventsPath+"/batch", methods{
-		http.MethodPost: s.api.Handle(dialect.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody}, s.postBatch),
+		http.MethodPost: s.api.Handle(dialect.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch),
 	})
 	manifest := methods{http.MethodGet: s.manifest()}
 	s.at("/ojs/manifest", manifest)

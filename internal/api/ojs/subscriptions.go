@@ -157,7 +157,7 @@ func (s *server) deleteSubscription(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Registry.DeleteEndpoint(c.R.Context(), c.Tenant(), e.ID); err != nil {
+	if err := s.cfg.Desk.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
 		return err
 	}
 	c.W.WriteHeader(http.StatusNoContent)
@@ -171,6 +171,7 @@ type rotation struct {
 	NewSecret               string `json:"new_secret,omitempty"` // the same, for the tools that look for it there
 	PublicKey               string `json:"public_key,omitempty"` // of endpoints that another API made with such a key
 	PreviousSecretExpiresAt string `json:"previous_secret_expires_at"`
+	SecretRedacted          bool   `json:"secret_redacted,omitempty"` // it was shown before (IDS IT-14)
 }
 
 func (s *server) rotateSecret(c *dialect.Call) error {
@@ -182,14 +183,15 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	issued, err := s.cfg.Registry.RotateSecret(c.R.Context(), c.Tenant(), e.ID, rot)
+	issued, redacted, err := s.cfg.Desk.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rot)
 	if err != nil {
 		return err
 	}
 	out := rotation{
 		ID: e.ID.String(), Secret: issued.Value, NewSecret: issued.Value, PreviousSecretExpiresAt: timestamp(issued.OthersUntil),
+		SecretRedacted: redacted,
 	}
-	if issued.Value == "" {
+	if issued.Value == "" && !redacted {
 		out.PublicKey = base64.StdEncoding.EncodeToString(issued.Secret.PublicKey)
 	}
 	writeJSON(c.W, http.StatusOK, out)

@@ -80,6 +80,9 @@ func applyEffect(ctx context.Context, conn *pgx.Conn, effect command.Effect) (an
 		return nil, revokeSecret(ctx, conn, e)
 	case store.RequeueDead:
 		return requeueDead(ctx, conn, e)
+	case store.Requeue:
+		made, err := requeueDeliveries(ctx, conn, e)
+		return values(made), err
 	case store.PurgeDead:
 		return purgeDead(ctx, conn, e)
 	case store.RemoveTenant:

@@ -159,6 +159,8 @@ func (s *Store) apply(c *conn, effect command.Effect) (any, error) {
 		return nil, revokeSecret(ctx, c, &e)
 	case store.RequeueDead:
 		return s.requeueDead(ctx, c, &e)
+	case store.Requeue:
+		return s.requeue(ctx, c, &e)
 	case store.PurgeDead:
 		return purgeDead(c, &e)
 	case store.RemoveTenant:

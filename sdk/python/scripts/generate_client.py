@@ -226,7 +226,11 @@ def body_type(operation: Schema) -> str | None:
 
 def response(operation: Schema) -> tuple[str, str]:
     """The type of the answer, and the beginning of the statement that gets it."""
-    good: Schema = next((r for status, r in operation["responses"].items() if status.startswith("2")), {})
+    answers: list[Schema] = [r for status, r in operation["responses"].items() if status.startswith("2")]
+    if len(answers) > 1:  # what is asked first, and what was done then
+        kinds = [type_of(r["content"]["application/json"]["schema"]) if "content" in r else "None" for r in answers]
+        return " | ".join(kinds), f"answer: {' | '.join(kinds)} = self._json"
+    good: Schema = answers[0] if answers else {}
     content: list[tuple[str, Schema]] = list(good.get("content", {}).items())
     if not content:
         return "None", "self._bytes"

@@ -136,8 +136,12 @@ function bodyArgument(operation) {
 }
 
 function responseOf(operation) {
-  const [, good] = Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? [];
-  const [type, media] = Object.entries(good?.content ?? {})[0] ?? [];
+  const good = Object.entries(operation.responses).filter(([status]) => status.startsWith("2")).map(([, response]) => response);
+  if (good.length > 1) { // what is asked first, and what was done then
+    const types = good.map((r) => (r.content ? typeOf(r.content["application/json"].schema) : "undefined")).join(" | ");
+    return { call: `json<${types}>`, type: `Promise<${types}>` };
+  }
+  const [type, media] = Object.entries(good[0]?.content ?? {})[0] ?? [];
   switch (type) {
     case undefined:
       return { call: "nothing", type: "Promise<void>" };

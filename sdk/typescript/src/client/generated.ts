@@ -38,6 +38,19 @@ export interface AgreementPatch {
   visible_to_both?: boolean;
 }
 
+export interface Asked {
+  /** For the header Godwit-Command */
+  command_id: string;
+  /** For the header Godwit-Confirmation. It is shown this once, and is good for this request alone. */
+  confirmation_token: string;
+  /** Until when it can be confirmed */
+  expires_at: string;
+  /** Nothing was done */
+  status: "awaiting_confirmation";
+  /** Where another API key has to approve first: POST with that key */
+  step_up_url?: string;
+}
+
 export interface Attempt {
   delivery_id: string;
   duration_ms: number;
@@ -479,6 +492,8 @@ export interface IssuedSecret {
   not_before: string;
   /** Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory */
   public_key?: string;
+  /** The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again */
+  secret_redacted?: boolean;
   /** The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough. */
   value?: string;
 }
@@ -822,6 +837,28 @@ export interface Problem {
   type: string;
 }
 
+export interface Purge {
+  endpoint?: string;
+  /** How many at most in this request */
+  limit?: number;
+  reason?: string;
+  /** Also those that were replayed since */
+  replayed?: boolean;
+  /** Dead at or after */
+  since?: string;
+  status?: "terminal" | "exhausted";
+  type?: string;
+  /** Dead before */
+  until?: string;
+}
+
+export interface Purged {
+  /** There may be more that match */
+  more: boolean;
+  /** Dead letters that were removed */
+  purged: number;
+}
+
 export interface ReceiverProblem {
   detail?: string;
   status?: number;
@@ -845,6 +882,12 @@ export interface Rejection {
   size: number;
   /** What was answered */
   status: number;
+}
+
+export interface RevokedSecret {
+  endpoint_id: string;
+  /** It no longer signs */
+  secret_id: string;
 }
 
 export interface Rotation {
@@ -1111,9 +1154,36 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Remove the dead letters that match.
+   *
+   * For good, with the copies of their events; newest first, up to limit in one request. An empty object selects all. It runs as the command dead_letters.purge.
+   *
+   * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
+   *
+   * Needs an API key with the scope manage.
+   */
+  purgeDeadLetters(
+    body: Purge,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+      /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
+      confirmation?: string | undefined;
+      /** command_id of the first answer; goes with Godwit-Confirmation */
+      command?: string | undefined;
+      /** Where the first answer has a step_up_url: the step_up_token that another API key got there */
+      stepUp?: string | undefined;
+    } = {},
+  ): Promise<Purged | Asked> {
+    return this.json<Purged | Asked>({ method: "POST", path: `/v1/dead-letters/purge`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, body, options });
+  }
+
+  /**
    * Replay the dead letters that match.
    *
-   * Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all.
+   * Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all. It runs as the command dead_letters.replay, one for each thousand.
    *
    * Needs an API key with the scope manage.
    */
@@ -1287,7 +1357,7 @@ export class GodwitClient extends Transport {
   /**
    * Delete an endpoint.
    *
-   * What was waiting for it is cancelled.
+   * What was waiting for it is cancelled. It runs as the command endpoint.delete; the request is its own confirmation.
    *
    * Needs an API key with the scope manage.
    */
@@ -1397,7 +1467,7 @@ export class GodwitClient extends Transport {
   /**
    * Rotate the signing secret.
    *
-   * The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key.
+   * The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and in no other, but for a repeat with the same Idempotency-Key. It runs as the command endpoint.rotate_secret.
    *
    * Needs an API key with the scope manage.
    */
@@ -1427,6 +1497,34 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<SecretList> {
     return this.json<SecretList>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * Revoke a signing secret.
+   *
+   * It no longer signs, at once: for one that leaked. The last one that is live cannot be revoked: rotate first. It runs as the command endpoint.revoke_secret.
+   *
+   * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
+   *
+   * Needs an API key with the scope manage.
+   */
+  revokeSecret(
+    id: string,
+    secret: string,
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+      /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
+      confirmation?: string | undefined;
+      /** command_id of the first answer; goes with Godwit-Confirmation */
+      command?: string | undefined;
+      /** Where the first answer has a step_up_url: the step_up_token that another API key got there */
+      stepUp?: string | undefined;
+    } = {},
+  ): Promise<RevokedSecret | Asked> {
+    return this.json<RevokedSecret | Asked>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets/${encodeURIComponent(secret)}/revoke`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**
@@ -1605,8 +1703,8 @@ export class GodwitClient extends Transport {
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
-  ): Promise<BatchResult> {
-    return this.json<BatchResult>({ method: "POST", path: `/v1/events/batch`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+  ): Promise<BatchResult | BatchResult> {
+    return this.json<BatchResult | BatchResult>({ method: "POST", path: `/v1/events/batch`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -2014,7 +2112,9 @@ export class GodwitClient extends Transport {
   /**
    * Delete a tenant.
    *
-   * Revokes its API keys, deletes its endpoints and cancels what was waiting for them.
+   * Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token it gets goes into Godwit-Step-Up.
+   *
+   * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
    *
    * Needs an API key with the scope admin.
    */
@@ -2023,9 +2123,15 @@ export class GodwitClient extends Transport {
     options: CallOptions & {
       /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
+      confirmation?: string | undefined;
+      /** command_id of the first answer; goes with Godwit-Confirmation */
+      command?: string | undefined;
+      /** Where the first answer has a step_up_url: the step_up_token that another API key got there */
+      stepUp?: string | undefined;
     } = {},
-  ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  ): Promise<Asked | undefined> {
+    return this.json<Asked | undefined>({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**

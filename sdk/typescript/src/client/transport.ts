@@ -87,7 +87,8 @@ export class Transport {
   }
 
   protected async json<T>(call: Call): Promise<T> {
-    return (await (await this.raw(call)).json()) as T;
+    const response = await this.raw(call);
+    return (response.status === 204 ? undefined : await response.json()) as T;
   }
 
   protected async nothing(call: Call): Promise<void> {

@@ -46,6 +46,22 @@ class AgreementPatch(TypedDict, total=False):
     visible_to_both: bool
 
 
+class _AskedRequired(TypedDict):
+    command_id: str
+    """For the header Godwit-Command"""
+    confirmation_token: str
+    """For the header Godwit-Confirmation. It is shown this once, and is good for this request alone."""
+    expires_at: str
+    """Until when it can be confirmed"""
+    status: Literal["awaiting_confirmation"]
+    """Nothing was done"""
+
+
+class Asked(_AskedRequired, total=False):
+    step_up_url: str
+    """Where another API key has to approve first: POST with that key"""
+
+
 class _AttemptRequired(TypedDict):
     delivery_id: str
     duration_ms: float
@@ -554,6 +570,10 @@ class IssuedSecret(_IssuedSecretRequired, total=False):
     """Last four characters of its value"""
     public_key: str
     """Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"""
+    secret_redacted: bool
+    """The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates
+    again
+    """
     value: str
     """The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."""
 
@@ -968,6 +988,28 @@ class Problem(_ProblemRequired, total=False):
     """Name of the request in the server's log"""
 
 
+class Purge(TypedDict, total=False):
+    endpoint: str
+    limit: int
+    """How many at most in this request"""
+    reason: str
+    replayed: bool
+    """Also those that were replayed since"""
+    since: str
+    """Dead at or after"""
+    status: Literal["terminal", "exhausted"]
+    type: str
+    until: str
+    """Dead before"""
+
+
+class Purged(TypedDict):
+    more: bool
+    """There may be more that match"""
+    purged: int
+    """Dead letters that were removed"""
+
+
 class ReceiverProblem(TypedDict, total=False):
     detail: str
     status: int
@@ -994,6 +1036,12 @@ class Rejection(_RejectionRequired, total=False):
     detail: str
     reason: str
     """What authentication found wrong"""
+
+
+class RevokedSecret(TypedDict):
+    endpoint_id: str
+    secret_id: str
+    """It no longer signs"""
 
 
 class Rotation(TypedDict, total=False):
@@ -1208,6 +1256,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("stream_attempts", "GET", "/v1/attempts/stream"),
     ("list_dead_letters", "GET", "/v1/dead-letters"),
     ("export_dead_letters", "GET", "/v1/dead-letters/export"),
+    ("purge_dead_letters", "POST", "/v1/dead-letters/purge"),
     ("replay_dead_letters", "POST", "/v1/dead-letters/replay"),
     ("get_dead_letter", "GET", "/v1/dead-letters/{id}"),
     ("replay_dead_letter", "POST", "/v1/dead-letters/{id}/replay"),
@@ -1225,6 +1274,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("resume_endpoint", "POST", "/v1/endpoints/{id}/resume"),
     ("rotate_secret", "POST", "/v1/endpoints/{id}/rotate-secret"),
     ("list_secrets", "GET", "/v1/endpoints/{id}/secrets"),
+    ("revoke_secret", "POST", "/v1/endpoints/{id}/secrets/{secret}/revoke"),
     ("get_endpoint_stats", "GET", "/v1/endpoints/{id}/stats"),
     ("test_endpoint", "POST", "/v1/endpoints/{id}/test"),
     ("list_event_types", "GET", "/v1/event-types"),
@@ -1352,6 +1402,43 @@ class GodwitClient(Transport):
             headers={"Godwit-Tenant": tenant},
         )
 
+    def purge_dead_letters(
+        self,
+        body: Purge,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+        confirmation: str | None = None,
+        command: str | None = None,
+        step_up: str | None = None,
+    ) -> Purged | Asked:
+        """Remove the dead letters that match.
+
+        For good, with the copies of their events; newest first, up to limit in one request. An empty object
+        selects all. It runs as the command dead_letters.purge.
+
+        It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
+        confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
+        gets the same answer.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
+        nothing is done yet.
+        command: command_id of the first answer; goes with Godwit-Confirmation
+        step_up: Where the first answer has a step_up_url: the step_up_token that another API key got there
+        """
+        answer: Purged | Asked = self._json(
+            "POST",
+            "/v1/dead-letters/purge",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
+            body=body,
+        )
+        return answer
+
     def replay_dead_letters(
         self,
         body: BulkReplay,
@@ -1362,7 +1449,7 @@ class GodwitClient(Transport):
         """Replay the dead letters that match.
 
         Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects
-        all.
+        all. It runs as the command dead_letters.replay, one for each thousand.
 
         Needs an API key with the scope manage.
 
@@ -1582,7 +1669,8 @@ class GodwitClient(Transport):
     ) -> None:
         """Delete an endpoint.
 
-        What was waiting for it is cancelled.
+        What was waiting for it is cancelled. It runs as the command endpoint.delete; the request is its own
+        confirmation.
 
         Needs an API key with the scope manage.
 
@@ -1726,7 +1814,8 @@ class GodwitClient(Transport):
         """Rotate the signing secret.
 
         The new secret signs at once, beside the old ones until the overlap ends. Its value is in this answer and
-        in no other, but for a repeat with the same Idempotency-Key.
+        in no other, but for a repeat with the same Idempotency-Key. It runs as the command
+        endpoint.rotate_secret.
 
         Needs an API key with the scope manage.
 
@@ -1758,6 +1847,43 @@ class GodwitClient(Transport):
             "GET",
             f"/v1/endpoints/{path_segment(id)}/secrets",
             headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def revoke_secret(
+        self,
+        id: str,
+        secret: str,
+        *,
+        tenant: str | None = None,
+        idempotency_key: str | None = None,
+        confirmation: str | None = None,
+        command: str | None = None,
+        step_up: str | None = None,
+    ) -> RevokedSecret | Asked:
+        """Revoke a signing secret.
+
+        It no longer signs, at once: for one that leaked. The last one that is live cannot be revoked: rotate
+        first. It runs as the command endpoint.revoke_secret.
+
+        It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
+        confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
+        gets the same answer.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
+        nothing is done yet.
+        command: command_id of the first answer; goes with Godwit-Confirmation
+        step_up: Where the first answer has a step_up_url: the step_up_token that another API key got there
+        """
+        answer: RevokedSecret | Asked = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/secrets/{path_segment(secret)}/revoke",
+            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
         return answer
 
@@ -1972,7 +2098,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         idempotency_key: str | None = None,
-    ) -> BatchResult:
+    ) -> BatchResult | BatchResult:
         """Post a batch of events.
 
         Up to 1000 events in one transaction. All are checked first: if one is wrong, none is stored. An
@@ -1986,7 +2112,7 @@ class GodwitClient(Transport):
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
-        answer: BatchResult = self._json(
+        answer: BatchResult | BatchResult = self._json(
             "POST",
             "/v1/events/batch",
             headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
@@ -2514,20 +2640,35 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
-    ) -> None:
+        confirmation: str | None = None,
+        command: str | None = None,
+        step_up: str | None = None,
+    ) -> Asked | None:
         """Delete a tenant.
 
-        Revokes its API keys, deletes its endpoints and cancels what was waiting for them.
+        Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command
+        tenant.delete, of the tenant that the API key belongs to, which cannot delete itself. A second admin key
+        of that tenant has to approve: it posts to the step_up_url of the first answer, and the token it gets goes
+        into Godwit-Step-Up.
+
+        It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
+        confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
+        gets the same answer.
 
         Needs an API key with the scope admin.
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
+        nothing is done yet.
+        command: command_id of the first answer; goes with Godwit-Confirmation
+        step_up: Where the first answer has a step_up_url: the step_up_token that another API key got there
         """
-        self._bytes(
+        answer: Asked | None = self._json(
             "DELETE",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
+        return answer
 
     def get_tenant(
         self,

@@ -105,7 +105,8 @@ class Transport:
             return response.read()
 
     def _json(self, method: str, path: str, **call: Any) -> Any:
-        return json.loads(self._bytes(method, path, **call))
+        body = self._bytes(method, path, **call)
+        return json.loads(body) if body else None
 
     def _lines(self, method: str, path: str, **call: Any) -> Iterator[Any]:
         """Newline-delimited JSON, item by item."""

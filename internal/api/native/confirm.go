@@ -1,0 +1,126 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// channel names this API to the executor.
+const channel = "native"
+
+// confirmationHeader confirms what was asked for before.
+const confirmationHeader = "Godwit-Confirmation"
+
+// order is who orders an operation that is a command. The key is the one under which the guard has let the request through; DELETE
+// has none (IKH-DEF-2).
+func (s *server) order(ctx context.Context, c *registry.Caller) operations.Request {
+	r := operations.Request{Caller: c, Channel: channel}
+	if in := sessionOf(ctx).request; in.Method == http.MethodPost && idempotency.Present(in.Header) {
+		if key, err := s.cfg.Idempotency.Key(in.Header); err == nil {
+			r.Key = key
+		}
+	}
+	return r
+}
+
+// ConfirmationParams are the headers of a request that was asked to be confirmed.
+type ConfirmationParams struct {
+	Token     string `header:"Godwit-Confirmation" maxLength:"128" doc:"confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet."`
+	CommandID string `header:"Godwit-Command" maxLength:"64" doc:"command_id of the first answer; goes with Godwit-Confirmation"`
+	StepUp    string `header:"Godwit-Step-Up" maxLength:"128" doc:"Where the first answer has a step_up_url: the step_up_token that another API key got there"`
+}
+
+func (p *ConfirmationParams) confirmation() *operations.Confirmation {
+	if p.Token == "" && p.CommandID == "" {
+		return nil
+	}
+	return &operations.Confirmation{CommandID: p.CommandID, Token: p.Token, StepUp: p.StepUp}
+}
+
+// Asked is the first answer to an operation that has to be confirmed.
+type Asked struct {
+	Status    string    `json:"status" enum:"awaiting_confirmation" doc:"Nothing was done"`
+	CommandID string    `json:"command_id" doc:"For the header Godwit-Command" example:"cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	Token     string    `json:"confirmation_token" doc:"For the header Godwit-Confirmation. It is shown this once, and is good for this request alone."`
+	ExpiresAt time.Time `json:"expires_at" doc:"Until when it can be confirmed"`
+	StepUpURL string    `json:"step_up_url,omitempty" doc:"Where another API key has to approve first: POST with that key"`
+}
+
+// askedOutput is either what is asked or, once that was given, what was done.
+type askedOutput[T any] struct {
+	Status int
+	Body   any
+}
+
+// asks describes an operation that is done in two steps. Done is what the second answers with; nil: 204.
+func (s *server) asks(op huma.Operation, done any) huma.Operation {
+	op.Description += "\n\nIt is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, " +
+		"with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer."
+	op.DefaultStatus = http.StatusAccepted
+	op.Responses = s.failures(map[string]*huma.Response{"202": jsonResponse("Awaits confirmation; nothing was done", s.refOf(Asked{}))})
+	if done == nil {
+		op.Responses["204"] = &huma.Response{Description: "Done"}
+	} else {
+		op.Responses["200"] = jsonResponse("Done", s.refOf(done))
+	}
+	return op
+}
+
+// asked renders what became of an order that has to be confirmed. Without a T to show, what is done has no body.
+func asked[T any](d *operations.Done, err error) (*askedOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	if a := d.Awaits; a != nil {
+		v := Asked{Status: "awaiting_confirmation", CommandID: d.CommandID, Token: a.Token, ExpiresAt: a.ExpiresAt.UTC()}
+		if a.StepUp {
+			v.StepUpURL = "/ids/v1/commands/" + d.CommandID + "/step-up"
+		}
+		return &askedOutput[T]{Status: http.StatusAccepted, Body: v}, nil
+	}
+	var v T
+	if _, empty := any(v).(struct{}); empty {
+		return &askedOutput[T]{Status: http.StatusNoContent}, nil
+	}
+	if err := json.Unmarshal(d.Result, &v); err != nil {
+		return nil, fmt.Errorf("read result of %s: %w", d.CommandID, err)
+	}
+	return &askedOutput[T]{Status: http.StatusOK, Body: v}, nil
+}
+
+// RevokedSecret is what a revocation did.
+type RevokedSecret struct {
+	EndpointID string `json:"endpoint_id"`
+	SecretID   string `json:"secret_id" doc:"It no longer signs"`
+}
+
+type revokeInput struct {
+	EndpointPath
+	ConfirmationParams
+	Secret string `path:"secret" doc:"Id of the secret"`
+}
+
+func (s *server) revokeSecret(ctx context.Context, c *registry.Caller, in *revokeInput) (*askedOutput[RevokedSecret], error) {
+	id, err := s.endpointID(ctx, c, "id", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := godwit.ParseSecretID(in.Secret)
+	if err != nil {
+		return nil, badID("secret", "sec_…")
+	}
+	if _, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id); err != nil {
+		return nil, err
+	}
+	return asked[RevokedSecret](s.cfg.Desk.RevokeSecret(ctx, s.order(ctx, c), id, secret, in.confirmation()))
+}

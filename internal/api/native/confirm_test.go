@@ -1,0 +1,145 @@
+package native
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/registry"
+)
+
+// confirm are the headers that confirm what was asked.
+func confirm(a *Asked, more ...string) []string {
+	return append([]string{"Godwit-Command", a.CommandID, "Godwit-Confirmation", a.Token}, more...)
+}
+
+// approve is what a second key gets for a command.
+func (h *harness) approve(commandID string, scopes ...godwit.Scope) string {
+	h.t.Helper()
+	key, _ := h.mint(h.tenant.ID, scopes...)
+	a, err := h.executor.Approve(context.Background(), operations.Caller(&registry.Caller{Key: key, Tenant: h.tenant}), commandID)
+	must(h.t, err)
+	return a.Token
+}
+
+func (h *harness) deleteTenant(id string) {
+	h.t.Helper()
+	var first Asked
+	path := "/v1/tenants/" + id
+	h.do(call{method: "DELETE", path: path}).want(202).into(&first)
+	h.do(call{method: "DELETE", path: path, header: confirm(&first, "Godwit-Step-Up", h.approve(first.CommandID, godwit.ScopeAdmin))}).want(204)
+}
+
+func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
+	h := newHarness(t)
+	var tenant Tenant
+	h.post("/v1/tenants", `{"name":"Second"}`).want(201).into(&tenant)
+	path := "/v1/tenants/" + tenant.ID
+	del := func(header ...string) *answer { return h.do(call{method: "DELETE", path: path, header: header}) }
+
+	var first Asked
+	del().want(202).into(&first)
+	if first.StepUpURL != "/ids/v1/commands/"+first.CommandID+"/step-up" || first.ExpiresAt.Before(h.clock.Now()) {
+		t.Errorf("asked %+v", first)
+	}
+	h.get(path).want(200)
+	del(confirm(&first)...).refused(403, problem.StepUpRequired, "")
+	stepUp := h.approve(first.CommandID, godwit.ScopeAdmin)
+	del("Godwit-Command", first.CommandID, "Godwit-Confirmation", "cft_x", "Godwit-Step-Up", stepUp).refused(403, problem.ConfirmationInvalid, "")
+	// The confirmation is good for the tenant it was asked for.
+	var other Tenant
+	h.post("/v1/tenants", `{"name":"Other"}`).want(201).into(&other)
+	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: confirm(&first, "Godwit-Step-Up", stepUp)}).refused(403, problem.ConfirmationInvalid, "")
+	h.get("/v1/tenants/" + other.ID).want(200)
+	h.get(path).want(200)
+
+	del(confirm(&first, "Godwit-Step-Up", stepUp)...).want(204)
+	h.get(path).refused(404, problem.NotFound, "")
+	del(confirm(&first, "Godwit-Step-Up", stepUp)...).want(204) // the same again
+	del().refused(404, problem.NotFound, "")
+	// Whoever acts for the tenant does not make it the one that decides.
+	h.do(call{method: "DELETE", path: "/v1/tenants/" + h.tenant.ID.String()}).refused(409, problem.Conflict, "")
+
+	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: []string{"Godwit-Tenant", other.ID}}).want(202).into(&first)
+	stepUp = h.approve(first.CommandID, godwit.ScopeAdmin)
+	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: confirm(&first, "Godwit-Step-Up", stepUp, "Godwit-Tenant", other.ID)}).want(204)
+}
+
+func TestConfirmationComesInTime(t *testing.T) {
+	h := newHarness(t)
+	var first, second Asked
+	h.post("/v1/dead-letters/purge", `{}`).want(202).into(&first)
+	h.clock.Advance(6 * time.Minute)
+	h.post("/v1/dead-letters/purge", `{}`, confirm(&first)...).refused(410, problem.ConfirmationExpired, "")
+	h.post("/v1/dead-letters/purge", `{}`).want(202).into(&second)
+	if second.CommandID == first.CommandID || second.Token == first.Token {
+		t.Errorf("asked %+v after %+v", second, first)
+	}
+	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Command", first.CommandID, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Command", "x", "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{"limit":1}`, confirm(&second)...).refused(403, problem.ConfirmationInvalid, "")
+	var done Purged
+	h.post("/v1/dead-letters/purge", `{}`, confirm(&second)...).want(200).into(&done)
+	if done.Purged != 0 || done.More {
+		t.Errorf("purged %+v", done)
+	}
+}
+
+// A key makes the first step repeatable, token and all; the second is the command's own.
+func TestConfirmationUnderAKey(t *testing.T) {
+	h := newHarness(t)
+	const key = `"one purge of many 001"`
+	var first Asked
+	a := h.post("/v1/dead-letters/purge", `{"status":"terminal"}`, "Idempotency-Key", key).want(202)
+	a.into(&first)
+	if b := h.post("/v1/dead-letters/purge", `{"status":"terminal"}`, "Idempotency-Key", key).want(202); string(a.body) != string(b.body) {
+		t.Errorf("then %s\nnow  %s", a.body, b.body)
+	}
+	h.post("/v1/dead-letters/purge", `{}`, "Idempotency-Key", key).refused(422, problem.KeyReused, "")
+	for range 2 {
+		b := h.post("/v1/dead-letters/purge", `{"status":"terminal"}`, confirm(&first, "Idempotency-Key", key)...).want(200)
+		if !strings.Contains(string(b.body), `"purged":0`) {
+			t.Errorf("purged %s", b.body)
+		}
+	}
+}
+
+func TestRevokeSecret(t *testing.T) {
+	h := newHarness(t)
+	var e IssuedEndpoint
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`).want(201).into(&e)
+	var next IssuedSecret
+	h.post("/v1/endpoints/"+e.ID+"/rotate-secret", ``).want(200).into(&next)
+	path := "/v1/endpoints/" + e.ID + "/secrets/"
+	live := func() (n int) {
+		var secrets struct{ Items []Secret }
+		h.get("/v1/endpoints/" + e.ID + "/secrets").want(200).into(&secrets)
+		for _, s := range secrets.Items {
+			if s.Live {
+				n++
+			}
+		}
+		return n
+	}
+	var first Asked
+	h.post(path+e.Secret.ID+"/revoke", ``).want(202).into(&first)
+	if live() != 2 {
+		t.Errorf("%d secrets are live before it is confirmed", live())
+	}
+	h.post(path+next.ID+"/revoke", ``, confirm(&first)...).refused(403, problem.ConfirmationInvalid, "")
+	var done RevokedSecret
+	h.post(path+e.Secret.ID+"/revoke", ``, confirm(&first)...).want(200).into(&done)
+	if live() != 1 || done.SecretID != e.Secret.ID || done.EndpointID != e.ID {
+		t.Errorf("%d secrets are live after %+v", live(), done)
+	}
+	// The last one stays.
+	h.post(path+next.ID+"/revoke", ``).want(202).into(&first)
+	h.post(path+next.ID+"/revoke", ``, confirm(&first)...).refused(409, problem.Conflict, "")
+	h.post(path+"nonsense/revoke", ``).refused(400, problem.InvalidRequest, "secret")
+	h.post("/v1/endpoints/sub_01a1dd84-2ee0-7351-9aac-b7145fd8a35a/secrets/"+next.ID+"/revoke", ``).refused(404, problem.NotFound, "")
+}
