@@ -242,3 +242,19 @@ func (m *MemoryStore) EvidenceHeads(_ context.Context, after string, limit int) 
 	sort.Slice(heads, func(i, k int) bool { return heads[i].Tenant < heads[k].Tenant })
 	return heads[:min(len(heads), limit)], nil
 }
+
+// Records lists records by tenant and key.
+func (m *MemoryStore) Records(_ context.Context, tenant, key string, limit int) ([]Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []Record
+	for _, r := range m.records {
+		if r.Tenant > tenant || r.Tenant == tenant && r.Key > key {
+			list = append(list, *copied(r))
+		}
+	}
+	sort.Slice(list, func(i, k int) bool {
+		return list[i].Tenant < list[k].Tenant || list[i].Tenant == list[k].Tenant && list[i].Key < list[k].Key
+	})
+	return list[:min(len(list), limit)], nil
+}

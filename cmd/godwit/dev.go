@@ -102,6 +102,10 @@ func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 			return cfg, remove, err
 		}
 		remove = func() { os.RemoveAll(cfg.Data) }
+		// Made here it is not warned about: what it signs goes with it.
+		if err := app.EnsureEvidenceKey(cfg.Data); err != nil {
+			return cfg, remove, err
+		}
 		if cfg.Keyring == "" {
 			cfg.Keyring = app.GenerateRing()
 		}

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -277,7 +278,11 @@ type keysReencryptCommand struct {
 func (keysReencryptCommand) Help() string {
 	return `Run it after a new key was put in front of the key ring and the servers were restarted with it. It may run beside them
 and may be run again. When it ends well, the other keys can be removed from the ring; wait for the idempotency window (24h)
-first if repeated requests are to get the answers that were kept for them, which are not sealed anew.`
+first if repeated requests are to get the answers that were kept for them, which are not sealed anew.
+
+Records of commands are sealed anew with their outcomes, whatever their window. Those under way are left to the server that
+executes them: the command then says how many, and ends with 1; run it again when they have ended. So it does when a record
+is not as it was written, and names it.`
 }
 
 func (c *keysReencryptCommand) Run(env *environment) error {
@@ -296,6 +301,19 @@ func (c *keysReencryptCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.stdout, "all %d values are sealed with key %s; %d were changed now\n", done.Seen, ring.Active(), done.Resealed)
+	commands, err := command.Reseal(env.ctx, st, ring, time.Now)
+	if err != nil {
+		return err
+	}
+	for _, id := range commands.Broken {
+		fmt.Fprintf(env.stderr, "the record of command %s opens with no key of the ring, or is not as it was written\n", id)
+	}
+	switch {
+	case len(commands.Broken) > 0:
+		return fmt.Errorf("%d records of commands could not be sealed anew: keep the other keys", len(commands.Broken))
+	case commands.UnderWay > 0:
+		return fmt.Errorf("%d commands are under way or await confirmation, and still sealed with another key: keep it, and run this again when they have ended", commands.UnderWay)
+	}
+	fmt.Fprintf(env.stdout, "all %d values are sealed with key %s; %d were changed now\n", done.Seen+commands.Seen, ring.Active(), done.Resealed+commands.Resealed)
 	return nil
 }

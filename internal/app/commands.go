@@ -20,7 +20,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/room"
-	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -192,12 +191,16 @@ func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem
 func (a *App) evidenceKey() (ed25519.PrivateKey, error) {
 	path := a.cfg.Commands.EvidenceKey
 	if path == "" {
-		path = filepath.Join(a.cfg.Storage.Data, "evidence.key")
+		path = filepath.Join(a.cfg.Storage.Data, evidenceKeyFile)
 	}
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && a.cfg.Commands.EvidenceKey == "":
-		return makeEvidenceKey(&a.cfg.Storage, path, a.log.Warn)
+		key, err := makeEvidenceKey(path)
+		if err == nil {
+			a.log.Warn("made the key that evidence is signed with; back it up, and give the same to other nodes", "file", path)
+		}
+		return key, err
 	case err != nil:
 		return nil, fmt.Errorf("commands-evidence-key: %w", err)
 	}
@@ -216,7 +219,18 @@ func (a *App) evidenceKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-func makeEvidenceKey(s *config.Storage, path string, warn func(string, ...any)) (ed25519.PrivateKey, error) {
+// EnsureEvidenceKey makes the key in a data directory, unless there is one: for development.
+func EnsureEvidenceKey(data string) error {
+	_, err := makeEvidenceKey(filepath.Join(data, evidenceKeyFile))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+const evidenceKeyFile = "evidence.key"
+
+func makeEvidenceKey(path string) (ed25519.PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -225,12 +239,8 @@ func makeEvidenceKey(s *config.Storage, path string, warn func(string, ...any)) 
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("write evidence key: %w", err)
-	}
 	if err := writeOnce(path, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))); err != nil {
 		return nil, fmt.Errorf("write evidence key: %w", err)
 	}
-	warn("made the key that evidence is signed with; back it up, and give the same to other nodes", "file", path)
 	return key, nil
 }

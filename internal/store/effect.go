@@ -11,7 +11,7 @@ import (
 // is applied in the transaction of the step and gives the result that stands beside it, or ErrNotFound or ErrConflict.
 // Any other failure is the transaction's.
 type Commands interface {
-	command.Store
+	command.Lister
 }
 
 // ChangeEndpoint is UpdateEndpoint. No result.

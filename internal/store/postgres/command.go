@@ -134,12 +134,22 @@ func (s *Store) findRecord(ctx context.Context, st *statement, tenant, by string
 
 // Lost lists records in progress whose lease is over, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
-	r, err := s.pool.Query(ctx, selectCommands+` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
+	return s.listCommands(ctx, "list lost commands", ` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
+}
+
+// Records lists records by tenant and key, after the given ones.
+func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
+	return s.listCommands(ctx, "list commands", ` WHERE (tenant, idempotency_key) > ($1, $2) ORDER BY tenant, idempotency_key LIMIT $3`,
+		tenant, key, max(limit, 0))
+}
+
+func (s *Store) listCommands(ctx context.Context, what, where string, args ...any) ([]command.Record, error) {
+	r, err := s.pool.Query(ctx, selectCommands+where, args...)
 	if err != nil {
-		return nil, failed("list lost commands", err)
+		return nil, failed(what, err)
 	}
 	list, err := pgx.CollectRows(r, scanCommand)
-	return list, failed("list lost commands", err)
+	return list, failed(what, err)
 }
 
 func scanCommand(r pgx.CollectableRow) (command.Record, error) {

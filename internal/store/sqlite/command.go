@@ -83,6 +83,7 @@ const (
 	underCommand = "SELECT " + commandColumns + " FROM command_records WHERE tenant = ? AND command_id = ? ORDER BY created_at DESC LIMIT 1"
 	lostCommands = "SELECT " + commandColumns + ` FROM command_records
 		WHERE status = 'in_progress' AND substatus <> 'awaiting_confirmation' AND lease_until <= ? ORDER BY lease_until LIMIT ?`
+	allCommands  = "SELECT " + commandColumns + " FROM command_records WHERE (tenant, idempotency_key) > (?, ?) ORDER BY tenant, idempotency_key LIMIT ?"
 	sweepExpired = `DELETE FROM command_records WHERE rowid IN (SELECT rowid FROM command_records
 		WHERE status <> 'in_progress' AND ttl_expires_at > 0 AND ttl_expires_at <= ? ORDER BY ttl_expires_at LIMIT ?)`
 	sweepUnconfirmed = `DELETE FROM command_records WHERE rowid IN (SELECT rowid FROM command_records
@@ -132,17 +133,25 @@ func (s *Store) findCommand(ctx context.Context, query, tenant, id string) (reco
 
 // Lost lists records whose holder's lease is over, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
-	var lost []command.Record
-	err := s.read(ctx, "list lost commands", func(c *conn) error {
-		return c.each(ctx, lostCommands, []driver.Value{micros(now), int64(max(limit, 0))}, func(r *rows) error {
+	return s.listCommands(ctx, "list lost commands", lostCommands, micros(now), int64(max(limit, 0)))
+}
+
+// Records lists records by tenant and key, after the given ones.
+func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
+	return s.listCommands(ctx, "list commands", allCommands, tenant, key, int64(max(limit, 0)))
+}
+
+func (s *Store) listCommands(ctx context.Context, what, query string, args ...driver.Value) (list []command.Record, err error) {
+	err = s.read(ctx, what, func(c *conn) error {
+		return c.each(ctx, query, args, func(r *rows) error {
 			record, err := scanCommand(r)
 			if err == nil {
-				lost = append(lost, *record)
+				list = append(list, *record)
 			}
 			return err
 		})
 	})
-	return lost, err
+	return list, err
 }
 
 // SweepRecords removes records that are free: see command.Record.FreeAt.

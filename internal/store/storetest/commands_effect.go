@@ -16,6 +16,7 @@ var ownEffectCases = []commandCase{
 	{name: "issue secret", test: effectIssueSecret},
 	{name: "revoke secret", test: effectRevokeSecret},
 	{name: "requeue dead letters", test: effectRequeue},
+	{name: "requeue deliveries", test: effectRequeueDeliveries},
 	{name: "purge dead letters", test: effectPurge},
 	{name: "remove tenant", test: effectRemoveTenant},
 	{name: "publish", test: effectPublish, alone: true},
@@ -64,6 +65,12 @@ var kinds = []kind{
 	{"requeue dead letters", func(f *commands) (command.Effect, func() any) {
 		f.die("order.requeued")
 		return store.RequeueDead{Filter: store.DeadLetterFilter{TenantID: f.tenant, EventType: "order.requeued"}, Page: store.Page{Limit: 10}, Actor: "key_1", Now: f.now}, f.letters
+	}},
+	{"requeue deliveries", func(f *commands) (command.Effect, func() any) {
+		id := f.die("order.again")
+		return store.Requeue{TenantID: f.tenant, Deliveries: []godwit.DeliveryID{id}, Trigger: godwit.TriggerReplay, Actor: "key_1", Now: f.now}, func() any {
+			return f.delivery(id).Status
+		}
 	}},
 	{"purge dead letters", func(f *commands) (command.Effect, func() any) {
 		f.die("order.purged")

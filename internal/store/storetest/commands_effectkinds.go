@@ -184,6 +184,20 @@ func effectRequeue(t *testing.T, f *commands) {
 	}
 }
 
+func effectRequeueDeliveries(t *testing.T, f *commands) {
+	id := f.die("order.again")
+	q := store.Requeue{TenantID: f.tenant, Deliveries: []godwit.DeliveryID{id}, Trigger: godwit.TriggerReplay, Actor: "key_7", Now: f.now}
+	made, ok := got(f.try(q))(t).([]godwit.Delivery)
+	if !ok || len(made) != 1 || made[0].ID != id || made[0].Status != godwit.DeliveryPending {
+		t.Fatalf("requeued %+v", made)
+	}
+	same(t, "run", f.delivery(id).Run, godwit.Run{Trigger: godwit.TriggerReplay, Actor: "key_7"})
+	q.TenantID = f.newTenant()
+	if made, _ := got(f.try(q))(t).([]godwit.Delivery); len(made) != 0 {
+		t.Errorf("a stranger requeued %+v", made)
+	}
+}
+
 func effectPurge(t *testing.T, f *commands) {
 	var dead []godwit.DeliveryID
 	for range 5 {

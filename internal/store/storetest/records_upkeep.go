@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ var recordUpkeepCases = []recordCase{
 	{name: "the record before is told", test: recordPrevious},
 	{name: "lost ones", test: recordLost, alone: true},
 	{name: "lost ones, some at a time", test: recordLostLimit, alone: true},
+	{name: "listed", test: recordsListed, alone: true},
 	{name: "sweep", test: recordSweep, alone: true},
 	{name: "sweep, some at a time", test: recordSweepLimit, alone: true},
 }
@@ -186,4 +188,33 @@ func recordSweepLimit(t *testing.T, f *records) {
 	}
 	same(t, "removed", removed, []int{3, 3, 1, 0})
 	f.holds(key(8), &kept)
+}
+
+// recordsListed is of stores whose records can be sealed anew.
+func recordsListed(t *testing.T, f *records) {
+	lister, ok := f.cs.(command.Lister)
+	if !ok {
+		return
+	}
+	var want []command.Record
+	tenants := []string{f.anotherTenant(), f.anotherTenant()}
+	slices.Sort(tenants)
+	for _, tenant := range tenants {
+		for n := range 5 {
+			r := f.newRecord(key(n))
+			r.Tenant = tenant
+			f.apply(put(0, r))
+			want = append(want, r)
+		}
+	}
+	var list []command.Record
+	for after := (command.Record{}); ; after = list[len(list)-1] {
+		page, err := lister.Records(f.ctx, after.Tenant, after.Key, 3)
+		f.must(err)
+		if len(page) == 0 {
+			break
+		}
+		list = append(list, page...)
+	}
+	same(t, "records", list, want)
 }

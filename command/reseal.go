@@ -1,0 +1,117 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Lister is a Store that lists what it holds, so that it can be sealed anew.
+type Lister interface {
+	Store
+	// Records lists records by tenant and key, after the given ones.
+	Records(ctx context.Context, tenant, key string, limit int) ([]Record, error)
+}
+
+// A Resealer is a Sealer of several keys, one of which seals.
+type Resealer interface {
+	Sealer
+	// Stale reports whether a value was sealed with another key than the one that seals.
+	Stale(sealed []byte) bool
+}
+
+// Resealing counts what was done.
+type Resealing struct {
+	Seen     int // records looked at
+	Resealed int // of those, sealed anew
+	// UnderWay are stale, and left to whoever executes them: a change from outside would take them over. The end of a command seals
+	// its record anew.
+	UnderWay int
+	// Broken open with none of the keys, or are not as they were written. An operator has to look at them.
+	Broken []string
+}
+
+// Reseal seals records anew that were sealed with another key than the sealer's active one: outcome, envelope and MAC, by the same
+// compare-and-set as any change of a record. It may run beside executors and be run again. Once nothing is left under way or broken, the
+// other keys can be removed.
+func Reseal(ctx context.Context, s Lister, sealer Resealer, now func() time.Time) (done Resealing, err error) {
+	x := &Executor{cfg: Config{Store: s, Sealer: sealer, Now: now}}
+	var tenant, key string
+	for {
+		records, err := s.Records(ctx, tenant, key, atOnce)
+		if err != nil {
+			return done, fmt.Errorf("list commands: %w", err)
+		}
+		if len(records) == 0 {
+			return done, nil
+		}
+		for i := range records {
+			if err := x.reseal(ctx, sealer, &records[i], &done); err != nil {
+				return done, err
+			}
+		}
+		last := &records[len(records)-1]
+		tenant, key = last.Tenant, last.Key
+	}
+}
+
+func (x *Executor) reseal(ctx context.Context, sealer Resealer, rec *Record, done *Resealing) error {
+	done.Seen++
+	for rec != nil {
+		stale := sealer.Stale(rec.MAC) || len(rec.Outcome) > 0 && sealer.Stale(rec.Outcome) || len(rec.Envelope) > 0 && sealer.Stale(rec.Envelope)
+		if !stale {
+			return nil
+		}
+		next, err := x.resealed(rec)
+		switch {
+		case err != nil:
+			done.Broken = append(done.Broken, rec.CommandID)
+			return nil
+		case !rec.Status.Terminal():
+			done.UnderWay++
+			return nil
+		}
+		results, err := x.cfg.Store.Advance(ctx, x.cfg.Now(), []*Step{{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version,
+			Settle: func(Applied) (Change, error) { return Change{Record: next}, nil }}})
+		if err = errors.Join(err, stepError(results)); err != nil {
+			return fmt.Errorf("seal command %s anew: %w", rec.CommandID, err)
+		}
+		if !results[0].Refused {
+			done.Resealed++
+			return nil
+		}
+		rec = results[0].Stored // as somebody has changed it meanwhile; nil: it was swept
+	}
+	return nil
+}
+
+func stepError(results []Result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	return results[0].Err
+}
+
+// resealed is a record one version on, with the same content under the active key.
+func (x *Executor) resealed(rec *Record) (*Record, error) {
+	if err := x.genuine(rec); err != nil {
+		return nil, err
+	}
+	next := rec.next()
+	for _, part := range []struct {
+		sealed *[]byte
+		bound  string
+	}{{&next.Outcome, outcomeBound(rec.Tenant, rec.Key)}, {&next.Envelope, envelopeBound(rec.Tenant, rec.Key)}} {
+		if len(*part.sealed) == 0 {
+			continue
+		}
+		plain, err := x.cfg.Sealer.Open(*part.sealed, part.bound)
+		if err != nil {
+			return nil, errTampered
+		}
+		*part.sealed = x.cfg.Sealer.Seal(plain, part.bound)
+	}
+	x.authenticate(next)
+	return next, nil
+}
