@@ -28,7 +28,7 @@ func (s *Store) recordStatements() {
 	s.lockKey = s.in(underKey + s.forUpdate())
 	s.findCommand = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE tenant = $1 AND command_id = $2 ORDER BY created_at DESC LIMIT 1`)
 	s.put = s.in(`INSERT INTO ~command_records (` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-		ON CONFLICT (tenant, idempotency_key) DO UPDATE SET command_id = excluded.command_id, status = excluded.status,
+		ON CONFLICT (idempotency_key, tenant) DO UPDATE SET command_id = excluded.command_id, status = excluded.status,
 		substatus = excluded.substatus, outcome_ref = excluded.outcome_ref, created_at = excluded.created_at, updated_at = excluded.updated_at,
 		ttl_expires_at = excluded.ttl_expires_at, lease_until = excluded.lease_until, version = excluded.version,
 		fingerprint = excluded.fingerprint, mac = excluded.mac, document = excluded.document, outcome = excluded.outcome,

@@ -1,3 +1,5 @@
+-- No index begins with the tenant: a statement that is planned while the table is empty takes any that fits, and would then read all that
+-- a tenant has.
 CREATE TABLE ~command_records (
     tenant          text COLLATE "C" NOT NULL,
     idempotency_key text COLLATE "C" NOT NULL,
@@ -15,10 +17,10 @@ CREATE TABLE ~command_records (
     document        text NOT NULL, -- everything else, as JSON
     outcome         bytea,         -- sealed
     envelope        bytea,         -- sealed
-    PRIMARY KEY (tenant, idempotency_key)
+    PRIMARY KEY (idempotency_key, tenant)
 );
 
-CREATE INDEX ~command_records_command ON ~command_records (tenant, command_id);
+CREATE INDEX ~command_records_command ON ~command_records (command_id, tenant);
 
 CREATE INDEX ~command_records_lost ON ~command_records (lease_until)
     WHERE status = 'in_progress' AND substatus <> 'awaiting_confirmation';

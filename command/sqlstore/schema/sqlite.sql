@@ -15,10 +15,10 @@ CREATE TABLE ~command_records (
     document        TEXT NOT NULL, -- everything else
     outcome         BLOB,          -- sealed
     envelope        BLOB,          -- sealed
-    PRIMARY KEY (tenant, idempotency_key)
+    PRIMARY KEY (idempotency_key, tenant)
 ) STRICT;
 
-CREATE INDEX ~command_records_command ON ~command_records (tenant, command_id);
+CREATE INDEX ~command_records_command ON ~command_records (command_id, tenant);
 
 CREATE INDEX ~command_records_lost ON ~command_records (lease_until)
     WHERE status = 'in_progress' AND substatus <> 'awaiting_confirmation';
