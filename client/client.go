@@ -3,8 +3,9 @@
 //	c, err := client.New("https://hooks.example.com", os.Getenv("GODWIT_KEY"))
 //	receipt, err := c.Publish(ctx, client.Event{Type: "order.paid", Body: body})
 //
-// Every failure that the server explains is an *Error with its stable code. The client repeats nothing by itself: to
-// repeat a Publish safely, give the event an IdempotencyKey and send the same event again.
+// Every failure that the server explains is an *Error with its stable code. Every POST goes out under an Idempotency-Key, the
+// caller's or a new one, so that it can be repeated without being done twice. WithRetry has the client do that by itself; who
+// does it without gives the event an IdempotencyKey and sends the same event again.
 package client
 
 import (
@@ -18,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // A Client is one API key on one server. It is safe for concurrent use.
@@ -25,6 +27,10 @@ type Client struct {
 	base  string
 	token string
 	http  *http.Client
+	retry *Retry    // nil: nothing is repeated
+	rules *KeyRules // nil: not read
+	now   func() time.Time
+	sleep func(ctx context.Context, d time.Duration) error
 }
 
 // An Option changes how a client connects.
@@ -42,9 +48,12 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	if apiKey == "" || strings.ContainsAny(apiKey, " \r\n\t") {
 		return nil, errors.New("client: the API key is missing or not one")
 	}
-	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient}
+	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient, now: time.Now, sleep: sleep}
 	for _, o := range options {
 		o(c)
+	}
+	if c.retry != nil && c.rules != nil && c.rules.Window > 0 {
+		c.retry.Elapsed = min(c.retry.Elapsed, c.rules.Window*9/10) // a repeat after it would be done twice
 	}
 	return c, nil
 }
@@ -57,6 +66,7 @@ type Error struct {
 	Detail     string `json:"detail"`
 	RequestID  string `json:"request_id"`
 	RetryAfter string `json:"-"` // of the header, as sent
+	body       []byte // as sent
 	Fields     []struct {
 		Field  string `json:"field"`
 		Detail string `json:"detail"`
@@ -84,20 +94,43 @@ func (e *Error) Error() string {
 // maxAnswer bounds what is read of an answer that is not a stream.
 const maxAnswer = 32 << 20
 
-// do makes a request and decodes the JSON answer into out, when out is not nil.
+// do makes a request and decodes the JSON answer into out, when out is not nil. It may be repeated: it has a key, or is of a
+// method that does the same however often.
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
+	return c.insist(ctx, func() error { return c.once(ctx, method, path, header, body, out) })
+}
+
+func (c *Client) once(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
 	resp, err := c.send(ctx, method, path, header, body)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if out == nil {
-		return nil
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // to its end: an answer that was cut off is none
+	if err == nil && out != nil {
+		err = json.Unmarshal(text, out)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
 	return nil
+}
+
+// post makes a POST under the caller's key, or a new one.
+func (c *Client) post(ctx context.Context, path, own string, header http.Header, body []byte, out any) error {
+	key, err := c.keyFor(own)
+	if err != nil {
+		return err
+	}
+	field, err := quote(key)
+	if err != nil {
+		return err
+	}
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Idempotency-Key", field)
+	return c.do(ctx, http.MethodPost, path, header, body, out)
 }
 
 // send makes a request. The answer is a successful one; others become an *Error.
@@ -114,7 +147,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("User-Agent", "godwit-client-go")
-	req.GetBody = nil // whether a request is repeated is the caller's decision
+	req.GetBody = nil // whether a request is repeated is decided here, not by the HTTP library
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -133,6 +166,6 @@ func readError(resp *http.Response) error {
 	if err != nil || media != "application/problem+json" || json.Unmarshal(text, e) != nil {
 		e.Title = http.StatusText(resp.StatusCode)
 	}
-	e.Status = resp.StatusCode
+	e.Status, e.body = resp.StatusCode, text
 	return e
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 )
 
 // NewEndpoint is what is decided about an endpoint. Members left out follow the server's defaults.
@@ -47,7 +46,7 @@ func (c *Client) CreateEndpoint(ctx context.Context, e NewEndpoint) (*Endpoint, 
 		return nil, err
 	}
 	var out Endpoint
-	if err := c.do(ctx, http.MethodPost, "/v1/endpoints", nil, body, &out); err != nil {
+	if err := c.post(ctx, "/v1/endpoints", "", nil, body, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

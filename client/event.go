@@ -6,7 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -19,7 +19,7 @@ type Event struct {
 	// Attributes are what endpoints' filters look at.
 	Attributes map[string]string
 	// IdempotencyKey, of 16 to 255 printable characters, makes a repeated Publish harmless and travels with every
-	// delivery. Defaults to one that the server makes.
+	// delivery. Defaults to a new UUID, which the receipt tells.
 	IdempotencyKey string
 }
 
@@ -41,22 +41,16 @@ func (c *Client) Publish(ctx context.Context, e Event) (*Receipt, error) {
 	if e.ContentType != "" {
 		header.Set("Content-Type", e.ContentType)
 	}
-	if e.IdempotencyKey != "" {
-		key, err := quote(e.IdempotencyKey)
-		if err != nil {
-			return nil, err
-		}
-		header.Set("Idempotency-Key", key)
-	}
 	var r Receipt
-	if err := c.do(ctx, http.MethodPost, "/v1/events?"+query.Encode(), header, e.Body, &r); err != nil {
+	if err := c.post(ctx, "/v1/events?"+query.Encode(), e.IdempotencyKey, header, e.Body, &r); err != nil {
 		return nil, err
 	}
 	return &r, nil
 }
 
 // PublishBatch posts up to 1000 events in one request. All are checked first: if one is wrong, none is stored. An event whose
-// IdempotencyKey was used for another one is refused alone; the error then tells, and its receipt is empty.
+// IdempotencyKey was used for another one is refused alone; the error then tells, and its receipt is empty. Where none has a
+// key, the batch has one.
 func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, error) {
 	type item struct {
 		Type           string            `json:"type"`
@@ -68,6 +62,7 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 	var batch struct {
 		Events []item `json:"events"`
 	}
+	whole := !slices.ContainsFunc(events, func(e Event) bool { return e.IdempotencyKey != "" })
 	for _, e := range events {
 		it := item{
 			Type: e.Type, ContentType: e.ContentType, Attributes: e.Attributes, IdempotencyKey: e.IdempotencyKey,
@@ -75,6 +70,12 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 		}
 		if it.ContentType == "" {
 			it.ContentType = "application/json"
+		}
+		if !whole {
+			var err error
+			if it.IdempotencyKey, err = c.keyFor(e.IdempotencyKey); err != nil {
+				return nil, err
+			}
 		}
 		batch.Events = append(batch.Events, it)
 	}
@@ -88,7 +89,11 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 			Problem *Error `json:"problem"`
 		} `json:"items"`
 	}
-	if err := c.do(ctx, http.MethodPost, "/v1/events/batch", nil, body, &answer); err != nil {
+	send := func() error { return c.do(ctx, http.MethodPost, "/v1/events/batch", nil, body, &answer) }
+	if whole {
+		send = func() error { return c.post(ctx, "/v1/events/batch", "", nil, body, &answer) }
+	}
+	if err := send(); err != nil {
 		return nil, err
 	}
 	receipts := make([]Receipt, 0, len(answer.Items))
@@ -100,14 +105,4 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 		receipts = append(receipts, it.Receipt)
 	}
 	return receipts, errors.Join(errs...)
-}
-
-// quote writes a key as a structured-field String.
-func quote(key string) (string, error) {
-	for i := range len(key) {
-		if key[i] < 0x20 || key[i] > 0x7e {
-			return "", errors.New("client: an idempotency key is made of printable ASCII characters")
-		}
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`, nil
 }

@@ -80,5 +80,6 @@ func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, err
 
 // DeleteEventType removes a type from the tenant's catalogue.
 func (c *Client) DeleteEventType(ctx context.Context, name string) error {
-	return c.do(ctx, http.MethodDelete, "/v1/event-types/"+url.PathEscape(name), nil, nil, nil)
+	// Once only: a repeat would find nothing there, and could not tell that from a type that never was.
+	return c.once(ctx, http.MethodDelete, "/v1/event-types/"+url.PathEscape(name), nil, nil, nil)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/config"
 )
 
 // connection is what commands need that talk to a running server.
@@ -17,11 +18,11 @@ type connection struct {
 	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Better in the environment, where other users do not see it." placeholder:"TOKEN"`
 }
 
-func (c *connection) client() (*client.Client, error) {
+func (c *connection) client(options ...client.Option) (*client.Client, error) {
 	if c.Key == "" {
 		return nil, errors.New("no API key: set GODWIT_KEY, or make one with \"godwit keys create\"")
 	}
-	return client.New(c.URL, c.Key)
+	return client.New(c.URL, c.Key, options...)
 }
 
 type sendCommand struct {
@@ -30,7 +31,8 @@ type sendCommand struct {
 	File           string            `name:"file" short:"f" help:"Read the body from a file." placeholder:"FILE"`
 	ContentType    string            `name:"content-type" help:"Media type of the body." default:"application/json" placeholder:"TYPE"`
 	Attribute      map[string]string `name:"attribute" short:"a" mapsep:"none" help:"Attribute for endpoints' filters; may be given more than once." placeholder:"NAME=VALUE"`
-	IdempotencyKey string            `name:"idempotency-key" help:"Makes it safe to run the command again. 16 to 255 characters." placeholder:"KEY"`
+	IdempotencyKey string            `name:"idempotency-key" help:"Makes it safe to run the command again. 16 to 255 characters. Defaults to a new one." placeholder:"KEY"`
+	RetryFor       config.Duration   `name:"retry-for" help:"How long to try again when the answer is lost or the server is busy; 0s not at all." default:"30s" placeholder:"DURATION"`
 	JSON           bool              `name:"json" help:"Print the server's answer as JSON."`
 	connection     `embed:""`
 }
@@ -38,6 +40,10 @@ type sendCommand struct {
 // Help teaches.
 func (sendCommand) Help() string {
 	return `The body is sent byte for byte. The command ends well when the event is durably stored; it prints the event's id.
+
+An answer that is lost, 409 while the same request is under way, 429 and 5xx are reasons to try again, with the same
+Idempotency-Key, so that one event is stored however often it takes. What the server refuses (400, 401, 422 and so on) is not
+tried again: it wants a correction.
 
 Examples:
 
@@ -53,7 +59,11 @@ func (c *sendCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	cl, err := c.client()
+	var options []client.Option
+	if c.RetryFor > 0 {
+		options = append(options, client.WithRetry(client.Retry{Elapsed: c.RetryFor.Real(), Max: 1000}))
+	}
+	cl, err := c.client(options...)
 	if err != nil {
 		return err
 	}

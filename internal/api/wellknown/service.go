@@ -34,6 +34,7 @@ type description struct {
 	Modes    []modeTerms  `json:"modes"`
 	Answers  []answerTerm `json:"pass_through_answers"`
 	Keys     keyTerms     `json:"idempotency_key"`
+	APIKeys  apiKeyTerms  `json:"api_idempotency_key"`
 	Retries  []retryTerms `json:"retry_policies"`
 	Schemes  []titled     `json:"inbound_schemes"`
 	Replay   replayTerms  `json:"replay_protection"`
@@ -76,6 +77,15 @@ type keyTerms struct {
 	Page        string  `json:"documentation"`
 }
 
+// apiKeyTerms are about the keys of what is posted to the API, so that clients can keep to them.
+type apiKeyTerms struct {
+	Required  bool    `json:"required"`
+	MinLength int     `json:"min_length"`
+	MaxLength int     `json:"max_length"`
+	Window    float64 `json:"window_seconds"`
+	Page      string  `json:"documentation"`
+}
+
 type retryTerms struct {
 	Profile    string    `json:"profile"`
 	Base       float64   `json:"base_seconds,omitempty"`
@@ -115,6 +125,9 @@ func newDescription(s *Service, keys idempotency.Config) description {
 			Fingerprint: keys.Fingerprint.Doc,
 			Adopted:     "a source in adopt mode takes deliveries without a key: it is then made of the vendor's delivery id, the same for every repeat, and we are the Producer",
 			Page:        "/docs/idempotency",
+		},
+		APIKeys: apiKeyTerms{
+			MinLength: keys.Format.MinLength, MaxLength: keys.Format.MaxLength, Window: keys.TimeScale.Real(keys.Window).Seconds(), Page: "/docs/idempotency",
 		},
 		Retries: retriesOf(), Schemes: schemesOf(), Outbound: signaturesOf(),
 		Replay:         replayTerms{source.Tolerance.Seconds(), "an RFC 9421 nonce that was seen is refused with 401; a retry carries another one under the same key"},
