@@ -10,7 +10,8 @@ import (
 // A Lister is a Store that lists what it holds, so that it can be sealed anew.
 type Lister interface {
 	Store
-	// Records lists records by tenant and key, after the given ones.
+	// Records lists records after the one with the given tenant and key, in an order of the store's own that has each of them once.
+	// Both are empty at the beginning.
 	Records(ctx context.Context, tenant, key string, limit int) ([]Record, error)
 }
 

@@ -34,6 +34,7 @@ func (s *Store) recordStatements() {
 		fingerprint = excluded.fingerprint, mac = excluded.mac, document = excluded.document, outcome = excluded.outcome,
 		envelope = excluded.envelope`)
 	s.lost = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE ` + lostAt + ` ORDER BY lease_until LIMIT $2`)
+	s.all = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE (idempotency_key, tenant) > ($1, $2) ORDER BY idempotency_key, tenant LIMIT $3`)
 	// The condition stands in both: a record may have been given to a new command since it was selected.
 	s.sweep = s.in(`DELETE FROM ~command_records WHERE ` + freeAt + ` AND (tenant, idempotency_key) IN
 		(SELECT tenant, idempotency_key FROM ~command_records WHERE ` + freeAt + ` LIMIT $2)`)
@@ -143,18 +144,27 @@ func (s *Store) find(ctx context.Context, query, tenant, id string) (*command.Re
 
 // Lost lists records whose holder's lease is over, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
-	var lost []command.Record
-	err := s.rows(ctx, s.lost, []any{micros(now), max(limit, 0)}, func(rows *sql.Rows) error {
+	return s.list(ctx, s.lost, micros(now), max(limit, 0))
+}
+
+// Records lists records by key and tenant, as their index has them, after the given ones.
+func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
+	return s.list(ctx, s.all, key, tenant, max(limit, 0))
+}
+
+func (s *Store) list(ctx context.Context, query string, args ...any) ([]command.Record, error) {
+	var list []command.Record
+	err := s.rows(ctx, query, args, func(rows *sql.Rows) error {
 		r, err := scanRecord(rows.Scan)
 		if err == nil {
-			lost = append(lost, *r)
+			list = append(list, *r)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list lost commands: %w", err)
+		return nil, fmt.Errorf("list commands: %w", err)
 	}
-	return lost, nil
+	return list, nil
 }
 
 // SweepRecords removes records that are free: see command.Record.FreeAt.

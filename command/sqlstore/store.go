@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-var _ command.Store = (*Store)(nil)
+var _ command.Lister = (*Store)(nil)
 
 // Options are how a store uses a database.
 type Options struct {
@@ -32,7 +32,7 @@ type Store struct {
 	writer sync.Mutex
 
 	findKey, findCommand, lockKey, put       string
-	lost, sweep                              string
+	lost, sweep, all                         string
 	makeHead, lockHead, moveHead, insertItem string
 	head, heads                              string
 }

@@ -137,10 +137,10 @@ func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.R
 	return s.listCommands(ctx, "list lost commands", ` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
 }
 
-// Records lists records by tenant and key, after the given ones.
+// Records lists records by key and tenant, as their index has them, after the given ones.
 func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
-	return s.listCommands(ctx, "list commands", ` WHERE (tenant, idempotency_key) > ($1, $2) ORDER BY tenant, idempotency_key LIMIT $3`,
-		tenant, key, max(limit, 0))
+	return s.listCommands(ctx, "list commands", ` WHERE (idempotency_key, tenant) > ($1, $2) ORDER BY idempotency_key, tenant LIMIT $3`,
+		key, tenant, max(limit, 0))
 }
 
 func (s *Store) listCommands(ctx context.Context, what, where string, args ...any) ([]command.Record, error) {

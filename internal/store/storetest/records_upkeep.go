@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -216,5 +217,7 @@ func recordsListed(t *testing.T, f *records) {
 		}
 		list = append(list, page...)
 	}
+	// The order is the store's own.
+	slices.SortFunc(list, func(a, b command.Record) int { return strings.Compare(a.Tenant+a.Key, b.Tenant+b.Key) })
 	same(t, "records", list, want)
 }
