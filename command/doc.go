@@ -18,6 +18,10 @@
 // than it expected did not change anything. That one rule carries the atomic check-and-set, the fencing of holders whose
 // lease ran out, single-use confirmation and the replay of outcomes.
 //
+// A program that embeds it brings a Store (package sqlstore, on a database of its own; MemoryStore for tests), a Registry with a declaration and a
+// Handler for each command, a Sealer, and calls Run; then it submits. The examples show the simplest embedding, and each way of shielding
+// a call to somebody else's system. docs/commands.md tells what a crash at each point leaves behind.
+//
 // What the package does not do: it cannot undo a call to somebody else's system. Commands that make such calls are of class
 // I3 and name the strategy that shields them (see Shielding).
 package command

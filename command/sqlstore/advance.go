@@ -19,20 +19,35 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	s.lock()
 	defer s.unlock()
 	results, err := s.advance(ctx, now, steps)
+	var late *lateError
+	if len(steps) == 1 && errors.As(err, &late) {
+		refused := *steps[0]
+		refused.Effects = []command.Effect{Effect(func(context.Context, *sql.Tx) (any, error) { return nil, late.err })}
+		results, err = s.advance(ctx, now, []*command.Step{&refused})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("advance commands: %w", err)
 	}
 	return results, nil
 }
 
+// A lateError is of effects that the database refused only when they were to be committed, by a deferred constraint. It is known which
+// effects these are where there is but one step; one that stands with others is tried by itself.
+type lateError struct{ err error }
+
+func (e *lateError) Error() string { return e.err.Error() }
+func (e *lateError) Unwrap() error { return e.err }
+
 func (s *Store) advance(ctx context.Context, now time.Time, steps []*command.Step) ([]command.Result, error) {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.db.BeginTx(ctx, s.isolation())
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
 	var tenants []string
+	effects := false
 	for _, step := range steps {
+		effects = effects || len(step.Effects) > 0
 		if storable(step.Tenant) {
 			tenants = append(tenants, step.Tenant)
 		}
@@ -50,7 +65,19 @@ func (s *Store) advance(ctx context.Context, now time.Time, steps []*command.Ste
 	if err := chains.move(ctx); err != nil {
 		return nil, err
 	}
-	return results, tx.Commit()
+	err = tx.Commit()
+	if effects && violated(err) {
+		err = &lateError{err}
+	}
+	return results, err
+}
+
+// isolation is one in which each statement sees what was committed while it waited for its locks.
+func (s *Store) isolation() *sql.TxOptions {
+	if s.dialect == PostgreSQL {
+		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	return nil
 }
 
 // step applies one. The error is the transaction's; the step's own is in the result. Until the step is settled only its effects write, and

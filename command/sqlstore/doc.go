@@ -16,7 +16,7 @@
 //	}, nil
 //
 // The application opens the database, with the driver of its choice, and may use it for its own purposes. SQLite should have
-// journal_mode WAL, synchronous FULL and a busy_timeout. PostgreSQL needs 15 or later and its default isolation.
+// journal_mode WAL, synchronous FULL and a busy_timeout. PostgreSQL needs 15 or later.
 //
 // What the package does not do: it opens nothing, makes no backups, and knows no other database. A change that an effect makes by another way
 // than its transaction is not undone with it.

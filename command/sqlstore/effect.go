@@ -14,7 +14,8 @@ import (
 // returns is told to Outcome.After; an error undoes all effects of the command and is told to Outcome.Refused, unless it is Fatal or the
 // database says that it will pass (a deadlock, a connection that is gone): the transaction is then taken anew.
 //
-// It may run more than once, for the same outcome, until the transaction is stored. So it works on the transaction alone: it calls
+// It may run more than once, for the same outcome, until the transaction is stored. That transaction is other commands', too: an effect is
+// short. So it works on the transaction alone: it calls
 // nobody, changes no variable that it does not set each time, and neither commits nor rolls back. Using the *sql.DB in its place waits for
 // ever where that has one connection.
 type Effect func(ctx context.Context, tx *sql.Tx) (any, error)
@@ -99,6 +100,18 @@ var passing = map[string]bool{"08": true, "40": true, "53": true, "55": true, "5
 
 // Of SQLite's codes those: BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL.
 var passingCodes = map[int]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 13: true, 14: true, 15: true}
+
+// violated reports whether a constraint of the database is the reason.
+func violated(err error) bool {
+	var (
+		state interface{ SQLState() string }
+		code  interface{ Code() int }
+	)
+	if errors.As(err, &state) {
+		return len(state.SQLState()) == 5 && state.SQLState()[:2] == "23"
+	}
+	return errors.As(err, &code) && code.Code()&0xff == 19
+}
 
 // passes reports whether an error is the transaction's. Drivers tell by their codes, which several name alike.
 func passes(err error) bool {

@@ -70,6 +70,42 @@ func TestFatalErrorIsTheTransactions(t *testing.T) {
 	})
 }
 
+// TestDeferredConstraintRefusesTheCommand: what the database refuses at the very end is the effect's failure, not one of the store that passes.
+func TestDeferredConstraintRefusesTheCommand(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		o := b.open(t, b.place(t), "")
+		_, err := o.db.ExecContext(t.Context(), "CREATE TABLE labels (mark varchar(80) REFERENCES marks (name) DEFERRABLE INITIALLY DEFERRED)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		orphan := sqlstore.Exec("INSERT INTO labels (mark) VALUES ('nowhere')")
+		x := execute(t, o, command.HandlerFunc(func(_ context.Context, c *command.Call) (*command.Outcome, error) {
+			out := &command.Outcome{Summary: "Paid.", Effects: []command.Effect{mark(c.Intent.Target)}}
+			if c.Intent.Target == "O-1" {
+				out.Effects = append(out.Effects, orphan)
+				out.Refused = func(error) error { return command.Reject("no_such_mark", "the label has no mark") }
+			}
+			return out, nil
+		}))
+		var wg sync.WaitGroup
+		for n := range 4 { // those in the same transaction do not suffer
+			wg.Go(func() {
+				want := command.Executed
+				if n == 1 {
+					want = command.Rejected
+				}
+				if a, err := x.Submit(t.Context(), shop, order(n, n)); err != nil || a.Status != want {
+					t.Errorf("order %d: %+v, %v", n, a, err)
+				}
+			})
+		}
+		wg.Wait()
+		if o.marks(t, "O-1") != 0 || o.marks(t, "O-%") != 3 {
+			t.Errorf("%d marks, %d of the one refused", o.marks(t, "O-%"), o.marks(t, "O-1"))
+		}
+	})
+}
+
 // TestDeadlockIsTakenAnew: who is the victim of a deadlock is not refused by the business.
 func TestDeadlockIsTakenAnew(t *testing.T) {
 	b := backends["PostgreSQL"]

@@ -28,7 +28,7 @@ type backend struct {
 
 var backends = map[string]backend{
 	"SQLite": {sqlstore.SQLite, "sqlite", func(t testing.TB) string {
-		return "file:" + filepath.Join(t.TempDir(), "app.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"
+		return "file:" + filepath.Join(t.TempDir(), "app.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}},
 	"PostgreSQL": {sqlstore.PostgreSQL, "pgx", func(t testing.TB) string { return postgrestest.URL(t) }},
 }

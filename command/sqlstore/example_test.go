@@ -1,0 +1,90 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/command/sqlstore"
+)
+
+var errNoneLeft = errors.New("none left")
+
+// buy takes a piece out of stock for an order. The effect decides by what it finds in its own transaction; Refused says what its error
+// means: here, the business's no. The order, which is an effect as well, is then undone.
+func buy(_ context.Context, c *command.Call) (*command.Outcome, error) {
+	take := func(ctx context.Context, tx *sql.Tx) (any, error) {
+		var pieces int
+		err := tx.QueryRowContext(ctx, "UPDATE stock SET pieces = pieces - 1 WHERE item = ? AND pieces > 0 RETURNING pieces", c.Intent.Target).Scan(&pieces)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = errNoneLeft
+		}
+		return pieces, err
+	}
+	return &command.Outcome{
+		Effects: []command.Effect{
+			sqlstore.Exec("INSERT INTO orders (id) VALUES (?)", c.CommandID),
+			sqlstore.Effect(take),
+		},
+		After: func(o *command.Outcome, results []any) error {
+			o.Summary = fmt.Sprintf("Bought; %d left.", results[1])
+			return nil
+		},
+		Refused: func(err error) error {
+			if errors.Is(err, errNoneLeft) {
+				return command.Reject("sold_out", "nothing is left of it")
+			}
+			return err
+		},
+	}, nil
+}
+
+// Three customers want a thing of which there are two.
+func ExampleEffect() {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	must(err)
+	defer db.Close()
+	db.SetMaxOpenConns(1) // each connection to memory would have a database of its own
+	_, err = db.Exec("CREATE TABLE orders (id TEXT PRIMARY KEY); CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER); INSERT INTO stock VALUES ('lamp', 2)")
+	must(err)
+	store, err := sqlstore.New(db, sqlstore.Options{Dialect: sqlstore.SQLite, Prefix: "ids_"})
+	must(err)
+	must(store.Migrate(context.Background()))
+	registry := command.NewRegistry()
+	must(registry.Register(command.Declaration{Entity: "item", Action: "buy", Description: "Buys one.", TargetRequired: true}, command.HandlerFunc(buy)))
+	sealer, err := command.NewSealer(make([]byte, 32))
+	must(err)
+	executor, err := command.New(command.Config{Store: store, Registry: registry, Sealer: sealer, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); executor.Run(ctx) }()
+	defer func() { stop(); <-ended }()
+
+	for _, customer := range []string{"ann", "bob", "cleo"} {
+		answer, err := executor.Submit(ctx, command.Caller{Tenant: "shop", Actor: customer}, &command.Envelope{
+			CommandID: command.NewID(time.Now()), TenantID: "shop", ActorID: customer, IssuedAt: time.Now(),
+			Intent: command.Intent{Entity: "item", Action: "buy", Target: "lamp"}, Args: json.RawMessage(`{}`),
+		})
+		must(err)
+		fmt.Println(customer, answer.Status, answer.Outcome.Summary)
+	}
+	var orders int
+	must(db.QueryRow("SELECT count(*) FROM orders").Scan(&orders))
+	fmt.Println(orders, "orders")
+	// Output:
+	// ann executed Bought; 1 left.
+	// bob executed Bought; 0 left.
+	// cleo rejected nothing is left of it
+	// 2 orders
+}
