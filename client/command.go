@@ -48,6 +48,7 @@ type CommandAnswer struct {
 	Decision          string          `json:"decision,omitempty"` // first_seen, duplicate_replayed
 	Executed          bool            `json:"executed"`           // by this very submission
 	CommandID         string          `json:"command_id"`         // the first one's
+	Intent            CommandIntent   `json:"intent"`
 	IdempotencyKey    string          `json:"idempotency_key"`
 	Summary           string          `json:"summary,omitempty"`
 	Outcome           *CommandOutcome `json:"outcome,omitempty"`
@@ -60,6 +61,13 @@ type CommandAnswer struct {
 	StepUpURL         string          `json:"step_up_url,omitempty"`        // a second key has to approve
 	// Raw is the server's answer.
 	Raw json.RawMessage `json:"-"`
+}
+
+// A CommandIntent is what is done to what.
+type CommandIntent struct {
+	Entity string `json:"entity"`
+	Action string `json:"action"`
+	Target string `json:"target,omitempty"`
 }
 
 // A CommandOutcome is the result that every repeat gets.
@@ -148,21 +156,16 @@ func (c *Commands) Submit(ctx context.Context, command Command) (*CommandAnswer,
 	if command.ID == "" {
 		command.ID = newCommandID(c.c.now())
 	}
-	type intent struct {
-		Entity string `json:"entity"`
-		Action string `json:"action"`
-		Target string `json:"target,omitempty"`
-	}
 	body, err := json.Marshal(struct {
 		CommandID string          `json:"command_id"`
 		TenantID  string          `json:"tenant_id"`
 		ActorID   string          `json:"actor_id"`
-		Intent    intent          `json:"intent"`
+		Intent    CommandIntent   `json:"intent"`
 		Args      json.RawMessage `json:"args,omitempty"`
 		Options   json.RawMessage `json:"options,omitempty"`
 		IssuedAt  time.Time       `json:"issued_at"`
 		Channel   string          `json:"channel,omitempty"`
-	}{command.ID, who.TenantID, who.ActorID, intent{command.Entity, command.Action, command.Target}, command.Args, command.Options,
+	}{command.ID, who.TenantID, who.ActorID, CommandIntent{command.Entity, command.Action, command.Target}, command.Args, command.Options,
 		c.c.now().UTC().Truncate(time.Millisecond), command.Channel})
 	if err != nil {
 		return nil, err

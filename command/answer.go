@@ -16,6 +16,7 @@ const (
 type Answer struct {
 	Decision  Decision
 	CommandID string // the first command's
+	Intent    Intent
 	Key       string
 	// KeyVersion names the rules by which the key was derived, Fingerprint is the envelope's.
 	KeyVersion  int

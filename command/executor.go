@@ -214,7 +214,7 @@ func (x *Executor) read(ctx context.Context, s *submission) (*Answer, error) {
 		x.cfg.Log.LogAttrs(ctx, slog.LevelError, "read-only command failed", slog.String("command_id", s.envelope.CommandID), slog.Any("error", cause))
 	}
 	now := x.cfg.Now()
-	return &Answer{CommandID: s.envelope.CommandID, Key: s.derived.Key, Executed: true, Status: stored.Status, Outcome: mask(stored, s.command, s.caller),
+	return &Answer{CommandID: s.envelope.CommandID, Intent: s.envelope.Intent, Key: s.derived.Key, Executed: true, Status: stored.Status, Outcome: mask(stored, s.command, s.caller),
 		CreatedAt: now, UpdatedAt: now}, nil
 }
 

@@ -43,7 +43,7 @@ func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 
 // answer tells what a record says, as far as the caller may know.
 func (x *Executor) answer(rec *Record, c *Registered, caller Caller, d Decision) (*Answer, error) {
-	a := &Answer{Decision: d, CommandID: rec.CommandID, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint, Status: rec.Status, Substatus: rec.Substatus, OutcomeRef: rec.OutcomeRef,
+	a := &Answer{Decision: d, CommandID: rec.CommandID, Intent: rec.Intent, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint, Status: rec.Status, Substatus: rec.Substatus, OutcomeRef: rec.OutcomeRef,
 		CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, ExpiresAt: rec.ExpiresAt}
 	if rec.Substatus == AwaitingConfirmation {
 		a.TokenExpiry, a.StepUp = rec.Confirmation.ExpiresAt, c.StepUp

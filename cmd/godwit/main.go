@@ -23,6 +23,7 @@ type commands struct {
 	Send     sendCommand     `cmd:"" help:"Post an event."`
 	Tail     tailCommand     `cmd:"" help:"Follow the attempts of a tenant as they happen."`
 	Types    typesCommand    `cmd:"" help:"List and write event types with their schemas."`
+	Command  commandCommand  `cmd:"" help:"Submit, confirm and follow commands: each has its effect once."`
 	Evidence evidenceCommand `cmd:"" help:"Export, verify and show the evidence of what was commanded."`
 	Keys     keysCommand     `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
 	Migrate  migrateCommand  `cmd:"" help:"Show or bring up to date the schema of the store."`
@@ -65,7 +66,11 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitGoesOn = 3 // nothing failed, and it is not done yet
 )
+
+// errGoesOn ends a command whose work is not done yet, when all was said already.
+var errGoesOn = errors.New("not done yet")
 
 // errSilent ends a command with failure when all was said already.
 var errSilent = errors.New("failed")
@@ -101,6 +106,9 @@ func run(args []string, env *environment) int {
 	}
 	env.parsed = parsed
 	if err := parsed.Run(env); err != nil {
+		if errors.Is(err, errGoesOn) {
+			return exitGoesOn
+		}
 		if !errors.Is(err, errSilent) && !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintln(env.stderr, "godwit:", err)
 		}

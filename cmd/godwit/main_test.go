@@ -3,13 +3,20 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
@@ -38,9 +45,37 @@ func TestScripts(t *testing.T) {
 			},
 			// server starts one for the script and says in the environment where it is.
 			"server": func(ts *testscript.TestScript, _ bool, _ []string) {
-				srv := apptest.Start(t, apptest.Options{})
+				srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.Commands.Probe = true }})
 				ts.Setenv("GODWIT_URL", srv.URL)
 				ts.Setenv("GODWIT_KEY", srv.Key)
+				ts.Setenv("SECOND_KEY", srv.NewKey(srv.Tenant, godwit.AllScopes...))
+				other, _ := srv.NewTenant("other", godwit.ScopeRead)
+				ts.Setenv("OTHER_TENANT", other.String())
+				ts.Setenv("ENDPOINT", srv.Endpoint("http://127.0.0.1:9/").ID.String())
+			},
+			// member NAME MEMBER sets a variable to a member of the JSON object that was printed.
+			"member": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: member NAME MEMBER")
+				}
+				var object map[string]any
+				ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
+				ts.Setenv(args[0], fmt.Sprint(object[args[1]]))
+			},
+			// exits CODE COMMAND... runs a command that must end with the code.
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits CODE COMMAND...")
+				}
+				err := ts.Exec(args[1], args[2:]...)
+				var ended *exec.ExitError
+				code := 0
+				if errors.As(err, &ended) {
+					code = ended.ExitCode()
+				}
+				if strconv.Itoa(code) != args[0] {
+					ts.Fatalf("ended with %d", code)
+				}
 			},
 		},
 	})

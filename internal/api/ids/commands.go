@@ -19,6 +19,7 @@ type Answer struct {
 	Decision     string                 `json:"decision,omitempty"`
 	Executed     bool                   `json:"executed"`
 	CommandID    string                 `json:"command_id"`
+	Intent       command.Intent         `json:"intent"` // for whoever confirms, approves or asks
 	Key          string                 `json:"idempotency_key"`
 	KeyVersion   int                    `json:"key_version,omitempty"`
 	Fingerprint  string                 `json:"envelope_fingerprint,omitempty"`
@@ -41,7 +42,7 @@ const commandsPath = "/ids/v1/commands/"
 // view renders an answer. While a command is under way, submissions are told "processing" (IDS-RPL-4); its status is told as it is.
 func view(a *command.Answer, processing string) *Answer {
 	v := &Answer{
-		Status: string(a.Status), Substatus: string(a.Substatus), Decision: string(a.Decision), Executed: a.Executed, CommandID: a.CommandID, Key: a.Key,
+		Status: string(a.Status), Substatus: string(a.Substatus), Decision: string(a.Decision), Executed: a.Executed, CommandID: a.CommandID, Intent: a.Intent, Key: a.Key,
 		KeyVersion: a.KeyVersion, Fingerprint: a.Fingerprint, Outcome: a.Outcome, OutcomeRef: a.OutcomeRef, CreatedAt: when(a.CreatedAt),
 		UpdatedAt: when(a.UpdatedAt), WindowEnd: when(a.ExpiresAt), Token: a.Token, TokenExpires: when(a.TokenExpiry),
 	}

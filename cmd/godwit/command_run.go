@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/godwit-hq/godwit/client"
+)
+
+type commandRunCommand struct {
+	Name       string            `arg:"" help:"What to do: entity and action, such as endpoint.delete." placeholder:"ENTITY.ACTION"`
+	Target     string            `name:"target" help:"What to do it to." placeholder:"ID"`
+	Arg        map[string]string `name:"arg" short:"a" mapsep:"none" help:"An argument; may be given more than once. Read as the command's schema says: text, number or JSON." placeholder:"NAME=VALUE"`
+	Args       string            `name:"args" help:"All arguments as one JSON object." placeholder:"JSON"`
+	Options    string            `name:"options" help:"Options as a JSON object. They are no part of the command's key." placeholder:"JSON"`
+	Yes        bool              `name:"yes" short:"y" help:"Confirm without asking."`
+	JSON       bool              `name:"json" help:"Print the server's last answer as JSON."`
+	connection `embed:""`
+}
+
+// Help teaches.
+func (commandRunCommand) Help() string {
+	return `A command that destroys something shows what it would do and asks; without a terminal it is refused unless --yes is given.
+One that also needs a second API key asks for the token that "godwit command approve" prints for that key.
+
+The same command again is not executed again: it shows the outcome of the first. To mean it anew, say so in the argument
+request. Exit codes: 0 executed, now or before; 1 rejected, failed or refused; 3 in progress, or awaiting confirmation.
+
+Examples:
+
+    godwit command run endpoint.delete --target sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
+    godwit command run endpoint.rotate_secret --target WEB-X2M8KD-Z --arg overlap_seconds=3600 --json | jq -r .outcome.result.secret
+    godwit command run dead_letters.purge --arg until=2026-01-01T00:00:00Z --arg request=2026-01 --yes
+    godwit command run event.publish --args '{"type":"order.paid","data":{"order":42}}'
+    godwit command run tenant.delete --target ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`
+}
+
+func (c *commandRunCommand) Run(env *environment) error {
+	entity, action, ok := strings.Cut(c.Name, ".")
+	if !ok {
+		return fmt.Errorf("%q is not an entity and an action, such as endpoint.delete", c.Name)
+	}
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	commands := cl.Commands()
+	registry, err := commands.Registry(env.ctx)
+	if err != nil {
+		return fmt.Errorf("run command: %w", err)
+	}
+	d, err := declared(registry, c.Name)
+	if err != nil {
+		return err
+	}
+	args, err := c.arguments(d)
+	if err != nil {
+		return err
+	}
+	options, err := object("--options", c.Options)
+	if err != nil {
+		return err
+	}
+	// Before anything is submitted: its token would be lost, and with it the next minutes.
+	if d.RequiresConfirmation && !c.Yes && !atTerminal(env) {
+		return fmt.Errorf("%s has to be confirmed, and there is no terminal to ask at: add --yes to confirm it", c.Name)
+	}
+	a, err := commands.Submit(env.ctx, client.Command{Entity: entity, Action: action, Target: c.Target, Args: args, Options: options, Channel: "cli"})
+	if err != nil {
+		return fmt.Errorf("run command: %w", err)
+	}
+	if a.Awaits() {
+		if a, err = c.confirm(env, commands, d, a); err != nil {
+			return err
+		}
+	}
+	return printAnswer(env, a, c.JSON)
+}
+
+// arguments are those of --args and --arg together.
+func (c *commandRunCommand) arguments(d *client.CommandDeclaration) (json.RawMessage, error) {
+	whole, err := object("--args", c.Args)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Arg) == 0 {
+		return whole, nil
+	}
+	args := map[string]json.RawMessage{}
+	if whole != nil {
+		if err := json.Unmarshal(whole, &args); err != nil {
+			return nil, fmt.Errorf("--args: %w", err)
+		}
+	}
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if len(d.ArgsSchema) > 0 {
+		if err := json.Unmarshal(d.ArgsSchema, &schema); err != nil {
+			return nil, fmt.Errorf("read schema of %s: %w", d.Name(), err)
+		}
+	}
+	for name, text := range c.Arg {
+		// Text is text, whatever it looks like, where the schema wants text or says nothing of it.
+		p, known := schema.Properties[name]
+		if known && p.Type != nil && p.Type != "string" && json.Valid([]byte(text)) {
+			args[name] = json.RawMessage(text)
+			continue
+		}
+		if args[name], err = json.Marshal(text); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(args)
+}
+
+func object(flag, text string) (json.RawMessage, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &members); err != nil || members == nil {
+		return nil, fmt.Errorf("%s: is not a JSON object", flag)
+	}
+	return json.RawMessage(text), nil
+}
+
+// confirm shows what would happen, asks, and passes the token on.
+func (c *commandRunCommand) confirm(env *environment, commands *client.Commands, d *client.CommandDeclaration, a *client.CommandAnswer) (*client.CommandAnswer, error) {
+	if a.ConfirmationToken == "" {
+		return a, nil // somebody else has it
+	}
+	describe(env, d, a)
+	if !c.Yes {
+		answer, err := ask(env, "Execute it? Type yes: ")
+		if err != nil {
+			return nil, err
+		}
+		if !strings.EqualFold(answer, "yes") && !strings.EqualFold(answer, "y") {
+			return nil, errors.New("not confirmed; nothing was done")
+		}
+	}
+	stepUp := ""
+	if a.StepUpURL != "" {
+		fmt.Fprintf(env.stderr, "A second API key has to approve it: GODWIT_KEY=… godwit command approve %s\n", a.CommandID)
+		if !atTerminal(env) {
+			fmt.Fprintf(env.stderr, "then: godwit command confirm %s --token %s --step-up …\n", a.CommandID, a.ConfirmationToken)
+			return a, nil
+		}
+		var err error
+		if stepUp, err = ask(env, "The token that it printed: "); err != nil {
+			return nil, err
+		}
+	}
+	return confirmCommand(env.ctx, commands, a.CommandID, a.ConfirmationToken, stepUp)
+}
+
+// describe says what a confirmation would execute.
+func describe(env *environment, d *client.CommandDeclaration, a *client.CommandAnswer) {
+	fmt.Fprintf(env.stderr, "\n  command  %s\n", printable(a.Intent.Entity+"."+a.Intent.Action))
+	if a.Intent.Target != "" {
+		fmt.Fprintf(env.stderr, "  target   %s\n", printable(a.Intent.Target))
+	}
+	if d != nil {
+		fmt.Fprintf(env.stderr, "  effect   %s\n", printable(d.Description))
+	}
+	fmt.Fprintf(env.stderr, "  id       %s\n  until    %s\n\n", a.CommandID, clockTime(a.ExpiresAt))
+}
+
+func confirmCommand(ctx context.Context, commands *client.Commands, id, token, stepUp string) (*client.CommandAnswer, error) {
+	a, err := commands.Confirm(ctx, id, token, stepUp)
+	if err != nil {
+		return nil, fmt.Errorf("confirm command: %w", err)
+	}
+	return a, nil
+}
+
+type commandConfirmCommand struct {
+	ID         string `arg:"" help:"Id of the command." placeholder:"CMD_ID"`
+	Token      string `name:"token" help:"Its confirmation token." placeholder:"TOKEN" required:""`
+	StepUp     string `name:"step-up" help:"The token of a second API key's approval." placeholder:"TOKEN"`
+	JSON       bool   `name:"json" help:"Print the server's answer as JSON."`
+	connection `embed:""`
+}
+
+// Help teaches.
+func (commandConfirmCommand) Help() string {
+	return `The token confirms, so nothing is asked. It is good once, for its command alone, and for some minutes; a command that was
+confirmed before shows its outcome again.
+
+Examples:
+
+    godwit command confirm cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --token cft_…
+    godwit command confirm cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --token cft_… --step-up cft_…`
+}
+
+func (c *commandConfirmCommand) Run(env *environment) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	a, err := confirmCommand(env.ctx, cl.Commands(), c.ID, c.Token, c.StepUp)
+	if err != nil {
+		return err
+	}
+	return printAnswer(env, a, c.JSON)
+}
+
+type commandApproveCommand struct {
+	ID         string `arg:"" help:"Id of the command." placeholder:"CMD_ID"`
+	Yes        bool   `name:"yes" short:"y" help:"Approve without asking."`
+	JSON       bool   `name:"json" help:"Print the server's answer as JSON."`
+	connection `embed:""`
+}
+
+// Help teaches.
+func (commandApproveCommand) Help() string {
+	return `Prints the token that whoever submitted the command confirms it with. The API key has to be another one than that of the
+submitter, of the same tenant, and may do itself what it approves.
+
+Example:
+
+    GODWIT_KEY=gdw_… godwit command approve cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`
+}
+
+func (c *commandApproveCommand) Run(env *environment) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	commands := cl.Commands()
+	a, err := commands.Status(env.ctx, c.ID)
+	if err != nil {
+		return fmt.Errorf("approve command: %w", err)
+	}
+	if !c.Yes {
+		if !atTerminal(env) {
+			return errors.New("there is no terminal to ask at: add --yes to approve it")
+		}
+		registry, err := commands.Registry(env.ctx)
+		if err != nil {
+			return fmt.Errorf("approve command: %w", err)
+		}
+		d, err := declared(registry, a.Intent.Entity+"."+a.Intent.Action)
+		if err != nil {
+			return err
+		}
+		describe(env, d, a)
+		answer, err := ask(env, "Approve it? Type yes: ")
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(answer, "yes") && !strings.EqualFold(answer, "y") {
+			return errors.New("not approved")
+		}
+	}
+	approval, err := commands.StepUp(env.ctx, c.ID)
+	if err != nil {
+		return fmt.Errorf("approve command: %w", err)
+	}
+	if c.JSON {
+		return printJSON(env.stdout, approval)
+	}
+	_, err = fmt.Fprintln(env.stdout, approval.Token)
+	return err
+}
