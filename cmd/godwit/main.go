@@ -18,19 +18,20 @@ import (
 )
 
 type commands struct {
-	Dev      devCommand      `cmd:"" help:"Try it: server, store, sample endpoint and sample events in one command."`
-	Serve    serveCommand    `cmd:"" help:"Run the server."`
-	Send     sendCommand     `cmd:"" help:"Post an event."`
-	Tail     tailCommand     `cmd:"" help:"Follow the attempts of a tenant as they happen."`
-	Types    typesCommand    `cmd:"" help:"List and write event types with their schemas."`
-	Command  commandCommand  `cmd:"" help:"Submit, confirm and follow commands: each has its effect once."`
-	Evidence evidenceCommand `cmd:"" help:"Export, verify and show the evidence of what was commanded."`
-	Keys     keysCommand     `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
-	Migrate  migrateCommand  `cmd:"" help:"Show or bring up to date the schema of the store."`
-	Bench    benchCommand    `cmd:"" help:"Measure throughput and latency on this machine."`
-	Doctor   doctorCommand   `cmd:"" help:"Check whether this machine and configuration are fit to run on."`
-	Config   configCommand   `cmd:"" help:"Show the configuration in effect, and where each value came from."`
-	Version  versionCommand  `cmd:"" help:"Tell what this binary is."`
+	Dev         devCommand         `cmd:"" help:"Try it: server, store, sample endpoint and sample events in one command."`
+	Serve       serveCommand       `cmd:"" help:"Run the server."`
+	Send        sendCommand        `cmd:"" help:"Post an event."`
+	Tail        tailCommand        `cmd:"" help:"Follow the attempts of a tenant as they happen."`
+	Types       typesCommand       `cmd:"" help:"List and write event types with their schemas."`
+	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands: each has its effect once."`
+	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of what was commanded."`
+	Keys        keysCommand        `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
+	Migrate     migrateCommand     `cmd:"" help:"Show or bring up to date the schema of the store."`
+	Bench       benchCommand       `cmd:"" help:"Measure throughput and latency on this machine."`
+	Conformance conformanceCommand `cmd:"" help:"Hold a running server against a document, from outside."`
+	Doctor      doctorCommand      `cmd:"" help:"Check whether this machine and configuration are fit to run on."`
+	Config      configCommand      `cmd:"" help:"Show the configuration in effect, and where each value came from."`
+	Version     versionCommand     `cmd:"" help:"Tell what this binary is."`
 
 	BenchRelay benchRelayCommand `cmd:"" hidden:""`
 }
