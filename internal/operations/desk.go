@@ -110,7 +110,7 @@ func (d *Desk) Ask(ctx context.Context, caller *registry.Caller, o Order, c *Con
 	defer cancel()
 	a, err := d.Executor.Confirm(ctx, who, c.CommandID, c.Token, c.StepUp)
 	if err != nil {
-		return nil, asProblem(err)
+		return nil, Problem(err)
 	}
 	return done(a)
 }
@@ -134,7 +134,7 @@ func (d *Desk) same(ctx context.Context, who command.Caller, o Order, id string)
 		// Those that nobody confirmed are forgotten soon after.
 		return problem.ConfirmationExpired.With("%s awaits no confirmation, or no longer", id)
 	case err != nil:
-		return asProblem(err)
+		return Problem(err)
 	case a.Key != derived.Key:
 		return other
 	}
@@ -173,7 +173,7 @@ func (d *Desk) submit(ctx context.Context, who command.Caller, o Order, id, requ
 	defer cancel()
 	a, err := d.Executor.Submit(ctx, who, e)
 	if err != nil {
-		return nil, asProblem(err)
+		return nil, Problem(err)
 	}
 	return a, nil
 }
@@ -234,7 +234,8 @@ var refusals = map[command.RefusalCode]*problem.Kind{
 	command.TokenExpired: problem.ConfirmationExpired, command.StepUpRequired: problem.StepUpRequired,
 }
 
-func asProblem(err error) error {
+// Problem turns a refusal of the executor into the error that an API would give for it.
+func Problem(err error) error {
 	var r *command.Refusal
 	if !errors.As(err, &r) || refusals[r.Code] == nil {
 		return err
