@@ -164,7 +164,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	relay, err := inbound.New(inbound.Config{
-		Sources: upstreams, Store: a.store, Engine: a.engine, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		Sources: upstreams, Store: a.store, Engine: a.engine, Commands: a.commands.executor, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), Deadline: a.cfg.RelayDeadline.Real(), Window: a.cfg.Retention.Events.Real(),
 		PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP, Bodies: bodies, Recorder: &a.metrics.Inbound,
 	})

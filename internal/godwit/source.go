@@ -40,6 +40,9 @@ type SourceSettings struct {
 	EndToEnd string `json:"end_to_end,omitempty"`
 	// PutAgreement is where the agreement is written that lets the upstream use PUT (EDS-MTH-2, eds only).
 	PutAgreement string `json:"put_agreement,omitempty"`
+	// CommandsAs makes deliveries commands: their payload is the envelope of one, submitted in the name of this API key. Empty: they are
+	// events.
+	CommandsAs string `json:"commands_as,omitempty"`
 	// DeliveryHeader is the header field that holds the upstream's own id of a delivery, in place of the scheme's (adopt).
 	DeliveryHeader string `json:"delivery_header,omitempty"`
 	// LenientKey takes an Idempotency-Key without quotes as well; it goes on as it came (EDS T-1).

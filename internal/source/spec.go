@@ -126,6 +126,9 @@ func checkSettings(spec *Spec) (errs []error) {
 	if u, err := url.Parse(set.PutAgreement); set.PutAgreement != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		errs = append(errs, fieldError("settings.put_agreement", "must be the URL where the agreement is written"))
 	}
+	if _, err := godwit.ParseKeyID(set.CommandsAs); set.CommandsAs != "" && err != nil {
+		errs = append(errs, fieldError("settings.commands_as", "must be the id of an API key, as in key_…"))
+	}
 	if name := set.DeliveryHeader; name != "" && !httpguts.ValidHeaderFieldName(name) {
 		errs = append(errs, fieldError("settings.delivery_header", "is not a valid header name"))
 	}

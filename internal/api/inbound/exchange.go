@@ -53,6 +53,9 @@ func (x *exchange) serve() error {
 		x.write(answer)
 		return nil
 	}
+	if x.src.Settings.CommandsAs != "" {
+		return x.command(m)
+	}
 	pub, err := x.publication(m)
 	if err != nil {
 		return err

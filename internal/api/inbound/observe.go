@@ -24,6 +24,7 @@ const (
 	verdictStored      = "stored"      // acknowledged before it is delivered
 	verdictAccepted    = "accepted"    // every endpoint has it
 	verdictHandshake   = "handshake"   // no event
+	verdictCommanded   = "commanded"   // a command has its outcome
 	verdictRefused     = "refused"     // the upstream's doing
 	verdictDownstream  = "downstream"  // taken in, but not accepted by every endpoint
 	verdictUnavailable = "unavailable" // ours

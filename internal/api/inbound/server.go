@@ -28,6 +28,7 @@ type Store interface {
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
 	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
 	AddRejection(ctx context.Context, r *godwit.Rejection, keep int) error
+	Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
 }
 
 // Engine is what is asked of delivery.
@@ -42,6 +43,7 @@ type Config struct {
 	Sources     *source.Sources
 	Store       Store
 	Engine      Engine
+	Commands    Commands
 	Catalogue   *catalogue.Catalogue
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
@@ -67,8 +69,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Sources == nil || c.Store == nil || c.Engine == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("inbound: sources, store, engine, catalogue, idempotency, problems, clock and log are required")
+	if c.Sources == nil || c.Store == nil || c.Engine == nil || c.Commands == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("inbound: sources, store, engine, commands, catalogue, idempotency, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = godwit.DefaultMaxBody

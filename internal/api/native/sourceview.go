@@ -35,6 +35,7 @@ type SourceSettings struct {
 	WebhookID      string `json:"webhook_id,omitempty" doc:"paypal: id of the webhook, which is signed but not sent"`
 	EndToEnd       string `json:"end_to_end,omitempty" doc:"eds: label of a signature that is the origin's own and goes on untouched"`
 	PutAgreement   string `json:"put_agreement,omitempty" doc:"eds: where the agreement is written that lets the upstream use PUT"`
+	CommandsAs     string `json:"commands_as,omitempty" doc:"Deliveries are commands, submitted in the name of the API key with this id; see /ids/v1"`
 	DeliveryHeader string `json:"delivery_header,omitempty" doc:"adopt: header with the upstream's own id of a delivery, in place of the scheme's"`
 	LenientKey     bool   `json:"lenient_key,omitempty" doc:"Take an Idempotency-Key without quotes as well; it goes on as it came"`
 }

@@ -1,0 +1,125 @@
+package ids
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/trace"
+)
+
+// ingress is a source whose deliveries are commands.
+type ingress struct {
+	c     *caller
+	path  string
+	token string
+}
+
+func (c *caller) ingress(as string) *ingress {
+	c.t.Helper()
+	a := c.send("POST", "/v1/sources", object{"name": "partner", "scheme": "bearer", "settings": object{"commands_as": as}})
+	c.expect(a, 201)
+	var made struct {
+		Path       string `json:"path"`
+		Issued struct {
+			Secret string `json:"secret"`
+		} `json:"issued"`
+	}
+	if err := json.Unmarshal(a.Raw, &made); err != nil || made.Path == "" || made.Issued.Secret == "" {
+		c.t.Fatalf("source: %v\n%s", err, a.Raw)
+	}
+	return &ingress{c, made.Path, made.Issued.Secret}
+}
+
+// deliver sends an envelope as a webhook, under a key of the transport's own.
+func (in *ingress) deliver(key string, envelope object) *answer {
+	in.c.t.Helper()
+	body, err := json.Marshal(envelope)
+	if err != nil {
+		in.c.t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, in.c.URL+in.path, bytes.NewReader(body))
+	if err != nil {
+		in.c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+in.token)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	resp, err := in.c.http.Do(req)
+	if err != nil {
+		in.c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	a := &answer{Code: resp.StatusCode, Header: resp.Header}
+	if a.Raw, err = io.ReadAll(resp.Body); err != nil {
+		in.c.t.Fatal(err)
+	}
+	_ = json.Unmarshal(a.Raw, a) // a problem has another form
+	return a
+}
+
+// TestWebhookIngress: a command that comes as a webhook is the command that came by HTTP.
+func TestWebhookIngress(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		trace.Covers(t, "IDS-DLV-6")
+		r := newRig(t, o)
+		c := r.tenant(t)
+		in := c.ingress(c.actor)
+
+		first := c.must(200, "effect.count", object{"id": "a"})
+		again := in.deliver("delivery-0000000001", c.envelope("effect.count", object{"id": "a"}))
+		c.expect(again, 200)
+		if again.Decision != "duplicate_replayed" || again.CommandID != first.CommandID || string(again.Outcome) != string(first.Outcome) ||
+			again.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("by webhook: %s\nfirst: %s", again.Raw, first.Raw)
+		}
+		c.once("a")
+
+		other := in.deliver("delivery-0000000002", c.envelope("effect.count", object{"id": "b"}))
+		c.expect(other, 200)
+		c.expect(in.deliver("delivery-0000000002", c.envelope("effect.count", object{"id": "b"})), 200) // the transport's own repeat
+		same(t, other, c.must(200, "effect.count", object{"id": "b"}))
+		c.once("b")
+
+		// While the first is under way a sender has to come again: 2xx or 4xx would end the delivery (IT-16).
+		g := c.gate("slow")
+		under := c.behind(g, c.envelope("effect.count", object{"id": "slow"}))
+		busy := in.deliver("delivery-0000000003", c.envelope("effect.count", object{"id": "slow"}))
+		if c.expect(busy, 503); busy.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		g.release()
+		<-under
+		c.expect(in.deliver("delivery-0000000003", c.envelope("effect.count", object{"id": "slow"})), 200)
+		c.once("slow")
+
+		// What cannot be taken is refused and leaves nothing.
+		c.expect(in.deliver("", c.envelope("effect.count", object{"id": "x"})), 400)
+		c.expect(in.deliver("delivery-0000000004", object{"no": "envelope"}), 422)
+		c.expect(in.deliver("delivery-0000000005", c.envelope("probe.delete", object{"run": "x"})), 422)
+		foreign := c.envelope("effect.count", object{"id": "x"})
+		foreign["actor_id"] = "key_0190a1b2-0000-7000-8000-000000000001"
+		c.expect(in.deliver("delivery-0000000006", foreign), 403)
+		if n := c.effects("x"); n != 0 {
+			t.Errorf("%d effects of what was refused", n)
+		}
+	})
+}
+
+// TestIngressHasTheRightsOfItsKey: the rights of the key in whose name a source commands are asked at each delivery.
+func TestIngressHasTheRightsOfItsKey(t *testing.T) {
+	r := newRig(t, apptest.Options{})
+	c := r.tenant(t)
+	weak := c.colleague(godwit.ScopeRead)
+	in := c.ingress(weak.actor)
+	c.expect(in.deliver("delivery-0000000001", weak.envelope("effect.count", object{"id": "a"})), 403)
+	c.expect(c.send("DELETE", "/v1/keys/"+weak.actor, nil), 204)
+	c.expect(in.deliver("delivery-0000000002", weak.envelope("probe.echo", object{})), 403)
+	c.expect(c.send("POST", "/v1/sources", object{"name": "bad", "scheme": "bearer", "settings": object{"commands_as": "me"}}), 422)
+}
