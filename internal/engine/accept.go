@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -79,12 +78,15 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 	for i := range s.Events {
 		p := &s.Events[i]
 		event := &receipt.Events[i]
+		lanes := e.receivers(s.TenantID, p)
+		if p.Key == "" {
+			p = p.forReceivers(lanes)
+		}
 		*event = newEvent(p, s.TenantID, s.Principal, now)
 		trigger := p.Trigger
 		if trigger == "" {
 			trigger = godwit.TriggerAccept
 		}
-		lanes := e.receivers(s.TenantID, p)
 		receipt.Fanout[i] = len(lanes)
 		accept.Events[i] = store.NewEvent{Event: event, Deliveries: make([]store.NewDelivery, len(lanes))}
 		for k, l := range lanes {
@@ -178,17 +180,22 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	return Receipt{Replayed: record.Response}
 }
 
-// MintKey makes the idempotency key of an event that came without one: a random UUID (EDS-KEY-4, T-29).
-func MintKey() string {
-	var b [16]byte
-	godwit.Random(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	s := make([]byte, 36)
-	hex.Encode(s[0:8], b[0:4])
-	hex.Encode(s[9:13], b[4:6])
-	hex.Encode(s[14:18], b[6:8])
-	hex.Encode(s[19:23], b[8:10])
-	hex.Encode(s[24:36], b[10:16])
-	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
-	return string(s)
+// forReceivers gives a publication that comes without a key one in a form that its receivers take, where they have told
+// theirs (IKH-RSP-1).
+func (p *Publication) forReceivers(lanes []*lane) *Publication {
+	var formats []godwit.KeyFormat
+	for _, l := range lanes {
+		if f := l.target.Load().policy.Key; f != (godwit.KeyFormat{}) {
+			formats = append(formats, f)
+		}
+	}
+	if formats == nil {
+		return p
+	}
+	own := *p
+	own.Key = godwit.NewKey(formats...)
+	return &own
 }
+
+// MintKey makes the idempotency key of an event for whoever receives it: a random UUID (EDS-KEY-4, T-29).
+func MintKey() string { return godwit.NewKey() }

@@ -47,6 +47,7 @@ type Policy struct {
 	MultiStatus  bool            // 207 bodies are read by agreement (EDS-STA-207b)
 	RefreshOn401 bool            // a 401 gets one more attempt at once, newly signed and with a renewed token (EDS-STA-401b, T-26)
 	DedupWindow  time.Duration   // the receiver's; retries end before it does
+	Key          KeyFormat       // the receiver's
 
 	Announce bool // outcomes are told on the bus as webhook.* events (OJS-OBS-1)
 	Alert    bool // dead letters, degrading and disabling are told to the account's admins (CCW-DLQ-3)
@@ -97,7 +98,10 @@ type PolicyOverrides struct {
 	Alert              *bool             `json:"alert,omitempty"`                  // alerts about its dead letters and health
 	Rotation           *string           `json:"rotation,omitempty"`               // both | old-first | old-only
 	DedupWindowSeconds *float64          `json:"dedup_window_seconds,omitempty"`
-	Statuses           map[string]string `json:"statuses,omitempty"` // "404": "transient"
+	KeyMinLength       *int              `json:"key_min_length,omitempty"` // what the receiver has published about keys
+	KeyMaxLength       *int              `json:"key_max_length,omitempty"`
+	KeyAlphabet        *string           `json:"key_alphabet,omitempty"` // printable | alphanumeric | hex
+	Statuses           map[string]string `json:"statuses,omitempty"`     // "404": "transient"
 	MultiStatus        *bool             `json:"multi_status,omitempty"`
 	RefreshOn401       *bool             `json:"refresh_on_401,omitempty"` // false where a credential cannot be renewed: 401 is terminal at once
 	Agreement          *Agreement        `json:"agreement,omitempty"`
@@ -150,6 +154,7 @@ func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 		setInt(&p.AccountPerMinute, o.AccountPerMinute, "policy.account_per_minute", 0, maxPerWindow),
 		p.setWindow(o.PerSecond, "policy.per_second", time.Second),
 		p.setWindow(o.PerMinute, "policy.per_minute", time.Minute),
+		p.Key.set(o.KeyMinLength, o.KeyMaxLength, o.KeyAlphabet),
 	} {
 		if err != nil {
 			return p, err

@@ -38,6 +38,11 @@ func TestPolicyRefusals(t *testing.T) {
 		"no status code":                     {PolicyOverrides{Statuses: map[string]string{"abc": "accepted"}, Agreement: written}, "policy.statuses.abc"},
 		"no outcome":                         {PolicyOverrides{Statuses: map[string]string{"404": "maybe"}, Agreement: written}, "policy.statuses.404"},
 		"multi-status without agreement":     {PolicyOverrides{MultiStatus: ptr(true)}, "policy.multi_status"},
+		"keys too short to be random":        {PolicyOverrides{KeyMaxLength: ptr(21)}, "policy.key_max_length"},
+		"hex keys too short to be random":    {PolicyOverrides{KeyMaxLength: ptr(31), KeyAlphabet: ptr("hex")}, "policy.key_max_length"},
+		"keys that no field holds":           {PolicyOverrides{KeyMaxLength: ptr(256)}, "policy.key_max_length"},
+		"keys longer than they may be":       {PolicyOverrides{KeyMinLength: ptr(41), KeyMaxLength: ptr(40)}, "policy.key_min_length"},
+		"an alphabet of nobody's":            {PolicyOverrides{KeyAlphabet: ptr("cyrillic")}, "policy.key_alphabet"},
 		"unknown hold scope":                 {PolicyOverrides{HoldScope: ptr("planet")}, "policy.hold_scope"},
 		"rate of zero, which is not endless": {PolicyOverrides{RatePerSecond: ptr(0.0)}, "policy.rate_per_second"},
 	} {

@@ -424,6 +424,8 @@ func TestPatchHasEveryPolicyMember(t *testing.T) {
 			must(t, json.Unmarshal([]byte(`{"hold_scope":"event"}`), &full))
 		case "rotation":
 			must(t, json.Unmarshal([]byte(`{"rotation":"both"}`), &full))
+		case "key_alphabet":
+			must(t, json.Unmarshal([]byte(`{"key_alphabet":"hex"}`), &full))
 		case "multi_status", "refresh_on_401", "skip_while_paused", "announce", "alert":
 			must(t, json.Unmarshal([]byte(`{"`+name+`":true}`), &full))
 		default:

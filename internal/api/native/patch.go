@@ -68,6 +68,9 @@ type PolicyPatch struct {
 	Alert              *bool              `json:"alert,omitempty" nullable:"true"`
 	Rotation           *string            `json:"rotation,omitempty" nullable:"true"`
 	DedupWindowSeconds *float64           `json:"dedup_window_seconds,omitempty" nullable:"true"`
+	KeyMinLength       *int               `json:"key_min_length,omitempty" nullable:"true"`
+	KeyMaxLength       *int               `json:"key_max_length,omitempty" nullable:"true"`
+	KeyAlphabet        *string            `json:"key_alphabet,omitempty" nullable:"true"`
 	Statuses           map[string]*string `json:"statuses,omitempty"`
 	MultiStatus        *bool              `json:"multi_status,omitempty" nullable:"true"`
 	RefreshOn401       *bool              `json:"refresh_on_401,omitempty" nullable:"true"`

@@ -69,6 +69,9 @@ type Policy struct {
 	DegradedAbove      float64           `json:"degraded_above" doc:"Share of failed attempts in an hour above which it is degraded; 0: not watched"`
 	CircuitAfter       int               `json:"circuit_after"`
 	DedupWindowSeconds float64           `json:"dedup_window_seconds"`
+	KeyMinLength       int               `json:"key_min_length,omitempty" doc:"What the receiver has published about idempotency keys; those that are made here keep to it"`
+	KeyMaxLength       int               `json:"key_max_length,omitempty"`
+	KeyAlphabet        string            `json:"key_alphabet,omitempty" enum:"printable,alphanumeric,hex"`
 	Statuses           map[string]string `json:"statuses,omitempty"`
 	MultiStatus        bool              `json:"multi_status"`
 	Announce           bool              `json:"announce" doc:"webhook.* events tell about its deliveries"`
@@ -149,6 +152,7 @@ func policyView(p *godwit.Policy) Policy {
 		RefreshOn401: p.RefreshOn401, AccountPerMinute: p.AccountPerMinute, SkipWhilePaused: p.SkipWhilePaused,
 		DisableAfterFails: p.DisableAfterFailures, ReenableAfterSecs: p.ReenableAfter.Seconds(), DegradedAbove: p.DegradedAbove,
 		Announce: p.Announce, Alert: p.Alert, Rotation: p.Rotation,
+		KeyMinLength: p.Key.Min, KeyMaxLength: p.Key.Max, KeyAlphabet: p.Key.Alphabet,
 	}
 	for _, w := range p.Windows {
 		switch w.Per {
@@ -181,6 +185,7 @@ func overridden(o *godwit.PolicyOverrides) []string {
 		"per_second": o.PerSecond != nil, "per_minute": o.PerMinute != nil, "account_per_minute": o.AccountPerMinute != nil,
 		"disable_after_failures": o.DisableAfterFails != nil, "reenable_after_seconds": o.ReenableAfterSecs != nil,
 		"skip_while_paused": o.SkipWhilePaused != nil, "announce": o.Announce != nil, "alert": o.Alert != nil, "rotation": o.Rotation != nil,
+		"key_min_length": o.KeyMinLength != nil, "key_max_length": o.KeyMaxLength != nil, "key_alphabet": o.KeyAlphabet != nil,
 	}
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {

@@ -31,7 +31,7 @@ func (f *fixture) fullEndpoint() *godwit.Endpoint {
 	e.Policy = godwit.PolicyOverrides{
 		BaseSeconds: ptr(0.5), CapSeconds: ptr(60.0), MaxRetries: ptr(0), MaxElapsedSeconds: ptr(3600.0), TimeoutSeconds: ptr(5.5),
 		Concurrency: ptr(4), RatePerSecond: ptr(10.0), Burst: ptr(20), HoldScope: ptr("event"), DisableAfter: ptr(3), CircuitAfter: ptr(7),
-		DedupWindowSeconds: ptr(86400.0), Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true),
+		DedupWindowSeconds: ptr(86400.0), KeyMinLength: ptr(30), KeyMaxLength: ptr(40), KeyAlphabet: ptr("hex"), Statuses: map[string]string{"404": "transient"}, MultiStatus: ptr(true),
 		Agreement: &godwit.Agreement{Document: "https://example.com/agreement", VisibleToBoth: true},
 	}
 	e.Metadata = godwit.Metadata{

@@ -725,6 +725,10 @@ export interface Policy {
   /** Attempts in a row that were not accepted; 0 never */
   disable_after_failures: number;
   hold_scope: string;
+  key_alphabet?: "printable" | "alphanumeric" | "hex";
+  key_max_length?: number;
+  /** What the receiver has published about idempotency keys; those that are made here keep to it */
+  key_min_length?: number;
   max_elapsed_seconds: number;
   max_retries: number;
   multi_status: boolean;
@@ -761,6 +765,9 @@ export interface PolicyOverrides {
   disable_after?: number;
   disable_after_failures?: number;
   hold_scope?: string;
+  key_alphabet?: string;
+  key_max_length?: number;
+  key_min_length?: number;
   max_elapsed_seconds?: number;
   max_retries?: number;
   multi_status?: boolean;
@@ -789,6 +796,9 @@ export interface PolicyPatch {
   disable_after?: number | null;
   disable_after_failures?: number | null;
   hold_scope?: string | null;
+  key_alphabet?: string | null;
+  key_max_length?: number | null;
+  key_min_length?: number | null;
   max_elapsed_seconds?: number | null;
   max_retries?: number | null;
   multi_status?: boolean | null;

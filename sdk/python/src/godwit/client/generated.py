@@ -886,6 +886,10 @@ class _PolicyRequired(TypedDict):
 
 
 class Policy(_PolicyRequired, total=False):
+    key_alphabet: Literal["printable", "alphanumeric", "hex"]
+    key_max_length: int
+    key_min_length: int
+    """What the receiver has published about idempotency keys; those that are made here keep to it"""
     rotation: str
     """Which signatures go out while two secrets are live: both, old-first or old-only"""
     schedule_seconds: list[float]
@@ -906,6 +910,9 @@ class PolicyOverrides(TypedDict, total=False):
     disable_after: int
     disable_after_failures: int
     hold_scope: str
+    key_alphabet: str
+    key_max_length: int
+    key_min_length: int
     max_elapsed_seconds: float
     max_retries: int
     multi_status: bool
@@ -934,6 +941,9 @@ class PolicyPatch(TypedDict, total=False):
     disable_after: Union[int, None]
     disable_after_failures: Union[int, None]
     hold_scope: Union[str, None]
+    key_alphabet: Union[str, None]
+    key_max_length: Union[int, None]
+    key_min_length: Union[int, None]
     max_elapsed_seconds: Union[float, None]
     max_retries: Union[int, None]
     multi_status: Union[bool, None]
