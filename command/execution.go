@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,8 +45,10 @@ type execution struct {
 	cancel  context.CancelCauseFunc
 	ended   chan struct{}
 
-	mu  sync.Mutex             // held while the record changes
-	rec atomic.Pointer[Record] // as stored
+	mu    sync.Mutex             // held while the record changes
+	rec   atomic.Pointer[Record] // as stored
+	over  bool                   // nothing of this execution is stored any more
+	calls sync.Mutex             // held while a call is written down
 
 	// Once ended is closed:
 	final   *Record
@@ -59,7 +62,9 @@ const commitTries = 6
 
 var (
 	errSuperseded = errors.New("another executor has taken the command over")
-	errShutdown   = errors.New("shutting down")
+	errLapsed     = errors.New("the lease could not be renewed in time")
+	errOver       = errors.New("the execution is over")
+	errShutdown   = errors.New("the executor is shutting down")
 )
 
 // first reserves the key for a submission and executes it. It has raced when somebody else was faster.
@@ -147,8 +152,9 @@ func (x *Executor) reserve(s *submission, rec *Record) (*Record, bool, error) {
 	}})
 }
 
-// commit advances a record to a version of our own. When the store's answer was lost the step is tried again; that the record is ours
-// is then known by its owner. It reports false when the record is somebody else's now.
+// commit advances a record to a version of our own. When the store's answer was lost the step is tried again; that it had arrived
+// is then known by its record's MAC, which no other step has. It reports false when another record is there: somebody else's, or an
+// earlier one of the same owner's whose answer was lost for good.
 func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 	var pause time.Duration
 	for try := 1; ; try++ {
@@ -159,10 +165,12 @@ func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 		case err == nil && !r.Refused:
 			return r.Stored, true, nil
 		case err == nil:
-			mine := r.Stored != nil && r.Stored.Owner == next.Owner && r.Stored.CommandID == next.CommandID && r.Stored.Version > step.Expect &&
-				r.Stored.Status == next.Status && r.Stored.Substatus == next.Substatus
+			mine := r.Stored != nil && r.Stored.Owner == next.Owner && r.Stored.CommandID == next.CommandID && r.Stored.Version > step.Expect
+			if next.MAC != nil { // a reservation has none before it is settled; its owner is its own
+				mine = mine && bytes.Equal(r.Stored.MAC, next.MAC)
+			}
 			return r.Stored, mine, nil
-		case errors.Is(err, errStopped) || try == commitTries:
+		case errors.Is(err, errStopped) || try == commitTries || x.isStopping():
 			return nil, false, fmt.Errorf("store command: %w", err)
 		}
 		pause = max(2*pause, 20*time.Millisecond)
@@ -189,7 +197,9 @@ func (x *Executor) start(c *Registered, h Handler, caller Caller, call *Call, re
 		e.run(ctx)
 		cancel(nil)
 		x.mu.Lock()
-		delete(x.running, rec.Tenant+"\x00"+rec.Key)
+		if place := rec.Tenant + "\x00" + rec.Key; x.running[place] == e {
+			delete(x.running, place)
+		}
 		x.mu.Unlock()
 		close(e.ended)
 	}()
@@ -201,7 +211,11 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	select {
 	case <-e.ended:
 	case <-ctx.Done():
-		return x.answer(e.rec.Load(), e.command, e.caller, FirstSeen)
+		select {
+		case <-e.ended: // just now: the answer that shows secrets is still to be had
+		default:
+			return x.answer(e.rec.Load(), e.command, e.caller, FirstSeen)
+		}
 	}
 	if e.err != nil {
 		return nil, e.err
@@ -261,16 +275,20 @@ func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline tim
 		e.err = e.takenOver()
 	case cause != nil && err != nil:
 		e.leave(Running, e.x.cfg.Now())
-		e.err = &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down; the command goes on later", CommandID: e.call.CommandID, Key: e.call.Key}
+		e.err = &Refusal{Code: ExecutorStopping, Detail: cause.Error() + "; the command goes on later", CommandID: e.call.CommandID, Key: e.call.Key}
 	case errors.As(err, &passing) && again:
 		return passing
-	case errors.Is(err, ErrUnresolved):
+	case errors.Is(err, ErrUnresolved) || err != nil && e.uncertain():
 		e.leave(NeedsReconciliation, e.x.cfg.Now().Add(e.x.cfg.ReconcileEvery))
 	default:
 		return e.finish(o, err, again)
 	}
 	return nil
 }
+
+// uncertain reports whether a call was begun of which nobody knows what became of it: whatever the handler says, a panic or an error of
+// its own, the command must not be called failed before the provider was asked (IDS-SHD-5).
+func (e *execution) uncertain() bool { return !e.repeatable() && e.rec.Load().openCalls() }
 
 func (e *execution) takenOver() error {
 	return &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}
@@ -304,17 +322,26 @@ func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
 	return h.Execute(ctx, c)
 }
 
-// keepLease renews the lease as long as the execution runs. An execution that has lost it is cancelled.
+// keepLease renews the lease as long as the execution runs. An execution that has lost it is cancelled, and so is one whose lease has
+// run out unrenewed: from then on another may go on, and what this one has on the wire would meet the other's.
 func (e *execution) keepLease(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
+	lapse := func() *time.Timer { return time.AfterFunc(e.x.cfg.Lease, func() { e.cancel(errLapsed) }) }
+	lapses := lapse()
 	go func() {
 		defer close(ended)
+		defer func() { lapses.Stop() }()
 		for rest(ctx, e.x.cfg.Lease/3) {
+			renewed := lapse()
 			err := e.update(func(r *Record) []evidence.Entry {
 				r.LeaseUntil = e.x.cfg.Now().Truncate(time.Microsecond).Add(e.x.cfg.Lease)
 				return nil
 			})
+			if err == nil {
+				lapses, renewed = renewed, lapses
+			}
+			renewed.Stop()
 			if errors.Is(err, errSuperseded) {
 				e.cancel(errSuperseded)
 				return
@@ -328,27 +355,49 @@ func (e *execution) keepLease(ctx context.Context) (stop func()) {
 func (e *execution) update(change func(*Record) []evidence.Entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	next := e.rec.Load().next()
-	expect := next.Version - 1
-	entries := change(next)
-	e.x.authenticate(next)
-	stored, ours, err := e.x.commit(next, &Step{Tenant: next.Tenant, Key: next.Key, Expect: expect, Settle: func(Applied) (Change, error) {
-		return Change{Record: next, Evidence: entries}, nil
-	}})
-	switch {
-	case err != nil:
-		return err
-	case !ours:
-		return errSuperseded
+	return e.change(change)
+}
+
+// change is update for those who hold the lock. Where an earlier step of this execution is found of which nobody heard that it was
+// stored, it is made upon that one.
+func (e *execution) change(change func(*Record) []evidence.Entry) error {
+	for {
+		if e.over {
+			return errOver
+		}
+		last := e.rec.Load()
+		next := last.next()
+		entries := change(next)
+		e.x.authenticate(next)
+		stored, ours, err := e.x.commit(next, &Step{Tenant: next.Tenant, Key: next.Key, Expect: last.Version, Settle: func(Applied) (Change, error) {
+			return Change{Record: next, Evidence: entries}, nil
+		}})
+		switch {
+		case err != nil:
+			return err
+		case ours:
+			e.rec.Store(stored)
+			return nil
+		case !e.earlier(stored):
+			return errSuperseded
+		}
+		e.rec.Store(stored)
 	}
-	e.rec.Store(stored)
-	return nil
+}
+
+// earlier reports whether a record is this execution's, from a step whose answer was lost.
+func (e *execution) earlier(stored *Record) bool {
+	last := e.rec.Load()
+	return stored != nil && stored.Owner == last.Owner && stored.CommandID == last.CommandID && stored.Version > last.Version &&
+		!stored.Status.Terminal() && e.x.trust(stored) == nil
 }
 
 // leave gives the command up without an outcome: somebody goes on with it after the given time.
 func (e *execution) leave(sub Substatus, until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	known := e.rec.Load().Substatus == sub
-	err := e.update(func(r *Record) []evidence.Entry {
+	err := e.change(func(r *Record) []evidence.Entry {
 		r.Substatus, r.LeaseUntil = sub, until.Truncate(time.Microsecond)
 		if sub != NeedsReconciliation || known {
 			return nil
@@ -362,5 +411,5 @@ func (e *execution) leave(sub Substatus, until time.Time) {
 	if err == nil && sub == NeedsReconciliation && !known && e.x.cfg.Unresolved != nil {
 		e.x.cfg.Unresolved()
 	}
-	e.final = e.rec.Load()
+	e.over, e.final = true, e.rec.Load()
 }

@@ -18,47 +18,87 @@ import (
 func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last := e.rec.Load()
-	var effects []Effect
+	end := ending{outcome: o, err: err}
 	if err == nil && o != nil {
-		effects = o.Effects
+		end.effects = o.Effects
 	}
-	step := &Step{Tenant: last.Tenant, Key: last.Key, Expect: last.Version, Effects: effects, Settle: func(a Applied) (Change, error) {
-		return e.settled(last, o, err, a)
-	}}
-	var (
-		pause time.Duration
-		back  *undone
-	)
 	for {
-		r, serr := e.x.commits.advance(step)
+		last := e.rec.Load()
+		r, serr := e.x.commits.advance(&Step{Tenant: last.Tenant, Key: last.Key, Expect: last.Version, Effects: end.effects,
+			Settle: func(a Applied) (Change, error) { return e.settled(last, end.outcome, end.err, a) }})
+		var passing *TransientError
 		switch {
-		case serr == nil && errors.As(r.Err, &back):
-			var passing *TransientError
-			if errors.As(back.cause, &passing) && again {
-				return passing
-			}
-			step.Effects, err = nil, back.cause
+		case serr == nil && r.Err != nil && errors.As(r.Err, &passing) && again:
+			return passing
+		case serr == nil && r.Err != nil && end.fail(r.Err):
 			continue
 		case serr == nil && r.Err != nil:
 			e.err = r.Err
-			return nil
+		case serr == nil && r.Refused && e.earlier(r.Stored):
+			e.rec.Store(r.Stored)
+			continue
 		case serr == nil && r.Refused && !(r.Stored != nil && r.Stored.Owner == last.Owner && r.Stored.Status.Terminal()):
 			e.err = e.takenOver()
-			return nil
 		case serr == nil:
 			e.rec.Store(r.Stored)
 			e.final = r.Stored
 			e.x.fault("finished")
 			e.applied = r.Applied
-			return nil
 		case errors.Is(serr, errStopped) || e.x.isStopping():
 			e.err = fmt.Errorf("store outcome: %w", serr)
-			return nil
+		default:
+			e.x.cfg.Log.Warn("outcome of a command not stored yet", "command_id", last.CommandID, "error", serr)
+			e.outlast(&end, serr)
+			continue
 		}
-		e.x.cfg.Log.Warn("outcome of a command not stored yet", "command_id", last.CommandID, "error", serr)
-		pause = min(max(2*pause, 50*time.Millisecond), 2*time.Second)
-		rest(context.Background(), pause)
+		e.over = true
+		return nil
+	}
+}
+
+// ending is what is to be stored in the end.
+type ending struct {
+	outcome *Outcome
+	err     error
+	effects []Effect
+
+	failed  bool
+	pause   time.Duration
+	refused time.Time // since when the store takes other steps and not this one
+}
+
+// fail makes it a failure without effects, for what could not be stored otherwise. It reports false when that could not be stored
+// either.
+func (n *ending) fail(cause error) bool {
+	var back *undone
+	if errors.As(cause, &back) {
+		n.effects, n.err = nil, back.cause
+		return true
+	}
+	if n.failed {
+		return false
+	}
+	n.failed, n.effects, n.err = true, nil, fmt.Errorf("store outcome: %w", cause)
+	return true
+}
+
+// outlast waits for a store that did not take the end, and keeps the lease meanwhile. A store that takes that and not the effects, for
+// as long as transient errors are tried, never will: the command fails without them rather than being tried for ever.
+func (e *execution) outlast(n *ending, cause error) {
+	n.pause = min(max(2*n.pause, 50*time.Millisecond), 2*time.Second)
+	rest(context.Background(), n.pause)
+	now := e.x.cfg.Now().Truncate(time.Microsecond)
+	err := e.change(func(r *Record) []evidence.Entry {
+		r.LeaseUntil = now.Add(e.x.cfg.Lease)
+		return nil
+	})
+	switch {
+	case err != nil:
+		n.refused = time.Time{}
+	case n.refused.IsZero():
+		n.refused = now
+	case len(n.effects) > 0 && now.Sub(n.refused) >= e.x.cfg.RetryFor:
+		n.effects, n.err = nil, fmt.Errorf("apply effects: %w", cause)
 	}
 }
 
@@ -80,6 +120,9 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 		}
 	}
 	stored, first, cause := e.x.settle(e.command, shown, err)
+	if err == nil && cause != nil { // nor must what cannot be kept
+		return Change{}, &undone{cause}
+	}
 	if cause != nil {
 		e.x.cfg.Log.Error("command failed", "command", e.command.Name(), "command_id", last.CommandID, "error", cause)
 	}
@@ -87,6 +130,7 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	next := last.next()
 	next.Status, next.Substatus, next.UpdatedAt = stored.Status, Running, now
 	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+last.CommandID, nil, time.Time{}
+	next.forgetResults()
 	sealed, digest, serr := e.x.seal(stored, outcomeBound(next.Tenant, next.Key))
 	if serr != nil {
 		return Change{}, serr
@@ -141,7 +185,11 @@ func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *
 	)
 	switch {
 	case errors.As(err, &taken):
-		return &taken.outcome, &taken.outcome, nil
+		first = &taken.outcome
+		if first.Result, err = resultJSON(first.Result); err != nil {
+			first.Result = nil // the provider's, and not what a result can be
+		}
+		return c.withoutSecrets(first), first, nil
 	case errors.As(err, &rejection):
 		stored = &StoredOutcome{Status: Rejected, Reason: rejection.Reason, Detail: rejection.Detail, Summary: rejection.Detail}
 		return stored, stored, nil
@@ -161,19 +209,30 @@ func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *
 		return stored, stored, err
 	}
 	first = &StoredOutcome{Status: Executed, Summary: o.Summary, Result: result}
+	return c.withoutSecrets(first), first, nil
+}
+
+// withoutSecrets is what is kept of an outcome (IDS IT-14).
+func (c *Registered) withoutSecrets(first *StoredOutcome) *StoredOutcome {
 	kept := *first
 	for _, member := range c.Secret {
 		if rest := without(kept.Result, member); !bytes.Equal(rest, kept.Result) {
 			kept.Result, kept.SecretRedacted = rest, true
 		}
 	}
-	return &kept, first, nil
+	return &kept
 }
 
 // maxResult is the longest result that is kept.
 const maxResult = 256 << 10
 
-func resultJSON(v any) ([]byte, error) {
+// resultJSON encodes a result. Its own encoding may panic, in a transaction that others share.
+func resultJSON(v any) (result []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("result panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
 	if v == nil {
 		return []byte("{}"), nil
 	}
@@ -183,7 +242,7 @@ func resultJSON(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
-	result := bytes.TrimSpace(buf.Bytes())
+	result = bytes.TrimSpace(buf.Bytes())
 	switch {
 	case len(result) > maxResult:
 		return nil, fmt.Errorf("the result has %d bytes, more than %d", len(result), maxResult)

@@ -14,6 +14,7 @@ const (
 	lookEvery  = 5 * time.Second
 	sweepEvery = time.Minute
 	atOnce     = 64
+	maxLost    = 16 * atOnce // records that are looked at for those that can be gone on with
 )
 
 // Run writes, recovers and sweeps until the context ends. Then it lets handlers end that do so when asked, and stops.
@@ -72,24 +73,47 @@ func (x *Executor) sweep(ctx context.Context) {
 
 // Recover goes on with commands whose executor was not heard of since its lease ended. It returns how many it took over; they are
 // executed in the background. Run calls it every few seconds.
+//
+// Those that nobody can go on with, because they were tampered with or are no longer registered, stay the earliest for ever. They must
+// not hide others, so it looks further.
 func (x *Executor) Recover(ctx context.Context) (int, error) {
-	lost, err := x.cfg.Store.Lost(ctx, x.cfg.Now(), atOnce)
+	taken, tried := 0, map[string]bool{}
+	for limit := atOnce; ; limit *= 2 {
+		lost, err := x.cfg.Store.Lost(ctx, x.cfg.Now(), limit)
+		if err != nil {
+			return taken, fmt.Errorf("list lost commands: %w", err)
+		}
+		for i := range lost {
+			place := lost[i].Tenant + "\x00" + lost[i].Key
+			if !tried[place] && x.goOn(&lost[i]) {
+				taken++
+			}
+			tried[place] = true
+		}
+		switch {
+		case taken >= atOnce:
+			x.look() // there may be more
+			return taken, nil
+		case len(lost) < limit || limit >= maxLost:
+			return taken, nil
+		}
+	}
+}
+
+// goOn takes a lost record over, unless it cannot be trusted or is not lost: a lease that ran out while the store was away is of an
+// execution of ours, which renews it. There are no two at once (IDS-RPL-7).
+func (x *Executor) goOn(rec *Record) bool {
+	x.mu.Lock()
+	_, ours := x.running[rec.Tenant+"\x00"+rec.Key]
+	x.mu.Unlock()
+	if ours || x.trust(rec) != nil { // which is logged; an operator has to look at it
+		return false
+	}
+	ok, err := x.takeOver(rec)
 	if err != nil {
-		return 0, fmt.Errorf("list lost commands: %w", err)
+		x.cfg.Log.Error("take over command", "command_id", rec.CommandID, "error", err)
 	}
-	taken := 0
-	for i := range lost {
-		rec := &lost[i]
-		if err := x.trust(rec); err != nil {
-			continue // logged; an operator has to look at it
-		}
-		if ok, err := x.takeOver(rec); err != nil {
-			x.cfg.Log.Error("take over command", "command_id", rec.CommandID, "error", err)
-		} else if ok {
-			taken++
-		}
-	}
-	return taken, nil
+	return ok
 }
 
 // takeOver makes a lost record ours and goes on with it.
@@ -163,7 +187,7 @@ func (e *execution) reconciled(effects []ProviderEffect) error {
 			}
 			entry.State, entry.EndedAt = CallFailed, e.x.cfg.Now().Truncate(time.Microsecond)
 			if len(effects) == 1 {
-				entry.State, entry.Result = CallDone, effects[0].Result
+				entry.State, entry.Result = CallDone, e.sealed(entry.Name, effects[0].Result)
 			}
 		}
 		r.Substatus = Running

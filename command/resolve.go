@@ -81,6 +81,7 @@ func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict St
 			}
 		}
 	}
+	next.forgetResults()
 	kept := StoredOutcome{Status: verdict, Summary: "Resolved by an operator: " + note, Reason: resolvedByOperator, Detail: note}
 	if verdict == Executed {
 		kept.Result = json.RawMessage("{}")

@@ -91,7 +91,10 @@ func (r *Record) digest() [32]byte {
 	add(r.Outcome)
 	add(r.Envelope)
 	number(int64(r.KeyVersion), int64(r.Try), r.Version, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.ExpiresAt), micros(r.LeaseUntil))
-	if c := r.Confirmation; c != nil {
+	if c := r.Confirmation; c == nil {
+		text("none")
+	} else {
+		text("confirmation")
 		add(c.TokenHash)
 		add(c.StepUpHash)
 		text(c.StepUpBy)
@@ -119,8 +122,11 @@ func micros(t time.Time) int64 {
 func macBound(tenant, key string) string      { return "command-mac:" + tenant + ":" + key }
 func outcomeBound(tenant, key string) string  { return "command-outcome:" + tenant + ":" + key }
 func envelopeBound(tenant, key string) string { return "command-envelope:" + tenant + ":" + key }
-func digestText(sum [32]byte) string          { return fmt.Sprintf("sha256:%x", sum) }
-func random(n int) []byte                     { b := make([]byte, n); rand.Read(b); return b }
+func callBound(tenant, key, name string) string {
+	return "command-call:" + tenant + ":" + key + ":" + name
+}
+func digestText(sum [32]byte) string { return fmt.Sprintf("sha256:%x", sum) }
+func random(n int) []byte            { b := make([]byte, n); rand.Read(b); return b }
 func (x *Executor) seal(v any, b string) ([]byte, [32]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {

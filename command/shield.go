@@ -54,10 +54,13 @@ func (c *Call) ProviderKey(name string) string { return ProviderKey(c.Key, c.Com
 
 // begin writes down that a call is about to be made. It reports false when the result is known.
 func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, error) {
+	e.calls.Lock()
+	defer e.calls.Unlock()
 	if known := e.rec.Load().entry(name); known != nil {
 		switch known.State {
 		case CallDone, CallCompensated:
-			return *known, false, nil
+			entry, err := e.opened(*known)
+			return entry, false, err
 		case CallStarted:
 			if e.repeatable() {
 				return *known, true, nil
@@ -71,7 +74,7 @@ func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, 
 		return nil
 	})
 	switch {
-	case errors.Is(err, errSuperseded):
+	case errors.Is(err, errSuperseded) || errors.Is(err, errOver):
 		return entry, false, e.lostCall(err)
 	case err != nil: // nothing was called
 		return entry, false, Transient(fmt.Errorf("write ledger: %w", err))
@@ -95,8 +98,11 @@ func (e *execution) done(ctx context.Context, name string, result []byte) error 
 // close writes down how a call ended.
 func (e *execution) close(name string, state LedgerState, result []byte) error {
 	err := e.update(func(r *Record) []evidence.Entry {
-		entry := *r.entry(name)
-		entry.State, entry.EndedAt, entry.Result = state, e.x.cfg.Now().Truncate(time.Microsecond), result
+		entry := LedgerEntry{Name: name, StartedAt: e.x.cfg.Now().Truncate(time.Microsecond)}
+		if known := r.entry(name); known != nil {
+			entry = *known
+		}
+		entry.State, entry.EndedAt, entry.Result = state, e.x.cfg.Now().Truncate(time.Microsecond), e.sealed(name, result)
 		r.put(entry)
 		return nil
 	})
@@ -104,6 +110,29 @@ func (e *execution) close(name string, state LedgerState, result []byte) error {
 		return e.lostCall(err)
 	}
 	return nil
+}
+
+// sealed is a result as it is kept: it may hold what the outcome shows once, or to some.
+func (e *execution) sealed(name string, result []byte) []byte {
+	if result == nil {
+		return nil
+	}
+	last := e.rec.Load()
+	return e.x.cfg.Sealer.Seal(result, callBound(last.Tenant, last.Key, name))
+}
+
+// opened is an entry with its result as it was given.
+func (e *execution) opened(entry LedgerEntry) (LedgerEntry, error) {
+	if entry.Result == nil {
+		return entry, nil
+	}
+	last := e.rec.Load()
+	plain, err := e.x.cfg.Sealer.Open(entry.Result, callBound(last.Tenant, last.Key, entry.Name))
+	if err != nil {
+		return entry, fmt.Errorf("open result of %s: %w: %w", entry.Name, ErrUnresolved, errTampered)
+	}
+	entry.Result = plain
+	return entry, nil
 }
 
 // broken judges a call that ended in an error: without effect, worth another try, or unknown.
@@ -129,7 +158,7 @@ func (e *execution) broken(ctx context.Context, name string, cause error) error 
 
 // lostCall is what a handler is told when the ledger cannot be written.
 func (e *execution) lostCall(err error) error {
-	if errors.Is(err, errSuperseded) {
+	if errors.Is(err, errSuperseded) || errors.Is(err, errOver) {
 		e.cancel(errSuperseded)
 	}
 	return fmt.Errorf("write ledger: %w: %w", ErrUnresolved, err)
@@ -150,6 +179,13 @@ func (r *Record) put(entry LedgerEntry) {
 		return
 	}
 	r.Ledger = append(r.Ledger, entry)
+}
+
+// forgetResults leaves of the ledger what was called and how it ended: the results are in the outcome, as far as they may be kept.
+func (r *Record) forgetResults() {
+	for i := range r.Ledger {
+		r.Ledger[i].Result = nil
+	}
 }
 
 // open calls are those whose result is not known.
