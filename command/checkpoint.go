@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -12,27 +13,27 @@ import (
 // from time to time: what lies before a checkpoint cannot be rewritten by anybody without the key.
 func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int, error) {
 	signed := 0
+	var failed []error
 	for after := ""; ; {
 		heads, err := x.cfg.Store.EvidenceHeads(ctx, after, atOnce)
 		if err != nil {
-			return signed, fmt.Errorf("list chains: %w", err)
+			return signed, errors.Join(append(failed, fmt.Errorf("list chains: %w", err))...)
 		}
 		for _, h := range heads {
 			after = h.Tenant
 			grown, err := x.grown(ctx, h)
-			if err != nil {
-				return signed, err
+			if err == nil && grown {
+				err = x.sign(key, h)
 			}
-			if !grown {
-				continue
+			switch {
+			case err != nil: // of one chain, such as one that was tampered with; the others are signed
+				failed = append(failed, fmt.Errorf("chain of tenant %s: %w", h.Tenant, err))
+			case grown:
+				signed++
 			}
-			if err := x.sign(key, h); err != nil {
-				return signed, err
-			}
-			signed++
 		}
-		if len(heads) < atOnce {
-			return signed, nil
+		if len(heads) < atOnce || ctx.Err() != nil {
+			return signed, errors.Join(failed...)
 		}
 	}
 }

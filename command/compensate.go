@@ -28,6 +28,9 @@ type compensation struct{ x *Executor }
 
 func (c *compensation) target(ctx context.Context, call *Call) (*Record, *Call, Compensator, error) {
 	rec, command, err := c.x.mine(ctx, Caller{Tenant: call.Tenant}, call.Intent.Target)
+	if refusal := (*Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+		return nil, nil, nil, Transient(err) // the store's
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -51,6 +54,9 @@ func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error
 	if rec.Status != Executed && rec.Status != Compensated {
 		return nil, Reject("not_executed", "only an executed command can be taken back; this one is "+string(rec.Status))
 	}
+	if rec, err = c.claim(ctx, call, rec); err != nil {
+		return nil, err
+	}
 	found, err := comp.Reconcile(ctx, of)
 	if err != nil || found.Uncertain {
 		return nil, Transient(errors.Join(errors.New("the provider cannot say what it has of the command"), err))
@@ -67,6 +73,39 @@ func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error
 	}
 	return &Outcome{Summary: fmt.Sprintf("Command %s was taken back.", rec.CommandID),
 		Result: map[string]any{"command_id": rec.CommandID, "status": Compensated, "effects": len(found.Effects)}}, nil
+}
+
+const claimed = "compensate/"
+
+// claim makes a command this compensation's, until it ends: two that take back the same command would otherwise both find its effects
+// and both take them back.
+func (c *compensation) claim(ctx context.Context, call *Call, rec *Record) (*Record, error) {
+	mark := claimed + call.CommandID
+	if rec.Owner == mark {
+		return rec, nil
+	}
+	if other, ok := strings.CutPrefix(rec.Owner, claimed); ok {
+		holder, err := c.x.cfg.Store.FindCommand(ctx, call.Tenant, other)
+		if err != nil {
+			return nil, Transient(fmt.Errorf("find command: %w", err))
+		}
+		if holder != nil && holder.Status == InProgress {
+			return nil, Transient(fmt.Errorf("command %s is taking it back", other))
+		}
+	}
+	next := rec.next()
+	next.Owner = mark
+	c.x.authenticate(next)
+	stored, ours, err := c.x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+		return Change{Record: next}, nil
+	}})
+	if err == nil && !ours {
+		err = errors.New("the command changed meanwhile")
+	}
+	if err != nil {
+		return nil, Transient(err)
+	}
+	return stored, nil
 }
 
 // Reconcile asks whether the effect that was being taken back is still there.
@@ -121,10 +160,11 @@ func (x *Executor) markCompensated(ctx context.Context, rec *Record) error {
 		if err != nil || ours {
 			return err
 		}
-		if rec, err = x.cfg.Store.Find(ctx, rec.Tenant, rec.Key); err != nil {
+		id := rec.CommandID
+		if rec, err = x.find(ctx, rec.Tenant, rec.Key); err != nil {
 			return err
 		}
-		if rec == nil {
+		if rec == nil || rec.CommandID != id {
 			return errors.New("the record is gone: its window is over")
 		}
 	}

@@ -154,6 +154,9 @@ type Approval struct {
 
 // Approve gives a second principal's consent to a command that awaits its confirmation: a token bound to it as the confirmation is.
 func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string) (*Approval, error) {
+	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
+		return nil, x.limited(after) // each leaves evidence
+	}
 	for {
 		rec, c, err := x.mine(ctx, caller, commandID)
 		if err != nil {

@@ -164,7 +164,7 @@ func authorised(caller Caller, c *Registered) error {
 // refused leaves evidence of a submission that was not taken, unless its actor sends too many of them.
 func (x *Executor) refused(caller Caller, e *Envelope, cause error) error {
 	var r *Refusal
-	if !errors.As(cause, &r) {
+	if !errors.As(cause, &r) || e.Validate() != nil { // what is malformed says nothing that could be kept
 		return cause
 	}
 	now := x.cfg.Now()

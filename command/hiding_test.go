@@ -1,0 +1,141 @@
+package command
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// Commands that nobody can go on with do not hide one that can be gone on with.
+func TestLostCommandsHideNoOthers(t *testing.T) {
+	r := newRig(t)
+	unknown := HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return nil, ErrUnresolved })
+	r.register(Declaration{}, unknown)
+	r.register(Declaration{Entity: "other"}, unknown)
+	for i := range atOnce + 10 {
+		r.submit(func(e *Envelope) { e.Args = json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)) })
+	}
+	r.pass(time.Second)
+	r.submit(func(e *Envelope) { e.Intent.Entity = "other" })
+	r.reg = NewRegistry() // of a process that no longer has the first
+	var runs atomic.Int64
+	r.register(Declaration{Entity: "other"}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { runs.Add(1); return &Outcome{}, nil }))
+	r.run()
+	r.pass(time.Minute)
+	if _, err := r.x.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(func() bool { return runs.Load() == 1 })
+}
+
+// damaged is a store in which somebody has been at one tenant's evidence.
+type damaged struct {
+	Store
+	tenant string
+}
+
+func (d damaged) Evidence(ctx context.Context, q EvidenceQuery) ([]evidence.Item, error) {
+	if q.Tenant == d.tenant {
+		return nil, errors.New("damaged")
+	}
+	return d.Store.Evidence(ctx, q)
+}
+
+// A chain that cannot be read does not keep others from being signed.
+func TestDamagedChainHidesNoOthers(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Store = damaged{c.Store, "t1"} })
+	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))
+	r.submit()
+	other := payer
+	other.Tenant = "t2"
+	if _, err := r.x.Submit(context.Background(), other, r.envelope(func(e *Envelope) { e.TenantID = "t2" })); err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.x.Checkpoint(context.Background(), key); n != 1 || err == nil {
+		t.Errorf("signed %d: %v", n, err)
+	}
+}
+
+// gated takes back what it is told to, when the gate opens, and as often as it is told.
+type gated struct {
+	charging
+	begun, gate chan struct{}
+}
+
+func (g gated) Compensate(context.Context, *Call, ProviderEffect) error {
+	g.begun <- struct{}{}
+	<-g.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refunds++
+	g.charges = nil
+	return nil
+}
+
+// Two who take back the same command at once take it back once.
+func TestTwoCompensations(t *testing.T) {
+	r, p := newRig(t, unlimited), &provider{}
+	g := gated{charging{p}, make(chan struct{}, 2), make(chan struct{})}
+	d := ledgered
+	d.Shielding = []Strategy{S4}
+	r.register(d, g)
+	comp := Compensation("pay")
+	comp.Confirmation = false
+	if err := r.reg.Register(comp, r.x.Compensator()); err != nil {
+		t.Fatal(err)
+	}
+	charged := r.submit()
+	compensate := func(ctx context.Context, actor string) *Answer {
+		a, err := r.x.Submit(ctx, Caller{Tenant: "t1", Actor: actor, Scopes: []string{"pay"}}, r.envelope(func(e *Envelope) {
+			e.ActorID, e.Intent, e.Args = actor, Intent{Entity: "command", Action: "compensate", Target: charged.CommandID}, nil
+		}))
+		if err != nil {
+			t.Error(err)
+			return &Answer{}
+		}
+		return a
+	}
+	first := make(chan *Answer)
+	go func() { first <- compensate(context.Background(), "a2") }()
+	<-g.begun
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if a := compensate(ctx, "a3"); a.Status != InProgress {
+		t.Errorf("the second is %s", a.Status)
+	}
+	close(g.gate)
+	if a := <-first; a.Status != Executed {
+		t.Errorf("the first is %s", a.Status)
+	}
+	r.eventually(func() bool { return compensate(context.Background(), "a3").Status == Executed })
+	if p.refunds != 1 {
+		t.Errorf("%d refunds", p.refunds)
+	}
+}
+
+// Approvals leave evidence, so there are not any number of them.
+func TestApprovalsAreLimited(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.DuplicatesPerActor = 5 })
+	r.register(Declaration{Confirmation: true, StepUp: true}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))
+	a := r.submit()
+	second := payer
+	second.Actor = "a2"
+	for i := range 6 {
+		_, err := r.x.Approve(context.Background(), second, a.CommandID)
+		var refusal *Refusal
+		if limited := errors.As(err, &refusal) && refusal.Code == RateLimited; limited != (i == 5) {
+			t.Errorf("approval %d: %v", i+1, err)
+		}
+	}
+}
