@@ -117,7 +117,7 @@ func (f *fixture) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	scope := idempotency.Scope{Principal: who, Tenant: godwit.TenantID{9}, Operation: r.Method + " " + r.URL.Path}
+	scope := idempotency.Scope{Principal: who, Tenant: godwit.TenantID{9}, Operation: r.Method + " " + r.URL.Path, Channel: r.Header.Get("Test-Channel"), Route: "POST /things"}
 	f.guard.Serve(w, r, scope, body, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.calls.Add(1)
 		f.handler(w, r)
