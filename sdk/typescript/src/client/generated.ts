@@ -1011,6 +1011,8 @@ export interface SourceRotation {
 }
 
 export interface SourceSettings {
+  /** Deliveries are commands, submitted in the name of the API key with this id; see /ids/v1 */
+  commands_as?: string;
   /** adopt: header with the upstream's own id of a delivery, in place of the scheme's */
   delivery_header?: string;
   /** eds: label of a signature that is the origin's own and goes on untouched */

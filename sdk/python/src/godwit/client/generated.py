@@ -1180,6 +1180,8 @@ class SourceRotation(TypedDict, total=False):
 
 
 class SourceSettings(TypedDict, total=False):
+    commands_as: str
+    """Deliveries are commands, submitted in the name of the API key with this id; see /ids/v1"""
     delivery_header: str
     """adopt: header with the upstream's own id of a delivery, in place of the scheme's"""
     end_to_end: str
