@@ -5,6 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -193,7 +196,37 @@ func confirmationRows(t *testing.T, r *rig) {
 				}
 			}
 		}
+		comparedInConstantTime(t)
 	})
+}
+
+var compares = regexp.MustCompile(`(TokenHash|StepUpHash|tokenHash\([^)]*\))\)?\s*[!=]=|[!=]=\s*(string\()?tokenHash|(Equal|Compare)\(.*([tT]okenHash|StepUpHash)`)
+
+// comparedInConstantTime reads the source, for a stopwatch would tell too little: hashes of tokens are compared in one place.
+func comparedInConstantTime(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("../../../command/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	places := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "subtle.ConstantTimeCompare(hash, tokenHash(") {
+				places++
+			} else if compares.MatchString(line) {
+				t.Errorf("%s: %s", filepath.Base(name), strings.TrimSpace(line))
+			}
+		}
+	}
+	equal(t, "places that compare", places, 1)
 }
 
 // stored is everything that the database has of a tenant's commands, as text, sealed or not.

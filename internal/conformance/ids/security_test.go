@@ -40,8 +40,12 @@ func securityRows(t *testing.T, r *rig) {
 		if strings.Contains(string(two.send("GET", "/ids/v1/evidence/export", nil).Raw), a.Key) {
 			t.Error("another tenant's evidence is exported")
 		}
-		// A row put under another tenant's name does not count there: lookup and seal are bound to the tenant.
 		same(t, a, one.must(200, "effect.count", object{"id": "a"}))
+		// A record moved to another tenant does not count there.
+		alter(t, r.database(t), fmt.Sprintf("DELETE FROM command_records WHERE tenant = '%s'", two.tenant),
+			fmt.Sprintf("UPDATE command_records SET tenant = '%s', idempotency_key = '%s' WHERE tenant = '%s'", two.tenant, b.Key, one.tenant))
+		equal(t, "another tenant's record", two.submit("effect.count", object{"id": "a"}).Reason, "store_integrity")
+		two.once("a")
 	})
 	t.Run("privileges", func(t *testing.T) {
 		trace.Covers(t, "IDS-SEC-5")
@@ -139,6 +143,7 @@ func (c *caller) replaced(scopes ...godwit.Scope) *caller {
 func TestRepeatsAreLimited(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		limits := config.Default().Commands
+		o.KeepLimits = true
 		o.Configure = func(c *config.Config) {
 			c.Commands.RepeatsPerKey, c.Commands.RepeatsPerActor = limits.RepeatsPerKey, limits.RepeatsPerActor
 		}
