@@ -15,6 +15,8 @@ const (
 	sweepEvery = time.Minute
 	atOnce     = 64
 	maxLost    = 16 * atOnce // records that are looked at for those that can be gone on with
+	// lateFor is how long a record stays that is free: a confirmation that comes too late is told so (IDS-CNF-4).
+	lateFor = 15 * time.Minute
 )
 
 // Run writes, recovers and sweeps until the context ends. Then it lets handlers end that do so when asked, and stops.
@@ -64,7 +66,7 @@ func (x *Executor) recoverAll(ctx context.Context) {
 func (x *Executor) sweep(ctx context.Context) {
 	for n := atOnce; n == atOnce && ctx.Err() == nil; {
 		var err error
-		if n, err = x.cfg.Store.SweepRecords(ctx, x.cfg.Now(), atOnce); err != nil {
+		if n, err = x.cfg.Store.SweepRecords(ctx, x.cfg.Now().Add(-x.cfg.Scale(lateFor)), atOnce); err != nil {
 			x.cfg.Log.Warn("sweep commands", "error", err)
 			return
 		}
