@@ -55,10 +55,12 @@ func commandValues(r *command.Record) ([]driver.Value, error) {
 	}, nil
 }
 
-func scanCommand(r *rows) (*command.Record, error) {
+func scanCommand(r *rows) *command.Record {
 	var rest commandRest
-	if err := r.parse(11, &rest); err != nil {
-		return nil, err
+	if r.parse(11, &rest) != nil {
+		// Somebody else has been at it, which the record's MAC tells whoever goes by it. An error here would hit everybody in the
+		// same batch or list.
+		rest = commandRest{}
 	}
 	record := &command.Record{
 		Tenant: r.text(14), Key: r.text(15), KeyVersion: rest.KeyVersion, CommandID: r.text(0), Intent: rest.Intent, Class: rest.Class,
@@ -71,7 +73,7 @@ func scanCommand(r *rows) (*command.Record, error) {
 		rest.Ledger[i].LedgerEntry.Result = rest.Ledger[i].Result
 		record.Ledger = append(record.Ledger, rest.Ledger[i].LedgerEntry)
 	}
-	return record, nil
+	return record
 }
 
 const (
@@ -106,10 +108,7 @@ func putCommand(c *conn, r *command.Record, there bool) error {
 
 // readCommand returns nil where there is none.
 func readCommand(ctx context.Context, c *conn, query, tenant, id string) (record *command.Record, err error) {
-	_, qerr := c.one(ctx, query, []driver.Value{tenant, id}, func(r *rows) { record, err = scanCommand(r) })
-	if qerr != nil {
-		err = qerr
-	}
+	_, err = c.one(ctx, query, []driver.Value{tenant, id}, func(r *rows) { record = scanCommand(r) })
 	return record, err
 }
 
@@ -144,11 +143,8 @@ func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]c
 func (s *Store) listCommands(ctx context.Context, what, query string, args ...driver.Value) (list []command.Record, err error) {
 	err = s.read(ctx, what, func(c *conn) error {
 		return c.each(ctx, query, args, func(r *rows) error {
-			record, err := scanCommand(r)
-			if err == nil {
-				list = append(list, *record)
-			}
-			return err
+			list = append(list, *scanCommand(r))
+			return nil
 		})
 	})
 	return list, err

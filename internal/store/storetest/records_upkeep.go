@@ -16,6 +16,7 @@ var recordUpkeepCases = []recordCase{
 	{name: "lost ones", test: recordLost, alone: true},
 	{name: "lost ones, some at a time", test: recordLostLimit, alone: true},
 	{name: "listed", test: recordsListed, alone: true},
+	{name: "a tampered one hides no others", test: recordTampered, alone: true, exec: true},
 	{name: "sweep", test: recordSweep, alone: true},
 	{name: "sweep, some at a time", test: recordSweepLimit, alone: true},
 }
@@ -220,4 +221,26 @@ func recordsListed(t *testing.T, f *records) {
 	// The order is the store's own.
 	slices.SortFunc(list, func(a, b command.Record) int { return strings.Compare(a.Tenant+a.Key, b.Tenant+b.Key) })
 	same(t, "records", list, want)
+}
+
+// A record that somebody has been at is found all the same, and stands in the way of none but itself: whoever goes by it learns from
+// its MAC.
+func recordTampered(t *testing.T, f *records) {
+	bad, good := f.newRecord(key(1)), f.newRecord(key(2))
+	f.apply(put(0, bad), put(0, good))
+	f.must(f.b.Exec(t, f.cs, "UPDATE command_records SET document = '{\"actor\":7}' WHERE command_id = '"+bad.CommandID+"'"))
+	found, err := f.cs.Find(f.ctx, f.name, bad.Key)
+	if err != nil || found == nil || found.Actor != "" || len(found.MAC) != len(bad.MAC) {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if lost, err := f.cs.Lost(f.ctx, f.now.Add(time.Hour), 9); err != nil || len(lost) != 2 {
+		t.Errorf("lost are %+v, %v", lost, err)
+	}
+	next := good
+	next.Version++
+	third := f.newRecord(key(3))
+	results, err := f.cs.Advance(f.ctx, f.now, []*command.Step{put(0, bad), put(1, next), put(0, third)})
+	if err != nil || !results[0].Refused || results[1].Refused || results[2].Refused {
+		t.Errorf("results %+v, %v", results, err)
+	}
 }
