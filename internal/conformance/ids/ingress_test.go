@@ -24,7 +24,7 @@ func (c *caller) ingress(as string) *ingress {
 	a := c.send("POST", "/v1/sources", object{"name": "partner", "scheme": "bearer", "settings": object{"commands_as": as}})
 	c.expect(a, 201)
 	var made struct {
-		Path       string `json:"path"`
+		Path   string `json:"path"`
 		Issued struct {
 			Secret string `json:"secret"`
 		} `json:"issued"`
