@@ -18,7 +18,7 @@ func deleteTenant(cfg Config) operation {
 		if err != nil {
 			return nil, command.Reject("not_found", "there is no such tenant")
 		}
-		if c.Intent.Target == c.Tenant {
+		if id.String() == c.Tenant { // an id has more than one spelling
 			return nil, command.Reject("own_tenant", "the key belongs to this tenant; use an admin key of another one")
 		}
 		return &command.Outcome{
