@@ -86,7 +86,6 @@ type commander struct {
 
 	mu       sync.Mutex
 	outcomes map[string]string // command → its result
-	stopped  atomic.Bool
 	sent     atomic.Int64
 }
 
