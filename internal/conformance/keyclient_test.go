@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -89,10 +90,12 @@ func TestKeyOnTheWire(t *testing.T) {
 	}
 }
 
-// TestTenThousandKeys: each event has a key of its own, and its retries keep it.
-func TestTenThousandKeys(t *testing.T) {
+var keyEvents = flag.Int("keys.events", 2000, "events of TestManyKeys, a multiple of 1000; 10000 is the full run")
+
+// TestManyKeys: each event has a key of its own, and its retries keep it.
+func TestManyKeys(t *testing.T) {
 	trace.Covers(t, "IKH-UNQ-1", "IKH-RSP-2")
-	const events = 10_000
+	events := *keyEvents
 	type seen struct {
 		attempts int
 		bodies   map[[32]byte]bool
