@@ -167,13 +167,13 @@ func (m *MemoryStore) Find(_ context.Context, tenant, key string) (*Record, erro
 func (m *MemoryStore) FindCommand(_ context.Context, tenant, commandID string) (*Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var latest *Record
+	var first *Record
 	for _, r := range m.records {
-		if r.Tenant == tenant && r.CommandID == commandID && (latest == nil || r.CreatedAt.After(latest.CreatedAt)) {
-			latest = r
+		if r.Tenant == tenant && r.CommandID == commandID && (first == nil || r.CreatedAt.Before(first.CreatedAt)) {
+			first = r
 		}
 	}
-	return copied(latest), nil
+	return copied(first), nil
 }
 
 // Lost lists records whose lease is over.

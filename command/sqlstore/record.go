@@ -26,7 +26,7 @@ func (s *Store) recordStatements() {
 	underKey := `SELECT ` + columns + ` FROM ~command_records WHERE tenant = $1 AND idempotency_key = $2`
 	s.findKey = s.in(underKey)
 	s.lockKey = s.in(underKey + s.forUpdate())
-	s.findCommand = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE tenant = $1 AND command_id = $2 ORDER BY created_at DESC LIMIT 1`)
+	s.findCommand = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE tenant = $1 AND command_id = $2 ORDER BY created_at LIMIT 1`)
 	s.put = s.in(`INSERT INTO ~command_records (` + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 		ON CONFLICT (idempotency_key, tenant) DO UPDATE SET command_id = excluded.command_id, status = excluded.status,
 		substatus = excluded.substatus, outcome_ref = excluded.outcome_ref, created_at = excluded.created_at, updated_at = excluded.updated_at,
@@ -128,7 +128,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return s.find(ctx, s.findKey, tenant, key)
 }
 
-// FindCommand returns the record of a command. Where several have its id it is the latest.
+// FindCommand returns the record of a command. Where several have its id it is the earliest.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	return s.find(ctx, s.findCommand, tenant, commandID)
 }

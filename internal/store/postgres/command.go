@@ -23,7 +23,7 @@ var (
 	lockCommands = prepared("command_lock", `SELECT `+names(commandColumns)+` FROM `+rows(1, "of text", "under text")+` AS n
 		JOIN command_records ON tenant = n.of AND idempotency_key = n.under FOR UPDATE OF command_records`)
 	findCommand   = prepared("command_find", selectCommands+` WHERE tenant = $1 AND idempotency_key = $2`)
-	findCommandID = prepared("command_find_id", selectCommands+` WHERE tenant = $1 AND command_id = $2 ORDER BY created_at DESC LIMIT 1`)
+	findCommandID = prepared("command_find_id", selectCommands+` WHERE tenant = $1 AND command_id = $2 ORDER BY created_at LIMIT 1`)
 	storeCommands = prepared("command_store", insert("command_records", commandColumns...)+
 		` ON CONFLICT (tenant, idempotency_key) `+replace(commandColumns))
 )
@@ -107,7 +107,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return r, failed("find command", err)
 }
 
-// FindCommand returns the record whose first command has the id, or nil; the latest one should several have.
+// FindCommand returns the record whose first command has the id, or nil; the earliest one should several have.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	r, err := s.findRecord(ctx, findCommandID, tenant, commandID)
 	return r, failed("find command by its id", err)

@@ -82,7 +82,7 @@ const (
 		ttl_expires_at = ?, lease_until = ?, version = ?, fingerprint = ?, mac = ?, document = ?, outcome = ?, envelope = ?
 		WHERE tenant = ? AND idempotency_key = ?`
 	underKey     = "SELECT " + commandColumns + " FROM command_records WHERE tenant = ? AND idempotency_key = ?"
-	underCommand = "SELECT " + commandColumns + " FROM command_records WHERE tenant = ? AND command_id = ? ORDER BY created_at DESC LIMIT 1"
+	underCommand = "SELECT " + commandColumns + " FROM command_records WHERE tenant = ? AND command_id = ? ORDER BY created_at LIMIT 1"
 	lostCommands = "SELECT " + commandColumns + ` FROM command_records
 		WHERE status = 'in_progress' AND substatus <> 'awaiting_confirmation' AND lease_until <= ? ORDER BY lease_until LIMIT ?`
 	allCommands  = "SELECT " + commandColumns + " FROM command_records WHERE (tenant, idempotency_key) > (?, ?) ORDER BY tenant, idempotency_key LIMIT ?"
@@ -117,7 +117,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return s.findCommand(ctx, underKey, tenant, key)
 }
 
-// FindCommand returns the record of a command. Where several have its id it is the latest.
+// FindCommand returns the record of a command. Where several have its id it is the earliest.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	return s.findCommand(ctx, underCommand, tenant, commandID)
 }

@@ -24,6 +24,7 @@ var recordCases = []recordCase{
 	{name: "a change without a record leaves it", test: recordLeft},
 	{name: "only five statuses", test: recordStatus, alone: true, exec: true},
 	{name: "belongs to its tenant", test: recordTenant},
+	{name: "an id is the first one's", test: recordFirstID},
 	{name: "is there after a restart", test: recordReopen, alone: true, reopen: true},
 }
 
@@ -220,6 +221,17 @@ func recordStatus(t *testing.T, f *records) {
 	f.holds(key(9), nil)
 	f.must(f.b.Exec(t, f.cs, "UPDATE command_records SET status = 'failed' WHERE status = 'executed'"))
 	f.must(f.b.Exec(t, f.cs, "SELECT idempotency_key, command_id, status, outcome_ref, created_at, updated_at, ttl_expires_at FROM command_records"))
+}
+
+// Whoever uses the id of somebody else's command again does not stand for it: it would be theirs that is confirmed or resolved.
+func recordFirstID(t *testing.T, f *records) {
+	r := f.newRecord(key(1))
+	f.apply(put(0, r))
+	f.now = f.now.Add(time.Second)
+	again := f.newRecord(key(2))
+	again.CommandID = r.CommandID
+	f.apply(put(0, again))
+	same(t, "by its id", got(f.cs.FindCommand(f.ctx, f.name, r.CommandID))(t), &r)
 }
 
 func recordTenant(t *testing.T, f *records) {
