@@ -26,12 +26,22 @@ type ledger interface {
 	begin(ctx context.Context, name string) (LedgerEntry, bool, error)
 	done(ctx context.Context, name string, result []byte) error
 	broken(ctx context.Context, name string, cause error) error
+	open() []string
+}
+
+// Open names the calls of the command whose results are not known. A Reconciler whose handler makes several calls is asked about these,
+// and not about those before them.
+func (c *Call) Open() []string {
+	if c.ledger == nil {
+		return nil
+	}
+	return c.ledger.open()
 }
 
 // A Reconciler is a Handler that can ask the provider what became of a call. It is required of S3 and S4.
 type Reconciler interface {
 	Handler
-	// Reconcile finds out what the provider has for this command.
+	// Reconcile finds out what the provider has for this command, of the call that is open: see Call.Open.
 	Reconcile(ctx context.Context, c *Call) (Found, error)
 }
 

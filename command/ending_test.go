@@ -191,3 +191,47 @@ func TestCompensatedOutcomeKeepsNoSecrets(t *testing.T) {
 		t.Errorf("%s %v", o.Result, o.SecretRedacted)
 	}
 }
+
+// twoCalls charges, then ships; what became of the shipment is not known at first.
+type twoCalls struct {
+	charging
+	shipped, lost *atomic.Int64
+	asked         *[]string
+}
+
+func (h twoCalls) Execute(ctx context.Context, c *Call) (*Outcome, error) {
+	if _, err := h.charging.Execute(ctx, c); err != nil {
+		return nil, err
+	}
+	_, err := c.Do(ctx, "ship", func(context.Context, string) (any, error) {
+		if h.lost.Add(1) == 1 {
+			return nil, errors.New("connection reset")
+		}
+		return h.shipped.Add(1), nil
+	})
+	return &Outcome{}, err
+}
+
+func (h twoCalls) Reconcile(ctx context.Context, c *Call) (Found, error) {
+	*h.asked = append(*h.asked, c.Open()...)
+	if c.Open()[0] == "charge" {
+		return h.charging.Reconcile(ctx, c)
+	}
+	return Found{}, nil // nothing was shipped
+}
+
+// A reconciler knows which of several calls it is asked about.
+func TestReconcileTheOpenCall(t *testing.T) {
+	r, p := newRig(t, unlimited), &provider{}
+	h := twoCalls{charging{p}, &atomic.Int64{}, &atomic.Int64{}, &[]string{}}
+	r.register(ledgered, h)
+	r.submit()
+	r.pass(31 * time.Second)
+	if _, err := r.x.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(func() bool { return r.submit().Status == Executed })
+	if p.count() != 1 || h.shipped.Load() != 1 || fmt.Sprint(*h.asked) != "[ship]" {
+		t.Errorf("%d charges, %d shipments, asked about %v", p.count(), h.shipped.Load(), *h.asked)
+	}
+}

@@ -181,6 +181,15 @@ func (r *Record) put(entry LedgerEntry) {
 	r.Ledger = append(r.Ledger, entry)
 }
 
+func (e *execution) open() (names []string) {
+	for _, entry := range e.rec.Load().Ledger {
+		if entry.State == CallStarted {
+			names = append(names, entry.Name)
+		}
+	}
+	return names
+}
+
 // forgetResults leaves of the ledger what was called and how it ended: the results are in the outcome, as far as they may be kept.
 func (r *Record) forgetResults() {
 	for i := range r.Ledger {
