@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 				ts.Setenv("SECOND_KEY", srv.NewKey(srv.Tenant, godwit.AllScopes...))
 				other, _ := srv.NewTenant("other", godwit.ScopeRead)
 				ts.Setenv("OTHER_TENANT", other.String())
-				ts.Setenv("ENDPOINT", srv.Endpoint("http://127.0.0.1:9/").ID.String())
+				ts.Setenv("ENDPOINT", srv.Endpoint("http://127.0.0.1:9/", apptest.Fields{"patterns": []string{"no.such.thing"}}).ID.String())
 			},
 			// member NAME MEMBER sets a variable to a member of the JSON object that was printed.
 			"member": func(ts *testscript.TestScript, neg bool, args []string) {
