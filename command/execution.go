@@ -224,7 +224,7 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Executed = e.final.Status.Terminal()
+	a.Executed = e.final.Status.Terminal() && e.final.Status != Rejected
 	if e.outcome != nil {
 		a.Outcome = mask(e.outcome, e.command, e.caller)
 	}
@@ -287,8 +287,9 @@ func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline tim
 }
 
 // uncertain reports whether a call was begun of which nobody knows what became of it: whatever the handler says, a panic or an error of
-// its own, the command must not be called failed before the provider was asked (IDS-SHD-5).
-func (e *execution) uncertain() bool { return !e.repeatable() && e.rec.Load().openCalls() }
+// its own, or that its time is over, the command must not be called failed before the provider was asked (IDS-SHD-5); one that
+// recognises repeats is asked by calling it again.
+func (e *execution) uncertain() bool { return e.rec.Load().openCalls() }
 
 func (e *execution) takenOver() error {
 	return &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -241,5 +242,39 @@ func TestStopLeavesCommandsToOthers(t *testing.T) {
 	r.becomes(a.CommandID, Executed, Running)
 	if c.n.Load() != 1 {
 		t.Fatalf("%d effects", c.n.Load())
+	}
+}
+
+// A service that recognises repeats and does not answer in time may have done it: the command is not called failed, it is asked again.
+func TestRepeatableCallWithoutAnAnswerIsAskedAgain(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.RetryFor = time.Nanosecond })
+	p := &provider{known: map[string]string{}}
+	var silent atomic.Bool
+	silent.Store(true)
+	r.register(Declaration{Class: I3, Justification: "pays", Shielding: []Strategy{S1}}, HandlerFunc(func(ctx context.Context, call *Call) (*Outcome, error) {
+		r.pass(time.Second)
+		result, err := call.Do(ctx, "charge", func(_ context.Context, key string) (any, error) {
+			id := p.charge(key)
+			if silent.Load() {
+				return nil, errors.New("no answer")
+			}
+			return map[string]string{"id": id}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &Outcome{Result: result}, nil
+	}))
+	a := r.submit()
+	if a.Status != InProgress || a.Substatus != NeedsReconciliation {
+		t.Fatalf("%+v", a)
+	}
+	silent.Store(false)
+	r.pass(31 * time.Second)
+	if _, err := r.x.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if done := r.becomes(a.CommandID, Executed, Running); string(done.Outcome.Result) != `{"id":"ch_1"}` || p.count() != 1 {
+		t.Fatalf("%+v, %d charges", done.Outcome, p.count())
 	}
 }

@@ -116,6 +116,8 @@ func (r *remote) ask(ctx context.Context, c *command.Call, key string) (any, err
 		return result(x)
 	case x.Failure == nil && (x.Status == 409 || x.Status == 422):
 		return nil, command.NoEffect(rejection(x))
+	case v.Outcome == godwit.Transient && x.Failure != nil && !x.Failure.Sent:
+		return nil, command.NoEffect(command.Transient(fmt.Errorf("the service was not reached: %s", told(x, v))))
 	case v.Outcome == godwit.Transient:
 		return nil, &command.TransientError{Err: fmt.Errorf("the service answered %s", told(x, v)), After: v.RetryAfter}
 	}
