@@ -79,7 +79,7 @@ func (p *provider) effects() map[string]int {
 // commander submits commands over and over, whatever becomes of the server.
 type commander struct {
 	t      *testing.T
-	p      *apptest.Process
+	url    string // a restart comes back where it was
 	client *http.Client
 	tenant string
 	actor  string
@@ -96,7 +96,7 @@ var kinds = []command.Intent{{Entity: "probe", Action: "touch"}, {Entity: "probe
 func (c *commander) pursue(n int) {
 	intent := kinds[n%len(kinds)]
 	args := fmt.Sprintf(`{"n":%d,"run":"torture"}`, n)
-	for seen := 0; seen < 2; {
+	for seen := 0; seen < 2 && !c.t.Failed(); {
 		answer, status := c.post("/ids/v1/commands", map[string]any{
 			"command_id": godwit.NewCommandID(time.Now()).String(), "tenant_id": c.tenant, "actor_id": c.actor, "intent": intent,
 			"args": json.RawMessage(args), "issued_at": time.Now().UTC().Format(time.RFC3339Nano), "message_id": strconv.Itoa(rand.Int()),
@@ -144,7 +144,7 @@ func (c *commander) post(path string, body any) (a commandAnswer, status int) {
 		return a, 0
 	}
 	c.sent.Add(1)
-	resp, err := c.client.Post(c.p.URL+path, "application/json", bytes.NewReader(text))
+	resp, err := c.client.Post(c.url+path, "application/json", bytes.NewReader(text))
 	if err != nil {
 		return a, 0
 	}
@@ -157,7 +157,7 @@ func (c *commander) post(path string, body any) (a commandAnswer, status int) {
 
 func (c *commander) get(path string, into any) {
 	c.t.Helper()
-	resp, err := c.client.Get(c.p.URL + path)
+	resp, err := c.client.Get(c.url + path)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestKillsAtEveryStepOfACommand(t *testing.T) {
 		trace.Covers(t, "IDS-DLV-5", "IDS-STO-16", "IDS-STO-17", "IDS-RPL-10")
 		service := newProvider(t)
 		p := apptest.StartProcess(t, apptest.ProcessOptions{Store: store, Args: []string{"--time-scale", "40"}})
-		c := &commander{t: t, p: p, client: p.NewClient(), outcomes: map[string]string{}}
+		c := &commander{t: t, url: p.URL, client: p.NewClient(), outcomes: map[string]string{}}
 		var about struct {
 			Caller struct {
 				Tenant string `json:"tenant_id"`
@@ -213,30 +213,35 @@ func TestKillsAtEveryStepOfACommand(t *testing.T) {
 func killAtEach(t *testing.T, p *apptest.Process, c *commander, done <-chan struct{}) (hit []string) {
 	t.Helper()
 	points := command.FaultPoints
+	var more sync.WaitGroup
+	defer more.Wait() // it ends what it has begun
 	for i := range points {
 		deadline := time.NewTimer(60 * time.Second)
+		exited := p.Exited()
 		select {
-		case <-p.Exited():
+		case <-exited:
 			hit = append(hit, points[i])
 		case <-done:
 			// All commands have ended: more of them, until it dies here too.
-			go func() {
+			more.Go(func() {
 				for n := 10_000 + i*1000; ; n++ {
 					select {
-					case <-p.Exited():
+					case <-exited:
 						return
 					default:
 						c.pursue(n)
 					}
 				}
-			}()
+			})
 			select {
-			case <-p.Exited():
+			case <-exited:
 				hit = append(hit, points[i])
 			case <-deadline.C:
+				p.Kill()
 				t.Fatalf("the server was never at %q", points[i])
 			}
 		case <-deadline.C:
+			p.Kill()
 			t.Fatalf("the server was never at %q", points[i])
 		}
 		deadline.Stop()
@@ -253,7 +258,7 @@ func killAtEach(t *testing.T, p *apptest.Process, c *commander, done <-chan stru
 // declareOrder makes an endpoint for the service and a declaration of what it executes.
 func declareOrder(t *testing.T, c *commander, url string) (file string) {
 	t.Helper()
-	resp, err := c.client.Post(c.p.URL+"/v1/endpoints", "application/json", bytes.NewReader([]byte(`{"url":"`+url+`","patterns":["never.this"]}`)))
+	resp, err := c.client.Post(c.url+"/v1/endpoints", "application/json", bytes.NewReader([]byte(`{"url":"`+url+`","patterns":["never.this"]}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +311,7 @@ func check(t *testing.T, c *commander, service *provider, total int) {
 	if n := countProbes(t, c); n != inStore {
 		t.Errorf("%d effects in the store, commanded were %d", n, inStore)
 	}
-	resp, err := c.client.Get(c.p.URL + "/ids/v1/evidence/export")
+	resp, err := c.client.Get(c.url + "/ids/v1/evidence/export")
 	if err != nil {
 		t.Fatal(err)
 	}
