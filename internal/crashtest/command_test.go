@@ -187,7 +187,7 @@ func TestKillsAtEveryStepOfACommand(t *testing.T) {
 		p.Kill()
 		p.RestartWith(func(o *apptest.ProcessOptions) {
 			o.Args = append(o.Args, "--commands", declared)
-			o.Env = []string{"GODWIT_DEV_FAULT=" + command.FaultPoints[0] + ":3"}
+			o.Env = []string{"GODWIT_DEV_FAULT=" + deaths()[0] + ":3"}
 		})
 
 		const clients, each = 100, 3
@@ -203,6 +203,9 @@ func TestKillsAtEveryStepOfACommand(t *testing.T) {
 		done := make(chan struct{})
 		go func() { wg.Wait(); close(done) }()
 		hit := killAtEach(t, p, c, done)
+		if len(hit) != len(command.FaultPoints) {
+			t.Errorf("died at %v, not at all of %v", hit, command.FaultPoints)
+		}
 		<-done
 		check(t, c, service, total)
 		t.Logf("%d commands, %d submissions, killed at %v; the service was called %d times", total, c.sent.Load(), hit, service.calls.Load())
@@ -212,7 +215,7 @@ func TestKillsAtEveryStepOfACommand(t *testing.T) {
 // killAtEach restarts the server after each of its deaths, to die at the next step. Steps that no death was seen at fail the test.
 func killAtEach(t *testing.T, p *apptest.Process, c *commander, done <-chan struct{}) (hit []string) {
 	t.Helper()
-	points := command.FaultPoints
+	points := deaths()
 	var more sync.WaitGroup
 	defer more.Wait() // it ends what it has begun
 	for i := range points {
@@ -248,11 +251,30 @@ func killAtEach(t *testing.T, p *apptest.Process, c *commander, done <-chan stru
 		p.RestartWith(func(o *apptest.ProcessOptions) {
 			o.Env = nil
 			if i+1 < len(points) {
-				o.Env = []string{"GODWIT_DEV_FAULT=" + points[i+1] + ":" + strconv.Itoa(1+rand.IntN(5))}
+				n := 1
+				if points[i+1] != "recovered" {
+					n += rand.IntN(5)
+				}
+				o.Env = []string{"GODWIT_DEV_FAULT=" + points[i+1] + ":" + strconv.Itoa(n)}
 			}
 		})
 	}
 	return hit
+}
+
+// deaths are all fault points, in an order in which each is reached: there is something to recover right after a death that left a
+// command half done, whatever else goes on.
+func deaths() (points []string) {
+	for _, p := range command.FaultPoints {
+		switch p {
+		case "recovered":
+		case "handled":
+			points = append(points, p, "recovered")
+		default:
+			points = append(points, p)
+		}
+	}
+	return points
 }
 
 // declareOrder makes an endpoint for the service and a declaration of what it executes.
