@@ -72,8 +72,8 @@ func (e *TransientError) Unwrap() error { return e.Err }
 // Transient marks an error as passing.
 func Transient(err error) error { return &TransientError{Err: err} }
 
-// ErrUnresolved is returned by a handler that cannot know what became of a call: the record then waits for reconciliation and nothing
-// is called again.
+// ErrUnresolved is returned by a handler that cannot know what became of a call: the record then waits for reconciliation. A call that
+// the ledger holds open is not made again before the provider was asked; a handler without one is run again after a while.
 var ErrUnresolved = errors.New("what became of a call is not known")
 
 // A StoredOutcome is what is kept of an outcome and replayed.
