@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/idsuite"
+	"github.com/godwit-hq/godwit/internal/idsconformance"
 )
 
 type conformanceCommand struct {
@@ -53,7 +53,7 @@ func (c *conformanceIDSCommand) Run(env *environment) error {
 		return errors.New("--parallel: must be from 2 to 5000")
 	}
 	p := newPalette(env.stdout)
-	verdicts, err := idsuite.Run(env.ctx, idsuite.Config{URL: c.URL, Key: c.Key, Now: time.Now, Parallel: c.Parallel}, func(v idsuite.Verdict) {
+	verdicts, err := idsconformance.Run(env.ctx, idsconformance.Config{URL: c.URL, Key: c.Key, Now: time.Now, Parallel: c.Parallel}, func(v idsconformance.Verdict) {
 		if !c.JSON {
 			fmt.Fprintf(env.stdout, "%s  %s  %-28s  %s\n", passed(p, v.Passed), v.ID, v.Name, v.Detail)
 		}
@@ -69,9 +69,9 @@ func (c *conformanceIDSCommand) Run(env *environment) error {
 	}
 	if c.JSON {
 		err = printJSON(env.stdout, struct {
-			URL      string            `json:"url"`
-			Passed   bool              `json:"passed"`
-			Verdicts []idsuite.Verdict `json:"verdicts"`
+			URL      string                   `json:"url"`
+			Passed   bool                     `json:"passed"`
+			Verdicts []idsconformance.Verdict `json:"verdicts"`
 		}{c.URL, failed == 0, verdicts})
 	} else if failed > 0 {
 		_, err = fmt.Fprintf(env.stdout, "%d of %d failed\n", failed, len(verdicts))

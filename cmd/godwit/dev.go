@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // devCommand has flags of its own: a developer's trial must not follow settings that are meant for a production server.
@@ -144,7 +144,7 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	if err != nil {
 		return err
 	}
-	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, registry.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
+	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -244,7 +244,7 @@ func (e *examination) store() finding {
 			return fail("", "%v", err)
 		}
 		for _, row := range rows {
-			if err := registry.CheckSealed(e.ring, row); err != nil {
+			if err := management.CheckSealed(e.ring, row); err != nil {
 				return fail("add the key that sealed it to the key ring", "a secret in the store does not open: %v", err)
 			}
 		}

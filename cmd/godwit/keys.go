@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -40,7 +40,7 @@ type onStore struct {
 }
 
 // open opens key ring and store as a server with the same settings would.
-func (o *onStore) open(env *environment) (*registry.Registry, store.Store, error) {
+func (o *onStore) open(env *environment) (*management.Service, store.Store, error) {
 	if _, err := env.source.Origins(env.parsed); err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +78,7 @@ func (c *keysCreateCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	spec := registry.KeySpec{Name: c.Name, Scopes: scopes}
+	spec := management.KeySpec{Name: c.Name, Scopes: scopes}
 	if c.Expires > 0 {
 		spec.ExpiresAt = time.Now().Add(c.Expires.Real())
 	}
@@ -124,14 +124,14 @@ func parseScopes(names []string) ([]godwit.Scope, error) {
 	return scopes, nil
 }
 
-func (c *keysCreateCommand) tenant(ctx context.Context, reg *registry.Registry) (*godwit.Tenant, error) {
+func (c *keysCreateCommand) tenant(ctx context.Context, reg *management.Service) (*godwit.Tenant, error) {
 	if c.Tenant != "" {
 		return tenantByID(ctx, reg, c.Tenant)
 	}
 	return app.TenantByName(ctx, reg, c.TenantName)
 }
 
-func tenantByID(ctx context.Context, reg *registry.Registry, text string) (*godwit.Tenant, error) {
+func tenantByID(ctx context.Context, reg *management.Service, text string) (*godwit.Tenant, error) {
 	id, err := godwit.ParseTenantID(text)
 	if err != nil {
 		return nil, fmt.Errorf("--tenant: %w", err)
@@ -295,7 +295,7 @@ func (c *keysReencryptCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	done, err := registry.Reencrypt(env.ctx, st, ring, func(r registry.Reencryption) {
+	done, err := management.Reencrypt(env.ctx, st, ring, func(r management.Reencryption) {
 		fmt.Fprintf(env.stderr, "%d looked at, %d sealed anew\n", r.Seen, r.Resealed)
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package alert tells people of what they should know soon: deliveries that are dead, endpoints that are degraded or disabled
 // (CCW-DLQ-3, CCW-HLT-8).
 //
-//	engine.OnNotice ─► Desk.Post (never waits) ─► group by tenant: a few a minute, the rest summed up ─► outbox ─► Notifier
+//	engine.OnNotice ─► Queue.Post (never waits) ─► group by tenant: a few a minute, the rest summed up ─► outbox ─► Notifier
 //	                                                                                       ▲                  │ failed for now
 //	                                                                                       └── back-off ◄─────┘
 //

@@ -12,25 +12,25 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// alerts are the ways by which people are told of notices: one desk each, so that a mail server that is slow keeps no other way
-// waiting. A way that is added is one more desk.
-type alerts []*alert.Desk
+// alerts are the ways by which people are told of notices: one queue each, so that a mail server that is slow keeps no other way
+// waiting. A way that is added is one more queue.
+type alerts []*alert.Queue
 
 // loggedPerMinute is how many alerts of a tenant are lines of the log in a minute; the rest is summed up.
 const loggedPerMinute = 60
 
 func newAlerts(a *App) (alerts, error) {
-	var desks alerts
+	var queues alerts
 	add := func(n alert.Notifier, perMinute int) error {
-		desk, err := alert.NewDesk(alert.Config{Store: a.store, Notifier: n, Clock: a.clock, Log: a.log, PerMinute: perMinute})
-		desks = append(desks, desk)
+		queue, err := alert.NewQueue(alert.Config{Store: a.store, Notifier: n, Clock: a.clock, Log: a.log, PerMinute: perMinute})
+		queues = append(queues, queue)
 		return err
 	}
 	if err := add(alert.Log{Log: a.log}, loggedPerMinute); err != nil {
 		return nil, err
 	}
 	if a.cfg.SMTP.URL == "" {
-		return desks, nil
+		return queues, nil
 	}
 	roots, err := rootCAs(a.cfg.CAFile)
 	if err != nil {
@@ -43,7 +43,7 @@ func newAlerts(a *App) (alerts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return desks, add(mail, a.cfg.SMTP.PerMinute)
+	return queues, add(mail, a.cfg.SMTP.PerMinute)
 }
 
 // rootCAs are the system's authorities with those of a file; nil, which is the system's, without a file.
@@ -65,19 +65,19 @@ func rootCAs(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// post hands a stored notice to every desk. It does not wait.
+// post hands a stored notice to every queue. It does not wait.
 func (d alerts) post(n godwit.Notice) {
-	for _, desk := range d {
-		desk.Post(n)
+	for _, queue := range d {
+		queue.Post(n)
 	}
 }
 
-// start runs the desks; the function returned stops them, after they have told what waits.
+// start runs the queues; the function returned stops them, after they have told what waits.
 func (d alerts) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, desk := range d {
-		running.Go(func() { _ = desk.Run(ctx) }) // it ends with ctx alone
+	for _, queue := range d {
+		running.Go(func() { _ = queue.Run(ctx) }) // it ends with ctx alone
 	}
 	return func() {
 		cancel()

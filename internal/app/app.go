@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/telemetry"
@@ -50,7 +50,7 @@ type App struct {
 	store    store.Store
 	sender   *sender.Sender
 	engine   *engine.Engine
-	registry *registry.Registry
+	registry *management.Service
 	commands *commands
 	metrics  *telemetry.Metrics
 	alerts   alerts
@@ -204,7 +204,7 @@ func (a *App) Started() <-chan struct{} { return a.engine.Started() }
 func (a *App) Engine() *engine.Engine { return a.engine }
 
 // Registry see Engine.
-func (a *App) Registry() *registry.Registry { return a.registry }
+func (a *App) Registry() *management.Service { return a.registry }
 
 // Store see Engine.
 func (a *App) Store() store.Store { return a.store }

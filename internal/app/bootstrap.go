@@ -8,13 +8,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // OpenRegistry opens key ring and store for commands that change tenants and keys beside a server, or before there is one.
-func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*registry.Registry, store.Store, error) {
+func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*management.Service, store.Store, error) {
 	ring, err := OpenRing(s, log)
 	if err != nil {
 		return nil, nil, err
@@ -23,7 +23,7 @@ func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := registry.New(registry.Config{
+	r, err := management.New(management.Config{
 		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: clock.Real{}.Now,
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func (elsewhere) CheckURL(string) error                            { return nil 
 func (elsewhere) Announce(context.Context, profile.Announcement) error { return nil }
 
 // AllTenants lists every tenant.
-func AllTenants(ctx context.Context, r *registry.Registry) ([]godwit.Tenant, error) {
+func AllTenants(ctx context.Context, r *management.Service) ([]godwit.Tenant, error) {
 	var all []godwit.Tenant
 	page := store.Page{Limit: 200}
 	for {
@@ -59,7 +59,7 @@ func AllTenants(ctx context.Context, r *registry.Registry) ([]godwit.Tenant, err
 }
 
 // TenantByName finds a tenant, or makes it.
-func TenantByName(ctx context.Context, r *registry.Registry, name string) (*godwit.Tenant, error) {
+func TenantByName(ctx context.Context, r *management.Service, name string) (*godwit.Tenant, error) {
 	tenants, err := AllTenants(ctx, r)
 	if err != nil {
 		return nil, err
@@ -77,5 +77,5 @@ func TenantByName(ctx context.Context, r *registry.Registry, name string) (*godw
 	if found != nil {
 		return found, nil
 	}
-	return r.CreateTenant(ctx, registry.TenantSpec{Name: name})
+	return r.CreateTenant(ctx, management.TenantSpec{Name: name})
 }

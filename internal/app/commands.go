@@ -20,15 +20,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // commands is the executor with what it is made of.
 type commands struct {
 	executor   *command.Executor
-	desk       *operations.Desk
+	runner     *builtincommand.Runner
 	key        ed25519.PrivateKey
 	checkpoint time.Duration
 	app        *App
@@ -70,13 +70,13 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 	if err := reg.Register(command.Resolution("admin"), x.Resolver()); err != nil {
 		return nil, err
 	}
-	return &commands{executor: x, desk: a.newDesk(x, d), key: key,
+	return &commands{executor: x, runner: a.newRunner(x, d), key: key,
 		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
 }
 
-// newDesk makes the way by which the other APIs have Godwit's own operations executed.
-func (a *App) newDesk(x *command.Executor, d Dependencies) *operations.Desk {
-	return &operations.Desk{Executor: x, Registry: a.registry, Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
+// newRunner makes the way by which the other APIs have Godwit's own operations executed.
+func (a *App) newRunner(x *command.Executor, d Dependencies) *builtincommand.Runner {
+	return &builtincommand.Runner{Executor: x, Registry: a.registry, Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
 }
 
 // witness leaves evidence of what was decided about a management request under a key (IDS IT-15). The key itself, which is the
@@ -111,8 +111,8 @@ func limit(n int) int {
 // registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).
 func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	reg := command.NewRegistry()
-	cfg := operations.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
-	if err := operations.Register(reg, cfg); err != nil {
+	cfg := builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
+	if err := builtincommand.Register(reg, cfg); err != nil {
 		return nil, err
 	}
 	if d.Commands != nil {
@@ -133,7 +133,7 @@ func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("commands-file %s: %w", path, err)
 	}
-	if err := operations.RegisterRemote(reg, cfg, declared); err != nil {
+	if err := builtincommand.RegisterRemote(reg, cfg, declared); err != nil {
 		return nil, fmt.Errorf("commands-file %s: %w", path, err)
 	}
 	return reg, nil

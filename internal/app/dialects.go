@@ -26,7 +26,7 @@ func (a *App) newOJS(d Dependencies, bodies *room.Room) (http.Handler, error) {
 	h, err := ojs.New(ojs.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log,
 		MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), Version: telemetry.Build().Version, TimeScale: d.TimeScale,
-		Bodies: bodies, Desk: a.commands.desk,
+		Bodies: bodies, Commands: a.commands.runner,
 	})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *roo
 			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
 			Bodies: bodies,
 		},
-		Desk:         a.commands.desk,
+		Commands:     a.commands.runner,
 		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
 	}
 	if !d.NoLimits {

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/frontdoor"
+	"github.com/godwit-hq/godwit/internal/fastpath"
 )
 
 // Timeouts are what a client may take its time for. Clients that send a byte a minute must not hold a connection.
@@ -42,7 +42,7 @@ type httpServer struct {
 	server   *http.Server
 	listener net.Listener
 	cancel   context.CancelFunc // ends streams
-	door     *frontdoor.Door    // nil where net/http serves alone
+	door     *fastpath.Server   // nil where net/http serves alone
 }
 
 func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeouts, log *slog.Logger) *httpServer {
@@ -71,7 +71,7 @@ func (s *httpServer) hurry(limits Timeouts, clock func() time.Time, log *slog.Lo
 		return
 	}
 	limits.setDefaults()
-	s.door = frontdoor.New(s.listener, frontdoor.Config{
+	s.door = fastpath.New(s.listener, fastpath.Config{
 		Handler: s.server.Handler, Hot: paths, Context: s.server.BaseContext(s.listener), Clock: clock, Log: log,
 		Header: limits.Header, Read: limits.Read, Write: limits.Write, Idle: limits.Idle,
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // A node that waits for another one to end takes no changes: the one that delivers would not hear of them.
@@ -33,7 +33,7 @@ func TestWaitingNodeTakesNoChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := a.Registry().MintKey(t.Context(), nil, tenant.ID, registry.KeySpec{Name: "test", Scopes: godwit.AllScopes})
+	_, token, err := a.Registry().MintKey(t.Context(), nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/telemetry"
@@ -47,11 +47,11 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	if err := a.metrics.Watch(a.engine.Stats); err != nil {
 		return err
 	}
-	limits := registry.Limits{Endpoints: a.cfg.Limits.Endpoints}
+	limits := management.Limits{Endpoints: a.cfg.Limits.Endpoints}
 	if d.NoLimits {
-		limits = registry.NoLimits
+		limits = management.NoLimits
 	}
-	a.registry, err = registry.New(registry.Config{
+	a.registry, err = management.New(management.Config{
 		Store: a.store, Engine: a.engine, URLs: a.sender, Ring: a.ring, Log: a.log, Now: a.clock.Now,
 		TimeScale: d.TimeScale, Limits: limits,
 	})
@@ -144,7 +144,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	api, err := native.New(native.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Desk: a.commands.desk,
+		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner,
 	})
 	if err != nil {
 		return err

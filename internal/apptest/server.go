@@ -18,8 +18,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // Options say what kind of server a test needs. The zero value is SQLite in a temporary directory, real time, http and
@@ -168,7 +168,7 @@ func (s *Server) NewTenant(name string, scopes ...godwit.Scope) (godwit.TenantID
 // NewKey makes a key of a tenant.
 func (s *Server) NewKey(tenant godwit.TenantID, scopes ...godwit.Scope) string {
 	s.t.Helper()
-	_, token, err := s.App.Registry().MintKey(context.Background(), nil, tenant, registry.KeySpec{Name: "test", Scopes: scopes})
+	_, token, err := s.App.Registry().MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
 	if err != nil {
 		s.t.Fatalf("make key: %v", err)
 	}

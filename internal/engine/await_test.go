@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // Who begins to wait between a 401 and the attempt with a renewed credential, which follows at once, waits for that one: the
@@ -52,12 +52,12 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	defer stopFirst()
 	<-first.Started()
 	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})
 	sink.Script("/", apptest.Status(503).Until(gate), apptest.Status(200))
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
+	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
 	must(t, err)
 	receipts, err := first.Submit(ctx, engine.Submission{
 		TenantID: tenant.ID, Events: []engine.Publication{{Type: "a.b", ContentType: "application/json", Body: []byte("{}")}},

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
@@ -61,17 +61,17 @@ func deliver(b *testing.B, profile string) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(running) }()
 	<-e.Started()
-	reg, err := registry.New(registry.Config{Store: st, Engine: e, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: registry.NoLimits})
+	reg, err := management.New(management.Config{Store: st, Engine: e, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: management.NoLimits})
 	check(err)
-	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
 	check(err)
 	zero := 0
-	spec := registry.EndpointSpec{URL: "http://example.org/", Profile: profile, Patterns: []string{"order.*"}}
+	spec := management.EndpointSpec{URL: "http://example.org/", Profile: profile, Patterns: []string{"order.*"}}
 	if profile == "cybercube" { // its windows count, but do not bound the benchmark
 		many := 100000
 		spec.Policy = godwit.PolicyOverrides{PerMinute: &many, PerSecond: &zero, AccountPerMinute: &zero}
 	}
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: spec})
+	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec})
 	check(err)
 	body := make([]byte, 1024)
 	b.ReportAllocs()

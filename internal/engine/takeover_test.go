@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
@@ -51,9 +51,9 @@ func (c *cluster) node(t *testing.T, name string) (*engine.Engine, func()) {
 	return e, func() { cancel(); must(t, <-ended) }
 }
 
-func (c *cluster) registry(t *testing.T, e *engine.Engine) *registry.Registry {
+func (c *cluster) registry(t *testing.T, e *engine.Engine) *management.Service {
 	t.Helper()
-	reg, err := registry.New(registry.Config{Store: c.store, Engine: e, URLs: c.send, Ring: c.ring, Log: c.log, Now: c.clock.Now, Limits: registry.NoLimits})
+	reg, err := management.New(management.Config{Store: c.store, Engine: e, URLs: c.send, Ring: c.ring, Log: c.log, Now: c.clock.Now, Limits: management.NoLimits})
 	must(t, err)
 	return reg
 }
@@ -66,10 +66,10 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
 	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	endpoint := func(pattern string) godwit.EndpointID {
-		e, _, err := reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{
+		e, _, err := reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 			URL: "http://127.0.0.1:1/", Patterns: []string{pattern},
 		}})
 		must(t, err)
@@ -81,7 +81,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	defer stopSecond()
 	endpoint("made")
 	must(t, reg.DeleteEndpoint(ctx, tenant.ID, deleted))
-	_, err = reg.UpdateEndpoint(ctx, tenant.ID, changed, func(s *registry.EndpointSpec) error {
+	_, err = reg.UpdateEndpoint(ctx, tenant.ID, changed, func(s *management.EndpointSpec) error {
 		s.Patterns = []string{"after"}
 		return nil
 	})
@@ -108,11 +108,11 @@ func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
 	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	two := 2
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{
+	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: sink.URL("/"), Profile: "cybercube", Patterns: []string{"project.*"}, Policy: godwit.PolicyOverrides{PerMinute: &two},
 	}})
 	must(t, err)

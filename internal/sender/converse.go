@@ -13,7 +13,7 @@ import (
 
 // overLink makes the request over a link and writes what it saw to x. When the receiver turns out to speak HTTP/2, nothing
 // was sent, and the connection is returned for net/http.
-func (h *hop) overLink(b *bound, d *desk, req *http.Request, x *godwit.Exchange) *offer {
+func (h *hop) overLink(b *bound, d *scratch, req *http.Request, x *godwit.Exchange) *offer {
 	whole, err := d.encode(req, h.place, h.request.Body, h.request.FreshConnection)
 	if err != nil {
 		x.Failure = unsendable(err)
@@ -57,7 +57,7 @@ func (h *hop) connect(b *bound) (*link, *offer, error) {
 
 // converse has the exchange on a link. It asks for another link when this one was an idle one that had died, and took not a
 // byte: the request has not left.
-func (h *hop) converse(b *bound, d *desk, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
+func (h *hop) converse(b *bound, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
 	l.begin(b.at, h.sender.maxResponseHeader)
 	calm := func() bool { return true }
 	if b.Context.Done() != nil {
@@ -131,7 +131,7 @@ func outOfTime(b *bound, l *link, sent bool) *godwit.Failure {
 }
 
 // firstByte serves a caller that traces its requests.
-func firstByte(ctx context.Context, d *desk) {
+func firstByte(ctx context.Context, d *scratch) {
 	t := httptrace.ContextClientTrace(ctx)
 	if t == nil || t.GotFirstResponseByte == nil {
 		return

@@ -23,7 +23,7 @@
 // a reply that comes before the request is fully sent is still read (EDS T-39). A link sees that for itself; HTTP/1 connections
 // of net/http are wrapped at the level of HTTP bytes for it (type wire).
 //
-// An attempt over a link needs no timer but the connection's deadline, no goroutine but its own, and works on a desk that is
+// An attempt over a link needs no timer but the connection's deadline, no goroutine but its own, and works on a scratch that is
 // used again: it costs half the CPU time of one through net/http.
 //
 // The address guard works on the address about to be dialled, on every connection, so a name that turns private after

@@ -18,31 +18,31 @@ const (
 	readBuffer = 4 << 10
 )
 
-// A desk is what one request over a link works with. It is used again by others.
-type desk struct {
+// A scratch is what one request over a link works with. It is used again by others.
+type scratch struct {
 	header http.Header
 	names  []string
 	out    []byte
 	in     *bufio.Reader
 }
 
-var desks = sync.Pool{New: func() any { return &desk{header: http.Header{}, in: bufio.NewReaderSize(nil, readBuffer)} }}
+var scratches = sync.Pool{New: func() any { return &scratch{header: http.Header{}, in: bufio.NewReaderSize(nil, readBuffer)} }}
 
-func takeDesk() *desk { return desks.Get().(*desk) }
+func takeScratch() *scratch { return scratches.Get().(*scratch) }
 
-func (d *desk) free() {
+func (d *scratch) free() {
 	clear(d.header)
 	clear(d.names)
 	d.names = d.names[:0]
 	d.in.Reset(nil)
 	if cap(d.out) <= 2*writeAtOnce {
-		desks.Put(d)
+		scratches.Put(d)
 	}
 }
 
 // encode writes the head of a request to d.out, and the payload as well when both are small: then it is whole. It checks
 // every field: what it writes is one request and no more. last asks the peer to close the connection after it.
-func (d *desk) encode(req *http.Request, p *place, payload []byte, last bool) (whole bool, err error) {
+func (d *scratch) encode(req *http.Request, p *place, payload []byte, last bool) (whole bool, err error) {
 	d.names = slices.AppendSeq(d.names[:0], maps.Keys(req.Header))
 	slices.Sort(d.names)
 	out := append(d.out[:0], req.Method...)

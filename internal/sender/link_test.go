@@ -212,7 +212,7 @@ func TestLinkThatDiesUnderTheRequest(t *testing.T) {
 		if !l.quiet() {
 			t.Fatal("not quiet")
 		}
-		d := takeDesk()
+		d := takeScratch()
 		defer d.free()
 		var x godwit.Exchange
 		h := hop{sender: s, request: post(st.url()), id: s.shared, place: at, reused: true}

@@ -76,7 +76,7 @@ func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool) {
 	at, _ := s.place(scriptedURL)
 	c := newScripted(text, piece)
 	l := newLink(c, &socket{Conn: c}, at.origin)
-	d := takeDesk()
+	d := takeScratch()
 	defer d.free()
 	h := hop{sender: s, request: post(scriptedURL), id: s.shared, place: at}
 	req := h.build(b, d.header, &x)
@@ -177,7 +177,7 @@ func FuzzEncode(f *testing.F) {
 	s := newSender(f)
 	at, _ := s.place("http://receiver.test:8080/hook?a=b%20c")
 	f.Fuzz(func(t *testing.T, name, value string, payload []byte, last bool) {
-		d := takeDesk()
+		d := takeScratch()
 		defer d.free()
 		req := &http.Request{Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/json"}, name: {value}}}
 		whole, err := d.encode(req, at, payload, last)

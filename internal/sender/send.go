@@ -90,7 +90,7 @@ func (h *hop) run(b *bound, x *godwit.Exchange) {
 		}
 		return
 	}
-	d := takeDesk()
+	d := takeScratch()
 	defer d.free()
 	req := h.build(b, d.header, x)
 	if req == nil {
@@ -98,7 +98,7 @@ func (h *hop) run(b *bound, x *godwit.Exchange) {
 	}
 	if offer := h.overLink(b, d, req, x); offer != nil {
 		defer offer.withdraw()
-		req.Header = req.Header.Clone() // the desk's goes to others, and net/http may still write when the reply is there
+		req.Header = req.Header.Clone() // the scratch's goes to others, and net/http may still write when the reply is there
 		h.transport(context.WithValue(b, offerKey{}, offer), req, x)
 	}
 }

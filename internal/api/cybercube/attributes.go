@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // attributesOf are what filters look at: which resource it is, and its simple members. Those nearest to the top come first;
@@ -60,7 +60,7 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 }
 
 func put(out map[string]string, name, value string) {
-	if len(out) < godwit.MaxAttributes && registry.ValidAttributeName(name) == "" && registry.ValidAttributeValue(value) == "" {
+	if len(out) < godwit.MaxAttributes && management.ValidAttributeName(name) == "" && management.ValidAttributeValue(value) == "" {
 		out[name] = value
 	}
 }

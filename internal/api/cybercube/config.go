@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -18,8 +18,8 @@ const Prefix = "/api/v1/webhooks/"
 // Config is what the API is made of.
 type Config struct {
 	dialect.Config
-	// Desk executes what is a command. Required.
-	Desk *operations.Desk
+	// Commands executes what is a command. Required.
+	Commands *builtincommand.Runner
 	// Limits of management operations. The zero value has none.
 	Limits Limits
 	// UnknownTypes takes in events of well-formed types that the standard does not list (CCW-EVT-25).
@@ -50,7 +50,7 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.DeadLetterRetention <= 0 {
 		return nil, errors.New("cybercube: retention of dead letters is required")
 	}
-	if cfg.Desk == nil {
+	if cfg.Commands == nil {
 		return nil, errors.New("cybercube: desk is required")
 	}
 	if cfg.StallTimeout <= 0 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -21,7 +21,7 @@ func (s *server) createEndpoint(c *dialect.Call) error {
 		return err
 	}
 	f.required("url")
-	n := registry.NewEndpoint{EndpointSpec: registry.EndpointSpec{
+	n := management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: f.text("url"), Profile: wireProfile, Description: f.text("description"), Patterns: f.texts("events"), Filter: f.filter(),
 	}}
 	if err := f.err(); err != nil {
@@ -157,8 +157,8 @@ func (s *server) updateEndpoint(c *dialect.Call) error {
 }
 
 // changes reads what a request changes: of the endpoint as its owner wrote it, and of its status.
-func (f *form) changes() (edit func(*registry.EndpointSpec) error, status godwit.EndpointStatus) {
-	given := registry.EndpointSpec{URL: f.text("url"), Patterns: f.texts("events"), Filter: f.filter()}
+func (f *form) changes() (edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) {
+	given := management.EndpointSpec{URL: f.text("url"), Patterns: f.texts("events"), Filter: f.filter()}
 	if !f.null("description") { // null clears it
 		given.Description = f.text("description")
 	}
@@ -172,7 +172,7 @@ func (f *form) changes() (edit func(*registry.EndpointSpec) error, status godwit
 	if !f.has("url") && !f.has("description") && !f.has("events") && !f.has("filter") {
 		return nil, status
 	}
-	return func(spec *registry.EndpointSpec) error {
+	return func(spec *management.EndpointSpec) error {
 		if f.has("url") {
 			spec.URL = given.URL
 		}
@@ -202,7 +202,7 @@ func refilter(old, given godwit.Filter) godwit.Filter {
 }
 
 // change does the edit first: it is the part that may be refused.
-func (s *server) change(c *dialect.Call, e *godwit.Endpoint, edit func(*registry.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
+func (s *server) change(c *dialect.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
 	ctx, id := c.R.Context(), e.ID
 	var err error
 	if edit != nil {
@@ -230,7 +230,7 @@ func (s *server) deleteEndpoint(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Desk.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
 		giveBack()
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // endpointView is the standard's endpoint object (CCW-API-3). The members from health on, but for the counts and times, are
@@ -68,7 +68,7 @@ func (s *server) view(ctx context.Context, c *dialect.Call, e *godwit.Endpoint) 
 
 // judge looks at the last hour as it is now: an endpoint recovers by failures growing old, too (CCW-HLT-2).
 func (s *server) judge(e *godwit.Endpoint, h *godwit.Health) string {
-	policy, err := registry.EffectivePolicy(e)
+	policy, err := management.EffectivePolicy(e)
 	if err != nil || policy.DegradedAbove <= 0 {
 		return healthy
 	}

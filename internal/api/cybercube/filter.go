@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // The attributes of events that this API fills in and filters by. Members of the resource are named after their path in it:
@@ -98,7 +98,7 @@ func (f *form) attributes(out godwit.Filter, field string, raw json.RawMessage) 
 	for _, path := range slices.Sorted(maps.Keys(attributes)) {
 		at := field + "." + clip(path)
 		name := attributeObject + path
-		if why := registry.ValidAttributeName(name); path == "" || why != "" {
+		if why := management.ValidAttributeName(name); path == "" || why != "" {
 			f.wrong(at, "path must have 1 to %d characters: letters, digits, '_', '-' and dots", godwit.MaxAttributeName-len(attributeObject))
 			continue
 		}
@@ -112,12 +112,12 @@ func (f *form) attributes(out godwit.Filter, field string, raw json.RawMessage) 
 }
 
 func (f *form) accept(out godwit.Filter, field, name string, values []string) {
-	if len(values) > registry.MaxFilterValues {
-		f.wrong(field, "must list at most %d values", registry.MaxFilterValues)
+	if len(values) > management.MaxFilterValues {
+		f.wrong(field, "must list at most %d values", management.MaxFilterValues)
 		return
 	}
 	for i, v := range values {
-		if why := registry.ValidAttributeValue(v); why != "" {
+		if why := management.ValidAttributeValue(v); why != "" {
 			f.wrong(fmt.Sprintf("%s[%d]", field, i), "%s", why)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // FuzzPosting: whatever is posted is refused with the field named, or becomes an event that fits the standard.
@@ -29,7 +29,7 @@ func FuzzPosting(f *testing.F) {
 	tenant := &godwit.Tenant{ID: godwit.NewTenantID(begin), Code: "37WA78"}
 	s := &server{cfg: Config{Config: dialect.Config{Clock: clock.NewManual(begin)}, UnknownTypes: true}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		call := &dialect.Call{Body: raw, Caller: &registry.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
+		call := &dialect.Call{Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
 		p, err := s.readPosting(call)
 		if err != nil {
 			refused := problem.From(err)
@@ -51,7 +51,7 @@ func FuzzPosting(f *testing.F) {
 			t.Fatalf("publication %+v", pub)
 		}
 		for name, value := range pub.Attributes {
-			if registry.ValidAttributeName(name) != "" || registry.ValidAttributeValue(value) != "" {
+			if management.ValidAttributeName(name) != "" || management.ValidAttributeValue(value) != "" {
 				t.Fatalf("attribute %q=%q", name, value)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // Limits are how often an account may do something in any hour; 0 is no limit (CCW-LIM-7..11, CCW-LIM-13).
@@ -83,7 +83,7 @@ func (b *budget) giveBack(h http.Header, tenant godwit.TenantID, at time.Time) {
 }
 
 // tell adds the three headers to an answer as things stand.
-func (b *budget) tell(h http.Header, c *registry.Caller) {
+func (b *budget) tell(h http.Header, c *management.Caller) {
 	if b.limit <= 0 {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 var begin = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
@@ -69,7 +69,7 @@ func TestBudgetGivesBack(t *testing.T) {
 		t.Error("more than there is")
 	}
 	told := http.Header{}
-	b.tell(told, &registry.Caller{Tenant: &godwit.Tenant{ID: tenant}})
+	b.tell(told, &management.Caller{Tenant: &godwit.Tenant{ID: tenant}})
 	if told.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("told %v", told)
 	}
@@ -118,7 +118,7 @@ func TestNoLimitTellsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.tell(h, &registry.Caller{Tenant: &godwit.Tenant{}})
+	b.tell(h, &management.Caller{Tenant: &godwit.Tenant{}})
 	if len(h) != 0 {
 		t.Errorf("header %v", h)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 type rotatedView struct {
@@ -26,14 +26,14 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	var rotation registry.Rotation
+	var rotation management.Rotation
 	if f.bool("revoke_previous") {
 		rotation.Overlap = new(time.Duration)
 	}
 	if err := f.err(); err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Desk.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rotation)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rotation)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -42,7 +42,7 @@ type Engine interface {
 type Config struct {
 	Store       Store
 	Engine      Engine
-	Registry    *registry.Registry
+	Registry    *management.Service
 	Idempotency *idempotency.Guard // with Errors as its way to refuse, and Redact where answers hold secrets
 	Clock       clock.Clock
 	Log         *slog.Logger
@@ -86,7 +86,7 @@ func New(cfg Config) (*API, error) {
 type Call struct {
 	W      http.ResponseWriter
 	R      *http.Request
-	Caller *registry.Caller
+	Caller *management.Caller
 	Body   []byte
 }
 
@@ -95,8 +95,8 @@ func (c *Call) Tenant() godwit.TenantID { return c.Caller.Tenant.ID }
 
 // Order is who orders an operation that is a command, by which API, and under which key: the one that the guard has let the request
 // through with.
-func (a *API) Order(c *Call) operations.Request {
-	r := operations.Request{Caller: c.Caller, Channel: a.cfg.Channel}
+func (a *API) Order(c *Call) builtincommand.Request {
+	r := builtincommand.Request{Caller: c.Caller, Channel: a.cfg.Channel}
 	if c.R.Method == http.MethodPost && idempotency.Present(c.R.Header) {
 		if key, err := a.cfg.Idempotency.Key(c.R.Header); err == nil {
 			r.Key = key
@@ -119,7 +119,7 @@ type Route struct {
 	Ingest bool
 	// Enter, when not nil, is called once the caller is known, before anything else can be answered: for headers that go
 	// with every answer to that caller, a refusal or a repeat too.
-	Enter func(h http.Header, c *registry.Caller)
+	Enter func(h http.Header, c *management.Caller)
 }
 
 const managementLimit = 1 << 20
@@ -191,7 +191,7 @@ func name(w http.ResponseWriter) {
 	}
 }
 
-func (a *API) authorize(r *http.Request, need []godwit.Scope) (*registry.Caller, error) {
+func (a *API) authorize(r *http.Request, need []godwit.Scope) (*management.Caller, error) {
 	caller, err := a.cfg.Registry.Authenticate(r.Context(), bearer(r))
 	if err != nil {
 		return nil, err

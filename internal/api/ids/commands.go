@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -79,7 +79,7 @@ func (s *server) submit(c *dialect.Call) error {
 	}
 	ctx, cancel := s.patience(c.R.Context())
 	defer cancel()
-	a, err := s.cfg.Executor.Submit(ctx, operations.Caller(c.Caller), e)
+	a, err := s.cfg.Executor.Submit(ctx, builtincommand.Caller(c.Caller), e)
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -99,7 +99,7 @@ func (s *server) confirm(c *dialect.Call) error {
 	}
 	ctx, cancel := s.patience(c.R.Context())
 	defer cancel()
-	a, err := s.cfg.Executor.Confirm(ctx, operations.Caller(c.Caller), c.R.PathValue("id"), in.Token, in.StepUp)
+	a, err := s.cfg.Executor.Confirm(ctx, builtincommand.Caller(c.Caller), c.R.PathValue("id"), in.Token, in.StepUp)
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -110,7 +110,7 @@ func (s *server) stepUp(c *dialect.Call) error {
 	if err := read(c.Body, &struct{}{}); err != nil {
 		return err
 	}
-	approval, err := s.cfg.Executor.Approve(c.R.Context(), operations.Caller(c.Caller), c.R.PathValue("id"))
+	approval, err := s.cfg.Executor.Approve(c.R.Context(), builtincommand.Caller(c.Caller), c.R.PathValue("id"))
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -118,7 +118,7 @@ func (s *server) stepUp(c *dialect.Call) error {
 }
 
 func (s *server) status(c *dialect.Call) error {
-	a, err := s.cfg.Executor.Status(c.R.Context(), operations.Caller(c.Caller), c.R.PathValue("id"))
+	a, err := s.cfg.Executor.Status(c.R.Context(), builtincommand.Caller(c.Caller), c.R.PathValue("id"))
 	if err != nil {
 		return refuse(c, err)
 	}
@@ -126,7 +126,7 @@ func (s *server) status(c *dialect.Call) error {
 }
 
 func (s *server) registry(c *dialect.Call) error {
-	who := operations.Caller(c.Caller)
+	who := builtincommand.Caller(c.Caller)
 	return write(c, http.StatusOK, map[string]any{
 		"commands": s.cfg.Executor.Registry().List(who.Tenant),
 		// What an envelope of this caller has to say of itself.

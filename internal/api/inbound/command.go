@@ -8,9 +8,9 @@ import (
 	"net/http"
 
 	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/receiver"
@@ -36,7 +36,7 @@ func (x *exchange) command(m *receiver.Message) error {
 	}
 	e, err := command.ParseEnvelope(x.body)
 	if err != nil {
-		return operations.Problem(err)
+		return builtincommand.Problem(err)
 	}
 	if c := x.cfg.Commands.Registry().Lookup(caller.Tenant, e.Intent.Entity, e.Intent.Action); c != nil && c.Confirmation {
 		return problem.Invalid.In("intent", "this command needs a confirmation, which nobody could give by this way; submit it to /ids/v1/commands")
@@ -44,7 +44,7 @@ func (x *exchange) command(m *receiver.Message) error {
 	e.Channel = "in:" + x.src.ID.String()
 	a, err := x.cfg.Commands.Submit(x.r.Context(), caller, e)
 	if err != nil {
-		return operations.Problem(err)
+		return builtincommand.Problem(err)
 	}
 	if a.Status == command.InProgress {
 		// 2xx would end the delivery although nobody knows its outcome, 4xx too (IT-16).

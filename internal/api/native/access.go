@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // access says who may use a route: a key with any of the scopes.
@@ -28,7 +28,7 @@ var (
 const TenantHeader = "Godwit-Tenant"
 
 // authorize finds out who calls and whether it may.
-func (s *server) authorize(r *http.Request, need access) (*registry.Caller, error) {
+func (s *server) authorize(r *http.Request, need access) (*management.Caller, error) {
 	caller, err := s.cfg.Registry.Authenticate(r.Context(), bearer(r))
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *server) authorize(r *http.Request, need access) (*registry.Caller, erro
 	return caller, nil
 }
 
-func (s *server) actFor(ctx context.Context, caller *registry.Caller, header []string) (*registry.Caller, error) {
+func (s *server) actFor(ctx context.Context, caller *management.Caller, header []string) (*management.Caller, error) {
 	if len(header) > 1 {
 		return nil, problem.InvalidRequest.In(TenantHeader, "must be given once")
 	}
@@ -68,7 +68,7 @@ func bearer(r *http.Request) string {
 
 // A session is what a management request carries along: who makes it and what it is called.
 type session struct {
-	caller    *registry.Caller
+	caller    *management.Caller
 	requestID string
 	request   *http.Request
 }
@@ -124,6 +124,6 @@ func (s *server) managed(need access, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func scopeOf(c *registry.Caller, operation string) idempotency.Scope {
+func scopeOf(c *management.Caller, operation string) idempotency.Scope {
 	return idempotency.Scope{Principal: c.Key.Principal, Tenant: c.Tenant.ID, Operation: operation}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // batchScope is the scope of a key that stands for a whole batch. It does not travel with the events: one key on many
@@ -21,7 +21,7 @@ import (
 const batchScope = "POST /v1/events/batch"
 
 // postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. All are checked before any is stored.
-func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
+func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	key := ""
 	if idempotency.Present(r.Header) {
 		var err error
@@ -67,7 +67,7 @@ func (s *server) batchFingerprint(body []byte) [32]byte {
 }
 
 // submitWhole stores the batch under its one key, whole or not at all.
-func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, c *registry.Caller, key string, body []byte, pubs []engine.Publication) {
+func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, c *management.Caller, key string, body []byte, pubs []engine.Publication) {
 	sub := engine.Submission{
 		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs,
 		Idempotency: &engine.Idempotency{
@@ -105,7 +105,7 @@ func wholeBody(events []godwit.Event, fanout []int) []byte {
 }
 
 // submitEach stores every event as a request of its own in one transaction, so that each item's key counts by itself.
-func (s *server) submitEach(w http.ResponseWriter, r *http.Request, c *registry.Caller, pubs []engine.Publication) {
+func (s *server) submitEach(w http.ResponseWriter, r *http.Request, c *management.Caller, pubs []engine.Publication) {
 	subs := make([]engine.Submission, len(pubs))
 	for i := range pubs {
 		subs[i] = engine.Submission{TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs[i : i+1 : i+1]}
@@ -164,7 +164,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 }
 
 // parseBatch reads {"events":[…]} and names every event that is wrong, up to a bound.
-func (s *server) parseBatch(ctx context.Context, c *registry.Caller, body []byte, oneKey bool) ([]engine.Publication, error) {
+func (s *server) parseBatch(ctx context.Context, c *management.Caller, body []byte, oneKey bool) ([]engine.Publication, error) {
 	var raw []json.RawMessage
 	seen := false
 	err := eachMember("", body, func(name string, value json.RawMessage) error {
@@ -190,7 +190,7 @@ func (s *server) parseBatch(ctx context.Context, c *registry.Caller, body []byte
 
 const maxBatchErrors = 20
 
-func (s *server) parseItems(ctx context.Context, c *registry.Caller, raw []json.RawMessage, oneKey bool) ([]engine.Publication, error) {
+func (s *server) parseItems(ctx context.Context, c *management.Caller, raw []json.RawMessage, oneKey bool) ([]engine.Publication, error) {
 	pubs := make([]engine.Publication, 0, len(raw))
 	keys := map[string]int{}
 	var wrong *problem.Problem

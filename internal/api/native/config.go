@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -49,11 +49,11 @@ type Engine interface {
 type Config struct {
 	Store       Store
 	Engine      Engine
-	Registry    *registry.Registry
+	Registry    *management.Service
 	Catalogue   *catalogue.Catalogue
 	Sources     *source.Sources
 	Idempotency *idempotency.Guard
-	Desk        *operations.Desk // executes what is a command
+	Commands    *builtincommand.Runner // executes what is a command
 	Problems    *problem.Writer
 	Clock       clock.Clock
 	Log         *slog.Logger
@@ -73,7 +73,7 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Desk == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Commands == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
 		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, desk, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // channel names this API to the executor.
@@ -23,8 +23,8 @@ const confirmationHeader = "Godwit-Confirmation"
 
 // order is who orders an operation that is a command. The key is the one under which the guard has let the request through; DELETE
 // has none (IKH-DEF-2).
-func (s *server) order(ctx context.Context, c *registry.Caller) operations.Request {
-	r := operations.Request{Caller: c, Channel: channel}
+func (s *server) order(ctx context.Context, c *management.Caller) builtincommand.Request {
+	r := builtincommand.Request{Caller: c, Channel: channel}
 	if in := sessionOf(ctx).request; in.Method == http.MethodPost && idempotency.Present(in.Header) {
 		if key, err := s.cfg.Idempotency.Key(in.Header); err == nil {
 			r.Key = key
@@ -40,11 +40,11 @@ type ConfirmationParams struct {
 	StepUp    string `header:"Godwit-Step-Up" maxLength:"128" doc:"Where the first answer has a step_up_url: the step_up_token that another API key got there"`
 }
 
-func (p *ConfirmationParams) confirmation() *operations.Confirmation {
+func (p *ConfirmationParams) confirmation() *builtincommand.Confirmation {
 	if p.Token == "" && p.CommandID == "" {
 		return nil
 	}
-	return &operations.Confirmation{CommandID: p.CommandID, Token: p.Token, StepUp: p.StepUp}
+	return &builtincommand.Confirmation{CommandID: p.CommandID, Token: p.Token, StepUp: p.StepUp}
 }
 
 // Asked is the first answer to an operation that has to be confirmed.
@@ -77,7 +77,7 @@ func (s *server) asks(op huma.Operation, done any) huma.Operation {
 }
 
 // asked renders what became of an order that has to be confirmed. Without a T to show, what is done has no body.
-func asked[T any](d *operations.Done, err error) (*askedOutput[T], error) {
+func asked[T any](d *builtincommand.Done, err error) (*askedOutput[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ type revokeInput struct {
 	Secret string `path:"secret" doc:"Id of the secret"`
 }
 
-func (s *server) revokeSecret(ctx context.Context, c *registry.Caller, in *revokeInput) (*askedOutput[RevokedSecret], error) {
+func (s *server) revokeSecret(ctx context.Context, c *management.Caller, in *revokeInput) (*askedOutput[RevokedSecret], error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -122,5 +122,5 @@ func (s *server) revokeSecret(ctx context.Context, c *registry.Caller, in *revok
 	if _, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id); err != nil {
 		return nil, err
 	}
-	return asked[RevokedSecret](s.cfg.Desk.RevokeSecret(ctx, s.order(ctx, c), id, secret, in.confirmation()))
+	return asked[RevokedSecret](s.cfg.Commands.RevokeSecret(ctx, s.order(ctx, c), id, secret, in.confirmation()))
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // confirm are the headers that confirm what was asked.
@@ -21,7 +21,7 @@ func confirm(a *Asked, more ...string) []string {
 func (h *harness) approve(commandID string, scopes ...godwit.Scope) string {
 	h.t.Helper()
 	key, _ := h.mint(h.tenant.ID, scopes...)
-	a, err := h.executor.Approve(context.Background(), operations.Caller(&registry.Caller{Key: key, Tenant: h.tenant}), commandID)
+	a, err := h.executor.Approve(context.Background(), builtincommand.Caller(&management.Caller{Key: key, Tenant: h.tenant}), commandID)
 	must(h.t, err)
 	return a.Token
 }

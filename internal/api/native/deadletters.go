@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -40,7 +40,7 @@ type deadLetterFilter struct {
 	Replayed bool // those that were replayed too
 }
 
-func (s *server) deadLetterFilter(ctx context.Context, c *registry.Caller, f deadLetterFilter) (store.DeadLetterFilter, error) {
+func (s *server) deadLetterFilter(ctx context.Context, c *management.Caller, f deadLetterFilter) (store.DeadLetterFilter, error) {
 	out := store.DeadLetterFilter{
 		TenantID: c.Tenant.ID, EventType: f.Type, Status: godwit.DeliveryStatus(f.Status), Reason: godwit.Reason(f.Reason),
 		Since: f.Since, Until: f.Until, Replayed: f.Replayed,
@@ -132,7 +132,7 @@ func (s *server) deadLetterRoutes() {
 	s.raw(mayRead, exportOperation(s), s.exportDeadLetters)
 	typed(s, mayRead, huma.Operation{
 		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get the open dead letter of a delivery",
-	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (s *server) deadLetterRoutes() {
 	}, Purged{}), s.purgeDeadLetters)
 }
 
-func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
+func (s *server) listDeadLetters(ctx context.Context, c *management.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
 	f, err := s.deadLetterFilter(ctx, c, in.filter())
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (s *server) listDeadLetters(ctx context.Context, c *registry.Caller, in *li
 	})
 }
 
-func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+func (s *server) replayDeadLetter(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (s *server) replayDeadLetter(ctx context.Context, c *registry.Caller, in *D
 
 // replayDeadLetters has them sent again in commands of at most a thousand, so that a million neither fill memory nor hold up a
 // transaction.
-func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
+func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
 	b := &in.Body
 	filter, err := s.deadLetterFilter(ctx, c, b.filter())
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *
 		return nil, err
 	}
 	out := &bulkReplayOutput{}
-	replayed, next, err := s.cfg.Desk.ReplayDeadLetters(ctx, s.order(ctx, c), filter, after, b.Limit)
+	replayed, next, err := s.cfg.Commands.ReplayDeadLetters(ctx, s.order(ctx, c), filter, after, b.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -211,12 +211,12 @@ func (s *server) replayDeadLetters(ctx context.Context, c *registry.Caller, in *
 	return out, nil
 }
 
-func (s *server) purgeDeadLetters(ctx context.Context, c *registry.Caller, in *purgeInput) (*askedOutput[Purged], error) {
+func (s *server) purgeDeadLetters(ctx context.Context, c *management.Caller, in *purgeInput) (*askedOutput[Purged], error) {
 	f := in.Body.filter()
 	f.Replayed = in.Body.Replayed
 	filter, err := s.deadLetterFilter(ctx, c, f)
 	if err != nil {
 		return nil, err
 	}
-	return asked[Purged](s.cfg.Desk.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
+	return asked[Purged](s.cfg.Commands.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
 }

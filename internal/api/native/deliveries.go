@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -103,7 +103,7 @@ func (s *server) deliveryRoutes() {
 		OperationID: "retry-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/retry", Tags: tags, Summary: "Try a delivery now",
 		DefaultStatus: http.StatusAccepted,
 		Description:   "A waiting one is made due at once; a finished one starts a new run under the same idempotency key.",
-	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func (s *server) deliveryRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "cancel-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/cancel", Tags: tags, Summary: "Cancel a delivery",
 		Description: "Ends one that waits. Conflict when it is finished, or under way at this moment.",
-	}, func(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -129,7 +129,7 @@ func deliveryShown(d *godwit.Delivery, err error) (*deliveryOutput, error) {
 	return &deliveryOutput{Body: deliveryView(d)}, nil
 }
 
-func (s *server) listDeliveries(ctx context.Context, c *registry.Caller, in *listDeliveriesInput) (*listOutput[Delivery], error) {
+func (s *server) listDeliveries(ctx context.Context, c *management.Caller, in *listDeliveriesInput) (*listOutput[Delivery], error) {
 	f := store.DeliveryFilter{
 		TenantID: c.Tenant.ID, EventType: in.Type, Status: godwit.DeliveryStatus(in.Status), Since: in.Since, Until: in.Until,
 	}
@@ -149,7 +149,7 @@ func (s *server) listDeliveries(ctx context.Context, c *registry.Caller, in *lis
 }
 
 // endpointParam is the endpoint that a filter names; zero when it names none.
-func (s *server) endpointParam(ctx context.Context, c *registry.Caller, text string) (godwit.EndpointID, error) {
+func (s *server) endpointParam(ctx context.Context, c *management.Caller, text string) (godwit.EndpointID, error) {
 	if text == "" {
 		return godwit.EndpointID{}, nil
 	}
@@ -165,7 +165,7 @@ func missing(field, noun string, err error) error {
 	return err
 }
 
-func (s *server) getDelivery(ctx context.Context, c *registry.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
+func (s *server) getDelivery(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

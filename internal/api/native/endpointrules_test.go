@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -105,7 +105,7 @@ func TestBounds(t *testing.T) {
 
 func TestEndpointURLs(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-AZN-2", "EDS-SEC-TLS-1", "EDS-SEC-CNF-1")
-	h := startHarness(t, harnessOptions{strict: true, limits: registry.NoLimits})
+	h := startHarness(t, harnessOptions{strict: true, limits: management.NoLimits})
 	for _, url := range []string{
 		"", "file:///etc/passwd", "gopher://example.com/", "ftp://example.com/", "http://example.com/", "HTTP://example.com/", "https://user:pw@example.com/", "https://user@example.com/",
 		"https://", "https:///x", "https://:443/", "https://example.com:0/", "https://example.com:99999/", "https://example.com/#frag",
@@ -198,7 +198,7 @@ func certificate(t *testing.T) (cert, key string) {
 }
 
 func TestRegistrationLimits(t *testing.T) {
-	h := startHarness(t, harnessOptions{limits: registry.Limits{Endpoints: 3, CreationsPerMinute: 5}})
+	h := startHarness(t, harnessOptions{limits: management.Limits{Endpoints: 3, CreationsPerMinute: 5}})
 	for i := range 3 {
 		h.endpoint(fmt.Sprintf("http://127.0.0.1:9/%d", i))
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -21,7 +21,7 @@ type EndpointPath struct {
 }
 
 // endpointID reads an endpoint's id as any of the APIs renders it (decision 6). Only a public id has to be looked up.
-func (s *server) endpointID(ctx context.Context, c *registry.Caller, field, text string) (godwit.EndpointID, error) {
+func (s *server) endpointID(ctx context.Context, c *management.Caller, field, text string) (godwit.EndpointID, error) {
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return id, nil
 	}
@@ -128,7 +128,7 @@ func (s *server) endpointRoutes() {
 	}, s.endpointStats)
 }
 
-func (s *server) createEndpoint(ctx context.Context, c *registry.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
+func (s *server) createEndpoint(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
 	e, secret, err := s.cfg.Registry.CreateEndpoint(ctx, c.Tenant.ID, in.Body.spec())
 	if err != nil {
 		return nil, err
@@ -139,12 +139,12 @@ func (s *server) createEndpoint(ctx context.Context, c *registry.Caller, in *cre
 	}, nil
 }
 
-func (s *server) listEndpoints(ctx context.Context, c *registry.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
+func (s *server) listEndpoints(ctx context.Context, c *management.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
 	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
 	return endpoints.page(in.PageParams, func(p store.Page) ([]godwit.Endpoint, error) { return s.cfg.Registry.ListEndpoints(ctx, f, p) })
 }
 
-func (s *server) getEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
+func (s *server) getEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*endpointOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -159,15 +159,15 @@ func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
 	return &endpointOutput{Body: endpointView(e)}, nil
 }
 
-func (s *server) deleteEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*struct{}, error) {
+func (s *server) deleteEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*struct{}, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.cfg.Desk.DeleteEndpoint(ctx, s.order(ctx, c), id)
+	return nil, s.cfg.Commands.DeleteEndpoint(ctx, s.order(ctx, c), id)
 }
 
-func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *pauseInput) (*endpointOutput, error) {
+func (s *server) pauseEndpoint(ctx context.Context, c *management.Caller, in *pauseInput) (*endpointOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (s *server) pauseEndpoint(ctx context.Context, c *registry.Caller, in *paus
 	return shown(s.cfg.Registry.Pause(ctx, c.Tenant.ID, id, reason))
 }
 
-func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*endpointOutput, error) {
+func (s *server) resumeEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*endpointOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -187,12 +187,12 @@ func (s *server) resumeEndpoint(ctx context.Context, c *registry.Caller, in *End
 	return shown(s.cfg.Registry.Resume(ctx, c.Tenant.ID, id))
 }
 
-func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotateInput) (*issuedSecretOutput, error) {
+func (s *server) rotateSecret(ctx context.Context, c *management.Caller, in *rotateInput) (*issuedSecretOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	var rot registry.Rotation
+	var rot management.Rotation
 	if in.Body != nil {
 		rot.Algorithm, rot.Secret = in.Body.Algorithm, in.Body.Secret
 		if in.Body.OverlapSeconds != nil {
@@ -200,7 +200,7 @@ func (s *server) rotateSecret(ctx context.Context, c *registry.Caller, in *rotat
 			rot.Overlap = &overlap
 		}
 	}
-	issued, redacted, err := s.cfg.Desk.RotateSecret(ctx, s.order(ctx, c), id, rot)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(ctx, s.order(ctx, c), id, rot)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ type secretsOutput struct {
 	} `nameHint:"SecretList"`
 }
 
-func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *EndpointPath) (*secretsOutput, error) {
+func (s *server) listSecrets(ctx context.Context, c *management.Caller, in *EndpointPath) (*secretsOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s *server) listSecrets(ctx context.Context, c *registry.Caller, in *Endpoi
 	return out, nil
 }
 
-func (s *server) testEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*testOutput, error) {
+func (s *server) testEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*testOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err

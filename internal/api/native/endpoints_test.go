@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -173,7 +173,7 @@ func TestRotateSecret(t *testing.T) {
 	if got := live(); len(got) != 1 || got[0] != next.ID || next.Algorithm != "ed25519" {
 		t.Errorf("without overlap live %v", got)
 	}
-	for range registry.MaxLiveSecrets - 1 {
+	for range management.MaxLiveSecrets - 1 {
 		h.post(path+"/rotate-secret", ``).want(200)
 	}
 	h.post(path+"/rotate-secret", ``).refused(409, problem.LimitReached, "")

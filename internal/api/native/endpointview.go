@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // Endpoint is a subscriber as the API shows it: without header values, credentials and secrets.
@@ -84,7 +84,7 @@ func secretView(s *godwit.Secret, now time.Time) Secret {
 	return v
 }
 
-func issuedView(s *registry.IssuedSecret, now time.Time) IssuedSecret {
+func issuedView(s *management.IssuedSecret, now time.Time) IssuedSecret {
 	return IssuedSecret{Secret: secretView(&s.Secret, now), Value: s.Value}
 }
 
@@ -120,9 +120,9 @@ type NewEndpoint struct {
 	Paused      bool                    `json:"paused,omitempty" doc:"Whether it starts paused"`
 }
 
-func (n *NewEndpoint) spec() registry.NewEndpoint {
-	spec := registry.NewEndpoint{
-		EndpointSpec: registry.EndpointSpec{
+func (n *NewEndpoint) spec() management.NewEndpoint {
+	spec := management.NewEndpoint{
+		EndpointSpec: management.EndpointSpec{
 			URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
 			Headers: n.Headers, Metadata: n.Metadata,
 		},

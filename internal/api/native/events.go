@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -116,7 +116,7 @@ func (s *server) eventRoutes() {
 	}, s.replayEvent)
 }
 
-func (s *server) listEvents(ctx context.Context, c *registry.Caller, in *listEventsInput) (*listOutput[Event], error) {
+func (s *server) listEvents(ctx context.Context, c *management.Caller, in *listEventsInput) (*listOutput[Event], error) {
 	if why := godwit.ValidPattern(in.Type); in.Type != "" && why != "" {
 		return nil, problem.Invalid.In("type", "%s", why)
 	}
@@ -124,7 +124,7 @@ func (s *server) listEvents(ctx context.Context, c *registry.Caller, in *listEve
 	return events.page(in.PageParams, func(p store.Page) ([]godwit.Event, error) { return s.cfg.Store.ListEvents(ctx, f, p) })
 }
 
-func (s *server) getEvent(ctx context.Context, c *registry.Caller, in *EventPath) (*eventOutput, error) {
+func (s *server) getEvent(ctx context.Context, c *management.Caller, in *EventPath) (*eventOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *server) getEvent(ctx context.Context, c *registry.Caller, in *EventPath
 	return &eventOutput{Body: EventDetail{Event: eventView(e), Size: len(e.Body), Deliveries: deliveryViews(deliveries)}}, nil
 }
 
-func (s *server) replayEvent(ctx context.Context, c *registry.Caller, in *replayEventInput) (*deliveriesOutput, error) {
+func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *replayEventInput) (*deliveriesOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s *server) replayEvent(ctx context.Context, c *registry.Caller, in *replay
 
 // eventBody gives a payload back byte for byte. It is somebody else's content: a browser must neither guess its type nor
 // run it.
-func (s *server) eventBody(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
+func (s *server) eventBody(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	id, err := EventPath{ID: r.PathValue("id")}.parse()
 	if err != nil {
 		s.fail(w, r, err)

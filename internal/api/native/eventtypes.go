@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -103,12 +103,12 @@ func (s *server) eventTypeRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "delete-event-type", Method: http.MethodDelete, Path: "/v1/event-types/{name}", Tags: tags,
 		Summary: "Delete an event type", DefaultStatus: http.StatusNoContent, Description: "With all versions of its schema. Events stay.",
-	}, func(ctx context.Context, c *registry.Caller, in *eventTypePath) (*struct{}, error) {
+	}, func(ctx context.Context, c *management.Caller, in *eventTypePath) (*struct{}, error) {
 		return nil, s.cfg.Catalogue.Delete(ctx, c.Tenant.ID, in.Name)
 	})
 }
 
-func (s *server) listEventTypes(ctx context.Context, c *registry.Caller, in *listEventTypesInput) (*listOutput[EventType], error) {
+func (s *server) listEventTypes(ctx context.Context, c *management.Caller, in *listEventTypesInput) (*listOutput[EventType], error) {
 	after, err := parseNameCursor(in.Cursor)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *server) listEventTypes(ctx context.Context, c *registry.Caller, in *lis
 }
 
 // eventTypes lists the types after a name, of a standard or of the tenant.
-func (s *server) eventTypes(ctx context.Context, c *registry.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
+func (s *server) eventTypes(ctx context.Context, c *management.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
 	built, ok := catalogue.StandardNamed(standard)
 	if !ok {
 		return s.cfg.Catalogue.List(ctx, c.Tenant.ID, after, limit)
@@ -157,7 +157,7 @@ func parseNameCursor(text string) (string, error) {
 	return string(b[2:]), nil
 }
 
-func (s *server) getEventType(ctx context.Context, c *registry.Caller, in *eventTypePath) (*eventTypeOutput, error) {
+func (s *server) getEventType(ctx context.Context, c *management.Caller, in *eventTypePath) (*eventTypeOutput, error) {
 	own, err := s.cfg.Catalogue.Get(ctx, c.Tenant.ID, in.Name)
 	if err == nil {
 		return eventTypeShown(own, ""), nil
@@ -173,7 +173,7 @@ func (s *server) getEventType(ctx context.Context, c *registry.Caller, in *event
 	return nil, err
 }
 
-func (s *server) putEventType(ctx context.Context, c *registry.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
+func (s *server) putEventType(ctx context.Context, c *management.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
 	t, err := s.cfg.Catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
 		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
 		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
@@ -203,7 +203,7 @@ func (s *server) answered(ctx context.Context, id, fingerprint [32]byte) *godwit
 
 // fits holds an event against the tenant's catalogue, where the tenant wants that. Prefix is where the event stands in the
 // request; raw says that the body is the payload itself.
-func (s *server) fits(ctx context.Context, c *registry.Caller, prefix string, raw bool, pub *engine.Publication) error {
+func (s *server) fits(ctx context.Context, c *management.Caller, prefix string, raw bool, pub *engine.Publication) error {
 	if c.Tenant.Validation == godwit.ValidateNone {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 const orderSchema = `{"type":"object","required":["id","lines"],"properties":{"id":{"type":"string"},"lines":{"type":"array","items":{"type":"object","required":["sku"]}}}}`
@@ -92,7 +92,7 @@ func TestEventTypes(t *testing.T) {
 	h.get("/v1/event-types?standard=soap").refused(400, problem.InvalidRequest, "standard")
 
 	// Another tenant sees none of it.
-	other, err := h.registry.CreateTenant(context.Background(), registry.TenantSpec{Name: "other"})
+	other, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: "other"})
 	must(t, err)
 	_, token := h.mint(other.ID, godwit.ScopeRead)
 	var page list[EventType]

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -26,7 +26,7 @@ func (s *server) exportPage() int { return int(max(1, min(50, exportPageMemory/s
 
 // exportDeadLetters streams dead letters with their payloads, one JSON document a line. A failure half-way cuts the
 // connection, so that a client cannot take a part for the whole.
-func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
+func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	filter, err := exportFilter(r.URL.Query())
 	if err != nil {
 		s.fail(w, r, err)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 func FuzzEnvelope(f *testing.F) {
@@ -86,7 +86,7 @@ func FuzzPatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, patch []byte) {
-		spec := registry.EndpointSpec{URL: "https://a.example/", Headers: map[string]string{"A": "1"}}
+		spec := management.EndpointSpec{URL: "https://a.example/", Headers: map[string]string{"A": "1"}}
 		if err := patchSpec(&spec, patch); err != nil {
 			var p *problem.Problem
 			if !errors.As(err, &p) || p.Status != 400 {

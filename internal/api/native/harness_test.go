@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -49,7 +49,7 @@ type harness struct {
 	dir      string
 	store    *sqlite.Store
 	engine   *engine.Engine
-	registry *registry.Registry
+	registry *management.Service
 	executor *command.Executor
 	api      *server
 	http     *httptest.Server
@@ -83,13 +83,13 @@ func (l *safeLog) String() string {
 
 type harnessOptions struct {
 	dir     string
-	limits  registry.Limits
+	limits  management.Limits
 	maxBody int64
 	strict  bool // https and public addresses only
 }
 
 func newHarness(t *testing.T) *harness {
-	return startHarness(t, harnessOptions{limits: registry.NoLimits})
+	return startHarness(t, harnessOptions{limits: management.NoLimits})
 }
 
 const testRing = "k1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -127,7 +127,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 			t.Errorf("engine: %v", err)
 		}
 	})
-	h.registry, err = registry.New(registry.Config{
+	h.registry, err = management.New(management.Config{
 		Store: h.store, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
 	})
 	must(t, err)
@@ -141,7 +141,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	})
 	must(t, err)
 	commands := command.NewRegistry()
-	must(t, operations.Register(commands, operations.Config{Registry: h.registry, Engine: h.engine, Store: h.store}))
+	must(t, builtincommand.Register(commands, builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store}))
 	h.executor, err = command.New(command.Config{Store: h.store, Registry: commands, Sealer: ring, Log: log, Now: h.clock.Now})
 	must(t, err)
 	executing, stopExecutor := context.WithCancel(ctx)
@@ -150,8 +150,8 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	stop := h.stop
 	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
-		Desk:  &operations.Desk{Executor: h.executor, Registry: h.registry, Now: h.clock.Now},
-		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Commands: &builtincommand.Runner{Executor: h.executor, Registry: h.registry, Now: h.clock.Now},
+		Store:    h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		MaxBody: o.maxBody, Version: "test", Done: h.done,
 	})
 	must(t, err)
@@ -159,7 +159,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	h.contract = newContract(t, h.api)
 	h.http = httptest.NewServer(handler)
 	t.Cleanup(h.close)
-	h.tenant, err = h.registry.CreateTenant(ctx, registry.TenantSpec{Name: "acme"})
+	h.tenant, err = h.registry.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	h.key, h.token = h.mint(h.tenant.ID, godwit.AllScopes...)
 	return h
@@ -187,7 +187,7 @@ func must(t testing.TB, err error) {
 
 func (h *harness) mint(tenant godwit.TenantID, scopes ...godwit.Scope) (*godwit.APIKey, string) {
 	h.t.Helper()
-	k, token, err := h.registry.MintKey(context.Background(), nil, tenant, registry.KeySpec{Name: "test", Scopes: scopes})
+	k, token, err := h.registry.MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
 	must(h.t, err)
 	return k, token
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // EventTypeHeader names the type of an event that is posted as it is, where the URL does not.
@@ -33,7 +33,7 @@ var (
 )
 
 // postEvent accepts one event: as it is, when its type comes with the URL or in a header, else in an envelope.
-func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
+func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	key, err := s.eventKey(r, c)
 	if err != nil {
 		s.fail(w, r, err)
@@ -58,14 +58,14 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *registry.C
 }
 
 // eventKey is the key of the request; "" when it has none and needs none (decision 15).
-func (s *server) eventKey(r *http.Request, c *registry.Caller) (string, error) {
+func (s *server) eventKey(r *http.Request, c *management.Caller) (string, error) {
 	if !idempotency.Present(r.Header) && !c.Tenant.RequireIdempotencyKey {
 		return "", nil
 	}
 	return s.cfg.Idempotency.Key(r.Header)
 }
 
-func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *registry.Caller, pub *engine.Publication) {
+func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *management.Caller, pub *engine.Publication) {
 	var resp *godwit.StoredResponse
 	sub := engine.Submission{TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{*pub}}
 	if pub.Key != "" {
@@ -100,7 +100,7 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *registry.C
 }
 
 // repeatable makes the submission of one event with a key known by that key.
-func (s *server) repeatable(c *registry.Caller, pub *engine.Publication) *engine.Idempotency {
+func (s *server) repeatable(c *management.Caller, pub *engine.Publication) *engine.Idempotency {
 	return &engine.Idempotency{
 		ID: scopeOf(c, eventScope).ID(pub.Key),
 		Fingerprint: s.cfg.Idempotency.Fingerprint(idempotency.Payload{
@@ -299,10 +299,10 @@ func checkPublication(prefix string, pub *engine.Publication) error {
 		return problem.Invalid.In(prefix+"attributes", "must have at most %d members", godwit.MaxAttributes)
 	}
 	for name, value := range pub.Attributes {
-		if why := registry.ValidAttributeName(name); why != "" {
+		if why := management.ValidAttributeName(name); why != "" {
 			return problem.Invalid.In(prefix+"attributes."+clip(name), "name %s", why)
 		}
-		if why := registry.ValidAttributeValue(value); why != "" {
+		if why := management.ValidAttributeValue(value); why != "" {
 			return problem.Invalid.In(prefix+"attributes."+name, "%s", why)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -420,7 +420,7 @@ func TestBatchKeys(t *testing.T) {
 }
 
 func TestBodyLimit(t *testing.T) {
-	h := startHarness(t, harnessOptions{maxBody: 1000, limits: registry.NoLimits})
+	h := startHarness(t, harnessOptions{maxBody: 1000, limits: management.NoLimits})
 	before := h.counts()
 	h.post("/v1/events?type=a.b", strings.Repeat("x", 1001), "Content-Type", "text/plain").refused(413, problem.TooLarge, "")
 	h.post("/v1/events", `{"type":"a.b","data":"`+strings.Repeat("x", 999)+`"}`).refused(413, problem.TooLarge, "data")
@@ -437,7 +437,7 @@ func TestBodyLimit(t *testing.T) {
 	if status, body := h.chunked("/v1/events?type=a.b", 1000); status != 202 {
 		t.Errorf("just fitting without a length: %d %s", status, body)
 	}
-	big := startHarness(t, harnessOptions{limits: registry.NoLimits})
+	big := startHarness(t, harnessOptions{limits: management.NoLimits})
 	big.post("/v1/events?type=a.b", strings.Repeat("x", 1<<20), "Content-Type", "text/plain").want(202)
 	big.post("/v1/events?type=a.b", strings.Repeat("x", 1<<20+1), "Content-Type", "text/plain").refused(413, problem.TooLarge, "")
 }
@@ -496,7 +496,7 @@ func TestPayloadsStayOutOfLogs(t *testing.T) {
 	w.until(godwit.DeliveryAccepted)
 	h.post("/v1/events", `{"type":"bad type","data":"payload-marker"}`).refused(422, problem.Invalid, "type")
 	h.post("/v1/events", `{"type":"a.b","data":"payload-marker"`).refused(400, problem.MalformedJSON, "body")
-	other, err := h.registry.CreateTenant(context.Background(), registry.TenantSpec{Name: "other"})
+	other, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: "other"})
 	must(t, err)
 	_, stranger := h.mint(other.ID, godwit.ScopeRead, godwit.ScopeManage)
 	for _, path := range []string{"/v1/events/" + a.ID, "/v1/events/" + a.ID + "/body", "/v1/endpoints/" + e.ID} {

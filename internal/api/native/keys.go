@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -78,12 +78,12 @@ func (s *server) keyRoutes() {
 	}, s.createKey)
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
-	}, func(ctx context.Context, c *registry.Caller, in *PageParams) (*listOutput[Key], error) {
+	}, func(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Key], error) {
 		return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return s.cfg.Registry.ListKeys(ctx, c.Tenant.ID, p) })
 	})
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",
-	}, func(ctx context.Context, c *registry.Caller, in *KeyPath) (*keyOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *KeyPath) (*keyOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s *server) keyRoutes() {
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: []string{"Keys"},
 		Summary: "Revoke an API key", DefaultStatus: http.StatusNoContent,
 		Description: "It is refused at once by this node and within seconds by all others. It stays in the list.",
-	}, func(ctx context.Context, c *registry.Caller, in *KeyPath) (*struct{}, error) {
+	}, func(ctx context.Context, c *management.Caller, in *KeyPath) (*struct{}, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -107,8 +107,8 @@ func (s *server) keyRoutes() {
 	})
 }
 
-func (s *server) createKey(ctx context.Context, c *registry.Caller, in *keyInput) (*issuedKeyOutput, error) {
-	spec := registry.KeySpec{Name: in.Body.Name}
+func (s *server) createKey(ctx context.Context, c *management.Caller, in *keyInput) (*issuedKeyOutput, error) {
+	spec := management.KeySpec{Name: in.Body.Name}
 	for _, scope := range in.Body.Scopes {
 		spec.Scopes = append(spec.Scopes, godwit.Scope(scope))
 	}

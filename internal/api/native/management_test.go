@@ -17,8 +17,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -79,7 +79,7 @@ func TestSafeMethodsLeaveNoRecord(t *testing.T) {
 		if h.do(c).replayed() {
 			t.Errorf("%s was replayed", c.method)
 		}
-		id := scopeOf(&registry.Caller{Key: h.key, Tenant: h.tenant}, c.method+" "+c.path).ID(bare(key1))
+		id := scopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, c.method+" "+c.path).ID(bare(key1))
 		if _, err := h.store.Recorded(context.Background(), id, h.clock.Now()); err == nil {
 			t.Errorf("%s %s left a record", c.method, c.path)
 		}
@@ -103,7 +103,7 @@ func TestManagementConflictWhileInProgress(t *testing.T) {
 	trace.Covers(t, "IKH-SCN-4", "IKH-ERR-5")
 	h := newHarness(t)
 	// Another request holds the key: it is reserved and not answered.
-	scope := scopeOf(&registry.Caller{Key: h.key, Tenant: h.tenant}, "POST /v1/endpoints")
+	scope := scopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, "POST /v1/endpoints")
 	body := `{"url":"https://a.example/"}`
 	now := h.clock.Now()
 	_, err := h.store.Reserve(context.Background(), &godwit.IdempotencyRecord{
@@ -158,7 +158,7 @@ func TestPrincipalScope(t *testing.T) {
 		}
 	}
 	// An admin who acts for two tenants acts twice.
-	tenant, err := h.registry.CreateTenant(context.Background(), registry.TenantSpec{Name: "second"})
+	tenant, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: "second"})
 	must(t, err)
 	first := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1).want(201)
 	second := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1, "Godwit-Tenant", tenant.ID.String()).want(201)
@@ -392,7 +392,7 @@ func TestEventAnswersOutliveARestart(t *testing.T) {
 	first := h.post("/v1/events?type=a.b", `1`, "Idempotency-Key", key1).want(202)
 	made := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1).want(201)
 	h.close()
-	next := startHarness(t, harnessOptions{dir: h.dir, limits: registry.NoLimits})
+	next := startHarness(t, harnessOptions{dir: h.dir, limits: management.NoLimits})
 	next.token, next.tenant = h.token, h.tenant
 	if again := next.post("/v1/events?type=a.b", `1`, "Idempotency-Key", key1).want(202); !again.replayed() || !bytes.Equal(again.body, first.body) {
 		t.Errorf("event after a restart: %s", again.body)

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -53,7 +53,7 @@ func (s *server) noticeRoutes() {
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-notices", Method: http.MethodGet, Path: "/v1/notices", Tags: []string{"Notices"}, Summary: "List notices",
 		Description: "What a person should know or decide: an endpoint was disabled, has moved, refuses for legal reasons, resolves to a forbidden address.",
-	}, func(ctx context.Context, c *registry.Caller, in *listInput) (*listOutput[Notice], error) {
+	}, func(ctx context.Context, c *management.Caller, in *listInput) (*listOutput[Notice], error) {
 		return notices.page(in.PageParams, func(p store.Page) ([]godwit.Notice, error) {
 			return s.cfg.Store.ListNotices(ctx, c.Tenant.ID, in.Open, p)
 		})
@@ -64,7 +64,7 @@ func (s *server) noticeRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "acknowledge-notice", Method: http.MethodPost, Path: "/v1/notices/{id}/acknowledge", Tags: []string{"Notices"},
 		Summary: "Acknowledge a notice",
-	}, func(ctx context.Context, c *registry.Caller, in *path) (*noticeOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *path) (*noticeOutput, error) {
 		id, err := godwit.ParseNoticeID(in.ID)
 		if err != nil {
 			return nil, badID("id", "ntc_…")

@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // EndpointPatch is a merge patch of an endpoint. It gives the members their types; what is done comes from the document
@@ -88,18 +88,18 @@ type patchInput struct {
 	Body EndpointPatch
 }
 
-func (s *server) updateEndpoint(ctx context.Context, c *registry.Caller, in *patchInput) (*endpointOutput, error) {
+func (s *server) updateEndpoint(ctx context.Context, c *management.Caller, in *patchInput) (*endpointOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return shown(s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant.ID, id, func(spec *registry.EndpointSpec) error {
+	return shown(s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
 		return patchSpec(spec, in.Body.document)
 	}))
 }
 
 // patchSpec lays a merge patch over the endpoint as its owner wrote it.
-func patchSpec(spec *registry.EndpointSpec, patch []byte) error {
+func patchSpec(spec *management.EndpointSpec, patch []byte) error {
 	current, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Errorf("encode endpoint: %w", err)
@@ -119,7 +119,7 @@ func patchSpec(spec *registry.EndpointSpec, patch []byte) error {
 	if err != nil {
 		return fmt.Errorf("encode endpoint: %w", err)
 	}
-	var next registry.EndpointSpec
+	var next management.EndpointSpec
 	dec := json.NewDecoder(bytes.NewReader(merged))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&next); err != nil {

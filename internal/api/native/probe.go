@@ -9,8 +9,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 const testEventType = "godwit.test"
@@ -46,7 +46,7 @@ func (s *server) probeRoutes() {
 	}, s.probeEndpoint)
 }
 
-func (s *server) probeEndpoint(ctx context.Context, c *registry.Caller, in *EndpointPath) (*probeOutput, error) {
+func (s *server) probeEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*probeOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err

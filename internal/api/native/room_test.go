@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // until repeats a request until it is answered with the status.
@@ -37,7 +37,7 @@ func (h *harness) until(status int, c call) *answer {
 // stranger makes another tenant and returns a key of its.
 func (h *harness) stranger(name string) string {
 	h.t.Helper()
-	tenant, err := h.registry.CreateTenant(context.Background(), registry.TenantSpec{Name: name})
+	tenant, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: name})
 	must(h.t, err)
 	_, token := h.mint(tenant.ID, godwit.AllScopes...)
 	return token

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // routes registers everything and renders the OpenAPI document.
@@ -29,7 +29,7 @@ func (s *server) routes() error {
 }
 
 // typed registers a management operation: what it takes and gives is in the types I and O, and so in the document.
-func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx context.Context, c *registry.Caller, in *I) (*O, error)) {
+func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx context.Context, c *management.Caller, in *I) (*O, error)) {
 	s.describe(&op, need)
 	s.patterns[op.Method+" "+op.Path] = need
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
@@ -47,7 +47,7 @@ func (s *server) HandleFunc(pattern string, handler func(http.ResponseWriter, *h
 }
 
 // raw registers a handler that reads and writes by itself. Its operation goes into the document as it is given.
-func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter, *http.Request, *registry.Caller)) {
+func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter, *http.Request, *management.Caller)) {
 	s.describe(&op, need)
 	pattern := op.Method + " " + op.Path
 	s.patterns[pattern] = need

@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -92,12 +92,12 @@ func (s *server) sourceRoutes() {
 	}, s.createSource)
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-sources", Method: http.MethodGet, Path: "/v1/sources", Tags: tags, Summary: "List sources",
-	}, func(ctx context.Context, c *registry.Caller, in *PageParams) (*listOutput[Source], error) {
+	}, func(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Source], error) {
 		return sources.page(*in, func(p store.Page) ([]godwit.Source, error) { return s.cfg.Sources.List(ctx, c.Tenant.ID, p) })
 	})
 	typed(s, mayRead, huma.Operation{
 		OperationID: "get-source", Method: http.MethodGet, Path: "/v1/sources/{id}", Tags: tags, Summary: "Get a source, with the mode in force",
-	}, func(ctx context.Context, c *registry.Caller, in *SourcePath) (*sourceOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -112,19 +112,19 @@ func (s *server) sourceRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "delete-source", Method: http.MethodDelete, Path: "/v1/sources/{id}", Tags: tags, Summary: "Delete a source",
 		DefaultStatus: http.StatusNoContent, Description: "Upstreams find nothing there from now on. What was taken in is delivered.",
-	}, func(ctx context.Context, c *registry.Caller, in *SourcePath) (*struct{}, error) {
+	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*struct{}, error) {
 		_, err := s.setSourceStatus(ctx, c, in, godwit.SourceDeleted)
 		return nil, err
 	})
 	typed(s, mayManage, huma.Operation{
 		OperationID: "pause-source", Method: http.MethodPost, Path: "/v1/sources/{id}/pause", Tags: tags, Summary: "Pause a source",
 		Description: "Upstreams are told to come again later (503).",
-	}, func(ctx context.Context, c *registry.Caller, in *SourcePath) (*sourceOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
 		return s.setSourceStatus(ctx, c, in, godwit.SourcePaused)
 	})
 	typed(s, mayManage, huma.Operation{
 		OperationID: "resume-source", Method: http.MethodPost, Path: "/v1/sources/{id}/resume", Tags: tags, Summary: "Resume a source",
-	}, func(ctx context.Context, c *registry.Caller, in *SourcePath) (*sourceOutput, error) {
+	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
 		return s.setSourceStatus(ctx, c, in, godwit.SourceActive)
 	})
 	typed(s, mayManage, huma.Operation{
@@ -138,7 +138,7 @@ func (s *server) sourceRoutes() {
 	}, s.acknowledge)
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-acknowledgments", Method: http.MethodGet, Path: "/v1/sources/{id}/acknowledgments", Tags: tags, Summary: "List acknowledgments of the service description",
-	}, func(ctx context.Context, c *registry.Caller, in *sourceListInput) (*listOutput[Acknowledgment], error) {
+	}, func(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Acknowledgment], error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func (s *server) sourceRoutes() {
 	typed(s, mayRead, huma.Operation{
 		OperationID: "list-rejections", Method: http.MethodGet, Path: "/v1/sources/{id}/rejections", Tags: tags, Summary: "List what a source did not take in",
 		Description: fmt.Sprintf("The newest %d, for some days. Without payloads, credentials and header values.", godwit.MaxRejections),
-	}, func(ctx context.Context, c *registry.Caller, in *sourceListInput) (*listOutput[Rejection], error) {
+	}, func(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Rejection], error) {
 		id, err := in.parse()
 		if err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func (s *server) sourceRoutes() {
 }
 
 // shownSource tells which mode is in force, beside the source.
-func (s *server) shownSource(ctx context.Context, c *registry.Caller, src *godwit.Source, err error) (*sourceOutput, error) {
+func (s *server) shownSource(ctx context.Context, c *management.Caller, src *godwit.Source, err error) (*sourceOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *server) shownSource(ctx context.Context, c *registry.Caller, src *godwi
 	return &sourceOutput{Body: v}, nil
 }
 
-func (s *server) createSource(ctx context.Context, c *registry.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
+func (s *server) createSource(ctx context.Context, c *management.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
 	src, issued, err := s.cfg.Sources.Create(ctx, c.Tenant.ID, in.Body.spec())
 	shown, err := s.shownSource(ctx, c, src, err)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *server) createSource(ctx context.Context, c *registry.Caller, in *creat
 	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
 }
 
-func (s *server) updateSource(ctx context.Context, c *registry.Caller, in *patchSourceInput) (*sourceOutput, error) {
+func (s *server) updateSource(ctx context.Context, c *management.Caller, in *patchSourceInput) (*sourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func patchSource(spec *source.Spec, patch []byte) error {
 	return nil
 }
 
-func (s *server) setSourceStatus(ctx context.Context, c *registry.Caller, in *SourcePath, status godwit.SourceStatus) (*sourceOutput, error) {
+func (s *server) setSourceStatus(ctx context.Context, c *management.Caller, in *SourcePath, status godwit.SourceStatus) (*sourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (s *server) setSourceStatus(ctx context.Context, c *registry.Caller, in *So
 	return s.shownSource(ctx, c, src, err)
 }
 
-func (s *server) rotateSource(ctx context.Context, c *registry.Caller, in *rotateSourceInput) (*issuedSourceOutput, error) {
+func (s *server) rotateSource(ctx context.Context, c *management.Caller, in *rotateSourceInput) (*issuedSourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (s *server) rotateSource(ctx context.Context, c *registry.Caller, in *rotat
 	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
 }
 
-func (s *server) acknowledge(ctx context.Context, c *registry.Caller, in *acknowledgeInput) (*acknowledgmentOutput, error) {
+func (s *server) acknowledge(ctx context.Context, c *management.Caller, in *acknowledgeInput) (*acknowledgmentOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err

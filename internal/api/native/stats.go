@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -92,7 +92,7 @@ type statsOutput struct{ Body EndpointStats }
 // deadLetterCount bounds how many dead letters are counted: a list of them is a page away.
 const deadLetterCount = 1000
 
-func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *EndpointPath) (*statsOutput, error) {
+func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *EndpointPath) (*statsOutput, error) {
 	id, err := s.endpointID(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *server) endpointStats(ctx context.Context, c *registry.Caller, in *Endp
 	if err != nil {
 		return nil, err
 	}
-	policy, err := registry.EffectivePolicy(e)
+	policy, err := management.EffectivePolicy(e)
 	if err != nil {
 		return nil, err
 	}

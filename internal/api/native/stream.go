@@ -7,8 +7,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // StreamedAttempt is an attempt on the live feed.
@@ -27,7 +27,7 @@ func (s *server) streamRoutes() {
 
 // streamAttempts sends every attempt of the tenant from now on as a server-sent event. A client that reads too slowly misses
 // some: delivery waits for nobody.
-func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *registry.Caller) {
+func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	if r.URL.RawQuery != "" {
 		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
 		return

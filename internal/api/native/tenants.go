@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -77,8 +77,8 @@ func (s *server) tenantRoutes() {
 		OperationID: "create-tenant", Method: http.MethodPost, Path: "/v1/tenants", Tags: []string{"Tenants"},
 		Summary: "Create a tenant", DefaultStatus: http.StatusCreated,
 		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.",
-	}, func(ctx context.Context, _ *registry.Caller, in *tenantInput) (*tenantOutput, error) {
-		t, err := s.cfg.Registry.CreateTenant(ctx, registry.TenantSpec{
+	}, func(ctx context.Context, _ *management.Caller, in *tenantInput) (*tenantOutput, error) {
+		t, err := s.cfg.Registry.CreateTenant(ctx, management.TenantSpec{
 			Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
 			AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
 		})
@@ -89,7 +89,7 @@ func (s *server) tenantRoutes() {
 	})
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "list-tenants", Method: http.MethodGet, Path: "/v1/tenants", Tags: []string{"Tenants"}, Summary: "List tenants",
-	}, func(ctx context.Context, _ *registry.Caller, in *PageParams) (*listOutput[Tenant], error) {
+	}, func(ctx context.Context, _ *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
 		return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return s.cfg.Registry.ListTenants(ctx, p) })
 	})
 	typed(s, mayAdmin, huma.Operation{
@@ -104,7 +104,7 @@ func (s *server) tenantRoutes() {
 		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key " +
 			"belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token " +
 			"it gets goes into Godwit-Step-Up.",
-	}, nil), func(ctx context.Context, c *registry.Caller, in *struct {
+	}, nil), func(ctx context.Context, c *management.Caller, in *struct {
 		TenantPath
 		ConfirmationParams
 	}) (*askedOutput[struct{}], error) {
@@ -112,11 +112,11 @@ func (s *server) tenantRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		return asked[struct{}](s.cfg.Desk.DeleteTenant(ctx, s.order(ctx, c), id, in.confirmation()))
+		return asked[struct{}](s.cfg.Commands.DeleteTenant(ctx, s.order(ctx, c), id, in.confirmation()))
 	})
 }
 
-func (s *server) getTenant(ctx context.Context, _ *registry.Caller, in *TenantPath) (*tenantOutput, error) {
+func (s *server) getTenant(ctx context.Context, _ *management.Caller, in *TenantPath) (*tenantOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -128,12 +128,12 @@ func (s *server) getTenant(ctx context.Context, _ *registry.Caller, in *TenantPa
 	return &tenantOutput{Body: tenantView(t)}, nil
 }
 
-func (s *server) updateTenant(ctx context.Context, _ *registry.Caller, in *tenantPatch) (*tenantOutput, error) {
+func (s *server) updateTenant(ctx context.Context, _ *management.Caller, in *tenantPatch) (*tenantOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.cfg.Registry.UpdateTenant(ctx, id, func(spec *registry.TenantSpec) error {
+	t, err := s.cfg.Registry.UpdateTenant(ctx, id, func(spec *management.TenantSpec) error {
 		if in.Body.Name != nil {
 			spec.Name = *in.Body.Name
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // envelope is an event as its producer wrote it, with what has to be known about it.
@@ -130,7 +130,7 @@ func attributesOf(data json.RawMessage) map[string]string {
 	var attributes map[string]string
 	for _, name := range []string{attributeQueue, attributeJobType} {
 		value := textOf(members[name])
-		if value == nil || registry.ValidAttributeValue(*value) != "" {
+		if value == nil || management.ValidAttributeValue(*value) != "" {
 			continue
 		}
 		if attributes == nil {

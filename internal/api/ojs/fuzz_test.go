@@ -67,7 +67,7 @@ func FuzzSubscription(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		w, _, err := readWish(body)
+		w, _, err := readSubscriptionRequest(body)
 		if err != nil || w.err() != nil {
 			return
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -117,8 +117,8 @@ func readPoll(raw string) (*poll, error) {
 	if p.after, err = afterOf(query); err != nil {
 		wrong = append(wrong, problem.Field{Field: "after", Detail: "must be a cursor of this list, or the id of an event as the answer to its post told it"})
 	}
-	if len(p.patterns) > registry.MaxPatterns {
-		wrong = append(wrong, problem.Field{Field: "types", Detail: fmt.Sprintf("must be at most %d", registry.MaxPatterns)})
+	if len(p.patterns) > management.MaxPatterns {
+		wrong = append(wrong, problem.Field{Field: "types", Detail: fmt.Sprintf("must be at most %d", management.MaxPatterns)})
 	}
 	for _, pattern := range p.patterns {
 		if why := godwit.ValidPattern(pattern); why != "" {
@@ -128,8 +128,8 @@ func readPoll(raw string) (*poll, error) {
 	}
 	for name, attribute := range map[string]string{"queues": attributeQueue, "job_types": attributeJobType} {
 		values := listOf(query, name)
-		if len(values) > registry.MaxFilterValues {
-			wrong = append(wrong, problem.Field{Field: name, Detail: fmt.Sprintf("must be at most %d", registry.MaxFilterValues)})
+		if len(values) > management.MaxFilterValues {
+			wrong = append(wrong, problem.Field{Field: name, Detail: fmt.Sprintf("must be at most %d", management.MaxFilterValues)})
 		}
 		if len(values) > 0 {
 			p.filter[attribute] = values

@@ -12,12 +12,12 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 )
 
 // Store is what the handlers read.
@@ -30,9 +30,9 @@ type Store interface {
 type Config struct {
 	Store    Store
 	Engine   dialect.Engine
-	Registry *registry.Registry
-	// Desk executes what is a command. Required.
-	Desk *operations.Desk
+	Registry *management.Service
+	// Commands executes what is a command. Required.
+	Commands *builtincommand.Runner
 	// Idempotency is a guard that refuses with Errors and keeps answers without secrets: Redact.
 	Idempotency *idempotency.Guard
 	Clock       clock.Clock
@@ -74,8 +74,8 @@ func New(cfg Config) (http.Handler, error) {
 	if s.cfg.MaxBatchBody == 0 {
 		s.cfg.MaxBatchBody = max(16<<20, cfg.MaxBody)
 	}
-	if cfg.Desk == nil {
-		return nil, errors.New("ojs: desk is required")
+	if cfg.Commands == nil {
+		return nil, errors.New("ojs: Commands is required")
 	}
 	var err error
 	s.api, err = dialect.New(dialect.Config{

@@ -11,14 +11,14 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/registry"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // createSubscription registers an endpoint of this dialect. Its secret is shown here and never again (OJS-API-3).
 func (s *server) createSubscription(c *dialect.Call) error {
-	w, members, err := readWish(c.Body)
+	w, members, err := readSubscriptionRequest(c.Body)
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (s *server) createSubscription(c *dialect.Call) error {
 	return nil
 }
 
-// newEndpoint is what is to be made of a wish.
-func newEndpoint(w *wish) registry.NewEndpoint {
-	n := registry.NewEndpoint{Secret: w.secret, Paused: w.active != nil && !*w.active}
+// newEndpoint is what is to be made of a subscriptionRequest.
+func newEndpoint(w *subscriptionRequest) management.NewEndpoint {
+	n := management.NewEndpoint{Secret: w.secret, Paused: w.active != nil && !*w.active}
 	n.Profile = profileName
 	w.apply(&n.EndpointSpec)
 	return n
@@ -106,7 +106,7 @@ func (s *server) updateSubscription(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	w, members, err := readWish(c.Body)
+	w, members, err := readSubscriptionRequest(c.Body)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *server) updateSubscription(c *dialect.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, err = s.cfg.Registry.UpdateEndpoint(c.R.Context(), c.Tenant(), e.ID, func(spec *registry.EndpointSpec) error {
+	e, err = s.cfg.Registry.UpdateEndpoint(c.R.Context(), c.Tenant(), e.ID, func(spec *management.EndpointSpec) error {
 		w.apply(spec)
 		return nil
 	})
@@ -157,7 +157,7 @@ func (s *server) deleteSubscription(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Desk.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
 		return err
 	}
 	c.W.WriteHeader(http.StatusNoContent)
@@ -183,7 +183,7 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Desk.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rot)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rot)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 }
 
 // readRotation reads the optional body {"overlap_seconds": n}: how long the old secret goes on signing, a day else.
-func readRotation(body []byte) (rot registry.Rotation, err error) {
+func readRotation(body []byte) (rot management.Rotation, err error) {
 	members, err := dialect.Members(body)
 	if err != nil {
 		return rot, err
@@ -212,8 +212,8 @@ func readRotation(body []byte) (rot registry.Rotation, err error) {
 		return rot, nil
 	}
 	var seconds *int
-	if json.Unmarshal(raw, &seconds) != nil || seconds == nil || *seconds < 0 || *seconds > int(registry.MaxOverlap.Seconds()) {
-		return rot, problem.InvalidRequest.In("overlap_seconds", "must be a whole number from 0 to %g", registry.MaxOverlap.Seconds())
+	if json.Unmarshal(raw, &seconds) != nil || seconds == nil || *seconds < 0 || *seconds > int(management.MaxOverlap.Seconds()) {
+		return rot, problem.InvalidRequest.In("overlap_seconds", "must be a whole number from 0 to %g", management.MaxOverlap.Seconds())
 	}
 	overlap := time.Duration(*seconds) * time.Second
 	rot.Overlap = &overlap

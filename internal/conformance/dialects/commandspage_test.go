@@ -9,7 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/apptest"
-	"github.com/godwit-hq/godwit/internal/operations"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 )
 
 // TestCommandsPage: what docs/commands.md shows of the registry is there, and nothing is missing.
@@ -43,7 +43,7 @@ func TestCommandsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := command.NewRegistry()
-	if err := operations.RegisterRemote(reg, operations.Config{}, declared); err != nil {
+	if err := builtincommand.RegisterRemote(reg, builtincommand.Config{}, declared); err != nil {
 		t.Error(err)
 	}
 	for _, member := range regexp.MustCompile(`json:"([a-z_]+)`).FindAllStringSubmatch(source(t), -1) {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -132,7 +132,7 @@ func (c *caller) replaced(scopes ...godwit.Scope) *caller {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, token, err := c.App.Registry().MintKey(context.Background(), nil, tenant, registry.KeySpec{Name: "test", Scopes: scopes, Replaces: id})
+	_, token, err := c.App.Registry().MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes, Replaces: id})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ var httpSections = []string{"MTH", "AGR", "STA", "SUN", "RED", "PRB", "NET", "KE
 
 // showing are the packages whose tests show a row for a role.
 var showing = map[string][]string{
-	"sender":       {"internal/conformance.", "internal/profile.", "internal/sender.", "internal/godwit.", "internal/engine.", "internal/registry.", "internal/api/", "internal/crashtest."},
+	"sender":       {"internal/conformance.", "internal/profile.", "internal/sender.", "internal/godwit.", "internal/engine.", "internal/management.", "internal/api/", "internal/crashtest."},
 	"consumer":     {"receiver", "internal/conformance/receiver.", "internal/conformance/relay.", "sdk/"},
 	"intermediary": {"internal/conformance/relay."},
 	"operator":     {""},

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
-	"github.com/godwit-hq/godwit/internal/registry"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // TestSecretsOfSources are shown once, kept encrypted, and rotate without a gap.
@@ -58,7 +58,7 @@ func TestSecretsOfSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, err := registry.Reencrypt(context.Background(), r.App.Store(), both, nil); err != nil || done.Resealed < 2 {
+		if done, err := management.Reencrypt(context.Background(), r.App.Store(), both, nil); err != nil || done.Resealed < 2 {
 			t.Errorf("resealed %+v, %v", done, err)
 		}
 		again, err := r.App.Store().Source(context.Background(), r.Tenant, stored.ID)
@@ -188,7 +188,7 @@ func TestClientCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, registry.KeySpec{Name: "test", Scopes: godwit.AllScopes})
+	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
 	if err != nil {
 		t.Fatal(err)
 	}

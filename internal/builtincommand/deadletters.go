@@ -1,0 +1,138 @@
+package builtincommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// maxAtOnce is how many dead letters one command takes: its effect is one transaction.
+const maxAtOnce = 1000
+
+const filterMembers = `"endpoint":{"type":"string","maxLength":64},"type":{"type":"string","maxLength":128},` +
+	`"status":{"enum":["terminal","exhausted"]},"reason":{"type":"string","maxLength":64},` +
+	`"since":{"type":"string","format":"date-time"},"until":{"type":"string","format":"date-time"},` +
+	`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":1000}`
+
+// selection is which dead letters are meant.
+type selection struct {
+	Endpoint string     `json:"endpoint"`
+	Type     string     `json:"type"`
+	Status   string     `json:"status"`
+	Reason   string     `json:"reason"`
+	Since    *time.Time `json:"since"`
+	Until    *time.Time `json:"until"`
+	Limit    int        `json:"limit"`
+	After    string     `json:"after"`
+}
+
+func (s *selection) filter(ctx context.Context, cfg Config, c *command.Call) (f store.DeadLetterFilter, err error) {
+	if f.TenantID, err = tenantOf(c); err != nil {
+		return f, err
+	}
+	f.EventType, f.Status, f.Reason = s.Type, godwit.DeliveryStatus(s.Status), godwit.Reason(s.Reason)
+	if s.Since != nil {
+		f.Since = *s.Since
+	}
+	if s.Until != nil {
+		f.Until = *s.Until
+	}
+	if s.Endpoint != "" {
+		e, err := cfg.Registry.ResolveEndpoint(ctx, f.TenantID, s.Endpoint)
+		if err != nil {
+			if errors.Is(err, godwit.ErrBadID) {
+				return f, command.Reject("not_found", "there is no such endpoint")
+			}
+			return f, rejected("endpoint")(err)
+		}
+		f.EndpointID = e.ID
+	}
+	return f, nil
+}
+
+func replayDeadLetters(cfg Config) operation {
+	return operation{command.Declaration{
+		Entity: "dead_letters", Action: "replay", Scopes: []string{"manage"},
+		Args:        schema(filterMembers + `,"after":{"type":"string","maxLength":64,"description":"next of the command before, to go on"}`),
+		Description: "Sends dead letters again that a filter selects, the newest first, up to 1000 a command. The result says how to go on.",
+	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
+		in, err := args[selection](c)
+		if err != nil {
+			return nil, err
+		}
+		f, err := in.filter(ctx, cfg, c)
+		if err != nil {
+			return nil, err
+		}
+		page := store.Page{Limit: min(in.Limit, maxAtOnce)}
+		if in.After != "" {
+			id, err := godwit.ParseDeliveryID(in.After)
+			if err != nil {
+				return nil, command.Reject("invalid", "after: is not the id of a delivery")
+			}
+			page.After = id
+		}
+		return &command.Outcome{
+			Effects: []command.Effect{store.RequeueDead{Filter: f, Page: page, Actor: c.Actor, Now: cfg.Registry.Now()}},
+			Refused: rejected("dead letter"),
+			After: func(o *command.Outcome, results []any) error {
+				r, ok := results[0].(*store.RequeuedDead)
+				if !ok {
+					return fmt.Errorf("requeue gave %T", results[0])
+				}
+				result := map[string]any{"replayed": len(r.Deliveries)}
+				if r.More {
+					result["next"] = r.Last.String()
+				}
+				o.Summary, o.Result = fmt.Sprintf("%d dead letters are on their way again.", len(r.Deliveries)), result
+				return nil
+			},
+			Done: func(stored bool, results []any) {
+				if !stored || len(results) == 0 {
+					return // they are found when the store is next asked for what is due
+				}
+				if r, ok := results[0].(*store.RequeuedDead); ok {
+					cfg.Engine.Requeued(r.Deliveries)
+				}
+			},
+		}, nil
+	}}
+}
+
+func purgeDeadLetters(cfg Config) operation {
+	return operation{command.Declaration{
+		Entity: "dead_letters", Action: "purge", Scopes: []string{"manage"}, Confirmation: true, Critical: true,
+		Args:        schema(filterMembers + `,"replayed":{"type":"boolean","default":false,"description":"also those that were replayed since"}`),
+		Description: "Removes dead letters that a filter selects, with the copies of their events, for good. Up to 1000 a command; the result says whether there are more.",
+	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
+		in, err := args[struct {
+			selection
+			Replayed bool `json:"replayed"`
+		}](c)
+		if err != nil {
+			return nil, err
+		}
+		f, err := in.filter(ctx, cfg, c)
+		if err != nil {
+			return nil, err
+		}
+		f.Replayed = in.Replayed
+		return &command.Outcome{
+			Effects: []command.Effect{store.PurgeDead{Filter: f, Limit: min(in.Limit, maxAtOnce)}},
+			Refused: rejected("dead letter"),
+			After: func(o *command.Outcome, results []any) error {
+				r, ok := results[0].(*store.PurgedDead)
+				if !ok {
+					return fmt.Errorf("purge gave %T", results[0])
+				}
+				o.Summary, o.Result = fmt.Sprintf("%d dead letters were removed.", r.Purged), map[string]any{"purged": r.Purged, "more": r.More}
+				return nil
+			},
+		}, nil
+	}}
+}

@@ -1,0 +1,138 @@
+package builtincommand
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// replayPage and replayMemory bound the events, and their bodies, that one command of events.replay sends: its effect is one
+// transaction.
+const (
+	replayPage   = 200
+	replayMemory = 8 << 20
+)
+
+// ahead is how much later than it was accepted an event may say that it happened: what a search by time has to look at besides.
+const ahead = 24 * time.Hour
+
+// period is which events are meant.
+type period struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Types []string  `json:"types"`
+	Limit int       `json:"limit"`
+	After string    `json:"after"`
+}
+
+func (p *period) events(tenant godwit.TenantID) (r store.EventRange, err error) {
+	r = store.EventRange{TenantID: tenant, Since: p.Since, Until: p.Until, Patterns: p.Types}
+	if p.Until.Before(p.Since) {
+		return r, command.Reject("invalid", "until: must not be before since")
+	}
+	for i, t := range p.Types {
+		if why := godwit.ValidPattern(t); why != "" {
+			return r, command.Reject("invalid", fmt.Sprintf("types[%d]: %s", i, why))
+		}
+	}
+	if from := p.Since.Add(-ahead); from.Unix() > 0 {
+		var first func(time.Time) godwit.EventID = godwit.FirstIDAt
+		r.After = first(from)
+	}
+	if p.After != "" {
+		if r.After, err = godwit.ParseEventID(p.After); err != nil {
+			return r, command.Reject("invalid", "after: is not the id of an event")
+		}
+	}
+	return r, nil
+}
+
+func replayEvents(cfg Config) operation {
+	return operation{command.Declaration{
+		Entity: "events", Action: "replay", TargetRequired: true, Scopes: []string{"manage"},
+		Args: schema(`"since":{"type":"string","format":"date-time"},"until":{"type":"string","format":"date-time"},`+
+			`"types":{"type":"array","items":{"type":"string","maxLength":128},"maxItems":100,"x-set":true,"description":"Types or patterns; none: all"},`+
+			`"limit":{"type":"integer","minimum":1,"maximum":200,"default":200},`+
+			`"after":{"type":"string","maxLength":64,"description":"next of the command before, to go on"}`, "since", "until"),
+		Description: "Sends the tenant's events of a time to an endpoint, oldest first, those that never went to it too. Up to 200 a command; " +
+			"the result says how to go on. The target is the id of the endpoint.",
+	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
+		in, err := args[period](c)
+		if err != nil {
+			return nil, err
+		}
+		e, err := target(ctx, cfg.Registry, c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := in.events(e.TenantID)
+		if err != nil {
+			return nil, err
+		}
+		r.Limit, r.MaxBytes = min(in.Limit, replayPage), replayMemory
+		events, more, err := someEvents(ctx, cfg.Store, &r)
+		if err != nil {
+			return nil, command.Transient(err)
+		}
+		result := map[string]any{"events": len(events), "queued": 0, "more": more}
+		if more {
+			result["next"] = r.After.String()
+		}
+		o := &command.Outcome{Summary: "There was nothing to replay.", Result: result, Refused: rejected("endpoint")}
+		if len(events) == 0 {
+			return o, nil
+		}
+		plan, err := cfg.Engine.PlanReplay(ctx, e.TenantID, e.ID, events, c.Actor)
+		if err != nil {
+			return nil, rejected("endpoint")(err)
+		}
+		if len(plan.Fresh) > 0 {
+			o.Effects = append(o.Effects, store.Publish{Events: plan.Fresh})
+		}
+		if len(plan.Again.Deliveries) > 0 {
+			o.Effects = append(o.Effects, plan.Again)
+		}
+		result["queued"] = plan.Len()
+		o.Summary = fmt.Sprintf("%d events are on their way to endpoint %s.", plan.Len(), e.ID)
+		o.Done = func(stored bool, _ []any) {
+			if stored {
+				plan.Stored()
+			}
+		}
+		return o, nil
+	}}
+}
+
+// someEvents reads the next events of a range that are to be replayed, and whether there are more. It leaves the range after them.
+func someEvents(ctx context.Context, s Store, r *store.EventRange) (events []godwit.Event, more bool, err error) {
+	for len(events) == 0 {
+		if events, err = s.EventsAfter(ctx, *r); err != nil || len(events) == 0 {
+			return nil, false, err
+		}
+		r.After = events[len(events)-1].ID
+		events = slices.DeleteFunc(events, func(e godwit.Event) bool { return !replayable(&e, r.Patterns) })
+	}
+	rest := *r
+	rest.Limit = 20
+	for {
+		next, err := s.EventsAfter(ctx, rest)
+		if err != nil || len(next) == 0 {
+			return events, false, err
+		}
+		if slices.ContainsFunc(next, func(e godwit.Event) bool { return replayable(&e, r.Patterns) }) {
+			return events, true, nil
+		}
+		rest.After = next[len(next)-1].ID
+	}
+}
+
+// replayable leaves out what the server told of itself, unless it is asked for by name.
+func replayable(e *godwit.Event, patterns []string) bool {
+	return !profile.Meta(e.Type) || slices.ContainsFunc(patterns, func(p string) bool { return p != "*" && godwit.MatchPattern(p, e.Type) })
+}

@@ -1,0 +1,171 @@
+package builtincommand
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Request is who orders, by which API and under which Idempotency-Key.
+type Request struct {
+	Caller  *management.Caller
+	Channel string
+	Key     string
+}
+
+// DeleteEndpoint deletes an endpoint; store.ErrNotFound when there is none.
+func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.EndpointID) error {
+	if _, err := d.Registry.Endpoint(ctx, r.Caller.Tenant.ID, id); err != nil {
+		return err
+	}
+	_, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel})
+	return err
+}
+
+// RotateSecret issues a signing secret. When it was issued to the same request before its value is not told again, which the second
+// result reports.
+func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error) {
+	// What is wrong with the request is told as ever, field by field, and is no command.
+	if _, err := d.Registry.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot); err != nil {
+		return nil, false, err
+	}
+	args := map[string]any{}
+	if rot.Algorithm != "" {
+		args["algorithm"] = rot.Algorithm
+	}
+	if rot.Secret != "" {
+		args["secret"] = rot.Secret
+	}
+	if rot.Overlap != nil {
+		args["overlap_seconds"] = rot.Overlap.Seconds()
+	}
+	done, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel})
+	if err != nil {
+		return nil, false, err
+	}
+	var v issued
+	if err := done.read(&v); err != nil {
+		return nil, false, err
+	}
+	secret, err := godwit.ParseSecretID(v.SecretID)
+	if err != nil {
+		return nil, false, err
+	}
+	return &management.IssuedSecret{
+		Secret: godwit.Secret{ID: secret, TenantID: r.Caller.Tenant.ID, EndpointID: id, Algorithm: v.Algorithm, PublicKey: v.PublicKey, Hint: v.Hint,
+			CreatedAt: v.CreatedAt, NotBefore: v.NotBefore},
+		Value: v.Secret, OthersUntil: v.OthersUntil,
+	}, done.Redacted, nil
+}
+
+// ReplayDeadLetters sends up to limit dead letters again. Next, unless it is zero, is after which to go on.
+func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, after godwit.DeliveryID, limit int) (replayed int, next godwit.DeliveryID, err error) {
+	for limit > 0 {
+		args := filterArgs(f)
+		args["limit"] = min(limit, maxAtOnce)
+		if !after.IsZero() {
+			args["after"] = after.String()
+		}
+		done, err := d.Run(ctx, r.Caller, Order{Entity: "dead_letters", Action: "replay", Args: args, Key: r.Key, Channel: r.Channel})
+		if err != nil {
+			return replayed, next, err
+		}
+		var v struct {
+			Replayed int    `json:"replayed"`
+			Next     string `json:"next"`
+		}
+		if err := done.read(&v); err != nil {
+			return replayed, next, err
+		}
+		replayed += v.Replayed
+		limit -= min(limit, maxAtOnce)
+		if v.Next == "" {
+			return replayed, godwit.DeliveryID{}, nil
+		}
+		if after, err = godwit.ParseDeliveryID(v.Next); err != nil {
+			return replayed, next, err
+		}
+	}
+	return replayed, after, nil
+}
+
+// filterArgs is a filter as the commands on dead letters take it.
+func filterArgs(f store.DeadLetterFilter) map[string]any {
+	args := map[string]any{}
+	for name, value := range map[string]string{"type": f.EventType, "status": string(f.Status), "reason": string(f.Reason)} {
+		if value != "" {
+			args[name] = value
+		}
+	}
+	if !f.EndpointID.IsZero() {
+		args["endpoint"] = f.EndpointID.String()
+	}
+	for name, t := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !t.IsZero() {
+			args[name] = t.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return args
+}
+
+// PurgeDeadLetters removes dead letters, once it is confirmed.
+func (d *Runner) PurgeDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, limit int, c *Confirmation) (*Done, error) {
+	args := filterArgs(f)
+	args["limit"], args["replayed"] = limit, f.Replayed
+	return d.Ask(ctx, r.Caller, Order{Entity: "dead_letters", Action: "purge", Args: args, Channel: r.Channel}, c)
+}
+
+// RevokeSecret ends a signing secret, once it is confirmed.
+func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.EndpointID, secret godwit.SecretID, c *Confirmation) (*Done, error) {
+	return d.Ask(ctx, r.Caller, Order{Entity: "endpoint", Action: "revoke_secret", Target: id.String(),
+		Args: map[string]any{"secret_id": secret.String()}, Channel: r.Channel}, c)
+}
+
+// DeleteTenant deletes a tenant, once it is confirmed and another API key has approved. The command is of the tenant that the key
+// belongs to: evidence of it outlives the tenant that is deleted.
+func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID, c *Confirmation) (*Done, error) {
+	home, err := d.Registry.ActFor(ctx, r.Caller, r.Caller.Key.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	if id == home.Tenant.ID {
+		return nil, problem.Conflict.With("the API key belongs to this tenant; use an admin key of another one")
+	}
+	if c == nil {
+		if _, err := d.Registry.Tenant(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return d.Ask(ctx, home, Order{Entity: "tenant", Action: "delete", Target: id.String(), Channel: r.Channel}, c)
+}
+
+// ReplayEvents sends up to limit events of a time to an endpoint, and reports how many are on their way and whether there are more.
+func (d *Runner) ReplayEvents(ctx context.Context, r Request, id godwit.EndpointID, since, until time.Time, types []string, limit int) (queued int, more bool, err error) {
+	args := map[string]any{"since": since.UTC().Format(time.RFC3339Nano), "until": until.UTC().Format(time.RFC3339Nano)}
+	if len(types) > 0 {
+		args["types"] = types
+	}
+	for more = true; limit > 0 && more; {
+		args["limit"] = min(limit, replayPage)
+		done, err := d.Run(ctx, r.Caller, Order{Entity: "events", Action: "replay", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel})
+		if err != nil {
+			return queued, false, err
+		}
+		var v struct {
+			Events int    `json:"events"`
+			Queued int    `json:"queued"`
+			Next   string `json:"next"`
+			More   bool   `json:"more"`
+		}
+		if err := done.read(&v); err != nil {
+			return queued, false, err
+		}
+		queued, limit, more = queued+v.Queued, limit-v.Events, v.More
+		args["after"] = v.Next
+	}
+	return queued, more, nil
+}

@@ -1,0 +1,97 @@
+package management
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Caller is an authenticated party. It is shared among requests and never changed.
+type Caller struct {
+	Key    *godwit.APIKey
+	Tenant *godwit.Tenant // for whom it acts: its own tenant, or another as an admin
+}
+
+// Actor is how records name the caller.
+func (c *Caller) Actor() string { return c.Key.ID.String() }
+
+// Need refuses a caller that lacks all of the scopes.
+func (c *Caller) Need(anyOf ...godwit.Scope) error {
+	for _, s := range anyOf {
+		if c.Key.Has(s) {
+			return nil
+		}
+	}
+	names := make([]string, len(anyOf))
+	for i, s := range anyOf {
+		names[i] = string(s)
+	}
+	return problem.Forbidden.With("this operation needs an API key with the scope %s", strings.Join(names, " or "))
+}
+
+var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
+
+// Authenticate finds out whose token it is. The store is asked when the key was not seen for a few seconds; every other
+// request costs a hash and a look into a map.
+func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, error) {
+	if !plausible(token) {
+		return nil, errUnauthorized
+	}
+	hash := godwit.HashToken(token)
+	now := r.now()
+	caller, err := r.cache.get(hash, now, func() (*Caller, error) {
+		return r.loadCaller(ctx, hash)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !caller.Key.LiveAt(now) {
+		return nil, errUnauthorized
+	}
+	return caller, nil
+}
+
+// plausible keeps what cannot be a token of ours from the store.
+func plausible(token string) bool { return len(token) >= 20 && len(token) <= 100 }
+
+func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error) {
+	k, err := r.store.KeyByHash(ctx, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errUnauthorized
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find key: %w", err)
+	}
+	if subtle.ConstantTimeCompare(k.Hash[:], hash[:]) != 1 {
+		return nil, errUnauthorized
+	}
+	t, err := r.store.Tenant(ctx, k.TenantID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errUnauthorized
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find tenant: %w", err)
+	}
+	return &Caller{Key: k, Tenant: t}, nil
+}
+
+// ActFor lets an admin act for another tenant.
+func (r *Service) ActFor(ctx context.Context, c *Caller, tenant godwit.TenantID) (*Caller, error) {
+	if tenant == c.Tenant.ID {
+		return c, nil
+	}
+	if err := c.Need(godwit.ScopeAdmin); err != nil {
+		return nil, err
+	}
+	t, err := r.store.Tenant(ctx, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("find tenant: %w", err)
+	}
+	return &Caller{Key: c.Key, Tenant: t}, nil
+}

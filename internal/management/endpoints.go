@@ -1,0 +1,384 @@
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// EndpointSpec is what the owner of an endpoint decides about it. Its JSON form is the document that a merge patch is laid
+// over.
+type EndpointSpec struct {
+	URL         string                 `json:"url"`
+	Method      string                 `json:"method,omitempty"`
+	Profile     string                 `json:"profile,omitempty"`
+	Description string                 `json:"description,omitempty"`
+	Patterns    []string               `json:"patterns,omitempty"`
+	Filter      godwit.Filter          `json:"filter,omitempty"`
+	Headers     map[string]string      `json:"headers,omitempty"`
+	Auth        *godwit.Auth           `json:"auth,omitempty"`
+	Policy      godwit.PolicyOverrides `json:"policy,omitzero"`
+	Metadata    godwit.Metadata        `json:"metadata,omitempty"`
+}
+
+// NewEndpoint is an endpoint to be made, with how it is signed to.
+type NewEndpoint struct {
+	EndpointSpec
+	Algorithm string // Defaults to the profile's first.
+	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	Secret string
+	Paused bool // it starts paused
+}
+
+// CreateEndpoint registers a subscriber with its first secret: there is never an endpoint that is not authenticated to
+// (EDS-KEY-7).
+func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
+	n.SetDefaults()
+	prof, err := r.validate(&n.EndpointSpec)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := r.now()
+	e := &godwit.Endpoint{
+		ID: godwit.NewEndpointID(now), TenantID: tenant, Profile: n.Profile,
+		Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	if n.Paused {
+		e.Status = godwit.EndpointPaused
+	}
+	if err := r.apply(e, &n.EndpointSpec); err != nil {
+		return nil, nil, err
+	}
+	issued, err := r.issue(e, prof, n.Algorithm, n.Secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.register(ctx, e, &issued.Secret); err != nil {
+		return nil, nil, err
+	}
+	// Told to the others first: it does not hear of itself.
+	err = r.announce(ctx, e, profile.AnnounceSubscriptionCreated)
+	if err == nil {
+		err = r.tell(ctx, e.ID)
+	}
+	if err != nil {
+		// The caller will take it for not created and try again: do not leave a second one behind.
+		r.undoCreate(ctx, e)
+		return nil, nil, err
+	}
+	return e, issued, nil
+}
+
+// announce tells the tenant's bus of a subscription, where its policy says so (OJS-OBS-4, OJS-OBS-5).
+func (r *Service) announce(ctx context.Context, e *godwit.Endpoint, what string) error {
+	policy, err := EffectivePolicy(e)
+	if err != nil || !policy.Announce {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	return r.cfg.Engine.Announce(ctx, profile.Announcement{Type: what, TenantID: e.TenantID, EndpointID: e.ID, At: r.now()})
+}
+
+// SetDefaults fills in what an owner may leave out.
+func (s *EndpointSpec) SetDefaults() {
+	defaultTo(&s.Method, "POST")
+	defaultTo(&s.Profile, profile.Default)
+	if s.Patterns == nil {
+		s.Patterns = []string{"*"}
+	}
+}
+
+// register stores the endpoint within the tenant's limits.
+func (r *Service) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error {
+	if err := r.rate.take(e.TenantID, e.CreatedAt); err != nil {
+		return err
+	}
+	r.creating.Lock() // between counting and storing
+	defer r.creating.Unlock()
+	if limit := r.cfg.Limits.Endpoints; limit >= 0 {
+		n, err := r.store.CountEndpoints(ctx, e.TenantID)
+		if err != nil {
+			return fmt.Errorf("count endpoints: %w", err)
+		}
+		if n >= limit {
+			return problem.LimitReached.With("the tenant has %d endpoints and may have no more than %d", n, limit)
+		}
+	}
+	return withCode(&e.Code, "create endpoint", func() error { return r.store.CreateEndpoint(ctx, e, s) })
+}
+
+// withCode stores something that has a public code, drawing another one when it is taken.
+func withCode(code *string, what string, insert func() error) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		*code = godwit.NewCode()
+		err := insert()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) || try == tries {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+}
+
+func (r *Service) undoCreate(ctx context.Context, e *godwit.Endpoint) {
+	gone := *e
+	gone.Status, gone.Version = godwit.EndpointDeleted, e.Version+1
+	if err := r.store.UpdateEndpoint(context.WithoutCancel(ctx), &gone); err != nil {
+		r.log.Error("endpoint stays although its creation was refused", "endpoint", e.ID.String(), "error", err)
+	}
+}
+
+// Endpoint returns an endpoint of the tenant.
+func (r *Service) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	return r.store.Endpoint(ctx, tenant, id)
+}
+
+// ResolveEndpoint finds an endpoint of the tenant by any rendering of its id: sub_ with a UUID, or WEB-XXXXXX-X. What cannot
+// be an id names no endpoint; a mistyped character is found out without a look into the store (CCW-API-5).
+func (r *Service) ResolveEndpoint(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
+	if id, err := godwit.ParseEndpointID(text); err == nil {
+		return r.store.Endpoint(ctx, tenant, id)
+	}
+	code, err := godwit.ParseCode(godwit.CodeEndpoint, text)
+	if err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", store.ErrNotFound)
+	}
+	return r.store.EndpointByCode(ctx, tenant, code)
+}
+
+// ListEndpoints pages through a tenant's endpoints.
+func (r *Service) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+	return r.store.ListEndpoints(ctx, f, p)
+}
+
+// UpdateEndpoint changes what edit changes. Edit sees the endpoint as its owner wrote it, credentials included, and may be
+// called again when the endpoint changed under way.
+func (r *Service) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*EndpointSpec) error) (*godwit.Endpoint, error) {
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		spec, err := r.spec(e)
+		if err != nil {
+			return err
+		}
+		if err := edit(spec); err != nil {
+			return err
+		}
+		if !sameOrigin(spec.URL, e.URL) {
+			if spec, err = r.moved(e, edit); err != nil {
+				return err
+			}
+		}
+		if spec.Profile != e.Profile {
+			return fieldError("profile", "is fixed when an endpoint is created; create another one")
+		}
+		if _, err := r.validate(spec); err != nil {
+			return err
+		}
+		return r.apply(e, spec)
+	})
+}
+
+// moved applies an edit that leads to another origin. What was sealed for the old one does not go along: whoever may
+// change an endpoint could else have its credential sent to a host of their own, and so read what is never shown.
+func (r *Service) moved(e *godwit.Endpoint, edit func(*EndpointSpec) error) (*EndpointSpec, error) {
+	old, err := r.spec(e)
+	if err != nil {
+		return nil, err
+	}
+	spec := *old
+	spec.Headers, spec.Auth = nil, nil
+	if err := edit(&spec); err != nil {
+		return nil, err
+	}
+	if old.Auth != nil && spec.Auth == nil {
+		return nil, fieldError("auth", "must be given again when url changes to another origin; or remove it first")
+	}
+	for name := range old.Headers {
+		if _, given := spec.Headers[name]; !given {
+			return nil, fieldError("headers."+name, "must be given again when url changes to another origin; or remove it first")
+		}
+	}
+	return &spec, nil
+}
+
+func sameOrigin(a, b string) bool {
+	u, errA := url.Parse(a)
+	v, errB := url.Parse(b)
+	return errA == nil && errB == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
+}
+
+// Pause holds an endpoint's deliveries until it is resumed.
+func (r *Service) Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
+	return r.stop(ctx, tenant, id, godwit.EndpointPaused, reason)
+}
+
+// Disable holds an endpoint's deliveries as failures do, but by a person's hand: it is not tried again by itself.
+func (r *Service) Disable(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
+	return r.stop(ctx, tenant, id, godwit.EndpointDisabled, reason)
+}
+
+// stop says once more what is so already without taking away why it is.
+func (r *Service) stop(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, status godwit.EndpointStatus, reason string) (*godwit.Endpoint, error) {
+	if err := checkText("reason", reason, MaxDescription); err != nil {
+		return nil, err
+	}
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		if e.Status == status && reason == "" {
+			reason = e.StatusReason
+		}
+		r.setStatus(e, status, reason)
+		return nil
+	})
+}
+
+// Resume sends to a paused or disabled endpoint again, with a clean bill of health: an operator has looked at it.
+func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	if err := r.store.ResetHealth(ctx, id, r.now()); err != nil {
+		return nil, fmt.Errorf("reset health: %w", err)
+	}
+	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		r.setStatus(e, godwit.EndpointActive, "")
+		return nil
+	})
+}
+
+// DeleteEndpoint ends an endpoint; what was waiting for it is cancelled.
+func (r *Service) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) error {
+	e, err := r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+		r.setStatus(e, godwit.EndpointDeleted, "")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.announce(ctx, e, profile.AnnounceSubscriptionDeleted); err != nil {
+		// It is gone: to say otherwise would have the caller look for it in vain.
+		r.log.Error("deletion of an endpoint is not announced", "endpoint", id.String(), "error", err)
+	}
+	return nil
+}
+
+// setStatus tells the time of an endpoint that is active already too: so the engine knows that somebody enabled it, and closes
+// its circuit.
+func (r *Service) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
+	e.Status, e.StatusReason, e.StatusAt, e.ReenableAt = s, reason, r.now(), time.Time{}
+}
+
+// change applies f to the endpoint as it is stored, again when another change came between.
+func (r *Service) change(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, f func(*godwit.Endpoint) error) (*godwit.Endpoint, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		e, err := r.store.Endpoint(ctx, tenant, id)
+		if err != nil {
+			return nil, fmt.Errorf("find endpoint: %w", err)
+		}
+		if err := f(e); err != nil {
+			return nil, err
+		}
+		e.Version++
+		e.UpdatedAt = r.now()
+		err = r.store.UpdateEndpoint(ctx, e)
+		if errors.Is(err, store.ErrConflict) && try < tries {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("update endpoint: %w", err), r.tellIfStored(ctx, id, err))
+		}
+		if err := r.tell(ctx, id); err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+}
+
+// tellTimeout is how long the engine may take to load an endpoint anew.
+const tellTimeout = 10 * time.Second
+
+// tell has the engine load the endpoint anew. What is stored holds, so the engine is told of it even when the client has gone
+// away meanwhile: else it would go on sending to an endpoint that is paused or deleted.
+func (r *Service) tell(ctx context.Context, id godwit.EndpointID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	if err := r.cfg.Engine.Changed(ctx, id); err != nil {
+		return fmt.Errorf("tell engine: %w", err)
+	}
+	return nil
+}
+
+// tellIfStored is for a write whose answer was lost: it may have been done.
+func (r *Service) tellIfStored(ctx context.Context, id godwit.EndpointID, err error) error {
+	if ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
+		return nil
+	}
+	return r.tell(ctx, id)
+}
+
+// spec is the endpoint as its owner wrote it.
+func (r *Service) spec(e *godwit.Endpoint) (*EndpointSpec, error) {
+	spec := &EndpointSpec{
+		URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
+		Policy: e.Policy, Metadata: e.Metadata,
+	}
+	if len(e.Sealed) == 0 {
+		return spec, nil
+	}
+	plain, err := r.ring.Open(e.Sealed, endpointBound(e.ID))
+	if err != nil {
+		return nil, fmt.Errorf("open endpoint settings: %w", err)
+	}
+	var secrets godwit.EndpointSecrets
+	if err := json.Unmarshal(plain, &secrets); err != nil {
+		return nil, errors.New("open endpoint settings: not readable")
+	}
+	spec.Headers, spec.Auth = secrets.Headers, secrets.Auth
+	return spec, nil
+}
+
+// apply writes a valid spec into the endpoint, sealing what is secret.
+func (r *Service) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
+	e.URL, e.Method, e.Description = spec.URL, spec.Method, spec.Description
+	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
+	e.Sealed, e.SealedInfo = nil, godwit.SealedInfo{}
+	if len(spec.Headers) == 0 && spec.Auth == nil {
+		return nil
+	}
+	plain, err := json.Marshal(godwit.EndpointSecrets{Headers: spec.Headers, Auth: spec.Auth})
+	if err != nil {
+		return fmt.Errorf("encode endpoint settings: %w", err)
+	}
+	e.Sealed = r.ring.Seal(plain, endpointBound(e.ID))
+	e.SealedInfo.HeaderNames = slices.Sorted(maps.Keys(spec.Headers))
+	if spec.Auth != nil {
+		e.SealedInfo.AuthKind = spec.Auth.Kind
+	}
+	return nil
+}
+
+// EffectivePolicy is how an endpoint is delivered to: its profile's defaults with its overrides.
+func EffectivePolicy(e *godwit.Endpoint) (godwit.Policy, error) {
+	prof, err := profile.Lookup(e.Profile)
+	if err != nil {
+		return godwit.Policy{}, err
+	}
+	p, fieldErr := e.Policy.Apply(prof.Defaults())
+	if fieldErr != nil {
+		return godwit.Policy{}, fieldErr
+	}
+	return p, nil
+}

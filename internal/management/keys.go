@@ -1,0 +1,129 @@
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// KeySpec is what is decided about a new API key.
+type KeySpec struct {
+	Name      string
+	Scopes    []godwit.Scope
+	ExpiresAt time.Time // zero: never
+	// Replaces is the key whose place it takes: it acts under the same principal, so that a request repeated with the new
+	// key is still the same request. The old key works on until it is revoked.
+	Replaces godwit.KeyID
+}
+
+// MintKey makes an API key of a tenant and returns its token, which nothing can show again. A caller can grant no scope
+// that it lacks, nor take over a principal that has one; a nil caller is the operator at the machine itself.
+func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantID, spec KeySpec) (*godwit.APIKey, string, error) {
+	now := r.now()
+	if err := checkKeySpec(spec, now); err != nil {
+		return nil, "", err
+	}
+	if err := mayGrant(by, spec.Scopes); err != nil {
+		return nil, "", err
+	}
+	if _, err := r.store.Tenant(ctx, tenant); err != nil {
+		return nil, "", fmt.Errorf("find tenant: %w", err)
+	}
+	token := godwit.MintToken()
+	k := &godwit.APIKey{
+		ID: godwit.NewKeyID(now), TenantID: tenant, Name: spec.Name, Hint: godwit.TokenHint(token), Hash: godwit.HashToken(token),
+		Scopes: slices.Clone(spec.Scopes), CreatedAt: now, ExpiresAt: spec.ExpiresAt,
+	}
+	k.Principal = k.ID
+	if !spec.Replaces.IsZero() {
+		old, err := r.replaced(ctx, by, tenant, spec.Replaces)
+		if err != nil {
+			return nil, "", err
+		}
+		k.Principal = old.Principal
+	}
+	if err := r.store.CreateKey(ctx, k); err != nil {
+		return nil, "", fmt.Errorf("create key: %w", err)
+	}
+	return k, token, nil
+}
+
+// replaced finds the key that is replaced. Its principal may fetch answers that were given to it, so taking it over needs
+// every right it has.
+func (r *Service) replaced(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+	old, err := r.store.Key(ctx, tenant, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fieldError("replaces", "names no key of this tenant")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find replaced key: %w", err)
+	}
+	if err := mayGrant(by, old.Scopes); err != nil {
+		return nil, err
+	}
+	return old, nil
+}
+
+func mayGrant(by *Caller, scopes []godwit.Scope) error {
+	if by == nil {
+		return nil
+	}
+	for _, s := range scopes {
+		if !by.Key.Has(s) {
+			return problem.Forbidden.With("the API key lacks the scope %q, so it cannot grant it", s)
+		}
+	}
+	return nil
+}
+
+func checkKeySpec(spec KeySpec, now time.Time) error {
+	errs := []error{checkName("name", spec.Name)}
+	if len(spec.Scopes) == 0 {
+		errs = append(errs, fieldError("scopes", "must name at least one of %v", godwit.AllScopes))
+	}
+	for i, s := range spec.Scopes {
+		switch {
+		case !slices.Contains(godwit.AllScopes, s):
+			errs = append(errs, fieldError(fmt.Sprintf("scopes[%d]", i), "must be one of %v", godwit.AllScopes))
+		case slices.Contains(spec.Scopes[:i], s):
+			errs = append(errs, fieldError(fmt.Sprintf("scopes[%d]", i), "is named twice"))
+		}
+	}
+	if !spec.ExpiresAt.IsZero() && !spec.ExpiresAt.After(now) {
+		errs = append(errs, fieldError("expires_at", "must lie in the future"))
+	}
+	return errors.Join(errs...)
+}
+
+// RevokeKey ends a key at once on this node, and within CacheTTL on others. Who manages a tenant may end any key of it but an
+// admin's: that would lock out the operator of the whole server. A nil caller is the operator at the machine itself.
+func (r *Service) RevokeKey(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
+	k, err := r.store.Key(ctx, tenant, id)
+	if err != nil {
+		return fmt.Errorf("find key: %w", err)
+	}
+	if by != nil && k.Has(godwit.ScopeAdmin) && !by.Key.Has(godwit.ScopeAdmin) {
+		return problem.Forbidden.With("the API key lacks the scope %q, so it cannot revoke a key that has it", godwit.ScopeAdmin)
+	}
+	if err := r.store.RevokeKey(ctx, tenant, id, r.now()); err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	r.cache.dropKey(k.Hash)
+	return nil
+}
+
+// Key returns a key of the tenant.
+func (r *Service) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+	return r.store.Key(ctx, tenant, id)
+}
+
+// ListKeys pages through a tenant's keys, revoked ones too.
+func (r *Service) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
+	return r.store.ListKeys(ctx, tenant, p)
+}

@@ -1,0 +1,92 @@
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// SealedStore is where sealed values lie.
+type SealedStore interface {
+	SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error)
+	ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error
+}
+
+// Reencryption counts what was done so far.
+type Reencryption struct {
+	Seen     int // sealed values looked at
+	Resealed int // of those, sealed anew with the active key
+	Changed  int // of those, changed by someone else meanwhile and thereby sealed anew already
+}
+
+// Reencrypt seals everything anew that was sealed by another key than the ring's active one. It may run beside a server
+// and may be run again; after it has ended without error, keys other than the active one can be removed from the ring.
+// Progress, when not nil, is called after every page.
+func Reencrypt(ctx context.Context, s SealedStore, ring *keyring.Ring, progress func(Reencryption)) (Reencryption, error) {
+	const page = 200
+	var done Reencryption
+	after := ""
+	for {
+		rows, err := s.SealedRows(ctx, after, page)
+		if err != nil {
+			return done, fmt.Errorf("read sealed values: %w", err)
+		}
+		if len(rows) == 0 {
+			return done, nil
+		}
+		for _, row := range rows {
+			if err := reseal(ctx, s, ring, row, &done); err != nil {
+				return done, err
+			}
+		}
+		after = rows[len(rows)-1].Ref
+		if progress != nil {
+			progress(done)
+		}
+	}
+}
+
+func reseal(ctx context.Context, s SealedStore, ring *keyring.Ring, row store.SealedRow, done *Reencryption) error {
+	done.Seen++
+	if !ring.Stale(row.Sealed) {
+		return nil
+	}
+	bound := boundTo(row.Bound)
+	plain, err := ring.Open(row.Sealed, bound)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", row.Ref, err)
+	}
+	switch err := s.ReplaceSealed(ctx, row, ring.Seal(plain, bound)); {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		done.Changed++
+	case err != nil:
+		return fmt.Errorf("replace %s: %w", row.Ref, err)
+	default:
+		done.Resealed++
+	}
+	return nil
+}
+
+// CheckSealed says why the ring does not open a sealed value, or nil.
+func CheckSealed(ring *keyring.Ring, row store.SealedRow) error {
+	_, err := ring.Open(row.Sealed, boundTo(row.Bound))
+	return err
+}
+
+// boundTo is what a value was sealed for; the store knows the id of the row.
+func boundTo(id string) string {
+	if endpoint, err := godwit.ParseEndpointID(id); err == nil {
+		return endpointBound(endpoint)
+	}
+	if secret, err := godwit.ParseSecretID(id); err == nil {
+		return secretBound(secret)
+	}
+	if source, err := godwit.ParseSourceID(id); err == nil {
+		return "source:" + source.String() // as package source seals
+	}
+	return id
+}

@@ -1,0 +1,116 @@
+package management
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// Rotation limits.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+	// MaxLiveSecrets bounds the signatures on a request: every live secret signs.
+	MaxLiveSecrets = 5
+)
+
+// An IssuedSecret is a new signing secret, at the only time its value is shown.
+type IssuedSecret struct {
+	Secret godwit.Secret
+	Value  string // empty when the public key is enough
+	// OthersUntil is how long the secrets before it go on signing; zero for the first.
+	OthersUntil time.Time
+}
+
+// A Rotation replaces an endpoint's signing secret.
+type Rotation struct {
+	Algorithm string // Defaults to that of the newest secret.
+	// Overlap is how long the old secrets go on signing beside the new one. Nil is DefaultOverlap.
+	Overlap *time.Duration
+	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	Secret string
+}
+
+// RotateSecret issues a new secret, which signs at once, and lets the others run out.
+func (r *Service) RotateSecret(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*IssuedSecret, error) {
+	plan, err := r.PlanRotation(ctx, tenant, id, rot)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.store.AddSecret(ctx, &plan.Issued.Secret, plan.Others); err != nil {
+		return nil, errors.Join(fmt.Errorf("add secret: %w", err), r.tellIfStored(ctx, id, err))
+	}
+	if err := r.tell(ctx, id); err != nil {
+		return nil, err
+	}
+	return plan.Issued, nil
+}
+
+func (r *Service) live(secrets []godwit.Secret) int {
+	n := 0
+	for i := range secrets {
+		if secrets[i].LiveAt(r.now()) {
+			n++
+		}
+	}
+	return n
+}
+
+// Secrets lists an endpoint's secrets. Their values stay sealed.
+func (r *Service) Secrets(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error) {
+	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
+		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	return r.store.Secrets(ctx, tenant, id)
+}
+
+// issue makes a secret for the endpoint and seals it.
+func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm, text string) (*IssuedSecret, error) {
+	if algorithm == "" {
+		algorithm = prof.Algorithms()[0]
+	}
+	if !profile.SupportsAlgorithm(prof, algorithm) {
+		return nil, fieldError("algorithm", "profile %q signs with one of %v", prof.Name(), prof.Algorithms())
+	}
+	material, err := keyMaterial(prof, algorithm, text)
+	if err != nil {
+		return nil, err
+	}
+	now := r.now()
+	s := godwit.Secret{
+		ID: godwit.NewSecretID(now), EndpointID: e.ID, TenantID: e.TenantID, Algorithm: algorithm,
+		PublicKey: material.Public, CreatedAt: now, NotBefore: now,
+	}
+	s.Sealed = r.ring.Seal(material.Secret, secretBound(s.ID))
+	if shown := material.Display; len(shown) > 4 {
+		sum := sha256.Sum256([]byte(shown))
+		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]
+	}
+	return &IssuedSecret{Secret: s, Value: material.Display}, nil
+}
+
+// keyMaterial is what the caller brought along, or fresh.
+func keyMaterial(prof profile.Profile, algorithm, text string) (profile.KeyMaterial, error) {
+	if text != "" {
+		material, err := prof.ImportKey(algorithm, text)
+		if err != nil {
+			return material, fieldError("secret", "%s", err)
+		}
+		return material, nil
+	}
+	material, err := prof.NewKey(algorithm)
+	if err != nil {
+		return material, fmt.Errorf("make signing key: %w", err)
+	}
+	return material, nil
+}
+
+// What a sealed value is bound to: it opens for no other endpoint or secret.
+func endpointBound(id godwit.EndpointID) string { return "endpoint:" + id.String() }
+func secretBound(id godwit.SecretID) string     { return "secret:" + id.String() }

@@ -1,0 +1,110 @@
+package management
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Store is what the registry needs of storage.
+type Store interface {
+	store.Tenants
+	store.Keys
+	store.Endpoints
+}
+
+// Engine is told what changed.
+type Engine interface {
+	// Changed makes the engine load the endpoint anew.
+	Changed(ctx context.Context, id godwit.EndpointID) error
+	// Announce puts an event about a subscription on its tenant's bus.
+	Announce(ctx context.Context, a profile.Announcement) error
+}
+
+// URLs judges where deliveries may go.
+type URLs interface {
+	// CheckURL says why a URL cannot be a target, without asking DNS.
+	CheckURL(raw string) error
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	Store  Store
+	Engine Engine
+	URLs   URLs
+	Ring   *keyring.Ring
+	Log    *slog.Logger
+	Now    func() time.Time
+	// TimeScale runs overlaps and validity times faster. Defaults to real time.
+	TimeScale godwit.TimeScale
+	// Limits bound what a tenant may register.
+	Limits Limits
+	// CacheTTL is how long an API key is believed without asking the store, and so how long a key revoked on another node
+	// may still work on this one. Defaults to 3 s.
+	CacheTTL time.Duration
+	// CacheSize is how many API keys are remembered at once. Defaults to 4096.
+	CacheSize int
+}
+
+// Limits bound what a tenant may register. A negative member lifts its limit.
+type Limits struct {
+	// Endpoints a tenant may have. Defaults to 1000.
+	Endpoints int
+	// CreationsPerMinute is how many endpoints a tenant may create in a minute. Defaults to 60.
+	CreationsPerMinute int
+}
+
+// NoLimits lifts all limits: for development.
+var NoLimits = Limits{Endpoints: -1, CreationsPerMinute: -1}
+
+func (c *Config) setDefaults() error {
+	if c.Store == nil || c.Engine == nil || c.URLs == nil || c.Ring == nil || c.Log == nil || c.Now == nil {
+		return errors.New("registry: store, engine, urls, ring, log and now are required")
+	}
+	defaultTo(&c.Limits.Endpoints, 1000)
+	defaultTo(&c.Limits.CreationsPerMinute, 60)
+	defaultTo(&c.CacheTTL, 3*time.Second)
+	defaultTo(&c.CacheSize, 4096)
+	return nil
+}
+
+func defaultTo[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Service keeps tenants, API keys and endpoints. It is safe for use by many goroutines.
+type Service struct {
+	cfg   Config
+	store Store
+	ring  *keyring.Ring
+	log   *slog.Logger
+	now   func() time.Time
+	cache *callerCache
+	rate  creationRate
+
+	creating sync.Mutex
+}
+
+// New makes a Registry.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	return &Service{
+		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log,
+		// Stores keep microseconds: what is answered now is what will be read later.
+		now:   func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
+		cache: newCallerCache(cfg.CacheSize, cfg.CacheTTL),
+		rate:  creationRate{perMinute: cfg.Limits.CreationsPerMinute},
+	}, nil
+}

@@ -1,0 +1,120 @@
+package management_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+func announced(on bool) management.NewEndpoint {
+	return management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/", Policy: godwit.PolicyOverrides{Announce: &on}}}
+}
+
+// A new subscription is announced before the engine knows it, so that it does not hear of itself; a deleted one after the
+// engine has forgotten it.
+func TestSubscriptionsAreAnnounced(t *testing.T) {
+	f := newFixture(t, nil)
+	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
+	must(t, err)
+	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID))
+	if want := []string{profile.AnnounceSubscriptionCreated, "changed", "changed", profile.AnnounceSubscriptionDeleted}; !slices.Equal(f.engine.said, want) {
+		t.Errorf("said %v, want %v", f.engine.said, want)
+	}
+	for _, a := range f.engine.news {
+		if a.EndpointID != e.ID || a.TenantID != f.tenant.ID || !a.At.Equal(f.clock.Now()) {
+			t.Errorf("announced %+v", a)
+		}
+	}
+	f.engine.news = nil
+	e, _, err = f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(false))
+	must(t, err)
+	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID))
+	if len(f.engine.news) > 0 {
+		t.Errorf("announced %+v although its policy does not say so", f.engine.news)
+	}
+}
+
+func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
+	f := newFixture(t, nil)
+	f.engine.mute = store.ErrUnavailable
+	if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true)); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("created: %v", err)
+	}
+	left, err := f.registry.ListEndpoints(ctx, store.EndpointFilter{TenantID: f.tenant.ID}, store.Page{Limit: 10})
+	must(t, err)
+	if len(left) != 0 {
+		t.Errorf("%d endpoints are left behind", len(left))
+	}
+	f.engine.mute = nil
+	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
+	must(t, err)
+	f.engine.mute = store.ErrUnavailable
+	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID)) // it is gone all the same
+}
+
+func TestEndpointsByEveryRendering(t *testing.T) {
+	f := newFixture(t, nil)
+	e, _ := f.endpoint()
+	public := godwit.FormatCode(godwit.CodeEndpoint, e.Code)
+	for _, text := range []string{e.ID.String(), public, " " + public + " "} {
+		got, err := f.registry.ResolveEndpoint(ctx, f.tenant.ID, text)
+		if err != nil || got.ID != e.ID {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	other, err := f.registry.CreateTenant(ctx, management.TenantSpec{Name: "other"})
+	must(t, err)
+	wrong := []byte(public)
+	wrong[len(wrong)-1] ^= 1
+	for name, c := range map[string]struct {
+		tenant godwit.TenantID
+		text   string
+	}{
+		"another tenant's":      {other.ID, public},
+		"wrong check character": {f.tenant.ID, string(wrong)},
+		"unknown":               {f.tenant.ID, godwit.NewEndpointID(f.clock.Now()).String()},
+		"no id":                 {f.tenant.ID, "x"},
+		"nothing":               {f.tenant.ID, ""},
+	} {
+		if _, err := f.registry.ResolveEndpoint(ctx, c.tenant, c.text); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a person sets stays set, with its reason, and is not undone by the time of rest that failures bring.
+func TestStatusByHand(t *testing.T) {
+	f := newFixture(t, nil)
+	e, _ := f.endpoint()
+	steps := []struct {
+		name   string
+		do     func() (*godwit.Endpoint, error)
+		status godwit.EndpointStatus
+		reason string
+	}{
+		{"paused", func() (*godwit.Endpoint, error) { return f.registry.Pause(ctx, f.tenant.ID, e.ID, "deploying") }, godwit.EndpointPaused, "deploying"},
+		{"paused again", func() (*godwit.Endpoint, error) { return f.registry.Pause(ctx, f.tenant.ID, e.ID, "") }, godwit.EndpointPaused, "deploying"},
+		{"disabled", func() (*godwit.Endpoint, error) { return f.registry.Disable(ctx, f.tenant.ID, e.ID, "spam") }, godwit.EndpointDisabled, "spam"},
+		{"disabled again", func() (*godwit.Endpoint, error) { return f.registry.Disable(ctx, f.tenant.ID, e.ID, "more spam") }, godwit.EndpointDisabled, "more spam"},
+		{"resumed", func() (*godwit.Endpoint, error) { return f.registry.Resume(ctx, f.tenant.ID, e.ID) }, godwit.EndpointActive, ""},
+	}
+	for _, s := range steps {
+		// As after failures: it would be tried again by itself.
+		stored, err := f.store.Endpoint(ctx, f.tenant.ID, e.ID)
+		must(t, err)
+		stored.ReenableAt, stored.Version = f.clock.Now().Add(time.Hour), stored.Version+1
+		must(t, f.store.UpdateEndpoint(ctx, stored))
+		f.clock.Advance(time.Minute)
+		got, err := s.do()
+		must(t, err)
+		if got.Status != s.status || got.StatusReason != s.reason || !got.ReenableAt.IsZero() || !got.StatusAt.Equal(f.clock.Now()) {
+			t.Errorf("%s: %s %q since %s, tried again %s", s.name, got.Status, got.StatusReason, got.StatusAt, got.ReenableAt)
+		}
+	}
+}
