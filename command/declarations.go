@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 // maxFile bounds a declaration file.
@@ -63,7 +65,7 @@ func decodeDeclaration(at string, text []byte, d *Declaration) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mistyped):
-		return &fault{at + pointer(strings.Split(mistyped.Field, ".")...), "must not be a " + mistyped.Value}
+		return &fault{at + jsonschema.Pointer(strings.Split(mistyped.Field, ".")...), "must not be a " + mistyped.Value}
 	}
 	return fmt.Errorf("%s: %w", at, err)
 }
@@ -101,10 +103,10 @@ func misfits(at string, v any, t reflect.Type) []error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if _, ok := known[name]; !ok {
-				problems = append(problems, &fault{at + pointer(name), "is not a member that is known"})
+				problems = append(problems, &fault{at + jsonschema.Pointer(name), "is not a member that is known"})
 				continue
 			}
-			problems = append(problems, misfits(at+pointer(name), v[name], known[name])...)
+			problems = append(problems, misfits(at+jsonschema.Pointer(name), v[name], known[name])...)
 		}
 	}
 	return problems

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 // maxNesting is how deep objects and lists may lie within each other.
@@ -60,7 +62,7 @@ type decoder struct {
 }
 
 func (d *decoder) fault(detail string) error {
-	return &fault{pointer: pointer(d.path...), detail: detail}
+	return &fault{pointer: jsonschema.Pointer(d.path...), detail: detail}
 }
 
 func (d *decoder) value() (any, error) {
@@ -221,18 +223,4 @@ func (d *decoder) number() (any, error) {
 		return nil, d.fault("is a number that would be rounded or is out of range (RFC 8785 numbers are IEEE 754 doubles): send it as a string")
 	}
 	return n, nil
-}
-
-// pointer is the JSON pointer to a place. Names that somebody else chose are cut short.
-func pointer(path ...string) string {
-	const most = 100
-	var b strings.Builder
-	for _, step := range path {
-		if len(step) > most {
-			step = strings.ToValidUTF8(step[:most], "") + "…"
-		}
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
-	}
-	return b.String()
 }

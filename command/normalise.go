@@ -32,7 +32,7 @@ func (s *argsSchema) normaliseArgs(text []byte) (any, error) {
 		return args, nil
 	}
 	// Before the rules run, too: they are as many as the schema's.
-	if s.rules*values(args) > maxWork {
+	if s.schema.Work(args) > maxWork {
 		return nil, refuse(InvalidArgs, "/args", "hold more than can be held against a schema of this size")
 	}
 	args = normalised(args, s.root, false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/trace"
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 func withSchema(t *testing.T, schema string) *Registered {
@@ -120,7 +121,7 @@ func TestSchemaIsBounded(t *testing.T) {
 		"itself, dynamically":      {`{"$dynamicRef":"#x","$defs":{"x":{"$dynamicAnchor":"x"}}}`, "refer to itself"},
 		"endless":                  {`{"$ref":"#/$defs/d0","$defs":{` + doubling.String() + `"d40":{}}}`, "too much work"},
 		"endless patterns":         {`{"properties":{"s":{"pattern":"` + strings.Repeat("(a{1,100}){1,9}", 20) + `"}}}`, "too much work"},
-		"large":                    {`{"description":"` + strings.Repeat("x", maxSchema) + `"}`, "bytes"},
+		"large":                    {`{"description":"` + strings.Repeat("x", jsonschema.MaxSchema) + `"}`, "bytes"},
 		"a misspelt annotation":    {`{"properties":{"a":{"x-ephemral":true}}}`, "x-ephemral"},
 		"a set that is no boolean": {`{"properties":{"a":{"x-set":"yes"}}}`, "x-set"},
 		"an unknown fold":          {`{"properties":{"a":{"x-fold":"accents"}}}`, "x-fold"},

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 // MaxEnvelope is how many bytes an envelope may have, and its args or its options by themselves.
@@ -92,7 +94,7 @@ func take(at string, object, into map[string]any, parts map[string]json.RawMessa
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		where, known := into[name]
 		if !known {
-			return malformed(at+pointer(name), "is not a member that is known")
+			return malformed(at+jsonschema.Pointer(name), "is not a member that is known")
 		}
 		v := object[name]
 		switch where := where.(type) {
@@ -100,13 +102,13 @@ func take(at string, object, into map[string]any, parts map[string]json.RawMessa
 			*where = v
 		case *json.RawMessage:
 			if _, ok := v.(map[string]any); !ok {
-				return malformed(at+pointer(name), "must be an object, or absent")
+				return malformed(at+jsonschema.Pointer(name), "must be an object, or absent")
 			}
 			*where = slices.Clone(parts[name])
 		case *string:
 			text, ok := v.(string)
 			if !ok && v != nil {
-				return malformed(at+pointer(name), "must be a string")
+				return malformed(at+jsonschema.Pointer(name), "must be a string")
 			}
 			*where = text
 		}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 // annotations are the keywords of a schema that say how a value is normalised.
@@ -17,17 +19,12 @@ type annotations struct {
 }
 
 // Validate has nothing to say of a value.
-func (*annotations) Validate(*jsonschema.ValidatorContext, any) {}
-
-// An annotationError is an annotation that is none of ours.
-type annotationError string
-
-func (e annotationError) Error() string { return string(e) }
+func (*annotations) Validate(*validator.ValidatorContext, any) {}
 
 // annotationsVocabulary makes the compiler keep the annotations with the schema that they are in, wherever references lead.
-var annotationsVocabulary = &jsonschema.Vocabulary{URL: "urn:godwit:normalisation", Compile: compileAnnotations}
+var annotationsVocabulary = &validator.Vocabulary{URL: "urn:godwit:normalisation", Compile: compileAnnotations}
 
-func compileAnnotations(_ *jsonschema.CompilerContext, object map[string]any) (jsonschema.SchemaExt, error) {
+func compileAnnotations(_ *validator.CompilerContext, object map[string]any) (validator.SchemaExt, error) {
 	var a annotations
 	for _, keyword := range slices.Sorted(maps.Keys(object)) {
 		if !strings.HasPrefix(keyword, "x-") {
@@ -47,10 +44,10 @@ func compileAnnotations(_ *jsonschema.CompilerContext, object map[string]any) (j
 			}
 		default:
 			// A misspelt one would not be missed until a command is executed twice.
-			return nil, annotationError(fmt.Sprintf("has the keyword %.100q: those with x- are x-ephemeral, x-set and x-fold", keyword))
+			return nil, jsonschema.KeywordError(fmt.Sprintf("has the keyword %.100q: those with x- are x-ephemeral, x-set and x-fold", keyword))
 		}
 		if !ok {
-			return nil, annotationError(fmt.Sprintf(`gives %s another value than it can have: x-ephemeral and x-set are true or false, `+
+			return nil, jsonschema.KeywordError(fmt.Sprintf(`gives %s another value than it can have: x-ephemeral and x-set are true or false, `+
 				`x-fold is "case", "space" or "case space"`, keyword))
 		}
 		a.given = true
@@ -90,14 +87,14 @@ type rule struct {
 }
 
 type patternRule struct {
-	pattern jsonschema.Regexp
+	pattern validator.Regexp
 	*rule
 }
 
 // compileRules finds the rules of a schema that does not refer to itself. Those behind alternatives and conditions cannot be
 // followed, because which of them are for a value is known only once it is normalised: annotations are refused there.
-func compileRules(root *jsonschema.Schema) ([]*rule, error) {
-	c := ruleCompiler{made: map[*jsonschema.Schema]*rule{}}
+func compileRules(root *validator.Schema) ([]*rule, error) {
+	c := ruleCompiler{made: map[*validator.Schema]*rule{}}
 	r, err := c.rule(root)
 	if err != nil {
 		return nil, err
@@ -111,14 +108,14 @@ func compileRules(root *jsonschema.Schema) ([]*rule, error) {
 }
 
 type ruleCompiler struct {
-	made map[*jsonschema.Schema]*rule
+	made map[*validator.Schema]*rule
 }
 
-func (c *ruleCompiler) rule(s *jsonschema.Schema) (*rule, error) {
+func (c *ruleCompiler) rule(s *validator.Schema) (*rule, error) {
 	if r := c.made[s]; r != nil {
 		return r, nil
 	}
-	for _, part := range unfollowed(s) {
+	for _, part := range jsonschema.Conditional(s) {
 		if err := unannotated(part); err != nil {
 			return nil, err
 		}
@@ -135,8 +132,8 @@ func (c *ruleCompiler) rule(s *jsonschema.Schema) (*rule, error) {
 	return r, checkRule(r, s)
 }
 
-func (c *ruleCompiler) children(r *rule, s *jsonschema.Schema) (err error) {
-	add := func(part *jsonschema.Schema) *rule {
+func (c *ruleCompiler) children(r *rule, s *validator.Schema) (err error) {
+	add := func(part *validator.Schema) *rule {
 		if part == nil || err != nil {
 			return nil
 		}
@@ -157,7 +154,7 @@ func (c *ruleCompiler) children(r *rule, s *jsonschema.Schema) (err error) {
 		r.patterns = append(r.patterns, patternRule{pattern, add(part)})
 	}
 	slices.SortFunc(r.patterns, func(a, b patternRule) int { return strings.Compare(a.pattern.String(), b.pattern.String()) })
-	if part, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+	if part, ok := s.AdditionalProperties.(*validator.Schema); ok {
 		r.additional = add(part)
 	}
 	for _, part := range s.PrefixItems {
@@ -173,7 +170,7 @@ func (c *ruleCompiler) children(r *rule, s *jsonschema.Schema) (err error) {
 }
 
 // checkRule finds defaults that do not fit, and values that folding makes impossible.
-func checkRule(r *rule, s *jsonschema.Schema) error {
+func checkRule(r *rule, s *validator.Schema) error {
 	if s.Default != nil {
 		v := normalised(clone(*s.Default), r.all, false)
 		if s.Validate(v) != nil {
@@ -238,7 +235,7 @@ func (r *rule) item(i int) []*rule {
 	return nil
 }
 
-func annotationsOf(s *jsonschema.Schema) annotations {
+func annotationsOf(s *validator.Schema) annotations {
 	for _, ext := range s.Extensions {
 		if a, ok := ext.(*annotations); ok {
 			return *a
@@ -248,12 +245,12 @@ func annotationsOf(s *jsonschema.Schema) annotations {
 }
 
 // unannotated refuses annotations in a schema that is not followed, however deep. A default is one, too.
-func unannotated(s *jsonschema.Schema) error {
+func unannotated(s *validator.Schema) error {
 	if s.Default != nil || annotationsOf(s).given {
 		return fmt.Errorf("%s: default and x- keywords work under properties, patternProperties, additionalProperties, items, "+
 			"prefixItems, $ref and allOf alone; under alternatives and conditions they would do nothing", place(s))
 	}
-	for _, part := range append(followed(s), unfollowed(s)...) {
+	for _, part := range jsonschema.Parts(s) {
 		if err := unannotated(part); err != nil {
 			return err
 		}
@@ -262,58 +259,9 @@ func unannotated(s *jsonschema.Schema) error {
 }
 
 // place is where in its document a schema stands.
-func place(s *jsonschema.Schema) string {
+func place(s *validator.Schema) string {
 	if _, at, ok := strings.Cut(s.Location, "#"); ok && at != "" {
 		return at
 	}
 	return "/"
-}
-
-// followed are the schemas right under a schema whose annotations count.
-func followed(s *jsonschema.Schema) []*jsonschema.Schema {
-	list := slices.Concat(s.AllOf, s.PrefixItems)
-	for _, part := range s.Properties {
-		list = append(list, part)
-	}
-	for _, part := range s.PatternProperties {
-		list = append(list, part)
-	}
-	if part, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		list = append(list, part)
-	}
-	return appendGiven(list, s.Ref, s.Items2020)
-}
-
-// unfollowed are the others.
-func unfollowed(s *jsonschema.Schema) []*jsonschema.Schema {
-	list := slices.Concat(s.AnyOf, s.OneOf)
-	for _, part := range s.DependentSchemas {
-		list = append(list, part)
-	}
-	for _, part := range s.Dependencies {
-		list = appendSchemas(list, part)
-	}
-	list = appendSchemas(list, s.Items)
-	list = appendSchemas(list, s.AdditionalItems)
-	return appendGiven(list, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains,
-		s.UnevaluatedItems, s.ContentSchema)
-}
-
-func appendGiven(list []*jsonschema.Schema, parts ...*jsonschema.Schema) []*jsonschema.Schema {
-	for _, part := range parts {
-		if part != nil {
-			list = append(list, part)
-		}
-	}
-	return list
-}
-
-func appendSchemas(list []*jsonschema.Schema, v any) []*jsonschema.Schema {
-	switch v := v.(type) {
-	case *jsonschema.Schema:
-		list = append(list, v)
-	case []*jsonschema.Schema:
-		list = append(list, v...)
-	}
-	return list
 }

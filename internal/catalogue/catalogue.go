@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -162,8 +163,8 @@ func addVersion(entry *godwit.EventType, schema json.RawMessage, now time.Time) 
 }
 
 func same(a, b json.RawMessage) bool {
-	x, errX := parse(a)
-	y, errY := parse(b)
+	x, errX := jsonschema.Decode(a)
+	y, errY := jsonschema.Decode(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
@@ -172,7 +173,7 @@ func fitExample(entry *godwit.EventType) error {
 	if entry.Example == nil {
 		return nil
 	}
-	if _, err := parse(entry.Example); err != nil {
+	if _, err := jsonschema.Decode(entry.Example); err != nil {
 		return &godwit.FieldError{Field: "example", Detail: err.Error()}
 	}
 	schema, err := inForce(entry)

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 var ctx = context.Background()
@@ -180,7 +181,7 @@ func TestSchemasAreBounded(t *testing.T) {
 		"unknown definition": `{"$ref":"#/$defs/none"}`,
 		"another dialect":    `{"$schema":"https://example.com/draft"}`,
 		"deep":               strings.Repeat(`{"not":`, 100) + `{}` + strings.Repeat(`}`, 100),
-		"large":              `{"title":"` + strings.Repeat("x", catalogue.MaxSchema) + `"}`,
+		"large":              `{"title":"` + strings.Repeat("x", jsonschema.MaxSchema) + `"}`,
 		"number":             `{"minimum":1e99999999}`,
 		"text":               `"x"`,
 		"no JSON":            `{`,

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 // A Standard is the event catalogue of a dialect. It is built in and does not change.
@@ -60,7 +61,7 @@ func (s *Standard) Type(name string) (*godwit.EventType, bool) {
 // Check says what in an event does not fit, by path, as in data.object.id. An event of a type that is not listed is held
 // against what all events have in common (CCW-EVT-25).
 func (s *Standard) Check(event []byte) []godwit.FieldError {
-	document, err := parse(event)
+	document, err := jsonschema.Decode(event)
 	if err != nil {
 		return []godwit.FieldError{{Detail: err.Error()}}
 	}

@@ -1,0 +1,96 @@
+package jsonschema
+
+import (
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A size is the size of a schema with every reference written out: the most that can look at one value of a document.
+// References to schemas with references multiply, so a short schema can be endless work.
+type size struct {
+	rules        int // subschemas
+	instructions int // of their regular expressions
+}
+
+// recursive is the size of a schema that leads back to itself, or can.
+var recursive = size{rules: -1}
+
+func measure(s *validator.Schema, seen map[*validator.Schema]size) size {
+	if n, known := seen[s]; known {
+		return n // recursive while s is being measured
+	}
+	if s.DynamicRef != nil || s.RecursiveRef != nil {
+		return recursive // the target of a dynamic reference depends on the path to it, and may be an outer schema
+	}
+	seen[s] = recursive
+	total := size{1, instructions(s.Pattern)}
+	if s.Format != nil && s.Format.Name == "regex" {
+		total.instructions += regexFormat
+	}
+	for pattern := range s.PatternProperties {
+		total.instructions += instructions(pattern)
+	}
+	for _, part := range Parts(s) {
+		n := measure(part, seen)
+		if n == recursive {
+			return recursive
+		}
+		// Beyond the bounds it does not matter by how much.
+		total.rules = min(total.rules+n.rules, maxRules+1)
+		total.instructions = min(total.instructions+n.instructions, maxInstructions+1)
+	}
+	seen[s] = total
+	return total
+}
+
+// Parts lists the schemas right under a schema.
+func Parts(s *validator.Schema) []*validator.Schema {
+	return append(Applied(s), Conditional(s)...)
+}
+
+// Applied lists those parts that always apply to the value, or to a member or item of it by its name or place alone.
+func Applied(s *validator.Schema) []*validator.Schema {
+	var list []*validator.Schema
+	list = append(append(list, s.AllOf...), s.PrefixItems...)
+	for _, part := range s.Properties {
+		list = append(list, part)
+	}
+	for _, part := range s.PatternProperties {
+		list = append(list, part)
+	}
+	list = appendSchemas(list, s.AdditionalProperties)
+	return appendGiven(list, s.Ref, s.Items2020)
+}
+
+// Conditional lists the other parts: alternatives, conditions, and what depends on other parts.
+func Conditional(s *validator.Schema) []*validator.Schema {
+	var list []*validator.Schema
+	list = append(append(list, s.AnyOf...), s.OneOf...)
+	for _, part := range s.DependentSchemas {
+		list = append(list, part)
+	}
+	for _, part := range s.Dependencies {
+		list = appendSchemas(list, part)
+	}
+	list = appendSchemas(appendSchemas(list, s.Items), s.AdditionalItems)
+	return appendGiven(list, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains,
+		s.UnevaluatedItems, s.ContentSchema)
+}
+
+func appendGiven(list []*validator.Schema, parts ...*validator.Schema) []*validator.Schema {
+	for _, part := range parts {
+		if part != nil {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func appendSchemas(list []*validator.Schema, v any) []*validator.Schema {
+	switch v := v.(type) {
+	case *validator.Schema:
+		return appendGiven(list, v)
+	case []*validator.Schema:
+		return append(list, v...)
+	}
+	return list
+}
