@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 )
 
 // titles are what the kinds are called in a subject.
@@ -81,7 +82,7 @@ func name(n *Notice) string {
 func (m *Mail) text(a Alert) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(clean(fmt.Sprintf(format, args...)) + "\r\n") }
-	line("Account: %s (%s)", a.Tenant.Name, godwit.FormatCode(godwit.CodeTenant, a.Tenant.Code))
+	line("Account: %s (%s)", a.Tenant.Name, profile.FormatCode(profile.CodeTenant, a.Tenant.Code))
 	for i := range a.Notices {
 		n := &a.Notices[i]
 		line("")

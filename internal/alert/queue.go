@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 )
 
 // Store is where the people of a tenant and the names of endpoints are found.
@@ -259,7 +260,7 @@ func (d *Queue) try(ctx context.Context, l *letter) error {
 	for _, n := range l.notices {
 		named := Notice{Notice: n}
 		if e, err := d.cfg.Store.Endpoint(ctx, n.TenantID, n.EndpointID); err == nil { // it may be deleted by now
-			named.Endpoint, named.Description = godwit.FormatCode(godwit.CodeEndpoint, e.Code), e.Description
+			named.Endpoint, named.Description = profile.FormatCode(profile.CodeEndpoint, e.Code), e.Description
 		}
 		a.Notices = append(a.Notices, named)
 	}

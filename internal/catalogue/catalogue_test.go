@@ -13,10 +13,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/jsonschema"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
-	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
 var ctx = context.Background()
@@ -49,7 +50,7 @@ func newCatalogue(t testing.TB, tune func(*catalogue.Config)) (*catalogue.Catalo
 	}
 	c, err := catalogue.New(cfg)
 	must(t, err)
-	tenant := &godwit.Tenant{ID: godwit.NewTenantID(manual.Now()), Code: godwit.NewCode(), Name: "t", CreatedAt: manual.Now(), Validation: godwit.ValidateStrict}
+	tenant := &godwit.Tenant{ID: godwit.NewTenantID(manual.Now()), Code: profile.NewCode(), Name: "t", CreatedAt: manual.Now(), Validation: godwit.ValidateStrict}
 	must(t, s.CreateTenant(ctx, tenant))
 	return c, db, manual, tenant
 }

@@ -115,7 +115,7 @@ func (e *Engine) alert(t *target, j *judgement, n *godwit.Notice, event *godwit.
 		At         time.Time         `json:"at"`
 	}{Kind: kind, EndpointID: n.EndpointID, DeliveryID: n.DeliveryID, EventID: n.EventID, EventType: event.Type, Reason: n.Detail, At: n.CreatedAt}
 	if t.endpoint.Code != "" {
-		body.Endpoint = godwit.FormatCode(godwit.CodeEndpoint, t.endpoint.Code)
+		body.Endpoint = profile.FormatCode(profile.CodeEndpoint, t.endpoint.Code)
 	}
 	e.publish(j, n.TenantID, "godwit.alert."+kind, false, func(godwit.EventID) ([]byte, string) {
 		text, err := json.Marshal(body)

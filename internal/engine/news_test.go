@@ -235,7 +235,7 @@ func TestDeadLetterAlert(t *testing.T) {
 			body.EventID != []godwit.EventID{refused, failed}[i].String() || body.At.IsZero() {
 			t.Errorf("alert %s", r.Body)
 		}
-		if _, err := godwit.ParseCode(godwit.CodeEndpoint, body.Endpoint); err != nil {
+		if _, err := profile.ParseCode(profile.CodeEndpoint, body.Endpoint); err != nil {
 			t.Errorf("alert %s: %v", r.Body, err)
 		}
 	}

@@ -123,7 +123,7 @@ func (r *Service) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Se
 func withCode(code *string, what string, insert func() error) error {
 	const tries = 5
 	for try := 1; ; try++ {
-		*code = godwit.NewCode()
+		*code = profile.NewCode()
 		err := insert()
 		if err == nil {
 			return nil
@@ -153,7 +153,7 @@ func (r *Service) ResolveEndpoint(ctx context.Context, tenant godwit.TenantID, t
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return r.store.Endpoint(ctx, tenant, id)
 	}
-	code, err := godwit.ParseCode(godwit.CodeEndpoint, text)
+	code, err := profile.ParseCode(profile.CodeEndpoint, text)
 	if err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", store.ErrNotFound)
 	}

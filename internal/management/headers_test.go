@@ -15,7 +15,7 @@ func TestHeadersOfProfilesAreReserved(t *testing.T) {
 	message := profile.Message{
 		Event:    &godwit.Event{ID: godwit.NewEventID(now), Type: "a.b", Key: "key", ContentType: "application/json", Body: []byte("{}"), CreatedAt: now},
 		Delivery: &godwit.Delivery{ID: godwit.NewDeliveryID(now), Run: godwit.Run{Attempts: 1, FirstAt: now}},
-		Attempt:  2, ID: godwit.NewAttemptID(now), Endpoint: &godwit.Endpoint{}, Account: godwit.NewCode(),
+		Attempt:  2, ID: godwit.NewAttemptID(now), Endpoint: &godwit.Endpoint{}, Account: profile.NewCode(),
 		Budget: profile.Budget{Limit: 10, Remaining: 9, Reset: now},
 	}
 	for _, name := range profile.Names() {

@@ -61,7 +61,7 @@ func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 func TestEndpointsByEveryRendering(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _ := f.endpoint()
-	public := godwit.FormatCode(godwit.CodeEndpoint, e.Code)
+	public := profile.FormatCode(profile.CodeEndpoint, e.Code)
 	for _, text := range []string{e.ID.String(), public, " " + public + " "} {
 		got, err := f.registry.ResolveEndpoint(ctx, f.tenant.ID, text)
 		if err != nil || got.ID != e.ID {

@@ -40,7 +40,7 @@ func cybercubeHead(id, eventType string, at time.Time, size int) []byte {
 }
 
 func cybercubeTail(b []byte, account string, livemode bool) []byte {
-	b = appendMember(b, "account_id", godwit.FormatCode(godwit.CodeTenant, account))
+	b = appendMember(b, "account_id", FormatCode(CodeTenant, account))
 	if livemode {
 		return append(b, `,"livemode":true}`...)
 	}

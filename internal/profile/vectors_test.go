@@ -233,7 +233,7 @@ func TestPublicIDs(t *testing.T) {
 	}
 	readVectors(t, "public-ids.json", &file)
 	for _, v := range file.Codes {
-		if got := godwit.FormatCode(v.Entity, v.Code); got != v.ID {
+		if got := FormatCode(v.Entity, v.Code); got != v.ID {
 			t.Errorf("%s %s: %s, want %s", v.Entity, v.Code, got, v.ID)
 		}
 	}
@@ -254,7 +254,7 @@ func TestPublicIDs(t *testing.T) {
 		t.Error("vectors are missing")
 	}
 	for range 1000 {
-		if id := godwit.FormatCode(godwit.CodeEndpoint, godwit.NewCode()); !publicID.MatchString(id) {
+		if id := FormatCode(CodeEndpoint, NewCode()); !publicID.MatchString(id) {
 			t.Fatalf("%s", id)
 		}
 	}

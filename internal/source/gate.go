@@ -17,6 +17,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/receiver"
 )
 
@@ -80,7 +81,7 @@ func (s *Sources) At(ctx context.Context, path string) (*godwit.Source, error) {
 		return s.cfg.Store.SourceAt(ctx, id)
 	}
 	account, name, _ := strings.Cut(path, "/")
-	code, err := godwit.ParseCode(godwit.CodeTenant, account)
+	code, err := profile.ParseCode(profile.CodeTenant, account)
 	if err != nil || checkName(name) != "" {
 		return nil, errNoSource
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/dialect"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -28,5 +29,5 @@ func (s *server) named(c *dialect.Call) (*godwit.Endpoint, error) {
 	return s.endpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 }
 
-func publicID(e *godwit.Endpoint) string { return godwit.FormatCode(godwit.CodeEndpoint, e.Code) }
-func accountID(t *godwit.Tenant) string  { return godwit.FormatCode(godwit.CodeTenant, t.Code) }
+func publicID(e *godwit.Endpoint) string { return profile.FormatCode(profile.CodeEndpoint, e.Code) }
+func accountID(t *godwit.Tenant) string  { return profile.FormatCode(profile.CodeTenant, t.Code) }

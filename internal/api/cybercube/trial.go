@@ -94,7 +94,7 @@ func (s *server) sample(eventType string) *posting {
 		resource, _, _ := strings.Cut(eventType, ".")
 		at := s.cfg.Clock.Now().UTC().Format(time.RFC3339)
 		p.data = compact(encode(map[string]any{"object": map[string]string{
-			"id": godwit.FormatCode("TST", godwit.NewCode()), "object": resource, "created_at": at, "updated_at": at,
+			"id": profile.FormatCode("TST", profile.NewCode()), "object": resource, "created_at": at, "updated_at": at,
 		}}))
 	}
 	p.object = objectOf(p.data)["object"]

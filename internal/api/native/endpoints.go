@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -42,7 +43,7 @@ func plausibleEndpoint(text string) bool {
 		return true
 	}
 	text = strings.TrimSpace(text)
-	return len(text) == len("WEB-XXXXXX-X") && strings.EqualFold(text[:4], godwit.CodeEndpoint+"-")
+	return len(text) == len("WEB-XXXXXX-X") && strings.EqualFold(text[:4], profile.CodeEndpoint+"-")
 }
 
 type (

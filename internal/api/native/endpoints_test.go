@@ -272,7 +272,7 @@ func TestIdsInEveryRendering(t *testing.T) {
 	h := newHarness(t)
 	receiver := newSink(t)
 	e := h.endpoint(receiver.URL)
-	if code, err := godwit.ParseCode(godwit.CodeEndpoint, e.PublicID); err != nil || code == "" {
+	if code, err := profile.ParseCode(profile.CodeEndpoint, e.PublicID); err != nil || code == "" {
 		t.Fatalf("public id %q: %v", e.PublicID, err)
 	}
 	for _, id := range []string{e.ID, e.PublicID, strings.ToLower(e.PublicID)} {

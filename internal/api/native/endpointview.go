@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/profile"
 )
 
 // Endpoint is a subscriber as the API shows it: without header values, credentials and secrets.
@@ -33,7 +34,7 @@ type Endpoint struct {
 
 func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
-		ID: e.ID.String(), PublicID: godwit.FormatCode(godwit.CodeEndpoint, e.Code), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
+		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
 		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
 		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
 		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,

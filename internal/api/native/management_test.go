@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -336,7 +337,7 @@ func TestTenantAlertsAndValidation(t *testing.T) {
 	h := newHarness(t)
 	var tenant Tenant
 	h.post("/v1/tenants", `{"name":"Second","alert_emails":["ops@example.com"],"event_validation":"known"}`).want(201).into(&tenant)
-	if _, err := godwit.ParseCode(godwit.CodeTenant, tenant.AccountID); err != nil {
+	if _, err := profile.ParseCode(profile.CodeTenant, tenant.AccountID); err != nil {
 		t.Errorf("account id %q: %v", tenant.AccountID, err)
 	}
 	if !reflect.DeepEqual(tenant.AlertEmails, []string{"ops@example.com"}) || tenant.EventValidation != "known" {

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -168,7 +169,7 @@ func (s *server) shownSource(ctx context.Context, c *management.Caller, src *god
 	}
 	v := sourceView(src)
 	if c.Tenant.Code != "" {
-		v.PublicPath = "/in/" + godwit.FormatCode(godwit.CodeTenant, c.Tenant.Code) + "/" + src.Name
+		v.PublicPath = "/in/" + profile.FormatCode(profile.CodeTenant, c.Tenant.Code) + "/" + src.Name
 	}
 	mode, held, err := s.cfg.Sources.ModeOf(ctx, src)
 	if err != nil {

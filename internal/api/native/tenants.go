@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -25,7 +26,7 @@ type Tenant struct {
 
 func tenantView(t *godwit.Tenant) Tenant {
 	v := Tenant{
-		ID: t.ID.String(), AccountID: godwit.FormatCode(godwit.CodeTenant, t.Code), Name: t.Name,
+		ID: t.ID.String(), AccountID: profile.FormatCode(profile.CodeTenant, t.Code), Name: t.Name,
 		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
 		CreatedAt: t.CreatedAt.UTC(),
 	}

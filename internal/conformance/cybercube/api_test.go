@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -112,7 +113,7 @@ func TestCreate(t *testing.T) {
 		}})
 		made := decode(t, got)["data"].(map[string]any)
 		id := made["id"].(string)
-		if !endpointForm.MatchString(id) || godwit.FormatCode("WEB", id[4:10]) != id || !accountForm.MatchString(made["account_id"].(string)) {
+		if !endpointForm.MatchString(id) || profile.FormatCode("WEB", id[4:10]) != id || !accountForm.MatchString(made["account_id"].(string)) {
 			t.Errorf("ids %v %v", id, made["account_id"])
 		}
 		equal(t, "Location", got.Header.Get("Location"), base+"/endpoints/"+id)

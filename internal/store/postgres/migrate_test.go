@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -170,7 +171,7 @@ func checkUpgradedDeliveries(t *testing.T, s *Store, event *godwit.Event, at fun
 }
 
 func validCode(code string) bool {
-	_, err := godwit.ParseCode(godwit.CodeEndpoint, godwit.FormatCode(godwit.CodeEndpoint, code))
+	_, err := profile.ParseCode(profile.CodeEndpoint, profile.FormatCode(profile.CodeEndpoint, code))
 	return err == nil
 }
 

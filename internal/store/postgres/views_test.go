@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -69,8 +70,8 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := openAt(t, Options{})
 	st := &stage{load: newLoad(t, s), t: t, now: time.Now().UTC().Truncate(time.Millisecond)}
-	st.owner = godwit.Tenant{ID: st.tenant, Code: godwit.NewCode(), Name: "acme", CreatedAt: st.now}
-	st.receiver = godwit.Endpoint{ID: st.endpoint, Code: godwit.NewCode(), TenantID: st.tenant, URL: "https://receiver.example/hook", Method: "POST",
+	st.owner = godwit.Tenant{ID: st.tenant, Code: profile.NewCode(), Name: "acme", CreatedAt: st.now}
+	st.receiver = godwit.Endpoint{ID: st.endpoint, Code: profile.NewCode(), TenantID: st.tenant, URL: "https://receiver.example/hook", Method: "POST",
 		Profile: "cybercube", Description: "orders", Patterns: []string{"order.*", "invoice.paid"}, Sealed: []byte("sealed-headers"),
 		Status: godwit.EndpointActive, StatusAt: st.now, CreatedAt: st.now, UpdatedAt: st.now, Version: 1}
 	st.secret = godwit.Secret{ID: godwit.NewSecretID(st.now), EndpointID: st.endpoint, TenantID: st.tenant, Algorithm: godwit.AlgorithmHMAC,
@@ -173,7 +174,7 @@ func TestEndpointsView(t *testing.T) {
 	st := newStage(t)
 	row := st.rows(`SELECT * FROM webhook_endpoints`)[0]
 	st.has("new", row, map[string]any{
-		"id": uuidText(st.endpoint), "public_id": godwit.FormatCode(godwit.CodeEndpoint, st.receiver.Code), "account_id": uuidText(st.tenant),
+		"id": uuidText(st.endpoint), "public_id": profile.FormatCode(profile.CodeEndpoint, st.receiver.Code), "account_id": uuidText(st.tenant),
 		"url": st.receiver.URL, "description": "orders", "events": []any{"order.*", "invoice.paid"}, "secret_hash": st.secret.Hash,
 		"secret_hint": "kZWY", "status": "active", "failure_count": 0, "last_delivery_at": nil, "last_success_at": nil, "last_failure_at": nil,
 		"created_at": st.now, "updated_at": st.now,
@@ -398,7 +399,7 @@ func TestViewsAreReadOnlyAndHoldNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	role := "reader_" + strings.ToLower(godwit.NewCode())
+	role := "reader_" + strings.ToLower(profile.NewCode())
 	exec := func(sql string) error {
 		_, err := conn.Exec(ctx, sql)
 		return err

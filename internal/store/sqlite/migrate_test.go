@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -160,7 +161,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 func validCode(code string) bool {
-	_, err := godwit.ParseCode(godwit.CodeEndpoint, godwit.FormatCode(godwit.CodeEndpoint, code))
+	_, err := profile.ParseCode(profile.CodeEndpoint, profile.FormatCode(profile.CodeEndpoint, code))
 	return err == nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -20,7 +21,7 @@ func tenantMembers(t *testing.T, f *fixture) {
 	for range 4 {
 		f.tick(time.Second)
 		n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Name: "Größe & \"Söhne\"", RequireIdempotencyKey: true, CreatedAt: f.now,
-			Code: godwit.NewCode(), AlertEmails: []string{"ops@example.com", "\"a b\"@example.com"}, Validation: godwit.ValidateStrict}
+			Code: profile.NewCode(), AlertEmails: []string{"ops@example.com", "\"a b\"@example.com"}, Validation: godwit.ValidateStrict}
 		f.must(f.s.CreateTenant(f.ctx, &n))
 		same(t, "tenant", got(f.s.Tenant(f.ctx, n.ID))(t), &n)
 		want = append([]godwit.Tenant{n}, want...)

@@ -1,12 +1,14 @@
-package godwit
+package profile
 
 import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// The entities that have a public code.
+// Entities with a public code: the ids by which the CYBERCUBE API and people name them.
 const (
 	CodeEndpoint = "WEB"
 	CodeTenant   = "ACC"
@@ -17,10 +19,10 @@ const (
 	codeLength   = 6
 )
 
-// NewCode draws a code: short enough to be read over the telephone, so it is kept unique by the store and not by chance.
+// NewCode draws a random code. It is short enough to be read over the telephone, so two can be equal; the store keeps codes unique.
 func NewCode() string {
 	var b [codeLength]byte
-	Random(b[:])
+	godwit.Random(b[:])
 	for i := range b {
 		b[i] = codeAlphabet[b[i]%32]
 	}
@@ -37,22 +39,22 @@ func checkCharacter(entity, code string) byte {
 	return codeAlphabet[sum[0]%32]
 }
 
-// ParseCode reads a public id of an entity and checks it, so that a mistyped one is refused before anything is looked up
-// (CCW-API-5). Case and surrounding space do not count.
+// ParseCode reads a public id of an entity and verifies its check character, so that a mistyped id is refused without a look
+// into the store (CCW-API-5). It ignores case and surrounding space.
 func ParseCode(entity, text string) (string, error) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	code, ok := strings.CutPrefix(text, entity+"-")
 	if !ok || len(code) != codeLength+2 || code[codeLength] != '-' {
-		return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", ErrBadID, entity)
+		return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", godwit.ErrBadID, entity)
 	}
 	code, check := code[:codeLength], code[codeLength+1]
 	for i := range len(code) {
 		if strings.IndexByte(codeAlphabet, code[i]) < 0 {
-			return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", ErrBadID, entity)
+			return "", fmt.Errorf("%w: want the form %s-XXXXXX-X", godwit.ErrBadID, entity)
 		}
 	}
 	if check != checkCharacter(entity, code) {
-		return "", fmt.Errorf("%w: its check character does not fit", ErrBadID)
+		return "", fmt.Errorf("%w: its check character does not fit", godwit.ErrBadID)
 	}
 	return code, nil
 }
