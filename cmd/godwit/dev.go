@@ -135,9 +135,7 @@ func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logg
 
 // attend makes the tenant and the key, tells about them and follows the attempts until ctx ends.
 func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) error {
-	select {
-	case <-a.Started():
-	case <-ctx.Done():
+	if !awaitReady(ctx, env, a) {
 		return nil
 	}
 	tenant, err := app.TenantByName(ctx, a.Registry(), "dev")
@@ -174,6 +172,23 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 		samples.Go(func() { s.post(posting) })
 	}
 	return follow(env, attempts, c.JSON)
+}
+
+// awaitReady returns once /readyz answers 200, and says on standard error when another node has to stop first. It reports
+// false when ctx ended before.
+func awaitReady(ctx context.Context, env *environment, a *app.App) bool {
+	waiting := a.Waiting()
+	for {
+		select {
+		case <-a.Ready():
+			return true
+		case <-ctx.Done():
+			return false
+		case <-waiting:
+			fmt.Fprintln(env.stderr, "godwit: another node delivers from this store; waiting until it stops")
+			waiting = nil // closed for good
+		}
+	}
 }
 
 func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string) error {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -43,20 +44,22 @@ type Dependencies struct {
 
 // App is the whole server.
 type App struct {
-	cfg      config.Config
-	clock    clock.Clock
-	log      *slog.Logger
-	ring     *keyring.Ring
-	store    store.Store
-	sender   *sender.Sender
-	engine   *engine.Engine
-	registry *management.Service
-	commands *commands
-	metrics  *telemetry.Metrics
-	alerts   alerts
-	servers  []*httpServer
-	url      string
-	done     chan struct{} // closed when delivery has stopped: ends live streams
+	cfg       config.Config
+	clock     clock.Clock
+	log       *slog.Logger
+	ring      *keyring.Ring
+	store     store.Store
+	sender    *sender.Sender
+	engine    *engine.Engine
+	registry  *management.Service
+	commands  *commands
+	metrics   *telemetry.Metrics
+	alerts    alerts
+	servers   []*httpServer
+	url       string
+	done      chan struct{} // closed when delivery has stopped: ends live streams
+	readiness *readiness
+	ready     chan struct{} // closed once /readyz answers 200 for the first time
 }
 
 // New opens the store, wires the services and listens. Nothing is delivered before Run.
@@ -75,7 +78,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			return nil, fmt.Errorf("find a name for this node: %w; set one with --node", err)
 		}
 	}
-	a := &App{cfg: cfg, clock: d.Clock, log: d.Log, done: make(chan struct{})}
+	a := &App{cfg: cfg, clock: d.Clock, log: d.Log, done: make(chan struct{}), ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			a.release()
@@ -138,7 +141,8 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
-	a.announce(ctx)
+	var announced sync.WaitGroup
+	announced.Go(func() { a.announce(ctx) })
 	stopAlerts := a.alerts.start()
 	executed := a.commands.start(ctx, a.engine.Started())
 	err := a.engine.Run(ctx)
@@ -146,6 +150,7 @@ func (a *App) Run(ctx context.Context) error {
 		err = nil // stopped before it had begun
 	}
 	stop(nil)
+	announced.Wait()
 	<-executed
 	close(a.done) // watchers have seen the last attempt
 	stopAlerts()
@@ -162,8 +167,21 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// announce says what this server is, once.
+// announce logs what this server is and where it is reached, once it is ready. Clients that read the URL from the log can
+// then use it at once.
 func (a *App) announce(ctx context.Context) {
+	select {
+	case <-a.engine.Started():
+	case <-ctx.Done():
+		return
+	}
+	for a.readiness.reason(ctx) != "" {
+		select {
+		case <-time.After(pingEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
 	d, err := a.store.Describe(ctx)
 	if err != nil {
 		a.log.Error("describe store", "error", err)
@@ -172,6 +190,7 @@ func (a *App) announce(ctx context.Context) {
 	a.log.Info("serving", "url", a.url, "listen", a.servers[0].listener.Addr().String(), "node", a.cfg.Node,
 		"store", d.Backend, "store_version", d.Version, "schema", d.SchemaVersion, "location", d.Location,
 		"durability", d.Durability, "version", b.Version)
+	close(a.ready)
 }
 
 // release closes what New opened.
@@ -197,8 +216,14 @@ func (a *App) release() {
 // URL is where the app is reached.
 func (a *App) URL() string { return a.url }
 
-// Started is closed once the app delivers.
+// Started is closed once the app delivers. The store may fail right then; Ready says that it did not.
 func (a *App) Started() <-chan struct{} { return a.engine.Started() }
+
+// Ready is closed once /readyz would answer 200.
+func (a *App) Ready() <-chan struct{} { return a.ready }
+
+// Waiting is closed when another node delivers from the same store and this one stands by to take over.
+func (a *App) Waiting() <-chan struct{} { return a.engine.Waiting() }
 
 // Engine, Registry and Store are for those that run an app within their own process: the dev command and tests.
 func (a *App) Engine() *engine.Engine { return a.engine }

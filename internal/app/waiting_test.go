@@ -14,6 +14,43 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
+// A second node on the same store says that it waits, and says its URL only when it has taken over and is ready.
+func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
+	first := apptest.Start(t, apptest.Options{Postgres: true})
+	cfg := first.Config
+	cfg.Node = "second"
+	log := &apptest.Log{}
+	second, err := app.New(t.Context(), cfg, app.Dependencies{Log: app.NewLogger(cfg.Log, log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- second.Run(running) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("second node ended: %v\n%s", err, log)
+		}
+	})
+	readyz := func() int {
+		w := httptest.NewRecorder()
+		second.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		return w.Code
+	}
+	<-second.Waiting()
+	if log.Has("msg=serving") || !log.Has("waiting", "another node", "node=second") || readyz() != http.StatusServiceUnavailable {
+		t.Errorf("while it waits, /readyz answers %d and the log says:\n%s", readyz(), log)
+	}
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	<-second.Ready()
+	if !log.Has("msg=serving", "url="+second.URL()) || readyz() != http.StatusOK {
+		t.Errorf("after it took over, /readyz answers %d and the log says:\n%s", readyz(), log)
+	}
+}
+
 // A node that waits for another one to end takes no changes: the one that delivers would not hear of them.
 func TestWaitingNodeTakesNoChanges(t *testing.T) {
 	cfg := config.Default()

@@ -187,7 +187,8 @@ func (a *App) wireHTTP(d Dependencies) error {
 	mux.Handle(wellknown.ServicePath, pages)
 	mux.Handle(inbound.Prefix, a.whenDelivering(relay, problems))
 	mux.HandleFunc("GET /healthz", alive)
-	mux.Handle("GET /readyz", &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log})
+	a.readiness = &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log}
+	mux.Handle("GET /readyz", a.readiness)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problems.Write(w, r, problem.NotFound.With("there is nothing at this path; /openapi.json lists what there is"))
 	})

@@ -74,7 +74,7 @@ type Server struct {
 // testRing seals what tests keep; every server of a test process has the same, so that one can take over from another.
 var testRing = sync.OnceValue(app.GenerateRing)
 
-// Start boots a server and waits until it delivers. It ends with the test; the test fails if it ends badly.
+// Start boots a server and waits until it is ready. It ends with the test; the test fails if it ends badly.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	cfg := config.Default()
@@ -139,7 +139,7 @@ func (s *Server) boot(d app.Dependencies) {
 		}
 	})
 	select {
-	case <-a.Started():
+	case <-a.Ready():
 	case <-s.stopped:
 		s.t.Fatalf("server ended at once: %v", s.runErr)
 	}

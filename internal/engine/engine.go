@@ -145,6 +145,7 @@ type Engine struct {
 	tasks    sync.WaitGroup // refills, reclaims, reloads
 	phase    atomic.Int32   // starting, running, stopping
 	started  chan struct{}
+	standby  chan struct{} // closed when another node holds the shards at start
 }
 
 const (
@@ -158,7 +159,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, began: cfg.Clock.Now(), started: make(chan struct{})}
+	e := &Engine{cfg: cfg, store: cfg.Store, clock: cfg.Clock, log: cfg.Log, began: cfg.Clock.Now(), started: make(chan struct{}), standby: make(chan struct{})}
 	e.index.explicitMeta = cfg.ExplicitMeta
 	e.probes, e.asked = make(chan struct{}, maxProbes), make(chan struct{}, maxAsked)
 	e.base, e.cut = context.WithCancelCause(context.Background())
@@ -232,6 +233,10 @@ func (e *Engine) drain() {
 
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }
+
+// Waiting is closed when the engine found all shards held by another node at its start. It takes over when that node
+// releases them or its leases run out; Started is closed then.
+func (e *Engine) Waiting() <-chan struct{} { return e.standby }
 
 // Ready reports whether events can be taken in and delivered now.
 func (e *Engine) Ready() error {

@@ -102,7 +102,9 @@ func (e *Engine) acquire(ctx context.Context) error {
 		case err != nil:
 			e.log.Error("acquire shards", "error", err)
 		case !waited:
-			e.log.Info("waiting for shards held by another node", "node", e.cfg.Node)
+			e.log.Warn("waiting: another node delivers from this store; this node takes over when that one stops or is silent",
+				"node", e.cfg.Node, "silent_for", e.cfg.LeaseTTL)
+			close(e.standby)
 		}
 		if !wait(ctx, e.clock, time.Second) {
 			return context.Cause(ctx)
