@@ -118,6 +118,17 @@ func (m *Manual) Advance(d time.Duration) {
 	m.mu.Unlock()
 }
 
+// Step sets the time without firing anything, as an operator who sets a machine's clock does. Timers keep what they have
+// left to wait.
+func (m *Manual) Step(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now = m.now.Add(d)
+	for t := range m.timers {
+		t.at = t.at.Add(d)
+	}
+}
+
 // NextTimer is when the earliest timer fires; ok is false when there is none.
 func (m *Manual) NextTimer() (at time.Time, ok bool) {
 	m.mu.Lock()

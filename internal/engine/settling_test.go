@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,5 +74,69 @@ func TestNewsAreSettled(t *testing.T) {
 	must(t, srv.Stop()) // so that it was heard of
 	if at := srv.App.Engine().Settled(); at.Before(start.Add(59 * time.Minute)) {
 		t.Errorf("settled until %s", at)
+	}
+}
+
+// A time that was told to be over stays over: an event that a reader was shown does not vanish when another one of the same
+// moment is stored, and ids minted later are not before it.
+func TestSettledNeverGoesBack(t *testing.T) {
+	hands := clock.NewManual(start.Add(50 * time.Millisecond))
+	entered, gate := make(chan struct{}, 1), make(chan struct{})
+	var block atomic.Bool
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		if len(b.Accepts) > 0 && block.Load() {
+			select {
+			case entered <- struct{}{}:
+			default: // the third
+			}
+			<-gate
+		}
+		return commit()
+	}}
+	srv := boot(t, s, hands, nil)
+	e := srv.App.Engine()
+	publish := func() (godwit.EventID, error) {
+		receipts, err := e.Submit(context.Background(), engine.Submission{TenantID: srv.Tenant, Events: []engine.Publication{
+			{Type: "order.paid", ContentType: "application/json", Body: []byte(`{}`)},
+		}})
+		if err != nil {
+			return godwit.EventID{}, err
+		}
+		return receipts[0].Events[0].ID, nil
+	}
+	shown, err := publish()
+	must(t, err)
+	hands.Advance(2 * time.Millisecond)
+	before := e.Settled()
+	var bound func(time.Time) godwit.EventID = godwit.FirstIDAt
+	visible := func(id godwit.EventID) bool {
+		b := bound(e.Settled())
+		return bytes.Compare(id[:], b[:]) < 0
+	}
+	if !visible(shown) {
+		t.Fatalf("settled until %s, which does not show the event of %s", before, start)
+	}
+	block.Store(true)
+	var second godwit.EventID
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		second, err = publish()
+		done <- err
+	}()
+	await(t, "the second commit", entered)
+	if at := e.Settled(); at.Before(before) || !visible(shown) {
+		t.Errorf("settled until %s, after it was %s", at, before)
+	}
+	close(gate)
+	must(t, <-done)
+	if b := bound(before); bytes.Compare(second[:], b[:]) < 0 {
+		t.Error("an id was minted in a time that was told to be over")
+	}
+	hands.Step(-time.Second)
+	third, err := publish()
+	must(t, err)
+	if b := bound(before); bytes.Compare(third[:], b[:]) < 0 || !visible(shown) {
+		t.Error("a clock that was set back mints ids in a time that was told to be over, or hides what was shown")
 	}
 }
