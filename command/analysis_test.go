@@ -75,8 +75,8 @@ type watch struct {
 
 func (w *watch) placing(context.Context, *command.Call) (*command.Outcome, error) {
 	w.runs.Add(1)
-	return &command.Outcome{Summary: "placed", Effects: []command.Effect{command.MemoryEffect{
-		Do: func() (any, error) { return w.effects.Add(1), nil }, Undo: func() { w.effects.Add(-1) },
+	return &command.Outcome{Summary: "placed", Effects: []command.Effect{command.MemoryEffect[int64]{
+		Do: func() (int64, error) { return w.effects.Add(1), nil }, Undo: func() { w.effects.Add(-1) },
 	}}}, nil
 }
 

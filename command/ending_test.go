@@ -25,8 +25,8 @@ func TestResultsThatCannotBeKept(t *testing.T) {
 			r := newRig(t)
 			var n atomic.Int64
 			r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
-				return &Outcome{Result: result, Effects: []Effect{MemoryEffect{
-					Do: func() (any, error) { return n.Add(1), nil }, Undo: func() { n.Add(-1) },
+				return &Outcome{Result: result, Effects: []Effect{MemoryEffect[int64]{
+					Do: func() (int64, error) { return n.Add(1), nil }, Undo: func() { n.Add(-1) },
 				}}}, nil
 			}))
 			if a := r.submit(); a.Status != Failed || n.Load() != 0 {

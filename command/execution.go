@@ -53,7 +53,7 @@ type execution struct {
 	// Once ended is closed:
 	final   *Record
 	outcome *StoredOutcome // as the first answer shows it, with secrets
-	applied []any          // what the effects returned
+	applied Results        // what the effects returned
 	err     error
 }
 

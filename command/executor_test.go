@@ -135,7 +135,7 @@ func (c *counter) Execute(ctx context.Context, call *Call) (*Outcome, error) {
 		return nil, c.err
 	}
 	return &Outcome{Summary: "done", Result: map[string]any{"value": fmt.Sprintf("%x", random(8))},
-		Effects: []Effect{func() (any, error) { return c.n.Add(1), nil }}}, nil
+		Effects: []Effect{InMemory(func() (int64, error) { return c.n.Add(1), nil })}}, nil
 }
 
 func TestRepeatsReplay(t *testing.T) {
@@ -303,18 +303,21 @@ func TestEffectsAndAfter(t *testing.T) {
 	runs := 0
 	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
 		runs++
-		return &Outcome{
-			Effects: []Effect{func() (any, error) {
-				if runs == 1 {
-					return nil, errors.New("changed meanwhile")
-				}
-				return 7, nil
-			}},
-			Refused: func(err error) error { return Transient(err) },
-			After:   func(o *Outcome, results []any) error { o.Result = map[string]any{"got": results[0]}; return nil },
-		}, nil
+		o := &Outcome{Refused: func(err error) error { return Transient(err) }}
+		Add(o, InMemory(func() (Nothing, error) { return Nothing{}, nil }))
+		seven := Add(o, InMemory(func() (int, error) {
+			if runs == 1 {
+				return 0, errors.New("changed meanwhile")
+			}
+			return 7, nil
+		}))
+		o.After = func(o *Outcome, results Results) error {
+			o.Result = map[string]any{"got": seven.In(results), "unknown": seven.In(nil)}
+			return nil
+		}
+		return o, nil
 	}))
-	if a := r.submit(); a.Status != Executed || string(a.Outcome.Result) != `{"got":7}` || runs != 2 {
+	if a := r.submit(); a.Status != Executed || string(a.Outcome.Result) != `{"got":7,"unknown":0}` || runs != 2 {
 		t.Fatalf("%+v after %d runs", a, runs)
 	}
 }

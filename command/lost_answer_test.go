@@ -124,7 +124,7 @@ func TestEffectsThatAreNeverStored(t *testing.T) {
 	})
 	var effects atomic.Int64
 	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
-		return &Outcome{Effects: []Effect{func() error { effects.Add(1); return nil }}}, nil
+		return &Outcome{Effects: []Effect{InMemory(func() (int64, error) { return effects.Add(1), nil })}}, nil
 	}))
 	if a := r.submit(); a.Status != Failed || effects.Load() != 0 {
 		t.Errorf("%s with %d effects", a.Status, effects.Load())

@@ -14,18 +14,29 @@ import (
 )
 
 // A MemoryStore keeps everything in memory: for tests and for programs whose commands need not outlive them. Its effects are
-// MemoryEffects, and functions of type func() (any, error) and func() error, which it cannot undo.
+// of type MemoryEffect.
 type MemoryStore struct {
 	mu      sync.Mutex
 	records map[string]*Record
 	chains  map[string][]evidence.Item
 }
 
-// A MemoryEffect changes something in memory, and takes that back when an effect after it fails, or the outcome is refused.
-type MemoryEffect struct {
-	Do   func() (any, error)
-	Undo func() // called when Do has succeeded; may be nil
+// A MemoryEffect changes something in memory and returns an R.
+type MemoryEffect[R any] struct {
+	EffectOf[R]
+	Do func() (R, error)
+	// Undo takes the change back when a later effect fails or the outcome is refused. The store calls it only after Do has
+	// succeeded. Nil: the change cannot be taken back.
+	Undo func()
 }
+
+func (e MemoryEffect[R]) apply() (Returned, func(), error) {
+	r, err := e.Do()
+	return e.Returns(r), e.Undo, err
+}
+
+// InMemory is an effect of MemoryStore that cannot be taken back.
+func InMemory[R any](do func() (R, error)) MemoryEffect[R] { return MemoryEffect[R]{Do: do} }
 
 // NewMemoryStore makes an empty one.
 func NewMemoryStore() *MemoryStore {
@@ -119,24 +130,19 @@ func (a *Applied) apply(effects []Effect) (undo func()) {
 	return undo
 }
 
-// applyInMemory keeps an effect's panic from taking other commands along.
-func applyInMemory(effect Effect) (v any, undo func(), err error) {
+// applyInMemory applies one effect. It turns a panic into an error, because other commands share the transaction.
+func applyInMemory(effect Effect) (r Returned, undo func(), err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("effect panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	switch f := effect.(type) {
-	case MemoryEffect:
-		v, err = f.Do()
-		return v, f.Undo, err
-	case func() (any, error):
-		v, err = f()
-		return v, nil, err
-	case func() error:
-		return nil, nil, f()
+	if e, ok := effect.(interface {
+		apply() (Returned, func(), error)
+	}); ok {
+		return e.apply()
 	}
-	return nil, nil, fmt.Errorf("a store in memory knows no effect %T", effect)
+	return r, nil, fmt.Errorf("a MemoryStore cannot apply an effect of type %T: use a MemoryEffect", effect)
 }
 
 func copied(r *Record) *Record {

@@ -23,11 +23,11 @@ func TestMemoryStore(t *testing.T) {
 				n  int
 			)
 			add := func(d int) { mu.Lock(); defer mu.Unlock(); n += d }
-			return command.MemoryEffect{Do: func() (any, error) { add(1); return nil, nil }, Undo: func() { add(-1) }},
+			return command.MemoryEffect[command.Nothing]{Do: func() (command.Nothing, error) { add(1); return command.Nothing{}, nil }, Undo: func() { add(-1) }},
 				func() any { mu.Lock(); defer mu.Unlock(); return n }
 		}}},
 		Fails: func(testing.TB, command.Store) (command.Effect, error) {
-			return func() error { return soldOut }, soldOut
+			return command.InMemory(func() (command.Nothing, error) { return command.Nothing{}, soldOut }), soldOut
 		},
 	})
 }

@@ -29,13 +29,13 @@ type Outcome struct {
 	Effects []Effect
 	// After, when not nil, completes summary and result from what the effects returned, within their transaction. It computes
 	// and does nothing else; a Rejection that it returns undoes the effects.
-	After func(o *Outcome, results []any) error
+	After func(o *Outcome, results Results) error
 	// Refused, when not nil, says what the failure of an effect means: a Rejection, a TransientError that has the handler run again,
 	// or another error. Without it the command fails.
 	Refused func(err error) error
 	// Done is called once it is known whether the outcome was stored, with what its effects returned (nil when that answer was lost):
 	// to wake whoever waits for them. What must not be lost is an effect.
-	Done func(stored bool, results []any)
+	Done func(stored bool, results Results)
 }
 
 // A Rejection is a refusal by the business, not a failure: it is the outcome (IDS IT-6).

@@ -145,10 +145,10 @@ func TestPanicsEndOneCommand(t *testing.T) {
 	r := newRig(t)
 	var n int
 	outcomes := []*Outcome{
-		{After: func(*Outcome, []any) error { panic("after") }, Effects: []Effect{MemoryEffect{Do: func() (any, error) { n++; return n, nil }, Undo: func() { n-- }}}},
-		{Refused: func(error) error { panic("refused") }, Effects: []Effect{func() error { return errors.New("no") }}},
-		{Effects: []Effect{func() error { panic("effect") }}},
-		{Done: func(bool, []any) { panic("done") }},
+		{After: func(*Outcome, Results) error { panic("after") }, Effects: []Effect{MemoryEffect[int]{Do: func() (int, error) { n++; return n, nil }, Undo: func() { n-- }}}},
+		{Refused: func(error) error { panic("refused") }, Effects: []Effect{InMemory(func() (int, error) { return 0, errors.New("no") })}},
+		{Effects: []Effect{InMemory(func() (int, error) { panic("effect") })}},
+		{Done: func(bool, Results) { panic("done") }},
 	}
 	r.register(Declaration{}, HandlerFunc(func(_ context.Context, c *Call) (*Outcome, error) {
 		var in struct{ N int }

@@ -45,14 +45,11 @@ type Step struct {
 	Settle func(Applied) (Change, error)
 }
 
-// Effect is something a store changes in the transaction of an outcome. What kinds there are is the store's affair.
-type Effect interface{}
-
 // Applied is what a store tells Settle.
 type Applied struct {
 	Previous *Record
-	Results  []any // one for each effect
-	Err      error // of the effect that failed; Results is then nil
+	Results  Results // one for each effect
+	Err      error   // of the effect that failed; Results is then nil
 }
 
 // A Change is what a step stores. Version and MAC are final.
@@ -71,7 +68,7 @@ type Result struct {
 	// Err is what Settle returned, or the failure of an effect that Settle did not turn into a Change. Nothing of the step was stored.
 	Err error
 	// Applied is what the effects returned.
-	Applied []any
+	Applied Results
 }
 
 // EvidenceQuery selects evidence of one tenant; members that are zero do not narrow it.

@@ -9,9 +9,10 @@
 //
 //	return &command.Outcome{
 //		Summary: "Order 17 was paid.",
-//		Effects: []command.Effect{sqlstore.Effect(func(ctx context.Context, tx *sql.Tx) (any, error) {
-//			_, err := tx.ExecContext(ctx, "UPDATE orders SET paid = true WHERE id = 17")
-//			return nil, err
+//		Effects: []command.Effect{sqlstore.Effect(func(ctx context.Context, tx *sql.Tx) (int, error) {
+//			var stock int
+//			err := tx.QueryRowContext(ctx, "UPDATE goods SET stock = stock - 1 WHERE id = 17 RETURNING stock").Scan(&stock)
+//			return stock, err
 //		})},
 //	}, nil
 //

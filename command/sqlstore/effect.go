@@ -10,29 +10,43 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// An Effect changes tables of the application in the transaction of an outcome: with the outcome and its evidence, or not at all. What it
-// returns is told to Outcome.After; an error undoes all effects of the command and is told to Outcome.Refused, unless it is Fatal or the
-// database says that it will pass (a deadlock, a connection that is gone): the transaction is then taken anew.
+// A Func is an effect that changes tables of the application in the transaction of an outcome: with the outcome and its evidence, or not
+// at all. Its result, an R, is told to Outcome.After. An error undoes all effects of the command and is told to Outcome.Refused, unless
+// it is Fatal or the database says that it will pass (a deadlock, a lost connection): the store then begins a new transaction.
 //
-// It may run more than once, for the same outcome, until the transaction is stored. That transaction is other commands', too: an effect is
-// short. So it works on the transaction alone: it calls
-// nobody, changes no variable that it does not set each time, and neither commits nor rolls back. Using the *sql.DB in its place waits for
-// ever where that has one connection.
-type Effect func(ctx context.Context, tx *sql.Tx) (any, error)
+// The store may run the function more than once for the same outcome, until the transaction is committed. Other commands share the
+// transaction, so an effect is short and works on the transaction alone: it calls no other system, changes no variable that it does not
+// set each time, and neither commits nor rolls back. A function that uses the *sql.DB in place of the transaction waits for ever if the
+// database has one connection.
+type Func[R any] struct {
+	command.EffectOf[R]
+	run func(ctx context.Context, tx *sql.Tx) (R, error)
+}
 
-// Exec is the effect of one statement that has to change a row. Its error is sql.ErrNoRows when it changes none.
-func Exec(statement string, args ...any) Effect {
-	return func(ctx context.Context, tx *sql.Tx) (any, error) {
+// Effect makes an effect of a function.
+func Effect[R any](run func(ctx context.Context, tx *sql.Tx) (R, error)) Func[R] {
+	return Func[R]{run: run}
+}
+
+func (f Func[R]) apply(ctx context.Context, tx *sql.Tx) (command.Returned, error) {
+	r, err := f.run(ctx, tx)
+	return f.Returns(r), err
+}
+
+// Exec is the effect of one statement that has to change a row. It returns how many rows the statement changed; its error is
+// sql.ErrNoRows if there are none.
+func Exec(statement string, args ...any) Func[int64] {
+	return Effect(func(ctx context.Context, tx *sql.Tx) (int64, error) {
 		result, err := tx.ExecContext(ctx, statement, args...)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		n, err := result.RowsAffected()
 		if err == nil && n == 0 {
 			err = sql.ErrNoRows
 		}
 		return n, err
-	}
+	})
 }
 
 // A FatalError is the failure of an effect that is no answer to the command.
@@ -44,15 +58,15 @@ func (e *FatalError) Unwrap() error { return e.Err }
 // Fatal marks an error of an effect as one of the transaction: nothing of it is stored, and it is tried again.
 func Fatal(err error) error { return &FatalError{err} }
 
-var errUnknownEffect = errors.New("sqlstore: an effect has to be an Effect")
+var errUnknownEffect = errors.New("sqlstore: make effects with Effect or Exec")
 
 // apply applies the effects of a step behind a savepoint. The error is the transaction's; that of an effect, which has then been undone
 // with those before it, is in what was applied.
-func (s *Store) apply(ctx context.Context, tx *sql.Tx, effects []command.Effect) (results []any, refusal, err error) {
+func (s *Store) apply(ctx context.Context, tx *sql.Tx, effects []command.Effect) (results command.Results, refusal, err error) {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT command_step"); err != nil {
 		return nil, nil, err
 	}
-	results = make([]any, len(effects))
+	results = make(command.Results, len(effects))
 	for i, effect := range effects {
 		if results[i], err = run(ctx, tx, effect); err == nil {
 			continue
@@ -78,20 +92,19 @@ func keep(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// run keeps an effect's panic from taking other commands along.
-func run(ctx context.Context, tx *sql.Tx, effect command.Effect) (v any, err error) {
+// run applies one effect. It turns a panic into an error, because other commands share the transaction.
+func run(ctx context.Context, tx *sql.Tx, effect command.Effect) (r command.Returned, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			v, err = nil, fmt.Errorf("effect panicked: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("effect panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	switch f := effect.(type) {
-	case Effect:
-		return f(ctx, tx)
-	case func(ctx context.Context, tx *sql.Tx) (any, error):
-		return f(ctx, tx)
+	if f, ok := effect.(interface {
+		apply(ctx context.Context, tx *sql.Tx) (command.Returned, error)
+	}); ok {
+		return f.apply(ctx, tx)
 	}
-	return nil, fmt.Errorf("%w, not a %T", errUnknownEffect, effect)
+	return r, fmt.Errorf("%w, not a %T", errUnknownEffect, effect)
 }
 
 // passing holds classes of SQLSTATE that may be gone when the transaction is taken anew: connection, rollback (deadlock), resources,

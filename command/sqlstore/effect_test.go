@@ -37,9 +37,9 @@ func TestFatalErrorIsTheTransactions(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		o := b.open(t, b.place(t), "")
 		cause := errors.New("the replica is behind")
-		fatal := func(context.Context, *sql.Tx) (any, error) {
-			return nil, fmt.Errorf("read stock: %w", sqlstore.Fatal(cause))
-		}
+		fatal := sqlstore.Effect(func(context.Context, *sql.Tx) (int, error) {
+			return 0, fmt.Errorf("read stock: %w", sqlstore.Fatal(cause))
+		})
 		results, err := o.Advance(t.Context(), noon, []*command.Step{step(mark("left")), step(mark("right"), fatal)})
 		if !errors.Is(err, cause) || results != nil {
 			t.Fatalf("advance gave %+v, %v", results, err)
@@ -48,7 +48,7 @@ func TestFatalErrorIsTheTransactions(t *testing.T) {
 			t.Errorf("%d marks of a transaction that failed", n)
 		}
 		// A panic, and a statement that the database refuses, are the step's own.
-		panics := func(context.Context, *sql.Tx) (any, error) { panic("no such thing") }
+		panics := sqlstore.Effect(func(context.Context, *sql.Tx) (int, error) { panic("no such thing") })
 		wrong := sqlstore.Exec("INSERT INTO nowhere VALUES (1)")
 		results, err = o.Advance(t.Context(), noon, []*command.Step{
 			step(mark("a"), panics), step(mark("b"), wrong), step(mark("c"), mark("c")), step(mark("d")), step(sqlstore.Exec("DELETE FROM marks WHERE name = 'none'")),
@@ -115,8 +115,8 @@ func TestDeadlockIsTakenAnew(t *testing.T) {
 			t.Fatal(err, r)
 		}
 	}
-	touch := func(name string) sqlstore.Effect {
-		return sqlstore.Exec("UPDATE marks SET name = name WHERE name = '" + name + "'")
+	touch := func(ctx context.Context, tx *sql.Tx, name string) (sql.Result, error) {
+		return tx.ExecContext(ctx, "UPDATE marks SET name = name WHERE name = '"+name+"'")
 	}
 	other, err := o.db.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -126,24 +126,24 @@ func TestDeadlockIsTakenAnew(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "SET LOCAL deadlock_timeout = '60s'"); err != nil { // the victim is our step
 		t.Fatal(err)
 	}
-	if _, err := touch("two")(t.Context(), other); err != nil {
+	if _, err := touch(t.Context(), other, "two"); err != nil {
 		t.Fatal(err)
 	}
 	circle := sync.OnceValue(func() <-chan error {
 		ended := make(chan error, 1)
-		go func() { _, err := touch("one")(t.Context(), other); ended <- err }()
+		go func() { _, err := touch(t.Context(), other, "one"); ended <- err }()
 		return ended
 	})
-	cross := func(ctx context.Context, tx *sql.Tx) (any, error) {
+	cross := sqlstore.Effect(func(ctx context.Context, tx *sql.Tx) (sql.Result, error) {
 		if _, err := tx.ExecContext(ctx, "SET LOCAL deadlock_timeout = '10ms'"); err != nil {
 			return nil, err
 		}
-		if _, err := touch("one")(ctx, tx); err != nil {
+		if _, err := touch(ctx, tx, "one"); err != nil {
 			return nil, err
 		}
 		circle()
-		return touch("two")(ctx, tx)
-	}
+		return touch(ctx, tx, "two")
+	})
 	_, err = o.Advance(t.Context(), noon, []*command.Step{step(cross)})
 	var state interface{ SQLState() string }
 	if !errors.As(err, &state) || state.SQLState() != "40P01" {

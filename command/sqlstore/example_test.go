@@ -18,7 +18,7 @@ var errNoneLeft = errors.New("none left")
 // buy takes a piece out of stock for an order. The effect decides by what it finds in its own transaction; Refused says what its error
 // means: here, the business's no. The order, which is an effect as well, is then undone.
 func buy(_ context.Context, c *command.Call) (*command.Outcome, error) {
-	take := func(ctx context.Context, tx *sql.Tx) (any, error) {
+	take := func(ctx context.Context, tx *sql.Tx) (int, error) {
 		var pieces int
 		err := tx.QueryRowContext(ctx, "UPDATE stock SET pieces = pieces - 1 WHERE item = ? AND pieces > 0 RETURNING pieces", c.Intent.Target).Scan(&pieces)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -26,22 +26,19 @@ func buy(_ context.Context, c *command.Call) (*command.Outcome, error) {
 		}
 		return pieces, err
 	}
-	return &command.Outcome{
-		Effects: []command.Effect{
-			sqlstore.Exec("INSERT INTO orders (id) VALUES (?)", c.CommandID),
-			sqlstore.Effect(take),
-		},
-		After: func(o *command.Outcome, results []any) error {
-			o.Summary = fmt.Sprintf("Bought; %d left.", results[1])
-			return nil
-		},
-		Refused: func(err error) error {
-			if errors.Is(err, errNoneLeft) {
-				return command.Reject("sold_out", "nothing is left of it")
-			}
-			return err
-		},
-	}, nil
+	o := &command.Outcome{Refused: func(err error) error {
+		if errors.Is(err, errNoneLeft) {
+			return command.Reject("sold_out", "nothing is left of it")
+		}
+		return err
+	}}
+	command.Add(o, sqlstore.Exec("INSERT INTO orders (id) VALUES (?)", c.CommandID))
+	left := command.Add(o, sqlstore.Effect(take))
+	o.After = func(o *command.Outcome, results command.Results) error {
+		o.Summary = fmt.Sprintf("Bought; %d left.", left.In(results))
+		return nil
+	}
+	return o, nil
 }
 
 // Three customers want a thing of which there are two.

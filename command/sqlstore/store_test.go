@@ -62,9 +62,9 @@ func (b backend) open(t testing.TB, place, prefix string) *opened {
 }
 
 // mark is an effect in a table of the application's own; a name can be marked once.
-func mark(name string) sqlstore.Effect {
-	return sqlstore.Exec("INSERT INTO marks (name) VALUES ('" + name + "')")
-}
+func mark(name string) sqlstore.Func[int64] { return sqlstore.Exec(insertMark(name)) }
+
+func insertMark(name string) string { return "INSERT INTO marks (name) VALUES ('" + name + "')" }
 
 func (o *opened) marks(t testing.TB, name string) (n int) {
 	t.Helper()
@@ -110,7 +110,9 @@ func TestStore(t *testing.T) {
 					}},
 					{Name: "function", Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
 						name := t.Name()
-						return func(ctx context.Context, tx *sql.Tx) (any, error) { return mark(name)(ctx, tx) },
+						return sqlstore.Effect(func(ctx context.Context, tx *sql.Tx) (sql.Result, error) {
+								return tx.ExecContext(ctx, insertMark(name))
+							}),
 							func() any { return s.(*opened).marks(t, name) }
 					}},
 				},

@@ -77,30 +77,24 @@ func replayDeadLetters(cfg Config) operation {
 			}
 			page.After = id
 		}
-		return &command.Outcome{
-			Effects: []command.Effect{store.RequeueDead{Filter: f, Page: page, Actor: c.Actor, Now: cfg.Registry.Now()}},
-			Refused: rejected("dead letter"),
-			After: func(o *command.Outcome, results []any) error {
-				r, ok := results[0].(*store.RequeuedDead)
-				if !ok {
-					return fmt.Errorf("requeue gave %T", results[0])
-				}
-				result := map[string]any{"replayed": len(r.Deliveries)}
-				if r.More {
-					result["next"] = r.Last.String()
-				}
-				o.Summary, o.Result = fmt.Sprintf("%d dead letters are on their way again.", len(r.Deliveries)), result
-				return nil
-			},
-			Done: func(stored bool, results []any) {
-				if !stored || len(results) == 0 {
-					return // they are found when the store is next asked for what is due
-				}
-				if r, ok := results[0].(*store.RequeuedDead); ok {
-					cfg.Engine.Requeued(r.Deliveries)
-				}
-			},
-		}, nil
+		o := &command.Outcome{Refused: rejected("dead letter")}
+		requeued := command.Add(o, store.RequeueDead{Filter: f, Page: page, Actor: c.Actor, Now: cfg.Registry.Now()})
+		o.After = func(o *command.Outcome, results command.Results) error {
+			r := requeued.In(results)
+			result := map[string]any{"replayed": len(r.Deliveries)}
+			if r.More {
+				result["next"] = r.Last.String()
+			}
+			o.Summary, o.Result = fmt.Sprintf("%d dead letters are on their way again.", len(r.Deliveries)), result
+			return nil
+		}
+		o.Done = func(stored bool, results command.Results) {
+			// If the result is not known, the engine finds the deliveries when it next asks the store for due ones.
+			if r := requeued.In(results); stored && r != nil {
+				cfg.Engine.Requeued(r.Deliveries)
+			}
+		}
+		return o, nil
 	}}
 }
 
@@ -122,17 +116,13 @@ func purgeDeadLetters(cfg Config) operation {
 			return nil, err
 		}
 		f.Replayed = in.Replayed
-		return &command.Outcome{
-			Effects: []command.Effect{store.PurgeDead{Filter: f, Limit: min(in.Limit, maxAtOnce)}},
-			Refused: rejected("dead letter"),
-			After: func(o *command.Outcome, results []any) error {
-				r, ok := results[0].(*store.PurgedDead)
-				if !ok {
-					return fmt.Errorf("purge gave %T", results[0])
-				}
-				o.Summary, o.Result = fmt.Sprintf("%d dead letters were removed.", r.Purged), map[string]any{"purged": r.Purged, "more": r.More}
-				return nil
-			},
-		}, nil
+		o := &command.Outcome{Refused: rejected("dead letter")}
+		purged := command.Add(o, store.PurgeDead{Filter: f, Limit: min(in.Limit, maxAtOnce)})
+		o.After = func(o *command.Outcome, results command.Results) error {
+			r := purged.In(results)
+			o.Summary, o.Result = fmt.Sprintf("%d dead letters were removed.", r.Purged), map[string]any{"purged": r.Purged, "more": r.More}
+			return nil
+		}
+		return o, nil
 	}}
 }

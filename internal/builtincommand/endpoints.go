@@ -45,7 +45,7 @@ func deleteEndpoint(cfg Config) operation {
 			Result:  map[string]any{"endpoint_id": e.ID.String(), "status": next.Status},
 			Effects: []command.Effect{store.ChangeEndpoint{Endpoint: next}},
 			Refused: rejected("endpoint"),
-			Done: func(stored bool, _ []any) {
+			Done: func(stored bool, _ command.Results) {
 				if stored {
 					cfg.Registry.Deleted(context.WithoutCancel(ctx), next)
 				}
@@ -145,8 +145,8 @@ func revokeSecret(cfg Config) operation {
 	}}
 }
 
-func changed(ctx context.Context, r *management.Service, id godwit.EndpointID) func(bool, []any) {
-	return func(stored bool, _ []any) {
+func changed(ctx context.Context, r *management.Service, id godwit.EndpointID) func(bool, command.Results) {
+	return func(stored bool, _ command.Results) {
 		if stored {
 			r.Changed(context.WithoutCancel(ctx), id)
 		}

@@ -100,7 +100,7 @@ func replayEvents(cfg Config) operation {
 		}
 		result["queued"] = plan.Len()
 		o.Summary = fmt.Sprintf("%d events are on their way to endpoint %s.", plan.Len(), e.ID)
-		o.Done = func(stored bool, _ []any) {
+		o.Done = func(stored bool, _ command.Results) {
 			if stored {
 				plan.Stored()
 			}

@@ -54,12 +54,14 @@ func touch(cfg Config) func(ctx context.Context, c *command.Call) (*command.Outc
 		if err != nil {
 			return nil, err
 		}
-		return emit(cfg, c, &command.Outcome{
+		o := &command.Outcome{
 			Summary: fmt.Sprintf("Probe %d of run %q left its mark.", in.N, in.Run),
 			Result:  map[string]any{"run": in.Run, "n": in.N, "value": fmt.Sprintf("%x", random)},
-		}, engine.Publication{
+		}
+		_, err = emit(cfg, c, o, engine.Publication{
 			Type: ProbeEvent, ContentType: "application/json", Body: body, Attributes: map[string]string{"run": in.Run}, Key: c.ProviderKey("event"),
 		})
+		return o, err
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// emit makes the outcome of a command whose effect is events on its tenant's bus: the outbox is stored with the outcome, and the engine
-// is the one dispatcher that sends from it (IDS-SHD-4, decision 13).
-func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) (*command.Outcome, error) {
+// emit adds events on the tenant's bus to an outcome, and returns them. The outbox is stored with the outcome, and the engine is the
+// one dispatcher that sends from it (IDS-SHD-4).
+func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) ([]store.NewEvent, error) {
 	tenant, err := tenantOf(c)
 	if err != nil {
 		return nil, err
@@ -22,9 +22,9 @@ func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engin
 		return nil, err
 	}
 	box := cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)
-	o.Effects = append(o.Effects, store.Publish{Events: box.Events})
-	o.Done = func(stored bool, _ []any) { box.Close(stored) }
-	return o, nil
+	command.Add(o, store.Publish{Events: box.Events})
+	o.Done = func(stored bool, _ command.Results) { box.Close(stored) }
+	return box.Events, nil
 }
 
 func publishEvent(cfg Config) operation {
@@ -48,14 +48,13 @@ func publishEvent(cfg Config) operation {
 			return nil, command.Reject("invalid", "type: "+why)
 		}
 		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
-		out, err := emit(cfg, c, o, engine.Publication{
+		events, err := emit(cfg, c, o, engine.Publication{
 			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: c.ProviderKey("event"),
 		})
 		if err != nil {
 			return nil, err
 		}
-		first := out.Effects[0].(store.Publish).Events[0]
-		out.Result = map[string]any{"event_id": first.Event.ID.String(), "deliveries": len(first.Deliveries)}
-		return out, nil
+		o.Result = map[string]any{"event_id": events[0].Event.ID.String(), "deliveries": len(events[0].Deliveries)}
+		return o, nil
 	}}
 }

@@ -21,25 +21,17 @@ func deleteTenant(cfg Config) operation {
 		if id.String() == c.Tenant { // an id has more than one spelling
 			return nil, command.Reject("own_tenant", "the key belongs to this tenant; use an admin key of another one")
 		}
-		return &command.Outcome{
-			Summary: "Tenant " + id.String() + " was deleted.",
-			Effects: []command.Effect{store.RemoveTenant{ID: id, Now: cfg.Registry.Now()}},
-			Refused: rejected("tenant"),
-			After: func(o *command.Outcome, results []any) error {
-				endpoints, _ := results[0].([]godwit.EndpointID)
-				o.Result = map[string]any{"tenant_id": id.String(), "endpoints": len(endpoints)}
-				return nil
-			},
-			Done: func(stored bool, results []any) {
-				if !stored {
-					return
-				}
-				var endpoints []godwit.EndpointID
-				if len(results) > 0 {
-					endpoints, _ = results[0].([]godwit.EndpointID)
-				}
-				cfg.Registry.TenantDeleted(context.WithoutCancel(ctx), id, endpoints)
-			},
-		}, nil
+		o := &command.Outcome{Summary: "Tenant " + id.String() + " was deleted.", Refused: rejected("tenant")}
+		endpoints := command.Add(o, store.RemoveTenant{ID: id, Now: cfg.Registry.Now()})
+		o.After = func(o *command.Outcome, results command.Results) error {
+			o.Result = map[string]any{"tenant_id": id.String(), "endpoints": len(endpoints.In(results))}
+			return nil
+		}
+		o.Done = func(stored bool, results command.Results) {
+			if stored {
+				cfg.Registry.TenantDeleted(context.WithoutCancel(ctx), id, endpoints.In(results))
+			}
+		}
+		return o, nil
 	}}
 }

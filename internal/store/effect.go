@@ -1,47 +1,137 @@
 package store
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Commands keeps what was commanded, and the evidence of it. The effects its steps may carry are those of this file; each
-// is applied in the transaction of the step and gives the result that stands beside it, or ErrNotFound or ErrConflict.
-// Any other failure is the transaction's.
+// Commands keeps the records of commands and the evidence of them. The steps may carry the effects of this file and Requeue.
 type Commands interface {
 	command.Lister
 }
 
-// ChangeEndpoint is UpdateEndpoint. No result.
-type ChangeEndpoint struct{ Endpoint *godwit.Endpoint }
+// An Applier applies effects within a transaction of a backend, one method for each kind. A method returns ErrNotFound or
+// ErrConflict when it refuses what the effect asks for; any other error is the transaction's.
+type Applier interface {
+	ChangeEndpoint(context.Context, ChangeEndpoint) error
+	IssueSecret(context.Context, IssueSecret) error
+	RevokeSecret(context.Context, RevokeSecret) error
+	RequeueDead(context.Context, RequeueDead) (*RequeuedDead, error)
+	Requeue(context.Context, Requeue) ([]godwit.Delivery, error)
+	PurgeDead(context.Context, PurgeDead) (*PurgedDead, error)
+	RemoveTenant(context.Context, RemoveTenant) ([]godwit.EndpointID, error)
+	// Publish stores the events of all Publish effects that follow each other.
+	Publish(context.Context, []NewEvent) error
+}
 
-// IssueSecret is AddSecret. No result; ErrNotFound when the endpoint is deleted.
+// ErrUnknownEffect reports an effect of another kind of store.
+var ErrUnknownEffect = errors.New("this store cannot apply the effect")
+
+// Refused reports whether an effect failed because of what it asked for. The transaction is sound then.
+func Refused(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownEffect)
+}
+
+// Apply applies effects in order, those of type Publish that follow each other in bulk. It stops at the first error.
+func Apply(ctx context.Context, a Applier, effects []command.Effect) (command.Results, error) {
+	results := make(command.Results, 0, len(effects))
+	for len(results) < len(effects) {
+		published, err := publish(ctx, a, effects[len(results):])
+		results = append(results, published...)
+		if err == nil && len(results) < len(effects) {
+			var r command.Returned
+			r, err = apply(ctx, a, effects[len(results)])
+			results = append(results, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// publish applies the Publish effects that a list begins with.
+func publish(ctx context.Context, a Applier, effects []command.Effect) (command.Results, error) {
+	var (
+		results command.Results
+		events  []NewEvent
+	)
+	for _, effect := range effects {
+		e, ok := effect.(Publish)
+		if !ok {
+			break
+		}
+		results, events = append(results, e.Returns(command.Nothing{})), append(events, e.Events...)
+	}
+	if len(events) == 0 {
+		return results, nil
+	}
+	return results, a.Publish(ctx, events)
+}
+
+func apply(ctx context.Context, a Applier, effect command.Effect) (command.Returned, error) {
+	switch e := effect.(type) {
+	case ChangeEndpoint:
+		return e.Returns(command.Nothing{}), a.ChangeEndpoint(ctx, e)
+	case IssueSecret:
+		return e.Returns(command.Nothing{}), a.IssueSecret(ctx, e)
+	case RevokeSecret:
+		return e.Returns(command.Nothing{}), a.RevokeSecret(ctx, e)
+	case RequeueDead:
+		r, err := a.RequeueDead(ctx, e)
+		return e.Returns(r), err
+	case Requeue:
+		r, err := a.Requeue(ctx, e)
+		return e.Returns(r), err
+	case PurgeDead:
+		r, err := a.PurgeDead(ctx, e)
+		return e.Returns(r), err
+	case RemoveTenant:
+		r, err := a.RemoveTenant(ctx, e)
+		return e.Returns(r), err
+	}
+	return command.Returned{}, fmt.Errorf("%w: %T", ErrUnknownEffect, effect)
+}
+
+// ChangeEndpoint is UpdateEndpoint.
+type ChangeEndpoint struct {
+	command.EffectOf[command.Nothing]
+	Endpoint *godwit.Endpoint
+}
+
+// IssueSecret is AddSecret. It fails with ErrNotFound when the endpoint is deleted.
 type IssueSecret struct {
+	command.EffectOf[command.Nothing]
 	TenantID godwit.TenantID
 	Secret   *godwit.Secret
 	Others   Expiry
 }
 
-// RevokeSecret ends a secret at once. No result; ErrNotFound when the endpoint has no such secret, ErrConflict when it has
-// ended before or is the only one that is live at Now.
+// RevokeSecret ends a secret at once. It fails with ErrNotFound when the endpoint has no such secret, and with ErrConflict when
+// the secret has ended before or is the only one that is live at Now.
 type RevokeSecret struct {
+	command.EffectOf[command.Nothing]
 	TenantID   godwit.TenantID
 	EndpointID godwit.EndpointID
 	SecretID   godwit.SecretID
 	Now        time.Time
 }
 
-// RequeueDead is Requeue of the open dead letters that a filter selects, newest first. Result: *RequeuedDead.
+// RequeueDead is Requeue of the open dead letters that a filter selects, newest first.
 type RequeueDead struct {
+	command.EffectOf[*RequeuedDead]
 	Filter DeadLetterFilter
-	Page   Page // how far an earlier one came, and how many at most
+	Page   Page // where the command before stopped, and how many at most
 	Actor  string
 	Now    time.Time
 }
 
-// RequeuedDead is what RequeueDead did.
+// RequeuedDead is the result of RequeueDead.
 type RequeuedDead struct {
 	Deliveries []godwit.Delivery // made due
 	Seen       int               // dead letters looked at
@@ -49,28 +139,30 @@ type RequeuedDead struct {
 	More       bool              // there may be more after Last
 }
 
-// PurgeDead removes dead letters that a filter selects, newest first, replayed ones with them where the filter says so. The
-// deliveries stay as they are. Result: *PurgedDead.
+// PurgeDead removes the dead letters that a filter selects, newest first; replayed ones too, if the filter says so. The deliveries
+// stay as they are.
 type PurgeDead struct {
+	command.EffectOf[*PurgedDead]
 	Filter DeadLetterFilter
 	Limit  int
 }
 
-// PurgedDead is what PurgeDead did.
+// PurgedDead is the result of PurgeDead.
 type PurgedDead struct {
 	Purged int
 	More   bool // there may be more
 }
 
-// RemoveTenant is DeleteTenant. Result: []godwit.EndpointID, those deleted with it.
+// RemoveTenant is DeleteTenant. It returns the endpoints that were deleted with the tenant.
 type RemoveTenant struct {
+	command.EffectOf[[]godwit.EndpointID]
 	ID  godwit.TenantID
 	Now time.Time
 }
 
-// Publish stores events with their deliveries, all of them unclaimed: the outbox of a command (IDS-SHD-8). Events that are stored
-// gain the deliveries. No result.
-type Publish struct{ Events []NewEvent }
-
-// Requeue is an effect as it is. Result: []godwit.Delivery, those made due.
-var _ command.Effect = Requeue{}
+// Publish stores events with their deliveries, all of them unclaimed: the outbox of a command (IDS-SHD-8). An event that is stored
+// already gains the deliveries.
+type Publish struct {
+	command.EffectOf[command.Nothing]
+	Events []NewEvent
+}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -238,8 +239,9 @@ type LoggedAttempt struct {
 	Final     godwit.DeliveryStatus // state of the delivery if this is its last attempt; pending else
 }
 
-// Requeue names deliveries to send again.
+// Requeue names deliveries to send again. As the effect of a command it returns those that were made due.
 type Requeue struct {
+	command.EffectOf[[]godwit.Delivery]
 	TenantID   godwit.TenantID
 	Deliveries []godwit.DeliveryID
 	Trigger    godwit.Trigger

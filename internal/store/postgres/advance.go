@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -136,7 +135,7 @@ func (a *advance) step(ctx context.Context, st *command.Step) (command.Result, e
 	if len(st.Effects) > 0 {
 		var err error
 		if applied.Results, err = a.apply(ctx, st.Effects); err != nil {
-			if !refusal(err) {
+			if !store.Refused(err) {
 				return command.Result{}, err
 			}
 			applied.Err = err
@@ -200,9 +199,4 @@ func (a *advance) keep(id recordID, change command.Change) error {
 	}
 	a.places[id], a.written[place], a.records[id] = place, w, w.Record
 	return nil
-}
-
-// refusal reports an effect that was refused for what it asked, not for the state of the store.
-func refusal(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) || errors.Is(err, errUnknownEffect)
 }

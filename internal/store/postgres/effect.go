@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -23,8 +22,6 @@ type session interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-var errUnknownEffect = errors.New("the store knows no such effect")
-
 const (
 	// Effects run the queries of the cold pool on a hot connection: they get the plans that they would get there.
 	planCold = `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan TO DEFAULT;
@@ -34,7 +31,7 @@ const (
 )
 
 // apply applies the effects of a step, all of them or, with the error, none.
-func (a *advance) apply(ctx context.Context, effects []command.Effect) ([]any, error) {
+func (a *advance) apply(ctx context.Context, list []command.Effect) (command.Results, error) {
 	mark := nextSavepoint
 	if !a.effects {
 		mark = planCold + setSavepoint
@@ -43,16 +40,13 @@ func (a *advance) apply(ctx context.Context, effects []command.Effect) ([]any, e
 		return nil, err
 	}
 	a.effects = true
-	results := make([]any, len(effects))
-	for i, e := range effects {
-		var err error
-		if results[i], err = applyEffect(ctx, a.conn, e); err != nil {
-			err = failed(fmt.Sprintf("apply %T", e), err)
-			if refusal(err) {
-				return nil, cmp.Or(a.undo(ctx), err)
-			}
-			return nil, err
+	results, err := store.Apply(ctx, effects{a.conn}, list)
+	if err != nil {
+		err = failed("apply effects", err)
+		if store.Refused(err) {
+			return nil, cmp.Or(a.undo(ctx), err)
 		}
+		return nil, err
 	}
 	return results, nil
 }
@@ -67,30 +61,57 @@ func (a *advance) command(ctx context.Context, sql string) error {
 	return err
 }
 
-func applyEffect(ctx context.Context, conn *pgx.Conn, effect command.Effect) (any, error) {
-	switch e := effect.(type) {
-	case store.ChangeEndpoint:
-		return nil, updateEndpoint(ctx, conn, e.Endpoint)
-	case store.IssueSecret:
-		if e.Secret.TenantID != e.TenantID {
-			return nil, store.ErrNotFound
-		}
-		return nil, addSecret(ctx, conn, e.Secret, e.Others)
-	case store.RevokeSecret:
-		return nil, revokeSecret(ctx, conn, e)
-	case store.RequeueDead:
-		return requeueDead(ctx, conn, e)
-	case store.Requeue:
-		made, err := requeueDeliveries(ctx, conn, e)
-		return values(made), err
-	case store.PurgeDead:
-		return purgeDead(ctx, conn, e)
-	case store.RemoveTenant:
-		return deleteTenant(ctx, conn, e.ID, e.Now)
-	case store.Publish:
-		return nil, publish(ctx, conn, e.Events)
+// effects applies the effects of commands on a connection with an open transaction.
+type effects struct{ conn *pgx.Conn }
+
+var _ store.Applier = effects{}
+
+func (a effects) ChangeEndpoint(ctx context.Context, e store.ChangeEndpoint) error {
+	return updateEndpoint(ctx, a.conn, e.Endpoint)
+}
+
+func (a effects) IssueSecret(ctx context.Context, e store.IssueSecret) error {
+	if e.Secret.TenantID != e.TenantID {
+		return store.ErrNotFound
 	}
-	return nil, fmt.Errorf("%w: %T", errUnknownEffect, effect)
+	return addSecret(ctx, a.conn, e.Secret, e.Others)
+}
+
+func (a effects) RevokeSecret(ctx context.Context, e store.RevokeSecret) error {
+	return revokeSecret(ctx, a.conn, e)
+}
+
+func (a effects) RequeueDead(ctx context.Context, e store.RequeueDead) (*store.RequeuedDead, error) {
+	return requeueDead(ctx, a.conn, e)
+}
+
+func (a effects) Requeue(ctx context.Context, e store.Requeue) ([]godwit.Delivery, error) {
+	made, err := requeueDeliveries(ctx, a.conn, e)
+	return values(made), err
+}
+
+func (a effects) PurgeDead(ctx context.Context, e store.PurgeDead) (*store.PurgedDead, error) {
+	return purgeDead(ctx, a.conn, e)
+}
+
+func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godwit.EndpointID, error) {
+	return deleteTenant(ctx, a.conn, e.ID, e.Now)
+}
+
+// Publish stores events with deliveries that no node has claimed.
+func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
+	list := make([]newEvent, len(events))
+	for i := range events {
+		list[i] = newEvent{event: events[i].Event, deliveries: events[i].Deliveries}
+	}
+	if err := leaveStored(ctx, a.conn, list); err != nil {
+		return err
+	}
+	dropStaleClaims(list, nil)
+	p := newPipeline(ctx, a.conn.PgConn())
+	addEvents(p, list, false)
+	addPending(p, deliveriesOf(list), false)
+	return p.run()
 }
 
 // requeueDead makes the open dead letters due that a filter selects.
@@ -131,23 +152,4 @@ func purgeDead(ctx context.Context, q session, e store.PurgeDead) (*store.Purged
 		fmt.Sprintf(` ORDER BY id DESC, dead_at DESC LIMIT %d FOR UPDATE))`, max(e.Limit, 0)), w.args...)
 	purged := int(tag.RowsAffected())
 	return &store.PurgedDead{Purged: purged, More: purged > 0 && purged == e.Limit}, err
-}
-
-// publish stores events with deliveries that nobody has claimed.
-func publish(ctx context.Context, conn *pgx.Conn, events []store.NewEvent) error {
-	if len(events) == 0 {
-		return nil
-	}
-	list := make([]newEvent, len(events))
-	for i := range events {
-		list[i] = newEvent{event: events[i].Event, deliveries: events[i].Deliveries}
-	}
-	if err := leaveStored(ctx, conn, list); err != nil {
-		return err
-	}
-	dropStaleClaims(list, nil)
-	p := newPipeline(ctx, conn.PgConn())
-	addEvents(p, list, false)
-	addPending(p, deliveriesOf(list), false)
-	return p.run()
 }

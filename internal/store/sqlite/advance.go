@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -109,24 +108,20 @@ func settle(step *command.Step, applied command.Applied) (change command.Change,
 
 // applyAll applies the effects of a step behind a savepoint. When one fails that is told, and they are undone at once; else
 // endEffects has to follow.
-func (s *Store) applyAll(c *conn, effects []command.Effect, applied *command.Applied) error {
+func (s *Store) applyAll(c *conn, list []command.Effect, applied *command.Applied) error {
 	if _, err := c.exec("SAVEPOINT step"); err != nil {
 		return err
 	}
-	results := make([]any, len(effects))
-	for i, effect := range effects {
-		var err error
-		if results[i], err = s.apply(c, effect); err == nil {
-			continue
-		}
-		if !ownFailure(err) {
-			return err
-		}
-		applied.Err = err
-		return endEffects(c, false)
+	results, err := store.Apply(context.Background(), effects{s, c}, list)
+	if err == nil {
+		applied.Results = results
+		return nil
 	}
-	applied.Results = results
-	return nil
+	if !store.Refused(err) {
+		return err
+	}
+	applied.Err = err
+	return endEffects(c, false)
 }
 
 // endEffects keeps effects or undoes them.
@@ -138,35 +133,4 @@ func endEffects(c *conn, keep bool) error {
 	}
 	_, err := c.exec("RELEASE step")
 	return err
-}
-
-var errUnknownEffect = errors.New("this store knows no such effect")
-
-// ownFailure reports whether an effect failed by what it asked for: the transaction is sound.
-func ownFailure(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) || errors.Is(err, errUnknownEffect)
-}
-
-// apply applies one effect.
-func (s *Store) apply(c *conn, effect command.Effect) (any, error) {
-	ctx := context.Background()
-	switch e := effect.(type) {
-	case store.ChangeEndpoint:
-		return nil, updateEndpoint(ctx, c, e.Endpoint)
-	case store.IssueSecret:
-		return nil, addSecret(ctx, c, e.TenantID, e.Secret, e.Others)
-	case store.RevokeSecret:
-		return nil, revokeSecret(ctx, c, &e)
-	case store.RequeueDead:
-		return s.requeueDead(ctx, c, &e)
-	case store.Requeue:
-		return s.requeue(ctx, c, &e)
-	case store.PurgeDead:
-		return purgeDead(c, &e)
-	case store.RemoveTenant:
-		return deleteTenant(ctx, c, e.ID, micros(e.Now))
-	case store.Publish:
-		return nil, s.publish(c, e.Events)
-	}
-	return nil, fmt.Errorf("%w: %T", errUnknownEffect, effect)
 }

@@ -201,12 +201,13 @@ func TestUpgradeTakesCommands(t *testing.T) {
 	}
 	e.Status, e.StatusAt, e.Version = godwit.EndpointDeleted, noon, e.Version+1
 	record := command.Record{Tenant: tenant.String(), Key: "key", CommandID: "cmd_1", Status: command.Executed, CreatedAt: noon, UpdatedAt: noon, Version: 1}
-	results, err := s.Advance(ctx, noon, []*command.Step{{Tenant: record.Tenant, Key: record.Key, Effects: []command.Effect{
-		store.ChangeEndpoint{Endpoint: e}, store.PurgeDead{Filter: store.DeadLetterFilter{TenantID: tenant}, Limit: 9},
-	}, Settle: func(command.Applied) (command.Change, error) {
+	var o command.Outcome
+	command.Add(&o, store.ChangeEndpoint{Endpoint: e})
+	purged := command.Add(&o, store.PurgeDead{Filter: store.DeadLetterFilter{TenantID: tenant}, Limit: 9})
+	results, err := s.Advance(ctx, noon, []*command.Step{{Tenant: record.Tenant, Key: record.Key, Effects: o.Effects, Settle: func(command.Applied) (command.Change, error) {
 		return command.Change{Record: &record, Evidence: []evidence.Entry{{Type: evidence.ExecutedOK, At: noon}}}, nil
 	}}})
-	if err != nil || results[0].Err != nil || !reflect.DeepEqual(results[0].Applied, []any{nil, &store.PurgedDead{Purged: 2}}) {
+	if err != nil || results[0].Err != nil || *purged.In(results[0].Applied) != (store.PurgedDead{Purged: 2}) {
 		t.Fatalf("results are %+v, %v", results, err)
 	}
 	upgraded(t, "record", &record)(s.Find(ctx, record.Tenant, record.Key))

@@ -10,28 +10,27 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// try applies one effect alone and tells what it returned, or how it failed.
-func (f *commands) try(effect command.Effect) (any, error) {
+// try applies one effect alone and returns its result, or how it failed.
+func try[R any](f *commands, effect command.EffectWith[R]) (result R, err error) {
 	f.t.Helper()
-	step := &command.Step{Tenant: f.name, Effects: []command.Effect{effect}, Settle: func(a command.Applied) (command.Change, error) {
+	var o command.Outcome
+	handle := command.Add(&o, effect)
+	step := &command.Step{Tenant: f.name, Effects: o.Effects, Settle: func(a command.Applied) (command.Change, error) {
 		return command.Change{}, a.Err
 	}}
 	r := f.advance(step)[0]
 	if r.Err != nil {
-		return nil, r.Err
+		return result, r.Err
 	}
 	same(f.t, "results", len(r.Applied), 1)
-	return r.Applied[0], nil
+	return handle.In(r.Applied), nil
 }
 
-// tried is try of an effect without a result.
-func (f *commands) tried(effect command.Effect, want error) {
+// tried wants an effect without a result to end in an error, or in none.
+func (f *commands) tried(effect command.EffectWith[command.Nothing], want error) {
 	f.t.Helper()
-	result, err := f.try(effect)
+	_, err := try(f, effect)
 	f.is(err, want)
-	if result != nil {
-		f.t.Fatalf("result is %+v", result)
-	}
 }
 
 func effectChangeEndpoint(t *testing.T, f *commands) {
@@ -111,7 +110,7 @@ func effectRevokeSecret(t *testing.T, f *commands) {
 				"under another endpoint":  {TenantID: f.tenant, EndpointID: other.EndpointID, SecretID: all[0].ID, Now: f.now},
 				"under no known endpoint": {TenantID: f.tenant, EndpointID: mint[godwit.EndpointID](f.now), SecretID: all[0].ID, Now: f.now},
 			} {
-				if _, err := f.try(wrong); err == nil {
+				if _, err := try(f, wrong); err == nil {
 					t.Errorf("%s: revoked", what)
 				} else {
 					f.is(err, store.ErrNotFound)
@@ -138,9 +137,9 @@ func effectRequeue(t *testing.T, f *commands) {
 	requeue := func(q store.RequeueDead) *store.RequeuedDead {
 		t.Helper()
 		q.Actor, q.Now = "key_7", f.now
-		result, ok := got(f.try(q))(t).(*store.RequeuedDead)
-		if !ok || result == nil {
-			t.Fatalf("result is %T", result)
+		result := got(try(f, q))(t)
+		if result == nil {
+			t.Fatal("no result")
 		}
 		for _, d := range result.Deliveries {
 			same(t, "run", d.Run, godwit.Run{Trigger: godwit.TriggerReplay, Actor: "key_7"})
@@ -187,13 +186,13 @@ func effectRequeue(t *testing.T, f *commands) {
 func effectRequeueDeliveries(t *testing.T, f *commands) {
 	id := f.die("order.again")
 	q := store.Requeue{TenantID: f.tenant, Deliveries: []godwit.DeliveryID{id}, Trigger: godwit.TriggerReplay, Actor: "key_7", Now: f.now}
-	made, ok := got(f.try(q))(t).([]godwit.Delivery)
-	if !ok || len(made) != 1 || made[0].ID != id || made[0].Status != godwit.DeliveryPending {
+	made := got(try(f, q))(t)
+	if len(made) != 1 || made[0].ID != id || made[0].Status != godwit.DeliveryPending {
 		t.Fatalf("requeued %+v", made)
 	}
 	same(t, "run", f.delivery(id).Run, godwit.Run{Trigger: godwit.TriggerReplay, Actor: "key_7"})
 	q.TenantID = f.newTenant()
-	if made, _ := got(f.try(q))(t).([]godwit.Delivery); len(made) != 0 {
+	if made := got(try(f, q))(t); len(made) != 0 {
 		t.Errorf("a stranger requeued %+v", made)
 	}
 }
@@ -213,9 +212,9 @@ func effectPurge(t *testing.T, f *commands) {
 	}
 	purge := func(filter store.DeadLetterFilter, limit int) store.PurgedDead {
 		t.Helper()
-		result, ok := got(f.try(store.PurgeDead{Filter: filter, Limit: limit}))(t).(*store.PurgedDead)
-		if !ok || result == nil {
-			t.Fatalf("result is %T", result)
+		result := got(try(f, store.PurgeDead{Filter: filter, Limit: limit}))(t)
+		if result == nil {
+			t.Fatal("no result")
 		}
 		return *result
 	}
@@ -240,15 +239,16 @@ func effectRemoveTenant(t *testing.T, f *commands) {
 	doomed := f.tenant
 	f.tenant = f.newTenant()
 	neighbour := f.newEndpoint()
-	ids, ok := got(f.try(store.RemoveTenant{ID: doomed, Now: f.now}))(t).([]godwit.EndpointID)
-	if !ok || len(ids) != 2 || !slices.Contains(ids, f.endpoint) || !slices.Contains(ids, second) {
+	ids := got(try(f, store.RemoveTenant{ID: doomed, Now: f.now}))(t)
+	if len(ids) != 2 || !slices.Contains(ids, f.endpoint) || !slices.Contains(ids, second) {
 		t.Errorf("deleted endpoints %v", ids)
 	}
 	_, err := f.s.Tenant(f.ctx, doomed)
 	f.is(err, store.ErrNotFound)
 	got(f.s.Endpoint(f.ctx, f.tenant, neighbour))(t)
-	f.tried(store.RemoveTenant{ID: doomed, Now: f.now}, store.ErrNotFound)
-	if ids, ok := got(f.try(store.RemoveTenant{ID: f.newTenant(), Now: f.now}))(t).([]godwit.EndpointID); !ok || len(ids) != 0 {
+	_, err = try(f, store.RemoveTenant{ID: doomed, Now: f.now})
+	f.is(err, store.ErrNotFound)
+	if ids := got(try(f, store.RemoveTenant{ID: f.newTenant(), Now: f.now}))(t); len(ids) != 0 {
 		t.Errorf("a tenant without endpoints had %v", ids)
 	}
 }

@@ -74,7 +74,7 @@ func effectUndone(t *testing.T, f *records) {
 		step.Settle = func(a command.Applied) (command.Change, error) { told = a.Err; return settle(a) }
 		results := f.apply(put(0, left), step, put(0, right))
 		f.is(told, failure)
-		same(t, "what the effects returned", results[1].Applied, []any(nil))
+		same(t, "what the effects returned", results[1].Applied, command.Results(nil))
 		same(t, "state", state(), before)
 		done := f.ended(r, command.Rejected)
 		f.holds(r.Key, &done)
@@ -123,7 +123,9 @@ func effectUnknown(t *testing.T, f *records) {
 	f.apply(put(0, r))
 	effect, state := f.b.Kinds[0].Make(t, f.cs)
 	before := state()
-	type unheard struct{}
+	type unheard struct {
+		command.EffectOf[command.Nothing]
+	}
 	results := f.advance(f.outcome(r, effect, unheard{}), put(0, other))
 	done := f.ended(r, command.Rejected)
 	same(t, "stored", results[0].Stored, &done)
