@@ -138,10 +138,7 @@ func (e *Engine) keepPlace(l *lane, event *godwit.Event, trigger godwit.Trigger,
 	id := godwit.NewDeliveryID(now)
 	pl := place{lane: l, id: id, event: event, epoch: l.reserve(id, len(event.Body), now)}
 	if pl.epoch != 0 {
-		pl.item = &item{epoch: pl.epoch, trigger: trigger, work: godwit.Work{Event: event, Delivery: godwit.Delivery{
-			ID: id, TenantID: event.TenantID, EventID: event.ID, EndpointID: l.id, Status: godwit.DeliveryPending,
-			DueAt: now, CreatedAt: now, UpdatedAt: now, Run: godwit.Run{Trigger: trigger},
-		}}}
+		pl.item = &item{epoch: pl.epoch, trigger: trigger, work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, l.id, trigger, now)}}
 	}
 	return pl
 }

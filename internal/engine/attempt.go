@@ -82,11 +82,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	e.checkMove(t, it, x, &verdict, j)
 
 	d := it.work.Delivery
-	d.Attempts++
-	d.Run.Attempts++
-	if d.Run.FirstAt.IsZero() {
-		d.Run.FirstAt = x.Started
-	}
+	d.Attempted(x.Started)
 	run := d.Run
 	run.FirstAt = budgetStart(t, &run)
 	decision := godwit.Decide(&t.policy, &verdict, &run, godwit.Moment{
@@ -95,9 +91,7 @@ func (e *Engine) judge(l *lane, t *target, it *item, x *godwit.Exchange) *judgem
 	if decision.Status == godwit.DeliveryPending && l.target.Load().endpoint.Status == godwit.EndpointDeleted {
 		decision = godwit.Decision{Status: godwit.DeliveryCancelled, Reason: godwit.ReasonEndpointDeleted} // meanwhile
 	}
-	d.Run.Refreshed = d.Run.Refreshed || decision.Trigger == godwit.TriggerRefresh
-	d.Status, d.Reason, d.LastStatus, d.UpdatedAt = decision.Status, decision.Reason, x.Status, now
-	d.DueAt = decision.At
+	d.Follow(&decision, x.Status, now)
 
 	attempt := &godwit.Attempt{
 		ID: it.attempt, DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,

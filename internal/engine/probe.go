@@ -79,10 +79,8 @@ func (l *lane) probe(p *Publication) (it *item, ok bool) {
 	l.engine.attempts.Add(1)
 	now := l.engine.clock.Now()
 	event := newEvent(p, l.target.Load().endpoint.TenantID, godwit.KeyID{}, now)
-	it = &item{trigger: godwit.TriggerTest, work: godwit.Work{Event: &event, Delivery: godwit.Delivery{
-		ID: godwit.NewDeliveryID(now), TenantID: event.TenantID, EventID: event.ID, EndpointID: l.id,
-		Status: godwit.DeliveryPending, DueAt: now, CreatedAt: now, UpdatedAt: now, Run: godwit.Run{Trigger: godwit.TriggerTest},
-	}}}
+	it = &item{trigger: godwit.TriggerTest, work: godwit.Work{Event: &event,
+		Delivery: godwit.NewDelivery(godwit.NewDeliveryID(now), &event, l.id, godwit.TriggerTest, now)}}
 	if l.windows != nil {
 		it.budget = l.windows.budget(l.engine.since(now), now)
 	}

@@ -79,7 +79,7 @@ func rest(ctx context.Context) {
 // cancel ends a claimed delivery whose endpoint is deleted.
 func (e *Engine) cancel(l *lane, it *item) {
 	d := it.work.Delivery
-	d.Status, d.Reason, d.UpdatedAt, d.DueAt = godwit.DeliveryCancelled, godwit.ReasonEndpointDeleted, e.clock.Now(), time.Time{}
+	d.Cancel(godwit.ReasonEndpointDeleted, e.clock.Now())
 	e.commits.result(l, it, &judgement{result: store.Result{Delivery: d, Epoch: it.epoch}})
 }
 

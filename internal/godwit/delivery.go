@@ -31,6 +31,54 @@ type Run struct {
 	Refreshed bool      // the one credential refresh was used (EDS-STA-401b)
 }
 
+// NewDelivery is the delivery of an event to an endpoint before its first attempt: pending, and due at once.
+func NewDelivery(id DeliveryID, e *Event, endpoint EndpointID, trigger Trigger, now time.Time) Delivery {
+	return Delivery{
+		ID: id, TenantID: e.TenantID, EventID: e.ID, EndpointID: endpoint, Status: DeliveryPending,
+		DueAt: now, CreatedAt: now, UpdatedAt: now, Run: Run{Trigger: trigger},
+	}
+}
+
+// Attempted counts an attempt that started at the given time.
+func (d *Delivery) Attempted(started time.Time) {
+	d.Attempts++
+	d.Run.Attempts++
+	if d.Run.FirstAt.IsZero() {
+		d.Run.FirstAt = started
+	}
+}
+
+// Follow puts the delivery into the state that was decided after its last attempt. The status is the HTTP status of that
+// attempt.
+func (d *Delivery) Follow(decision *Decision, status int, now time.Time) {
+	d.Run.Refreshed = d.Run.Refreshed || decision.Trigger == TriggerRefresh
+	d.Status, d.Reason, d.LastStatus, d.UpdatedAt, d.DueAt = decision.Status, decision.Reason, status, now, decision.At
+}
+
+// Requeue makes the delivery due now. A pending delivery keeps its run and moves up. Any other runs again: in a new run,
+// whose bounds count anew.
+func (d *Delivery) Requeue(trigger Trigger, actor string, now time.Time) {
+	d.UpdatedAt = now
+	if d.Status == DeliveryPending {
+		if d.DueAt.After(now) {
+			d.DueAt = now
+		}
+		return
+	}
+	d.Status, d.Reason, d.DueAt = DeliveryPending, "", now
+	d.Run = Run{Trigger: trigger, Actor: actor}
+}
+
+// Cancel ends a pending delivery for the given reason.
+func (d *Delivery) Cancel(reason Reason, now time.Time) { d.end(DeliveryCancelled, reason, now) }
+
+// Expire ends a pending delivery whose event is past its retention.
+func (d *Delivery) Expire(now time.Time) { d.end(DeliveryExhausted, ReasonRetention, now) }
+
+func (d *Delivery) end(status DeliveryStatus, reason Reason, now time.Time) {
+	d.Status, d.Reason, d.UpdatedAt, d.DueAt = status, reason, now, time.Time{}
+}
+
 // DeliveryStatus is the state of a delivery. "accepted" means that the receiver acknowledged the request and nothing
 // more (EDS-DEF-5).
 type DeliveryStatus string

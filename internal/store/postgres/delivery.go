@@ -149,19 +149,27 @@ func splitIDs(joined []byte) [][16]byte {
 	return ids
 }
 
-// endPending moves pending deliveries to the finished ones; %s selects them. $1 is the status, $2 the reason, $3 the time.
+// endPending moves pending deliveries to the finished ones; %s selects them. $1 to $4 are the columns that the end of a
+// delivery changes; ending makes them. How a delivery ends does not depend on the rest of it, so that one statement can end
+// many.
 const endPending = `WITH gone AS (DELETE FROM pending_deliveries AS p USING (%s) AS n
 		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = 0 RETURNING p.*),
 	d AS (INSERT INTO deliveries (` + deliveryFields + `)
-		SELECT tenant_id, id, event_id, endpoint_id, created_at, $3, due_at, run_first_at, attempts, last_status, run_attempts,
+		SELECT tenant_id, id, event_id, endpoint_id, created_at, $3, $4, run_first_at, attempts, last_status, run_attempts,
 			run_refreshed, $1, $2, run_trigger, run_actor FROM gone
 		RETURNING ` + deliveryFields + `)
 	SELECT ` + typed + ` FROM d`
 
+func ending(d *godwit.Delivery, more ...any) []any {
+	return append([]any{string(d.Status), string(d.Reason), d.UpdatedAt, optionalTime(d.DueAt)}, more...)
+}
+
 // Cancel ends a pending delivery that is not claimed.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
-	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT $4::uuid AS tenant_id, $5::uuid AS id`),
-		string(godwit.DeliveryCancelled), string(godwit.ReasonCancelled), now, [16]byte(tenant), [16]byte(id))
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonCancelled, now)
+	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT $5::uuid AS tenant_id, $6::uuid AS id`),
+		ending(&end, [16]byte(tenant), [16]byte(id))...)
 	if err != nil {
 		return nil, failed("cancel delivery", err)
 	}

@@ -83,15 +83,25 @@ func (q *requeue) leaveOtherLetters(ctx context.Context) error {
 	return err
 }
 
-// makeDue moves up those that wait. Claimed ones are with a node, and stay.
+// makeDue moves up pending deliveries that are not claimed.
 func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
-	r, err := q.tx.Query(ctx, `WITH d AS (UPDATE pending_deliveries SET due_at = $3, updated_at = $3
-			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 RETURNING `+pendingFields+`)
-		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids, q.Now)
+	r, err := q.tx.Query(ctx, `WITH d AS MATERIALIZED (SELECT `+pendingFields+` FROM pending_deliveries
+			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 FOR UPDATE)
+		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(r, scanDelivery)
+	list, err := pgx.CollectRows(r, scanDelivery)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	for _, d := range list {
+		d.Requeue(q.Trigger, q.Actor, q.Now)
+		batch.Queue(`UPDATE pending_deliveries SET due_at = $3, updated_at = $4 WHERE tenant_id = $1 AND id = $2`,
+			[16]byte(d.TenantID), [16]byte(d.ID), d.DueAt, d.UpdatedAt)
+	}
+	return list, q.tx.SendBatch(ctx, batch).Close()
 }
 
 // restoreEvents brings swept events back from the dead letters that kept them; they count as new from now on. Those that
@@ -168,13 +178,12 @@ func (q *requeue) runAgain(ctx context.Context) ([]*godwit.Delivery, error) {
 	}
 	batch := &pgx.Batch{}
 	for _, d := range list {
-		d.Status, d.Reason, d.DueAt, d.UpdatedAt = godwit.DeliveryPending, "", q.Now, q.Now
-		d.Run = godwit.Run{Trigger: q.Trigger, Actor: q.Actor}
+		d.Requeue(q.Trigger, q.Actor, q.Now)
 		batch.Queue(`INSERT INTO pending_deliveries (tenant_id, id, event_id, endpoint_id, claim_epoch, created_at, updated_at,
 				due_at, attempts, last_status, shard, run_trigger, run_actor)
-			VALUES ($1, $2, $3, $4, 0, $5, $6, $6, $7, $8, $9, $10, $11)`,
-			[16]byte(d.TenantID), [16]byte(d.ID), [16]byte(d.EventID), [16]byte(d.EndpointID), optionalTime(d.CreatedAt), q.Now,
-			d.Attempts, d.LastStatus, d.EndpointID.Shard(), string(q.Trigger), clean(q.Actor))
+			VALUES ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			[16]byte(d.TenantID), [16]byte(d.ID), [16]byte(d.EventID), [16]byte(d.EndpointID), optionalTime(d.CreatedAt), d.UpdatedAt,
+			d.DueAt, d.Attempts, d.LastStatus, d.EndpointID.Shard(), string(d.Run.Trigger), clean(d.Run.Actor))
 	}
 	return list, q.tx.SendBatch(ctx, batch).Close()
 }

@@ -83,6 +83,8 @@ func (w *sweep) rejections(ctx context.Context) error {
 
 // cancelled ends what waits for deleted endpoints. It hops from endpoint to endpoint, as EndpointsDue does.
 func (w *sweep) cancelled(ctx context.Context) error {
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonEndpointDeleted, w.Now)
 	return w.remove(ctx, &w.swept.Cancelled, fmt.Sprintf(endPending, `WITH RECURSIVE hop AS (
 			(SELECT shard, endpoint_id FROM pending_deliveries WHERE claim_epoch = 0 ORDER BY shard, endpoint_id LIMIT 1)
 			UNION ALL
@@ -91,8 +93,8 @@ func (w *sweep) cancelled(ctx context.Context) error {
 				WHERE claim_epoch = 0 AND (shard, endpoint_id) > (hop.shard, hop.endpoint_id) ORDER BY shard, endpoint_id LIMIT 1) AS p)
 		SELECT p.tenant_id, p.id FROM hop JOIN endpoints AS e ON e.id = hop.endpoint_id AND e.status = 'deleted'
 		CROSS JOIN LATERAL (SELECT tenant_id, id FROM pending_deliveries AS p
-			WHERE p.shard = hop.shard AND p.endpoint_id = hop.endpoint_id AND p.claim_epoch = 0 LIMIT $4 FOR UPDATE SKIP LOCKED) AS p LIMIT $4`),
-		string(godwit.DeliveryCancelled), string(godwit.ReasonEndpointDeleted), w.Now, w.limit)
+			WHERE p.shard = hop.shard AND p.endpoint_id = hop.endpoint_id AND p.claim_epoch = 0 LIMIT $5 FOR UPDATE SKIP LOCKED) AS p LIMIT $5`),
+		ending(&end, w.limit)...)
 }
 
 // expired ends deliveries that are older than the retention, with a dead letter. Ids follow time, so each tenant's
@@ -101,6 +103,8 @@ func (w *sweep) expired(ctx context.Context) error {
 	if w.EventsBefore.IsZero() {
 		return nil
 	}
+	var end godwit.Delivery
+	end.Expire(w.Now)
 	return w.remove(ctx, &w.swept.Expired, `WITH RECURSIVE owner AS (
 			(SELECT tenant_id FROM pending_deliveries ORDER BY tenant_id LIMIT 1)
 			UNION ALL
@@ -108,9 +112,9 @@ func (w *sweep) expired(ctx context.Context) error {
 				WHERE p.tenant_id > owner.tenant_id ORDER BY tenant_id LIMIT 1) AS p),
 		old AS MATERIALIZED (SELECT p.tenant_id, p.id FROM owner CROSS JOIN LATERAL (
 			SELECT p.tenant_id, p.id FROM pending_deliveries AS p
-			WHERE p.tenant_id = owner.tenant_id AND p.id < $1 AND p.created_at < $2 AND p.claim_epoch = 0
-				AND NOT EXISTS (SELECT FROM kept_events AS k WHERE k.tenant_id = p.tenant_id AND k.id = p.event_id AND k.kept_at >= $2)
-			ORDER BY p.tenant_id, p.id LIMIT $4 FOR UPDATE SKIP LOCKED) AS p LIMIT $4),
+			WHERE p.tenant_id = owner.tenant_id AND p.id < $5 AND p.created_at < $6 AND p.claim_epoch = 0
+				AND NOT EXISTS (SELECT FROM kept_events AS k WHERE k.tenant_id = p.tenant_id AND k.id = p.event_id AND k.kept_at >= $6)
+			ORDER BY p.tenant_id, p.id LIMIT $7 FOR UPDATE SKIP LOCKED) AS p LIMIT $7),
 		gone AS (DELETE FROM pending_deliveries AS p USING old
 			WHERE p.tenant_id = old.tenant_id AND p.id = old.id AND p.claim_epoch = 0 RETURNING p.*),
 		dead AS (INSERT INTO dead_letters (`+names(deadColumns)+`)
@@ -118,12 +122,12 @@ func (w *sweep) expired(ctx context.Context) error {
 			JOIN events AS e ON e.tenant_id = p.tenant_id AND e.id = p.event_id
 			ON CONFLICT `+openLetter+`DO NOTHING)
 		INSERT INTO deliveries (`+deliveryFields+`) SELECT `+endedFields+` FROM gone AS p`,
-		firstID(w.EventsBefore.Add(skew)), w.EventsBefore, w.Now, w.limit)
+		ending(&end, firstID(w.EventsBefore.Add(skew)), w.EventsBefore, w.limit)...)
 }
 
-// endedFields are a pending delivery's columns after it has outlived its event.
-const endedFields = `p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, $3, p.due_at, p.run_first_at, p.attempts,
-	p.last_status, p.run_attempts, p.run_refreshed, '` + string(godwit.DeliveryExhausted) + `', '` + string(godwit.ReasonRetention) + `',
+// endedFields are the columns of a pending delivery p after its end; ending makes $1 to $4.
+const endedFields = `p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, $3, $4::timestamptz, p.run_first_at, p.attempts,
+	p.last_status, p.run_attempts, p.run_refreshed, $1, $2,
 	p.run_trigger, p.run_actor`
 
 // events removes events with their deliveries.

@@ -82,13 +82,22 @@ func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwi
 	return &fresh[0], nil
 }
 
-// Cancel ends a pending delivery that nobody holds.
+// endPending sets the columns that the end of a pending delivery changes; ending makes its arguments. How a delivery ends does
+// not depend on the rest of it, so that one statement can end many.
+const endPending = `UPDATE deliveries SET status = ?, reason = ?, updated_at = ?, due_at = ? `
+
+func ending(d *godwit.Delivery) []driver.Value {
+	return []driver.Value{string(d.Status), string(d.Reason), micros(d.UpdatedAt), micros(d.DueAt)}
+}
+
+// Cancel ends a pending delivery that is not claimed.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonCancelled, now)
 	var d *godwit.Delivery
 	err := s.write(ctx, "cancel delivery", func(c *conn) error {
-		n, err := c.exec(`UPDATE deliveries SET status = 'cancelled', reason = ?, updated_at = ?
-			WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = 0`,
-			string(godwit.ReasonCancelled), micros(now), tenant[:], id[:])
+		n, err := c.exec(endPending+"WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = 0",
+			append(ending(&end), tenant[:], id[:])...)
 		if err != nil {
 			return err
 		}
@@ -159,7 +168,7 @@ func (s *Store) requeue(ctx context.Context, c *conn, q *store.Requeue) (due []g
 	return due, nil
 }
 
-// requeueOne returns nil for a delivery that is held, is not meant, or does not exist.
+// requeueOne returns nil for a delivery that is claimed, has another status than q.Only names, or does not exist.
 func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
 	var n, epoch int64
@@ -182,21 +191,14 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 		}
 		d = letter.Delivery
 	}
-	now := fromMicros(micros(q.Now))
-	d.UpdatedAt = now
-	if d.Status != godwit.DeliveryPending {
-		if d.Status.Dead() {
-			_, err := c.exec("UPDATE dead_letters SET replayed_at = ? WHERE tenant_id = ? AND id = ? AND replayed_at = 0",
-				micros(q.Now), d.TenantID[:], d.ID[:])
-			if err != nil {
-				return nil, err
-			}
+	if d.Status.Dead() {
+		_, err := c.exec("UPDATE dead_letters SET replayed_at = ? WHERE tenant_id = ? AND id = ? AND replayed_at = 0",
+			micros(q.Now), d.TenantID[:], d.ID[:])
+		if err != nil {
+			return nil, err
 		}
-		d.Status, d.Reason, d.DueAt = godwit.DeliveryPending, "", now
-		d.Run = godwit.Run{Trigger: q.Trigger, Actor: q.Actor}
-	} else if d.DueAt.After(now) {
-		d.DueAt = now
 	}
+	d.Requeue(q.Trigger, q.Actor, fromMicros(micros(q.Now)))
 	if !there {
 		return &d, insertDelivery(c, &d, 0)
 	}

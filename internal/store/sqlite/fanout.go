@@ -34,10 +34,9 @@ func unpackRecipients(b []byte) (all []recipient, err error) {
 
 // newDelivery is the delivery of a recipient to which nothing has happened yet.
 func newDelivery(e *godwit.Event, r *recipient) *godwit.Delivery {
-	return &godwit.Delivery{
-		ID: r.id, TenantID: e.TenantID, EventID: e.ID, EndpointID: r.endpoint, Status: godwit.DeliveryPending,
-		DueAt: e.CreatedAt, CreatedAt: e.CreatedAt, UpdatedAt: e.CreatedAt, Run: godwit.Run{Trigger: r.trigger}, EventType: e.Type,
-	}
+	d := godwit.NewDelivery(r.id, e, r.endpoint, r.trigger, e.CreatedAt)
+	d.EventType = e.Type
+	return &d
 }
 
 // addRecipients names further deliveries in the row of an event, and returns those that were not named there.

@@ -83,12 +83,14 @@ func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err err
 	return gone, err
 }
 
-// cancel ends what waits for endpoints that are gone for good.
+// cancel ends what waits for endpoints that are deleted.
 func cancel(c *conn, gone [][16]byte, now time.Time, limit int, out *store.Swept) (bool, error) {
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonEndpointDeleted, now)
 	for _, id := range gone {
-		n, err := c.exec(`UPDATE deliveries SET status = 'cancelled', reason = ?, updated_at = ? WHERE n IN (
+		n, err := c.exec(endPending+`WHERE n IN (
 			SELECT n FROM deliveries INDEXED BY deliveries_due WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 LIMIT ?)`,
-			string(godwit.ReasonEndpointDeleted), micros(now), id[:], int64(limit))
+			append(ending(&end), id[:], int64(limit))...)
 		if err != nil {
 			return false, err
 		}
@@ -179,10 +181,10 @@ func (s *Store) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.T
 	return 1 + len(ds), nil
 }
 
-// sweepDelivery removes a delivery. What is pending ends here.
+// sweepDelivery removes a delivery. A pending one ends exhausted and leaves a dead letter.
 func sweepDelivery(ctx context.Context, c *conn, d *godwit.Delivery, first []byte, now time.Time, out *store.Swept) error {
 	if d.Status == godwit.DeliveryPending {
-		d.Status, d.Reason, d.UpdatedAt = godwit.DeliveryExhausted, godwit.ReasonRetention, now
+		d.Expire(now)
 		if err := bury(c, d, nil, micros(now), ""); err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func deliveryCancel(t *testing.T, f *fixture) {
 	f.tick(time.Second)
 	d := got(f.s.Cancel(f.ctx, f.tenant, id, f.now))(t)
 	want := *before
-	want.Status, want.Reason, want.UpdatedAt = godwit.DeliveryCancelled, godwit.ReasonCancelled, f.now
+	want.Cancel(godwit.ReasonCancelled, f.now)
 	same(t, "cancelled", d, &want)
 	same(t, "stored", f.delivery(id), &want)
 	if c := f.claim(f.endpoint, 5); len(c.Work) != 0 || !c.NextDue.IsZero() {

@@ -110,7 +110,7 @@ func sweepPending(t *testing.T, f *fixture) {
 		t.Errorf("swept %+v, want 1 event, 2 expired", sum)
 	}
 	f.stored(e.ID, false)
-	want.Status, want.Reason, want.UpdatedAt = godwit.DeliveryExhausted, godwit.ReasonRetention, f.now
+	want.Expire(f.now)
 	dl := got(f.s.DeadLetter(f.ctx, f.tenant, id))(t)
 	same(t, "delivery", dl.Delivery, want)
 	same(t, "event", dl.Event, e)
@@ -245,7 +245,7 @@ func sweepCancelled(t *testing.T, f *fixture) {
 		t.Errorf("swept %+v, want the one that was claimed", sum)
 	}
 	want := before
-	want.Status, want.Reason, want.UpdatedAt = godwit.DeliveryCancelled, godwit.ReasonEndpointDeleted, f.now
+	want.Cancel(godwit.ReasonEndpointDeleted, f.now)
 	same(t, "delivery", f.delivery(n.Deliveries[0].ID), &want)
 	if n := got(f.s.CountPending(f.ctx, f.endpoint))(t); n != 0 {
 		t.Errorf("%d are pending", n)
