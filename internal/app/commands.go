@@ -17,9 +17,8 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/api/ids"
-	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -173,12 +172,9 @@ func (c *commands) sign(ctx context.Context) {
 	}
 }
 
-func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *room.Room) (http.Handler, error) {
+func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
 	h, err := ids.New(ids.Config{
-		Config: dialect.Config{
-			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: problems,
-			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale, Bodies: bodies,
-		},
+		Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems, Bodies: bodies}, Clock: a.clock,
 		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Stall: d.Timeouts.Write,
 	})
 	if err != nil {

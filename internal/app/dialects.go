@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/api/ojs"
-	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -17,7 +16,7 @@ import (
 )
 
 // newOJS makes the handlers of the Open Job Spec.
-func (a *App) newOJS(d Dependencies, bodies *room.Room) (http.Handler, error) {
+func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error) {
 	refuse := &ojs.Errors{Log: a.log}
 	guard, err := a.newGuard(d, refuse, ojs.Redact)
 	if err != nil {
@@ -35,7 +34,7 @@ func (a *App) newOJS(d Dependencies, bodies *room.Room) (http.Handler, error) {
 }
 
 // newCybercube makes the handlers of the CYBERCUBE standard.
-func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *room.Room) (http.Handler, error) {
+func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
 	refuse := &cybercube.Errors{Problems: problems, Now: a.clock.Now}
 	guard, err := a.newGuard(d, refuse, cybercube.Redact)
 	if err != nil {
@@ -43,10 +42,10 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *roo
 	}
 	set := a.cfg.Cybercube
 	cfg := cybercube.Config{
-		Config: dialect.Config{
-			Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log, Errors: refuse,
+		Services: httpapi.Services{
+			Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: refuse, Bodies: bodies},
+			Store:  a.store, Engine: a.engine, Clock: a.clock, Log: a.log,
 			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
-			Bodies: bodies,
 		},
 		Commands:     a.commands.runner,
 		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
@@ -75,7 +74,7 @@ func (a *App) warnOfAddresses() {
 
 // newGuard makes the idempotency guard of a dialect: its refusals are in the dialect's words, and the answers that it keeps
 // for repeats are without secrets.
-func (a *App) newGuard(d Dependencies, refuse dialect.ErrorWriter, redact func([]byte) []byte) (*idempotency.Guard, error) {
+func (a *App) newGuard(d Dependencies, refuse httpapi.ErrorWriter, redact func([]byte) []byte) (*idempotency.Guard, error) {
 	return idempotency.New(idempotency.Config{
 		Store: a.store, Ring: a.ring, Problems: refuse, Log: a.log, Now: a.clock.Now,
 		Window: a.cfg.IdempotencyWindow.Real(), TimeScale: d.TimeScale, Redact: redact, Decided: a.witness,

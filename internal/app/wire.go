@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/cybercube"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/inbound"
 	"github.com/godwit-hq/godwit/internal/api/native"
-	"github.com/godwit-hq/godwit/internal/api/room"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -131,7 +130,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
-	bodies := room.ForBodies()
+	bodies := httpapi.NewBodyQuota()
 	terms, err := a.terms()
 	if err != nil {
 		return err
@@ -232,7 +231,7 @@ func (a *App) terms() (source.Terms, error) {
 
 // whenDelivering refuses changes until this node delivers. While it waits for the shards, another node delivers, and would
 // not hear of an endpoint that is changed here.
-func (a *App) whenDelivering(next http.Handler, problems dialect.ErrorWriter) http.Handler {
+func (a *App) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-a.engine.Started():

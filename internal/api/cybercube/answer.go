@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 )
 
 // data is the envelope of every success.
@@ -37,7 +37,7 @@ type links struct {
 	Next string `json:"next,omitempty"`
 }
 
-func answer[T any](c *dialect.Call, status int, v T) error {
+func answer[T any](c *httpapi.Call, status int, v T) error {
 	writeJSON(c.W, c.R, status, data[T]{v})
 	return nil
 }

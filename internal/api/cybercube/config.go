@@ -2,14 +2,14 @@ package cybercube
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // Prefix is where the API is mounted.
@@ -17,7 +17,7 @@ const Prefix = "/api/v1/webhooks/"
 
 // Config is what the API is made of.
 type Config struct {
-	dialect.Config
+	httpapi.Services
 	// Commands executes what is a command. Required.
 	Commands *builtincommand.Runner
 	// Limits of management operations. The zero value has none.
@@ -32,7 +32,7 @@ type Config struct {
 
 type server struct {
 	cfg    Config
-	api    *dialect.API
+	api    *httpapi.API
 	mux    *http.ServeMux
 	limits budgets
 
@@ -51,13 +51,16 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, errors.New("cybercube: retention of dead letters is required")
 	}
 	if cfg.Commands == nil {
-		return nil, errors.New("cybercube: desk is required")
+		return nil, errors.New("cybercube: Commands is required")
 	}
 	if cfg.StallTimeout <= 0 {
 		cfg.StallTimeout = 90 * time.Second
 	}
+	if err := cfg.Check(); err != nil {
+		return nil, fmt.Errorf("cybercube: %w", err)
+	}
 	cfg.Channel = "cybercube"
-	api, err := dialect.New(cfg.Config)
+	api, err := httpapi.New(cfg.Services.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +73,9 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 func (s *server) routes() {
-	read := dialect.Route{Need: mayRead}
-	manage := dialect.Route{Need: mayManage}
-	limited := func(b *budget) dialect.Route { return dialect.Route{Need: mayManage, Enter: b.tell} }
+	read := httpapi.Route{Need: mayRead}
+	manage := httpapi.Route{Need: mayManage}
+	limited := func(b *budget) httpapi.Route { return httpapi.Route{Need: mayManage, Enter: b.tell} }
 
 	s.route("POST endpoints", limited(s.limits.create), s.createEndpoint)
 	s.route("GET endpoints", read, s.listEndpoints)
@@ -83,36 +86,17 @@ func (s *server) routes() {
 	s.route("POST endpoints/{id}/test", limited(s.limits.test), s.testEndpoint)
 	s.route("GET endpoints/{id}/failures", read, s.failures)
 	s.route("GET endpoints/{id}/logs", read, s.logs)
-	s.route("POST events", dialect.Route{Need: mayIngest, Limit: s.cfg.MaxBody + envelopeRoom, OwnKey: true}, s.ingest)
+	s.route("POST events", httpapi.Route{Need: mayIngest, Limit: s.cfg.MaxBody + envelopeRoom, OwnKey: true}, s.ingest)
 	s.route("POST events/{id}/replay", limited(s.limits.replay), s.replayEvent)
 	s.route("POST replay", limited(s.limits.replay), s.replayRange)
-	s.mux.HandleFunc("/", s.unmatched)
+	s.mux.Handle("/", httpapi.Unmatched(s.mux, s.cfg.Errors, ""))
 }
 
-func (s *server) route(pattern string, r dialect.Route, serve func(*dialect.Call) error) {
+func (s *server) route(pattern string, r httpapi.Route, serve func(*httpapi.Call) error) {
 	method, path, _ := strings.Cut(pattern, " ")
 	s.mux.Handle(method+" "+Prefix+path, s.api.Handle(r, serve))
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
-}
-
-// unmatched answers what no route takes: with 405 and Allow when the path is known under other methods.
-func (s *server) unmatched(w http.ResponseWriter, r *http.Request) {
-	nameRequest(w)
-	var allow []string
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
-		probe := *r
-		probe.Method = method
-		if _, pattern := s.mux.Handler(&probe); pattern != "/" && pattern != "" {
-			allow = append(allow, method)
-		}
-	}
-	if len(allow) == 0 {
-		s.cfg.Errors.Write(w, r, problem.NotFound.With("there is nothing at this path"))
-		return
-	}
-	s.cfg.Errors.Write(w, r, problem.MethodNotAllowed.With("this resource takes %s", strings.Join(allow, ", ")).
-		WithHeader("Allow", strings.Join(allow, ", ")))
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -15,7 +15,7 @@ import (
 // wireProfile is the profile of endpoints that are made here.
 const wireProfile = "cybercube"
 
-func (s *server) createEndpoint(c *dialect.Call) error {
+func (s *server) createEndpoint(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "url", "description", "events", "filter")
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ const (
 	pageMost  = 100
 )
 
-func (s *server) listEndpoints(c *dialect.Call) error {
+func (s *server) listEndpoints(c *httpapi.Call) error {
 	p, err := query(c.R.URL, "limit", "cursor")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (p *params) page() store.Page {
 func cursor(last [16]byte) string { return base64.RawURLEncoding.EncodeToString(last[:]) }
 
 // paged puts a part of a list into its envelope.
-func paged[T any](c *dialect.Call, p *params, items []T, next string) list[T] {
+func paged[T any](c *httpapi.Call, p *params, items []T, next string) list[T] {
 	l := list[T]{Data: items, Links: links{Self: c.R.URL.RequestURI()}}
 	l.Meta.Pagination = pagination{PageSize: len(items), HasNext: next != "", HasPrev: p.values.Has("cursor")}
 	if next != "" {
@@ -112,7 +112,7 @@ func paged[T any](c *dialect.Call, p *params, items []T, next string) list[T] {
 	return l
 }
 
-func (s *server) getEndpoint(c *dialect.Call) error {
+func (s *server) getEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *server) getEndpoint(c *dialect.Call) error {
 	return s.show(c, e)
 }
 
-func (s *server) show(c *dialect.Call, e *godwit.Endpoint) error {
+func (s *server) show(c *httpapi.Call, e *godwit.Endpoint) error {
 	v, err := s.view(c.R.Context(), c, e)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *server) show(c *dialect.Call, e *godwit.Endpoint) error {
 }
 
 // updateEndpoint changes the members that are given (CCW-API-11).
-func (s *server) updateEndpoint(c *dialect.Call) error {
+func (s *server) updateEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func refilter(old, given godwit.Filter) godwit.Filter {
 }
 
 // change does the edit first: it is the part that may be refused.
-func (s *server) change(c *dialect.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
+func (s *server) change(c *httpapi.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
 	ctx, id := c.R.Context(), e.ID
 	var err error
 	if edit != nil {
@@ -221,7 +221,7 @@ func (s *server) change(c *dialect.Call, e *godwit.Endpoint, edit func(*manageme
 	return e, nil
 }
 
-func (s *server) deleteEndpoint(c *dialect.Call) error {
+func (s *server) deleteEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (s *server) deleteEndpoint(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID); err != nil {
 		giveBack()
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 )
@@ -42,12 +42,12 @@ const (
 )
 
 // view shows an endpoint as it is now.
-func (s *server) view(ctx context.Context, c *dialect.Call, e *godwit.Endpoint) (*endpointView, error) {
+func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) (*endpointView, error) {
 	secrets, err := s.cfg.Registry.Secrets(ctx, e.TenantID, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	health, err := s.api.HealthOf(ctx, e.ID)
+	health, err := httpapi.HealthOf(ctx, s.cfg.Engine, s.cfg.Store, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *server) view(ctx context.Context, c *dialect.Call, e *godwit.Endpoint) 
 		ID: publicID(e), URL: e.URL, Description: e.Description, Events: e.Patterns, Status: string(e.Status),
 		AccountID: accountID(c.Caller.Tenant), CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt),
 		LastDelivery: moment(health.LastAttemptAt()), LastSuccess: moment(health.LastAcceptedAt), LastFailure: moment(health.LastFailureAt),
-		FailureCount: health.Streak, Health: s.judge(e, &health), Filter: viewFilter(e.Filter),
+		FailureCount: health.Streak, Health: s.judge(e, health), Filter: viewFilter(e.Filter),
 	}
 	if len(secrets) > 0 { // newest first
 		v.SecretHint, v.SecretCreated = secrets[0].Hint, timestamp(secrets[0].CreatedAt)

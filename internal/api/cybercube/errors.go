@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -35,7 +35,7 @@ type errorDetails struct {
 
 // Write answers the request.
 func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
-	nameRequest(w)
+	httpapi.NameRequest(w, r)
 	p := e.Problems.Complete(r, w.Header().Get(problem.RequestIDHeader), err)
 	h := w.Header()
 	for name, values := range p.GetHeaders() {
@@ -105,11 +105,4 @@ func memberName(field string) string {
 		return "body"
 	}
 	return field
-}
-
-// nameRequest gives the request the id under which the log speaks of it.
-func nameRequest(w http.ResponseWriter) {
-	if w.Header().Get(problem.RequestIDHeader) == "" {
-		w.Header().Set(problem.RequestIDHeader, engine.MintKey())
-	}
 }

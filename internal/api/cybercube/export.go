@@ -3,7 +3,7 @@ package cybercube
 import (
 	"net/http"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -15,7 +15,7 @@ const maxExports = 16
 
 // export streams every dead letter of an endpoint, one JSON object a line (CCW-DLQ-7). A failure half-way cuts the
 // connection, so that a client cannot take a part for the whole.
-func (s *server) export(c *dialect.Call, e *godwit.Endpoint) error {
+func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
 	select {
 	case s.exports <- struct{}{}:
 		defer func() { <-s.exports }()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -40,7 +40,7 @@ type replayOption struct {
 }
 
 // failures lists an endpoint's dead letters, those that were replayed too, or exports all of them.
-func (s *server) failures(c *dialect.Call) error {
+func (s *server) failures(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *server) part(limit int) int {
 }
 
 // someFailures reads a page: as many as are wanted, or fewer where their events are large.
-func (s *server) someFailures(c *dialect.Call, e *godwit.Endpoint, page store.Page) (entries []failureView, next string, err error) {
+func (s *server) someFailures(c *httpapi.Call, e *godwit.Endpoint, page store.Page) (entries []failureView, next string, err error) {
 	entries = []failureView{}
 	for size := 0; len(entries) < page.Limit && size < failureMemory; {
 		letters, err := s.deadLetters(c, e, store.Page{After: page.After, Limit: s.part(page.Limit - len(entries))}, true)
@@ -104,7 +104,7 @@ func (s *server) someFailures(c *dialect.Call, e *godwit.Endpoint, page store.Pa
 	return entries, cursor(page.After), nil
 }
 
-func (s *server) deadLetters(c *dialect.Call, e *godwit.Endpoint, p store.Page, withBody bool) ([]godwit.DeadLetter, error) {
+func (s *server) deadLetters(c *httpapi.Call, e *godwit.Endpoint, p store.Page, withBody bool) ([]godwit.DeadLetter, error) {
 	return s.cfg.Store.ListDeadLetters(c.R.Context(),
 		store.DeadLetterFilter{TenantID: c.Tenant(), EndpointID: e.ID, Replayed: true, WithBody: withBody}, p)
 }

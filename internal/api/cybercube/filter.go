@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 )
@@ -65,7 +66,7 @@ func (f *form) filter() godwit.Filter {
 	f.read("filter", &members, "must be an object")
 	out := godwit.Filter{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		field := "filter." + clip(name)
+		field := "filter." + httpapi.Clip(name)
 		switch raw := members[name]; name {
 		case "resource_ids":
 			var ids []string
@@ -96,7 +97,7 @@ func (f *form) attributes(out godwit.Filter, field string, raw json.RawMessage) 
 		return
 	}
 	for _, path := range slices.Sorted(maps.Keys(attributes)) {
-		at := field + "." + clip(path)
+		at := field + "." + httpapi.Clip(path)
 		name := attributeObject + path
 		if why := management.ValidAttributeName(name); path == "" || why != "" {
 			f.wrong(at, "path must have 1 to %d characters: letters, digits, '_', '-' and dots", godwit.MaxAttributeName-len(attributeObject))

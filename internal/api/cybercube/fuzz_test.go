@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -27,9 +27,9 @@ func FuzzPosting(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	tenant := &godwit.Tenant{ID: godwit.NewTenantID(begin), Code: "37WA78"}
-	s := &server{cfg: Config{Config: dialect.Config{Clock: clock.NewManual(begin)}, UnknownTypes: true}}
+	s := &server{cfg: Config{Services: httpapi.Services{Clock: clock.NewManual(begin)}, UnknownTypes: true}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		call := &dialect.Call{Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
+		call := &httpapi.Call{Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
 		p, err := s.readPosting(call)
 		if err != nil {
 			refused := problem.From(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -25,7 +25,7 @@ func (s *server) endpoint(ctx context.Context, tenant godwit.TenantID, text stri
 }
 
 // named is the endpoint of the path.
-func (s *server) named(c *dialect.Call) (*godwit.Endpoint, error) {
+func (s *server) named(c *httpapi.Call) (*godwit.Endpoint, error) {
 	return s.endpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 }
 

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -39,8 +39,8 @@ type posting struct {
 }
 
 // ingest takes an event in (CCW-API-28).
-func (s *server) ingest(c *dialect.Call) error {
-	key, err := s.api.EventKey(c)
+func (s *server) ingest(c *httpapi.Call) error {
+	key, err := s.cfg.EventKey(c)
 	if err != nil {
 		return err
 	}
@@ -54,12 +54,12 @@ func (s *server) ingest(c *dialect.Call) error {
 	if key == "" {
 		return s.submitOnce(c, p, "")
 	}
-	s.api.Guarded(c, func(c *dialect.Call) error { return s.submitOnce(c, p, key) })
+	s.api.Guarded(c, func(c *httpapi.Call) error { return s.submitOnce(c, p, key) })
 	return nil
 }
 
 // readPosting judges the whole event before anything is done with it (CCW-EVT-27).
-func (s *server) readPosting(c *dialect.Call) (*posting, error) {
+func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
 	f, err := readForm(c.Body, "id", "type", "api_version", "created_at", "data", "account_id", "livemode")
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *server) readPosting(c *dialect.Call) (*posting, error) {
 }
 
 // check looks at what a schema cannot say.
-func (s *server) check(c *dialect.Call, f *form, p *posting) {
+func (s *server) check(c *httpapi.Call, f *form, p *posting) {
 	if f.has("id") && !ownID.MatchString(p.id) {
 		f.wrong("id", "must be evt_ followed by 26 letters and digits")
 	}
@@ -111,13 +111,13 @@ func (s *server) check(c *dialect.Call, f *form, p *posting) {
 	p.object = data.Object
 	for name := range objectOf(p.data) {
 		if name != "object" && name != "previous_attributes" {
-			f.wrong("data."+clip(name), "is not a member that is known")
+			f.wrong("data."+httpapi.Clip(name), "is not a member that is known")
 		}
 	}
 	object := objectOf(p.object)
 	for name, old := range data.Previous {
 		if now, there := object[name]; there && sameJSON(old, now) {
-			f.wrong("data.previous_attributes."+clip(name), "has not changed: it holds the old values of changed members only")
+			f.wrong("data.previous_attributes."+httpapi.Clip(name), "has not changed: it holds the old values of changed members only")
 		}
 	}
 }
@@ -152,22 +152,22 @@ func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {
 }
 
 // submit stores an event that gets its id from us.
-func (s *server) submit(c *dialect.Call, p *posting, key string) error {
+func (s *server) submit(c *httpapi.Call, p *posting, key string) error {
 	sub := s.submission(c, p, key)
 	if key != "" {
-		sub.Idempotency = s.api.ByKey(c, key, accepted)
+		sub.Idempotency = s.cfg.ByKey(c, key, accepted)
 	}
 	return s.store(c, sub)
 }
 
 // submitOnce stores an event that has an id of its own, unless it is there already (CCW-EVT-14).
-func (s *server) submitOnce(c *dialect.Call, p *posting, key string) error {
+func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
 	known, err := s.minted(c, p)
 	if err != nil || known {
 		return err
 	}
 	sub := s.submission(c, p, key)
-	sub.Idempotency = s.api.BySource(c, source, p.id, c.Body, accepted)
+	sub.Idempotency = s.cfg.BySource(c, source, p.id, c.Body, accepted)
 	err = s.store(c, sub)
 	if errors.Is(err, engine.ErrKeyReused) {
 		return errOtherEvent
@@ -178,7 +178,7 @@ func (s *server) submitOnce(c *dialect.Call, p *posting, key string) error {
 var errOtherEvent = problem.Conflict.In("id", "is the id of another event")
 
 // minted answers when the producer repeats an event under the id that we gave it.
-func (s *server) minted(c *dialect.Call, p *posting) (bool, error) {
+func (s *server) minted(c *httpapi.Call, p *posting) (bool, error) {
 	id, err := godwit.ParseEventBase32(p.id[len("evt_"):])
 	if err != nil {
 		return false, nil
@@ -201,14 +201,14 @@ func (s *server) minted(c *dialect.Call, p *posting) (bool, error) {
 	return true, answer(c, http.StatusAccepted, acceptedView{ID: name})
 }
 
-func (s *server) submission(c *dialect.Call, p *posting, key string) engine.Submission {
+func (s *server) submission(c *httpapi.Call, p *posting, key string) engine.Submission {
 	return engine.Submission{
 		TenantID: c.Tenant(), Principal: c.Caller.Key.Principal,
 		Events: []engine.Publication{s.publication(c.Caller.Tenant, p, key)},
 	}
 }
 
-func (s *server) store(c *dialect.Call, sub engine.Submission) error {
+func (s *server) store(c *httpapi.Call, sub engine.Submission) error {
 	receipts, err := s.cfg.Engine.Submit(c.R.Context(), sub)
 	if err == nil {
 		err = receipts[0].Err

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -55,7 +55,7 @@ const (
 )
 
 // logs lists the attempts of an endpoint, newest first (CCW-API-25).
-func (s *server) logs(c *dialect.Call) error {
+func (s *server) logs(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *params) status() string {
 	return status
 }
 
-func (s *server) attempts(c *dialect.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
+func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
 	entries, known := []logEntry{}, names{}
 	ask := limit
 	switch status {
@@ -147,7 +147,7 @@ func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntr
 }
 
 // pending lists what waits for its next attempt.
-func (s *server) pending(c *dialect.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
+func (s *server) pending(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
 	filter := store.DeliveryFilter{TenantID: c.Tenant(), EndpointID: e.ID, Status: godwit.DeliveryPending, Since: f.Since, Until: f.Until}
 	waiting, err := s.cfg.Store.ListDeliveries(c.R.Context(), filter, store.Page{Limit: limit})
 	if err != nil {

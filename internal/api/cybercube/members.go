@@ -8,11 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
@@ -29,14 +28,14 @@ func readForm(body []byte, known ...string) (*form, error) {
 	if !utf8.Valid(body) {
 		return nil, problem.MalformedJSON.In("body", "must be UTF-8")
 	}
-	members, err := dialect.Members(body)
+	members, err := httpapi.Members(body)
 	if err != nil {
 		return nil, err
 	}
 	f := &form{members: members}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
-			f.wrong(clip(name), "is not a member that is known")
+			f.wrong(httpapi.Clip(name), "is not a member that is known")
 		}
 	}
 	return f, nil
@@ -136,7 +135,7 @@ func query(r *url.URL, known ...string) (*params, error) {
 	p := &params{values: values}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
-			p.wrong(clip(name), "is not a parameter of this operation")
+			p.wrong(httpapi.Clip(name), "is not a parameter of this operation")
 		} else if len(values[name]) > 1 {
 			p.wrong(name, "must be given once")
 		}
@@ -172,14 +171,4 @@ func (p *params) time(name string) time.Time {
 		p.wrong(name, timeForm)
 	}
 	return t
-}
-
-// clip keeps a hostile name from filling the answer.
-func clip(name string) string {
-	const most = 64
-	name = strings.ToValidUTF8(name, "?")
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
 }

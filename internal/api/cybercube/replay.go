@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -28,7 +28,7 @@ type rangeView struct {
 }
 
 // replayEvent sends an event to an endpoint again, or for the first time (CCW-API-20).
-func (s *server) replayEvent(c *dialect.Call) error {
+func (s *server) replayEvent(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id")
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *server) replayEvent(c *dialect.Call) error {
 }
 
 // target is the endpoint that a replay goes to.
-func (s *server) target(c *dialect.Call, f *form) (*godwit.Endpoint, error) {
+func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 	f.required("endpoint_id")
 	id := f.text("endpoint_id")
 	if err := f.err(); err != nil {
@@ -72,7 +72,7 @@ func (s *server) target(c *dialect.Call, f *form) (*godwit.Endpoint, error) {
 
 // find looks for an event, and where it is past its time for the dead letter that still has it.
 func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
-	event, err := s.api.Event(ctx, tenant, id, source)
+	event, err := s.cfg.Services.Event(ctx, tenant, id, source)
 	if err == nil {
 		return &godwit.DeadLetter{Event: event}, nil
 	}
@@ -100,7 +100,7 @@ func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godw
 	}
 }
 
-func (s *server) sendAgain(c *dialect.Call, e *godwit.Endpoint, found *godwit.DeadLetter) (int, error) {
+func (s *server) sendAgain(c *httpapi.Call, e *godwit.Endpoint, found *godwit.DeadLetter) (int, error) {
 	ctx, actor := c.R.Context(), c.Caller.Actor()
 	if found.Delivery.ID.IsZero() {
 		return s.cfg.Engine.ReplayTo(ctx, c.Tenant(), e.ID, []godwit.Event{*found.Event}, actor)
@@ -114,7 +114,7 @@ const maxReplay = 1000
 
 // replayRange sends the account's events of a time to an endpoint, oldest first, those that never went to it too
 // (CCW-API-21).
-func (s *server) replayRange(c *dialect.Call) error {
+func (s *server) replayRange(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id", "start_time", "end_time", "event_types")
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *server) replayRange(c *dialect.Call) error {
 		return err
 	}
 	v := rangeView{ReplayID: newReplayID()}
-	v.Queued, v.HasMore, err = s.cfg.Commands.ReplayEvents(c.R.Context(), s.api.Order(c), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
+	v.Queued, v.HasMore, err = s.cfg.Commands.ReplayEvents(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
 	if err != nil {
 		if v.Queued == 0 {
 			giveBack()

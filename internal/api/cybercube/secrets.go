@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
@@ -17,7 +17,7 @@ type rotatedView struct {
 
 // rotateSecret issues a new secret. The one before signs on for a day, so that the receiver can change over, unless it is
 // revoked (CCW-API-14, CCW-SEC-11).
-func (s *server) rotateSecret(c *dialect.Call) error {
+func (s *server) rotateSecret(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rotation)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, rotation)
 	if err != nil {
 		return err
 	}

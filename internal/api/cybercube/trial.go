@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -33,7 +33,7 @@ const maxTypeLength = 100
 
 // testEndpoint sends a sample event to the endpoint alone, whatever its patterns, and tells what came back. It is one
 // attempt, with no effect on the endpoint.
-func (s *server) testEndpoint(c *dialect.Call) error {
+func (s *server) testEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
@@ -188,7 +188,7 @@ func TestOneExportTooMany(t *testing.T) {
 	for range maxExports {
 		s.exports <- struct{}{}
 	}
-	if err := s.export(&dialect.Call{}, &godwit.Endpoint{}); !errors.Is(err, problem.TooManyRequests) {
+	if err := s.export(&httpapi.Call{}, &godwit.Endpoint{}); !errors.Is(err, problem.TooManyRequests) {
 		t.Errorf("one more: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -72,7 +72,7 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
-func (s *server) submit(c *dialect.Call) error {
+func (s *server) submit(c *httpapi.Call) error {
 	e, err := command.ParseEnvelope(c.Body)
 	if err != nil {
 		return refuse(c, err)
@@ -86,7 +86,7 @@ func (s *server) submit(c *dialect.Call) error {
 	return answer(c, a)
 }
 
-func (s *server) confirm(c *dialect.Call) error {
+func (s *server) confirm(c *httpapi.Call) error {
 	var in struct {
 		Token  string `json:"confirmation_token"`
 		StepUp string `json:"step_up_token"`
@@ -106,7 +106,7 @@ func (s *server) confirm(c *dialect.Call) error {
 	return answer(c, a)
 }
 
-func (s *server) stepUp(c *dialect.Call) error {
+func (s *server) stepUp(c *httpapi.Call) error {
 	if err := read(c.Body, &struct{}{}); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *server) stepUp(c *dialect.Call) error {
 	return write(c, http.StatusOK, map[string]any{"command_id": approval.CommandID, "step_up_token": approval.Token, "expires_at": when(approval.ExpiresAt)})
 }
 
-func (s *server) status(c *dialect.Call) error {
+func (s *server) status(c *httpapi.Call) error {
 	a, err := s.cfg.Executor.Status(c.R.Context(), builtincommand.Caller(c.Caller), c.R.PathValue("id"))
 	if err != nil {
 		return refuse(c, err)
@@ -125,7 +125,7 @@ func (s *server) status(c *dialect.Call) error {
 	return write(c, http.StatusOK, view(a, string(command.InProgress)))
 }
 
-func (s *server) registry(c *dialect.Call) error {
+func (s *server) registry(c *httpapi.Call) error {
 	who := builtincommand.Caller(c.Caller)
 	return write(c, http.StatusOK, map[string]any{
 		"commands": s.cfg.Executor.Registry().List(who.Tenant),
@@ -135,7 +135,7 @@ func (s *server) registry(c *dialect.Call) error {
 }
 
 // answer renders what became of a submission. The status of a repeat is that of the first (IDS-RPL-2).
-func answer(c *dialect.Call, a *command.Answer) error {
+func answer(c *httpapi.Call, a *command.Answer) error {
 	h := c.W.Header()
 	if a.Decision == command.DuplicateReplayed {
 		h.Set(idempotency.ReplayedHeader, "true")
@@ -156,7 +156,7 @@ func answer(c *dialect.Call, a *command.Answer) error {
 
 // read is strict: a member that is misspelt would be one that is missing.
 func read(body []byte, into any) error {
-	members, err := dialect.Members(body)
+	members, err := httpapi.Members(body)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func read(body []byte, into any) error {
 	return nil
 }
 
-func write(c *dialect.Call, status int, v any) error {
+func write(c *httpapi.Call, status int, v any) error {
 	h := c.W.Header()
 	h.Set("Content-Type", "application/json")
 	c.W.WriteHeader(status)

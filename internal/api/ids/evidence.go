@@ -9,7 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -18,7 +18,7 @@ const (
 	maxPage     = 1000
 )
 
-func (s *server) evidence(c *dialect.Call) error {
+func (s *server) evidence(c *httpapi.Call) error {
 	q := c.R.URL.Query()
 	query := command.EvidenceQuery{Tenant: c.Tenant().String(), Key: q.Get("idempotency_key"), CommandID: q.Get("command_id")}
 	after, err := number(q.Get("after"), "after", 0, 0)
@@ -60,7 +60,7 @@ func number(text, name string, otherwise, most int64) (int64, error) {
 }
 
 // export writes the chain as lines that `godwit evidence verify` checks offline. What is appended meanwhile is left for the next one.
-func (s *server) export(c *dialect.Call) error {
+func (s *server) export(c *httpapi.Call) error {
 	ctx := c.R.Context()
 	from, err := number(c.R.URL.Query().Get("from_seq"), "from_seq", 1, 0)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *server) export(c *dialect.Call) error {
 }
 
 // evidenceKey tells the public key that exports and checkpoints are signed with. Pin it: keep what you got from here on a quiet day.
-func (s *server) evidenceKey(c *dialect.Call) error {
+func (s *server) evidenceKey(c *httpapi.Call) error {
 	pub := s.cfg.EvidenceKey.Public().(ed25519.PublicKey)
 	return write(c, http.StatusOK, map[string]string{
 		"algorithm": "ed25519", "key_id": evidence.KeyID(pub), "public_key": base64.StdEncoding.EncodeToString(pub),

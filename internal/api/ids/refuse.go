@@ -3,13 +3,11 @@ package ids
 import (
 	"errors"
 	"math"
-	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -33,7 +31,7 @@ var statuses = map[command.RefusalCode]int{
 }
 
 // refuse answers with a refusal of the executor; any other error is the caller's to answer.
-func refuse(c *dialect.Call, err error) error {
+func refuse(c *httpapi.Call, err error) error {
 	var r *command.Refusal
 	if !errors.As(err, &r) {
 		return err
@@ -56,24 +54,4 @@ func refuse(c *dialect.Call, err error) error {
 		}
 	}
 	return write(c, statuses[r.Code], body)
-}
-
-// unmatched answers what no route takes.
-func unmatched(mux *http.ServeMux, errs dialect.ErrorWriter) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var allow []string
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			probe := *r
-			probe.Method = method
-			if _, pattern := mux.Handler(&probe); pattern != "/ids/" && pattern != "" {
-				allow = append(allow, method)
-			}
-		}
-		if len(allow) > 0 && !slices.Contains(allow, r.Method) {
-			w.Header().Set("Allow", strings.Join(allow, ", "))
-			errs.Write(w, r, problem.MethodNotAllowed.With("use %s", strings.Join(allow, " or ")))
-			return
-		}
-		errs.Write(w, r, problem.NotFound.With("there is nothing at this path; /ids/v1/registry lists what may be commanded"))
-	})
 }

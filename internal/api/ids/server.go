@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -18,9 +18,10 @@ const Prefix = "/ids/"
 
 // Config is what the handler is made of.
 type Config struct {
-	dialect.Config // its Errors are made here
-	Executor       *command.Executor
-	Evidence       command.Store
+	httpapi.Config
+	Executor *command.Executor
+	Evidence command.Store
+	Clock    clock.Clock
 	// EvidenceKey signs what is exported.
 	EvidenceKey ed25519.PrivateKey
 	// Wait is how long a submission waits for the end of its execution before it is answered with 202. Defaults to 20 s.
@@ -32,13 +33,13 @@ type Config struct {
 type server struct {
 	cfg   Config
 	clock clock.Clock
-	api   *dialect.API
+	api   *httpapi.API
 }
 
 // New makes the handler.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Executor == nil || cfg.Evidence == nil || cfg.EvidenceKey == nil {
-		return nil, errors.New("ids: executor, evidence and its key are required")
+	if cfg.Executor == nil || cfg.Evidence == nil || cfg.EvidenceKey == nil || cfg.Clock == nil {
+		return nil, errors.New("ids: executor, evidence, its key and the clock are required")
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 20 * time.Second
@@ -46,15 +47,15 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Stall == 0 {
 		cfg.Stall = 30 * time.Second
 	}
-	api, err := dialect.New(cfg.Config)
+	api, err := httpapi.New(cfg.Config)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{cfg: cfg, clock: cfg.Clock, api: api}
 	mux := http.NewServeMux()
 	anyScope := godwit.AllScopes
-	handle := func(pattern string, need []godwit.Scope, serve func(*dialect.Call) error) {
-		mux.Handle(pattern, api.Handle(dialect.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
+	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
+		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
 	}
 	handle("POST /ids/v1/commands", anyScope, s.submit)
 	handle("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
@@ -64,7 +65,7 @@ func New(cfg Config) (http.Handler, error) {
 	handle("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
 	handle("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
 	handle("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)
-	mux.Handle("/ids/", unmatched(mux, cfg.Errors))
+	mux.Handle("/ids/", httpapi.Unmatched(mux, cfg.Errors, "; /ids/v1/registry lists what may be commanded"))
 	return mux, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -89,17 +90,10 @@ func (x *exchange) find() error {
 	return nil
 }
 
-// read reads the body. The release gives its room back, once.
+// read reads the body. The release gives its part of the quota back, once.
 func (x *exchange) read() (release func(), err error) {
-	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		// What is stored is what will be sent on, without this header.
-		return nil, problem.UnsupportedMediaType.In("Content-Encoding", "send the body as it is, not encoded")
-	}
 	limit := x.cfg.MaxBody
-	if x.r.ContentLength > limit {
-		return nil, problem.TooLarge.With("the limit is %d bytes", limit)
-	}
-	size, err := x.cfg.Bodies.Body(x.r, x.src.TenantID, limit)
+	size, err := x.cfg.Bodies.AcquireBody(x.r, x.src.TenantID, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +101,10 @@ func (x *exchange) read() (release func(), err error) {
 	release = func() {
 		if held {
 			held = false
-			x.cfg.Bodies.Leave(x.src.TenantID, size)
+			x.cfg.Bodies.Release(x.src.TenantID, size)
 		}
 	}
-	if x.body, err = readAll(x.w, x.r, limit); err != nil {
+	if x.body, err = httpapi.ReadBody(x.w, x.r, limit); err != nil {
 		release()
 		return nil, err
 	}

@@ -34,10 +34,10 @@ func (x *exchange) publish(pub *engine.Publication, release func()) error {
 		return err
 	}
 	if mode == godwit.PassThrough {
-		if err := x.waits.Enter(x.src.TenantID, "deliveries that wait for endpoints"); err != nil {
+		if err := x.waits.Acquire(x.src.TenantID, "deliveries that wait for endpoints"); err != nil {
 			return err
 		}
-		defer x.waits.Leave(x.src.TenantID, 1)
+		defer x.waits.Release(x.src.TenantID, 1)
 	}
 	if err := x.fits(pub); err != nil {
 		return err

@@ -2,12 +2,9 @@ package inbound
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -105,31 +102,4 @@ func cut(text string, most int) string {
 		clean = append(clean, c)
 	}
 	return string(clean)
-}
-
-// readAll reads a body of at most limit bytes.
-func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if n := r.ContentLength; n > 0 {
-		body := make([]byte, n)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, unreadable(err, limit)
-		}
-		return body, nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if err != nil {
-		return nil, unreadable(err, limit)
-	}
-	return body, nil
-}
-
-func unreadable(err error, limit int64) error {
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
-		return problem.TooLarge.With("the limit is %d bytes", limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return problem.RequestTimeout.With("the body did not arrive in time")
-	}
-	return problem.InvalidRequest.In("body", "ended before its announced length")
 }

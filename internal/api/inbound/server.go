@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -60,8 +58,8 @@ type Config struct {
 	PublicURL string
 	// AllowHTTP takes credentials that travel in the clear: for development. Defaults to false.
 	AllowHTTP bool
-	// Bodies is the room of request bodies. Defaults to one of its own.
-	Bodies *room.Room
+	// Bodies is the quota of request bodies. Defaults to one of its own.
+	Bodies *httpapi.Quota
 	// Waiting bounds the upstreams that wait for endpoints; a tenant may have a quarter of it. Defaults to 4096.
 	Waiting int
 	// Recorder counts. Defaults to nothing.
@@ -85,7 +83,7 @@ func (c *Config) setDefaults() error {
 		c.Waiting = 4096
 	}
 	if c.Bodies == nil {
-		c.Bodies = room.ForBodies()
+		c.Bodies = httpapi.NewBodyQuota()
 	}
 	if c.Recorder == nil {
 		c.Recorder = silent{}
@@ -99,7 +97,7 @@ const DefaultDeadline = 20 * time.Second
 
 type server struct {
 	cfg       Config
-	waits     *room.Room
+	waits     *httpapi.Quota
 	recording *recording
 }
 
@@ -108,11 +106,11 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	return &server{cfg: cfg, recording: newRecording(), waits: room.New(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting))}, nil
+	return &server{cfg: cfg, recording: newRecording(), waits: httpapi.NewQuota(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting))}, nil
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(problem.RequestIDHeader, "req_"+strconv.FormatUint(rand.Uint64(), 36))
+	httpapi.NameRequest(w, r)
 	w.Header().Set("Cache-Control", "no-store")
 	x := &exchange{server: s, w: w, r: r}
 	if err := x.serve(); err != nil {

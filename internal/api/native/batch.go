@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -30,15 +31,15 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management
 			return
 		}
 	}
-	taken, err := s.bodies.Body(r, c.Tenant.ID, s.cfg.MaxBatchBody)
+	taken, err := s.bodies.AcquireBody(r, c.Tenant.ID, s.cfg.MaxBatchBody)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.bodies.Leave(c.Tenant.ID, taken)
-	body, err := readBody(w, r, s.cfg.MaxBatchBody)
+	defer s.bodies.Release(c.Tenant.ID, taken)
+	body, err := httpapi.ReadBody(w, r, s.cfg.MaxBatchBody)
 	if err == nil {
-		err = checkJSONBody(r, body)
+		err = httpapi.CheckMediaType(r, body, jsonType)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -53,7 +54,7 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management
 	default:
 		if key != "" {
 			// A repeat of what was taken in gets that answer, whatever the tenant's catalogue says today.
-			if resp := s.answered(r.Context(), scopeOf(c, batchScope).ID(key), s.batchFingerprint(body)); resp != nil {
+			if resp := s.answered(r.Context(), httpapi.ScopeOf(c, batchScope).ID(key), s.batchFingerprint(body)); resp != nil {
 				idempotency.Replay(w, resp)
 				return
 			}
@@ -71,7 +72,7 @@ func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, c *manageme
 	sub := engine.Submission{
 		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs,
 		Idempotency: &engine.Idempotency{
-			ID:          scopeOf(c, batchScope).ID(key),
+			ID:          httpapi.ScopeOf(c, batchScope).ID(key),
 			Fingerprint: s.batchFingerprint(body),
 			Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
 				return &godwit.StoredResponse{Status: http.StatusAccepted, ContentType: jsonType, Body: wholeBody(events, fanout)}
@@ -169,7 +170,7 @@ func (s *server) parseBatch(ctx context.Context, c *management.Caller, body []by
 	seen := false
 	err := eachMember("", body, func(name string, value json.RawMessage) error {
 		if name != "events" {
-			return problem.InvalidRequest.In(clip(name), "is not a member of a batch")
+			return problem.InvalidRequest.In(httpapi.Clip(name), "is not a member of a batch")
 		}
 		if seen {
 			return problem.InvalidRequest.In("events", "is given twice")

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
@@ -66,8 +66,8 @@ type Config struct {
 	Version string
 	// StallTimeout is how long a client of a stream or export may take nothing in before it is cut off. Defaults to 90 s.
 	StallTimeout time.Duration
-	// Bodies is the room of request bodies, shared with other APIs. Defaults to one of its own.
-	Bodies *room.Room
+	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *httpapi.Quota
 	// Done, when closed, ends live streams, so that a stop does not wait for watchers. Defaults to never.
 	Done <-chan struct{}
 }
@@ -89,7 +89,7 @@ func (c *Config) setDefaults() error {
 		c.Version = "dev"
 	}
 	if c.Bodies == nil {
-		c.Bodies = room.ForBodies()
+		c.Bodies = httpapi.NewBodyQuota()
 	}
 	return nil
 }
@@ -101,9 +101,16 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{
 		cfg: cfg, mux: http.NewServeMux(), bodies: cfg.Bodies,
-		streams: room.New(maxStreams, maxStreamsOfAll), exports: room.New(maxExports, maxExportsOfAll),
+		streams: httpapi.NewQuota(maxStreams, maxStreamsOfAll), exports: httpapi.NewQuota(maxExports, maxExportsOfAll),
 	}
-	s.mux.HandleFunc("/", s.unmatched)
+	var err error
+	s.http, err = httpapi.New(httpapi.Config{
+		Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mux.Handle("/", httpapi.Unmatched(s.mux, cfg.Problems, "; /openapi.json lists what there is"))
 	if err := s.routes(); err != nil {
 		return nil, err
 	}

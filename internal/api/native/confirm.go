@@ -11,7 +11,6 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
@@ -21,16 +20,9 @@ const channel = "native"
 // confirmationHeader confirms what was asked for before.
 const confirmationHeader = "Godwit-Confirmation"
 
-// order is who orders an operation that is a command. The key is the one under which the guard has let the request through; DELETE
-// has none (IKH-DEF-2).
+// order says who orders an operation that is a command, and under which key.
 func (s *server) order(ctx context.Context, c *management.Caller) builtincommand.Request {
-	r := builtincommand.Request{Caller: c, Channel: channel}
-	if in := sessionOf(ctx).request; in.Method == http.MethodPost && idempotency.Present(in.Header) {
-		if key, err := s.cfg.Idempotency.Key(in.Header); err == nil {
-			r.Key = key
-		}
-	}
-	return r
+	return s.http.Order(sessionOf(ctx).request, c)
 }
 
 // ConfirmationParams are the headers of a request that was asked to be confirmed.

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
@@ -30,7 +31,7 @@ func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*engine.P
 		return nil, problem.UnsupportedMediaType.In("Content-Type",
 			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
 	}
-	body, err := readBody(w, r, s.maxEnvelope())
+	body, err := httpapi.ReadBody(w, r, s.maxEnvelope())
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func parseEnvelope(prefix string, raw []byte) (*envelope, error) {
 	env := &envelope{has: map[string]bool{}}
 	err := eachMember(prefix, raw, func(name string, value json.RawMessage) error {
 		if env.has[name] {
-			return problem.InvalidRequest.In(prefix+clip(name), "is given twice")
+			return problem.InvalidRequest.In(prefix+httpapi.Clip(name), "is given twice")
 		}
 		env.has[name] = true
 		return env.set(prefix, name, value)
@@ -89,7 +90,7 @@ func (env *envelope) set(prefix, name string, value json.RawMessage) error {
 	case "idempotency_key":
 		return decodeMember(prefix+name, value, &env.IdempotencyKey, "a string")
 	}
-	return problem.InvalidRequest.In(prefix+clip(name), "is not a member of an event")
+	return problem.InvalidRequest.In(prefix+httpapi.Clip(name), "is not a member of an event")
 }
 
 // setAttributes is as strict as the envelope itself: filters decide by them who gets the event.
@@ -99,7 +100,7 @@ func (env *envelope) setAttributes(field string, value json.RawMessage) error {
 	}
 	env.Attributes = map[string]string{}
 	return eachMember(field+".", value, func(name string, value json.RawMessage) error {
-		at := field + "." + clip(name)
+		at := field + "." + httpapi.Clip(name)
 		if _, twice := env.Attributes[name]; twice {
 			return problem.InvalidRequest.In(at, "is given twice")
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -37,11 +38,11 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *ma
 		s.fail(w, r, err)
 		return
 	}
-	if err := s.exports.Enter(c.Tenant.ID, "exports"); err != nil {
+	if err := s.exports.Acquire(c.Tenant.ID, "exports"); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.exports.Leave(c.Tenant.ID, 1)
+	defer s.exports.Release(c.Tenant.ID, 1)
 	f.WithBody = true
 	letters, err := s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{Limit: s.exportPage()})
 	if err != nil {
@@ -94,7 +95,7 @@ func exported(d *godwit.DeadLetter) ExportedDeadLetter {
 func exportFilter(q url.Values) (f deadLetterFilter, err error) {
 	for name, values := range q {
 		if len(values) > 1 {
-			return f, problem.InvalidRequest.In(clip(name), "must be given once")
+			return f, problem.InvalidRequest.In(httpapi.Clip(name), "must be given once")
 		}
 		switch v := values[0]; name {
 		case "endpoint":
@@ -116,7 +117,7 @@ func exportFilter(q url.Values) (f deadLetterFilter, err error) {
 		case "until":
 			f.Until, err = timeParam(name, v)
 		default:
-			err = problem.InvalidRequest.In(clip(name), "is not a parameter of this operation")
+			err = problem.InvalidRequest.In(httpapi.Clip(name), "is not a parameter of this operation")
 		}
 		if err != nil {
 			return f, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/cloudevents"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -39,12 +40,12 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management
 		s.fail(w, r, err)
 		return
 	}
-	taken, err := s.bodies.Body(r, c.Tenant.ID, s.maxEnvelope())
+	taken, err := s.bodies.AcquireBody(r, c.Tenant.ID, s.maxEnvelope())
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.bodies.Leave(c.Tenant.ID, taken)
+	defer s.bodies.Release(c.Tenant.ID, taken)
 	pub, raw, err := s.readEvent(w, r)
 	if err == nil {
 		pub.Key = key
@@ -102,7 +103,7 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *management
 // repeatable makes the submission of one event with a key known by that key.
 func (s *server) repeatable(c *management.Caller, pub *engine.Publication) *engine.Idempotency {
 	return &engine.Idempotency{
-		ID: scopeOf(c, eventScope).ID(pub.Key),
+		ID: httpapi.ScopeOf(c, eventScope).ID(pub.Key),
 		Fingerprint: s.cfg.Idempotency.Fingerprint(idempotency.Payload{
 			ContentType: pub.ContentType, Query: selection(pub), Body: pub.Body,
 		}),
@@ -201,14 +202,14 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.
 	if err := checkPublication("", pub); err != nil {
 		return nil, true, err
 	}
-	pub.Body, err = readBody(w, r, s.cfg.MaxBody)
+	pub.Body, err = httpapi.ReadBody(w, r, s.cfg.MaxBody)
 	return pub, true, err
 }
 
 // readCloudEvent completes an event that is a CloudEvent: in structured mode its body goes on as it is, in binary mode its
 // attributes go along as the header fields they are. Its type is the event's, unless the URL names another.
 func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, pub *engine.Publication) (err error) {
-	if pub.Body, err = readBody(w, r, s.cfg.MaxBody); err != nil {
+	if pub.Body, err = httpapi.ReadBody(w, r, s.cfg.MaxBody); err != nil {
 		return err
 	}
 	ce, wrong := cloudevents.Read(r.Header, pub.Body)
@@ -238,7 +239,7 @@ func outside(r *http.Request) (eventType string, attributes map[string]string, e
 	}
 	for name, values := range query {
 		if len(values) > 1 {
-			return "", nil, problem.InvalidRequest.In(clip(name), "must be given once")
+			return "", nil, problem.InvalidRequest.In(httpapi.Clip(name), "must be given once")
 		}
 		attribute, isAttribute := strings.CutPrefix(name, "attr.")
 		switch {
@@ -248,7 +249,7 @@ func outside(r *http.Request) (eventType string, attributes map[string]string, e
 			}
 			attributes[attribute] = values[0]
 		case name != "type":
-			return "", nil, problem.InvalidRequest.In(clip(name), "is not a parameter of this operation: it takes type and attr.NAME")
+			return "", nil, problem.InvalidRequest.In(httpapi.Clip(name), "is not a parameter of this operation: it takes type and attr.NAME")
 		case eventType != "" && eventType != values[0]:
 			return "", nil, problem.InvalidRequest.In("type", "differs from the header %s", EventTypeHeader)
 		case values[0] == "":
@@ -300,20 +301,11 @@ func checkPublication(prefix string, pub *engine.Publication) error {
 	}
 	for name, value := range pub.Attributes {
 		if why := management.ValidAttributeName(name); why != "" {
-			return problem.Invalid.In(prefix+"attributes."+clip(name), "name %s", why)
+			return problem.Invalid.In(prefix+"attributes."+httpapi.Clip(name), "name %s", why)
 		}
 		if why := management.ValidAttributeValue(value); why != "" {
 			return problem.Invalid.In(prefix+"attributes."+name, "%s", why)
 		}
 	}
 	return nil
-}
-
-// clip keeps a hostile name from filling the answer.
-func clip(name string) string {
-	name = strings.ToValidUTF8(name, "?")
-	if len(name) <= 64 {
-		return name
-	}
-	return strings.ToValidUTF8(name[:64], "") + "…"
 }

@@ -15,6 +15,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
@@ -80,7 +81,7 @@ func TestSafeMethodsLeaveNoRecord(t *testing.T) {
 		if h.do(c).replayed() {
 			t.Errorf("%s was replayed", c.method)
 		}
-		id := scopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, c.method+" "+c.path).ID(bare(key1))
+		id := httpapi.ScopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, c.method+" "+c.path).ID(bare(key1))
 		if _, err := h.store.Recorded(context.Background(), id, h.clock.Now()); err == nil {
 			t.Errorf("%s %s left a record", c.method, c.path)
 		}
@@ -104,7 +105,7 @@ func TestManagementConflictWhileInProgress(t *testing.T) {
 	trace.Covers(t, "IKH-SCN-4", "IKH-ERR-5")
 	h := newHarness(t)
 	// Another request holds the key: it is reserved and not answered.
-	scope := scopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, "POST /v1/endpoints")
+	scope := httpapi.ScopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, "POST /v1/endpoints")
 	body := `{"url":"https://a.example/"}`
 	now := h.clock.Now()
 	_, err := h.store.Reserve(context.Background(), &godwit.IdempotencyRecord{

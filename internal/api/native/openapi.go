@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -68,7 +69,7 @@ func schemaName(t reflect.Type, hint string) string {
 func (s *server) describeCommon(op *huma.Operation) {
 	text := &huma.Schema{Type: huma.TypeString}
 	op.Parameters = append(op.Parameters, &huma.Param{
-		Name: TenantHeader, In: "header", Schema: text,
+		Name: httpapi.TenantHeader, In: "header", Schema: text,
 		Description: "Id of the tenant to act for; needs the scope admin. Absent: the API key's own.",
 	})
 	if op.Method == http.MethodPost || op.Method == http.MethodPatch {

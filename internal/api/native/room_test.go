@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
@@ -58,7 +58,7 @@ func (h *harness) openAs(token, method, path, more string) (net.Conn, *bufio.Rea
 // A tenant that has large requests under way waits with the next; others do not notice.
 func TestIntakeIsBounded(t *testing.T) {
 	h := newHarness(t)
-	h.api.bodies = room.New(150<<10, 220<<10)
+	h.api.bodies = httpapi.NewQuota(150<<10, 220<<10)
 	payload := `"` + strings.Repeat("x", 100<<10) + `"`
 	post := call{method: "POST", path: "/v1/events?type=a.b", body: payload}
 	second, third := h.stranger("second"), h.stranger("third")
@@ -99,7 +99,7 @@ func TestIntakeIsBounded(t *testing.T) {
 func TestStalledExportIsCutOff(t *testing.T) {
 	h := newHarness(t)
 	h.api.cfg.StallTimeout = 100 * time.Millisecond
-	h.api.exports = room.New(1, 10)
+	h.api.exports = httpapi.NewQuota(1, 10)
 	receiver := newSink(t, 400)
 	h.endpoint(receiver.URL, `"policy":{"disable_after":100}`)
 	w := h.watch()
@@ -122,7 +122,7 @@ func TestStalledExportIsCutOff(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	h := newHarness(t)
-	h.api.streams = room.New(1, 10)
+	h.api.streams = httpapi.NewQuota(1, 10)
 	conn, answers := h.openAs(h.token, "GET", "/v1/attempts/stream", "\r\n")
 	_, err := http.ReadResponse(answers, nil)
 	must(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
@@ -43,7 +44,7 @@ func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx conte
 
 // HandleFunc is called by huma for each operation that typed registers.
 func (s *server) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
-	s.mux.HandleFunc(pattern, s.managed(s.patterns[pattern], handler))
+	s.mux.Handle(pattern, s.managed(pattern, handler))
 }
 
 // raw registers a handler that reads and writes by itself. Its operation goes into the document as it is given.
@@ -53,7 +54,7 @@ func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter,
 	s.patterns[pattern] = need
 	s.api.OpenAPI().AddOperation(&op)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		caller, err := s.authorize(r, need)
+		caller, err := s.http.Authorize(r, need...)
 		if err != nil {
 			s.fail(w, r, err)
 			return
@@ -70,8 +71,8 @@ func (s *server) describe(op *huma.Operation, need access) {
 	}
 	op.Security = []map[string][]string{{"apiKey": {}}}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds an API key with the scope " + strings.Join(names, " or ") + ".")
-	op.MaxBodyBytes = maxManagementBody + 1 // the limit itself was enforced before
-	op.BodyReadTimeout = -1                 // the body has been read
+	op.MaxBodyBytes = httpapi.MaxManagementBody + 1 // the limit itself was enforced before
+	op.BodyReadTimeout = -1                         // the body has been read
 	op.RejectUnknownQueryParameters = true
 	s.describeCommon(op)
 }

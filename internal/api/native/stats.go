@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -105,7 +106,7 @@ func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *En
 	if err != nil {
 		return nil, err
 	}
-	health, err := s.health(ctx, id)
+	health, err := httpapi.HealthOf(ctx, s.cfg.Engine, s.cfg.Store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +123,6 @@ func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *En
 		Pending: pending, DeadLetters: min(len(dead), deadLetterCount), DeadLettersCapped: len(dead) > deadLetterCount,
 		Health: healthView(health), Policy: policyView(&policy), Overrides: overridden(&e.Policy), Agreements: agreements(e),
 	}}, nil
-}
-
-// health is the live state where this node delivers to the endpoint, else the stored one.
-func (s *server) health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
-	if live, ok := s.cfg.Engine.Health(id); ok {
-		return &live, nil
-	}
-	return s.cfg.Store.Health(ctx, id)
 }
 
 func healthView(h *godwit.Health) Health {

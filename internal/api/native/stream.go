@@ -32,11 +32,11 @@ func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *manag
 		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
 		return
 	}
-	if err := s.streams.Enter(c.Tenant.ID, "streams"); err != nil {
+	if err := s.streams.Acquire(c.Tenant.ID, "streams"); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.streams.Leave(c.Tenant.ID, 1)
+	defer s.streams.Release(c.Tenant.ID, 1)
 	items, stop := s.cfg.Engine.Watch(c.Tenant.ID)
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -116,7 +116,7 @@ func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse
 		return s.streamed(&item), true
 	case <-beat.beat:
 		beat.again()
-		if _, err := s.authorize(r, mayRead); err != nil {
+		if _, err := s.http.Authorize(r, mayRead...); err != nil {
 			return "", false // the key was revoked or has expired
 		}
 		return ": still here\n\n", true

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -100,7 +100,7 @@ type deliveryList struct {
 	Pagination pagination `json:"pagination"`
 }
 
-func (s *server) listDeliveries(c *dialect.Call) error {
+func (s *server) listDeliveries(c *httpapi.Call) error {
 	query, err := queryOf(c.R.URL.RawQuery)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func deliveryFilter(tenant godwit.TenantID, query url.Values) (store.DeliveryFil
 	return f, invalid(wrong)
 }
 
-func deliveryID(c *dialect.Call) (godwit.DeliveryID, error) {
+func deliveryID(c *httpapi.Call) (godwit.DeliveryID, error) {
 	id, err := godwit.ParseDeliveryID(c.R.PathValue("id"))
 	if err != nil {
 		return id, problem.NotFound.With("there is no such delivery")
@@ -197,7 +197,7 @@ func deliveryID(c *dialect.Call) (godwit.DeliveryID, error) {
 	return id, nil
 }
 
-func (s *server) getDelivery(c *dialect.Call) error {
+func (s *server) getDelivery(c *httpapi.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (s *server) detail(ctx context.Context, tenant godwit.TenantID, id godwit.D
 
 // retryDelivery sends a failed or dead delivery again now: same delivery, same body, newly signed. A dead one gets all its
 // attempts anew (OJS-RTY-6), a failed one goes on with those it has left.
-func (s *server) retryDelivery(c *dialect.Call) error {
+func (s *server) retryDelivery(c *httpapi.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {
 		return err

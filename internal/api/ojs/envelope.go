@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -89,10 +90,10 @@ func topMembers(raw []byte) (map[string]json.RawMessage, []problem.Field) {
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return refuse(clip(name), "must be JSON")
+			return refuse(httpapi.Clip(name), "must be JSON")
 		}
 		if _, twice := members[name]; twice {
-			return refuse(clip(name), "is given twice")
+			return refuse(httpapi.Clip(name), "is given twice")
 		}
 		members[name] = value
 	}

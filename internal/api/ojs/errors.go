@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -44,9 +44,7 @@ var duplicate = problem.Conflict.With("this id and source came with other conten
 // Write answers the request with what the error is to a client.
 func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
-	if h.Get(problem.RequestIDHeader) == "" {
-		h.Set(problem.RequestIDHeader, engine.MintKey())
-	}
+	httpapi.NameRequest(w, r)
 	p := (&problem.Writer{Log: e.Log}).Complete(r, h.Get(problem.RequestIDHeader), err)
 	for name, values := range p.GetHeaders() {
 		h[name] = values

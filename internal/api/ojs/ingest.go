@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -31,8 +31,8 @@ func respond(events []godwit.Event, _ []int) *godwit.StoredResponse {
 }
 
 // postEvent accepts one event. It is stored when the answer leaves (OJS-DLV-1).
-func (s *server) postEvent(c *dialect.Call) error {
-	key, err := s.api.EventKey(c)
+func (s *server) postEvent(c *httpapi.Call) error {
+	key, err := s.events.EventKey(c)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (s *server) postEvent(c *dialect.Call) error {
 	env.pub.Key = key
 	if key != "" && env.id != "" {
 		// The key stands for the request, the id for the event: both have to hold.
-		s.api.Guarded(c, func(c *dialect.Call) error { return s.submit(c, env, s.bySource(c, env)) })
+		s.api.Guarded(c, func(c *httpapi.Call) error { return s.submit(c, env, s.bySource(c, env)) })
 		return nil
 	}
 	return s.submit(c, env, s.repeatable(c, env))
@@ -60,21 +60,21 @@ func inBody(wrong []problem.Field) []problem.Field {
 }
 
 // repeatable is how a repeat of the event is known: by the key of the request or by its producer's id.
-func (s *server) repeatable(c *dialect.Call, env *envelope) *engine.Idempotency {
+func (s *server) repeatable(c *httpapi.Call, env *envelope) *engine.Idempotency {
 	switch {
 	case env.id != "":
 		return s.bySource(c, env)
 	case env.pub.Key != "":
-		return s.api.ByKey(c, env.pub.Key, respond)
+		return s.events.ByKey(c, env.pub.Key, respond)
 	}
 	return nil
 }
 
-func (s *server) bySource(c *dialect.Call, env *envelope) *engine.Idempotency {
-	return s.api.BySource(c, env.source, env.id, env.raw, respond)
+func (s *server) bySource(c *httpapi.Call, env *envelope) *engine.Idempotency {
+	return s.events.BySource(c, env.source, env.id, env.raw, respond)
 }
 
-func (s *server) submit(c *dialect.Call, env *envelope, by *engine.Idempotency) error {
+func (s *server) submit(c *httpapi.Call, env *envelope, by *engine.Idempotency) error {
 	receipts, err := s.cfg.Engine.Submit(c.R.Context(), engine.Submission{
 		TenantID: c.Tenant(), Principal: c.Caller.Key.Principal, Events: []engine.Publication{env.pub}, Idempotency: by,
 	})
@@ -127,8 +127,8 @@ const (
 // postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. All are checked before any is stored; then each
 // counts by itself. A key stands for the whole request and does not travel with the events: receivers would drop all but
 // the first of those that share one.
-func (s *server) postBatch(c *dialect.Call) error {
-	if _, err := s.api.EventKey(c); err != nil {
+func (s *server) postBatch(c *httpapi.Call) error {
+	if _, err := s.events.EventKey(c); err != nil {
 		return err
 	}
 	envs, err := s.readBatch(c.Body)
@@ -170,7 +170,7 @@ func (s *server) postBatch(c *dialect.Call) error {
 	return nil
 }
 
-func (s *server) item(c *dialect.Call, i int, env *envelope, rc *engine.Receipt) batchItem {
+func (s *server) item(c *httpapi.Call, i int, env *envelope, rc *engine.Receipt) batchItem {
 	item := batchItem{Index: i, Status: itemAccepted}
 	switch err := refusal(rc.Err, env); {
 	case err != nil:
@@ -194,7 +194,7 @@ func (s *server) item(c *dialect.Call, i int, env *envelope, rc *engine.Receipt)
 
 // readBatch reads {"events":[…]} and names everything that is wrong, up to a bound.
 func (s *server) readBatch(body []byte) ([]*envelope, error) {
-	members, err := dialect.Members(body)
+	members, err := httpapi.Members(body)
 	if err != nil {
 		return nil, err
 	}

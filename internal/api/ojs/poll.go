@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -51,7 +51,7 @@ type eventPage struct {
 
 // pollEvents lists events in the order of their ids, each as an envelope. Only those are shown before which nothing can come
 // any more, so that a reader who goes on from the cursor misses none.
-func (s *server) pollEvents(c *dialect.Call) error {
+func (s *server) pollEvents(c *httpapi.Call) error {
 	p, err := readPoll(c.R.URL.RawQuery)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -27,7 +27,7 @@ type testResult struct {
 }
 
 // testSubscription sends one synthetic event and waits for the answer. Whatever the endpoint does is a result, not an error.
-func (s *server) testSubscription(c *dialect.Call) error {
+func (s *server) testSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err

@@ -4,32 +4,27 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
-	"github.com/godwit-hq/godwit/internal/api/room"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // Store is what the handlers read.
 type Store interface {
-	dialect.Store
+	httpapi.Store
 	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
 }
 
 // Config is what the handler set is made of.
 type Config struct {
 	Store    Store
-	Engine   dialect.Engine
+	Engine   httpapi.Engine
 	Registry *management.Service
 	// Commands executes what is a command. Required.
 	Commands *builtincommand.Runner
@@ -47,13 +42,14 @@ type Config struct {
 	Version string
 	// TimeScale runs windows faster. Defaults to real time.
 	TimeScale godwit.TimeScale
-	// Bodies is the room of request bodies, shared with other APIs. Defaults to one of its own.
-	Bodies *room.Room
+	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *httpapi.Quota
 }
 
 type server struct {
 	cfg    Config
-	api    *dialect.API
+	api    *httpapi.API
+	events *httpapi.Services
 	errors *Errors
 	mux    *http.ServeMux
 }
@@ -77,14 +73,17 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Commands == nil {
 		return nil, errors.New("ojs: Commands is required")
 	}
+	if cfg.Store == nil || cfg.Engine == nil || cfg.Clock == nil || cfg.Log == nil || cfg.MaxBody <= 0 || cfg.Retention <= 0 {
+		return nil, errors.New("ojs: Store, Engine, Clock, Log, MaxBody and Retention are required")
+	}
+	shared := httpapi.Config{Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: s.errors, Bodies: cfg.Bodies, Channel: "ojs"}
 	var err error
-	s.api, err = dialect.New(dialect.Config{
-		Store: cfg.Store, Engine: cfg.Engine, Registry: cfg.Registry, Idempotency: cfg.Idempotency, Clock: cfg.Clock,
-		Log: cfg.Log, Errors: s.errors, MaxBody: cfg.MaxBody, Retention: cfg.Retention, TimeScale: cfg.TimeScale,
-		Bodies: cfg.Bodies, Channel: "ojs",
-	})
-	if err != nil {
+	if s.api, err = httpapi.New(shared); err != nil {
 		return nil, err
+	}
+	s.events = &httpapi.Services{
+		Config: shared, Store: cfg.Store, Engine: cfg.Engine, Clock: cfg.Clock, Log: cfg.Log, MaxBody: cfg.MaxBody, Retention: cfg.Retention,
+		TimeScale: cfg.TimeScale,
 	}
 	s.routes()
 	return s.mux, nil
@@ -101,61 +100,29 @@ const (
 )
 
 func (s *server) routes() {
-	s.at(subscriptionsPath, methods{
-		http.MethodPost: s.managed(mayManage, s.createSubscription),
-		http.MethodGet:  s.managed(mayRead, s.listSubscriptions),
-	})
-	s.at(subscriptionPath, methods{
-		http.MethodGet:    s.managed(mayRead, s.getSubscription),
-		http.MethodPatch:  s.managed(mayManage, s.updateSubscription),
-		http.MethodPut:    s.managed(mayManage, s.updateSubscription), // some tools send it for the same (decision 10)
-		http.MethodDelete: s.managed(mayManage, s.deleteSubscription),
-	})
-	s.at(subscriptionPath+"/test", methods{http.MethodPost: s.managed(mayManage, s.testSubscription)})
-	s.at(subscriptionPath+"/rotate-secret", methods{http.MethodPost: s.managed(mayManage, s.rotateSecret)})
-	s.at(deliveriesPath, methods{http.MethodGet: s.managed(mayRead, s.listDeliveries)})
-	s.at(deliveryPath, methods{http.MethodGet: s.managed(mayRead, s.getDelivery)})
-	s.at(deliveryPath+"/retry", methods{http.MethodPost: s.managed(mayManage, s.retryDelivery)})
-	s.at(eventsPath, methods{
-		http.MethodPost: s.api.Handle(dialect.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBody, OwnKey: true}, s.postEvent),
-		http.MethodGet:  s.managed(mayRead, s.pollEvents),
-	})
-	s.at(eventsPath+"/batch", methods{
-		http.MethodPost: s.api.Handle(dialect.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch),
-	})
-	manifest := methods{http.MethodGet: s.manifest()}
-	s.at("/ojs/manifest", manifest)
-	s.at("/ojs/v1/manifest", manifest)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.errors.Write(w, r, problem.NotFound.With("there is nothing at this path; /ojs/manifest lists what there is"))
-	})
+	s.managed("POST "+subscriptionsPath, mayManage, s.createSubscription)
+	s.managed("GET "+subscriptionsPath, mayRead, s.listSubscriptions)
+	s.managed("GET "+subscriptionPath, mayRead, s.getSubscription)
+	s.managed("PATCH "+subscriptionPath, mayManage, s.updateSubscription)
+	s.managed("PUT "+subscriptionPath, mayManage, s.updateSubscription) // some tools send it for the same (decision 10)
+	s.managed("DELETE "+subscriptionPath, mayManage, s.deleteSubscription)
+	s.managed("POST "+subscriptionPath+"/test", mayManage, s.testSubscription)
+	s.managed("POST "+subscriptionPath+"/rotate-secret", mayManage, s.rotateSecret)
+	s.managed("GET "+deliveriesPath, mayRead, s.listDeliveries)
+	s.managed("GET "+deliveryPath, mayRead, s.getDelivery)
+	s.managed("POST "+deliveryPath+"/retry", mayManage, s.retryDelivery)
+	s.managed("GET "+eventsPath, mayRead, s.pollEvents)
+	s.mux.Handle("POST "+eventsPath, s.api.Handle(
+		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBody, OwnKey: true}, s.postEvent))
+	s.mux.Handle("POST "+eventsPath+"/batch", s.api.Handle(
+		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch))
+	manifest := s.manifest()
+	s.mux.Handle("GET /ojs/manifest", manifest)
+	s.mux.Handle("GET /ojs/v1/manifest", manifest)
+	s.mux.Handle("/", httpapi.Unmatched(s.mux, s.errors, "; /ojs/manifest lists what there is"))
 }
 
-// managed makes a handler for a management operation.
-func (s *server) managed(need []godwit.Scope, serve func(*dialect.Call) error) http.Handler {
-	return s.api.Handle(dialect.Route{Need: need, MediaTypes: mediaTypes}, serve)
-}
-
-// methods are what can be done at a path.
-type methods map[string]http.Handler
-
-// at serves a path. The mux itself would refuse other methods in its own words.
-func (s *server) at(path string, m methods) {
-	allowed := slices.Sorted(maps.Keys(m))
-	if m[http.MethodGet] != nil {
-		allowed = append(allowed, http.MethodHead)
-	}
-	allow := strings.Join(allowed, ", ")
-	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-		method := r.Method
-		if method == http.MethodHead {
-			method = http.MethodGet
-		}
-		if h := m[method]; h != nil {
-			h.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Allow", allow)
-		s.errors.Write(w, r, problem.MethodNotAllowed.With("this path takes %s", allow))
-	})
+// managed registers a management operation.
+func (s *server) managed(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
+	s.mux.Handle(pattern, s.api.Handle(httpapi.Route{Need: need, MediaTypes: mediaTypes}, serve))
 }

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -37,7 +36,7 @@ const (
 
 // readSubscriptionRequest reads the members of a request about a subscription and collects everything that is wrong with them.
 func readSubscriptionRequest(body []byte) (*subscriptionRequest, map[string]json.RawMessage, error) {
-	members, err := dialect.Members(body)
+	members, err := httpapi.Members(body)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +127,7 @@ func (w *subscriptionRequest) readFilter(raw json.RawMessage) {
 	for _, name := range sortedNames(members) {
 		attribute := map[string]string{"queues": attributeQueue, "job_types": attributeJobType}[name]
 		if attribute == "" {
-			w.refuse("filter."+clip(name), "is not a criterion: use queues and job_types")
+			w.refuse("filter."+httpapi.Clip(name), "is not a criterion: use queues and job_types")
 			continue
 		}
 		list, ok := textsOf(members[name])
@@ -183,7 +182,7 @@ func (w *subscriptionRequest) readHeaders(raw json.RawMessage) {
 	for _, name := range sortedNames(members) {
 		value := textOf(members[name])
 		if value == nil {
-			w.refuse("headers."+clip(name), "must be a string")
+			w.refuse("headers."+httpapi.Clip(name), "must be a string")
 			continue
 		}
 		(*w.headers)[name] = *value
@@ -256,14 +255,4 @@ func sortedNames(members map[string]json.RawMessage) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// clip keeps a hostile name from filling the answer.
-func clip(name string) string {
-	const most = 64
-	name = strings.ToValidUTF8(name, "?")
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
 }

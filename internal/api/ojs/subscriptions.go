@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/dialect"
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -17,7 +17,7 @@ import (
 )
 
 // createSubscription registers an endpoint of this dialect. Its secret is shown here and never again (OJS-API-3).
-func (s *server) createSubscription(c *dialect.Call) error {
+func (s *server) createSubscription(c *httpapi.Call) error {
 	w, members, err := readSubscriptionRequest(c.Body)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ type subscriptionList struct {
 	Pagination    pagination     `json:"pagination"`
 }
 
-func (s *server) listSubscriptions(c *dialect.Call) error {
+func (s *server) listSubscriptions(c *httpapi.Call) error {
 	query, err := queryOf(c.R.URL.RawQuery)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *server) listSubscriptions(c *dialect.Call) error {
 }
 
 // subscription finds the one that the path names, by any rendering of its id. What cannot be an id names nothing.
-func (s *server) subscription(c *dialect.Call) (*godwit.Endpoint, error) {
+func (s *server) subscription(c *httpapi.Call) (*godwit.Endpoint, error) {
 	e, err := s.cfg.Registry.ResolveEndpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.NotFound.With("there is no such subscription")
@@ -91,7 +91,7 @@ func (s *server) subscription(c *dialect.Call) (*godwit.Endpoint, error) {
 	return e, err
 }
 
-func (s *server) getSubscription(c *dialect.Call) error {
+func (s *server) getSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *server) getSubscription(c *dialect.Call) error {
 }
 
 // updateSubscription changes what the body names. Everything is checked before anything changes.
-func (s *server) updateSubscription(c *dialect.Call) error {
+func (s *server) updateSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err
@@ -152,12 +152,12 @@ func (s *server) activate(ctx context.Context, e *godwit.Endpoint, active *bool)
 	return e, nil
 }
 
-func (s *server) deleteSubscription(c *dialect.Call) error {
+func (s *server) deleteSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID); err != nil {
 		return err
 	}
 	c.W.WriteHeader(http.StatusNoContent)
@@ -174,7 +174,7 @@ type rotation struct {
 	SecretRedacted          bool   `json:"secret_redacted,omitempty"` // it was shown before (IDS IT-14)
 }
 
-func (s *server) rotateSecret(c *dialect.Call) error {
+func (s *server) rotateSecret(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 	if err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c), e.ID, rot)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, rot)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *server) rotateSecret(c *dialect.Call) error {
 
 // readRotation reads the optional body {"overlap_seconds": n}: how long the old secret goes on signing, a day else.
 func readRotation(body []byte) (rot management.Rotation, err error) {
-	members, err := dialect.Members(body)
+	members, err := httpapi.Members(body)
 	if err != nil {
 		return rot, err
 	}

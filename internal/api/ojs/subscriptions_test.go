@@ -189,14 +189,14 @@ func TestRoutes(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	sub := r.subscribe("/hook")
 	for path, allow := range map[string]string{
-		subscriptions:                 "GET, POST, HEAD",
-		pathOf(sub, ""):               "DELETE, GET, PATCH, PUT, HEAD",
+		subscriptions:                 "GET, HEAD, POST",
+		pathOf(sub, ""):               "GET, HEAD, PATCH, PUT, DELETE",
 		pathOf(sub, "/test"):          "POST",
 		pathOf(sub, "/rotate-secret"): "POST",
 		deliveries:                    "GET, HEAD",
 		deliveries + "/del_x":         "GET, HEAD",
 		deliveries + "/del_x/retry":   "POST",
-		events:                        "GET, POST, HEAD",
+		events:                        "GET, HEAD, POST",
 		events + "/batch":             "POST",
 		"/ojs/manifest":               "GET, HEAD",
 		"/ojs/v1/manifest":            "GET, HEAD",

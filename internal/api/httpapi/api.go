@@ -1,0 +1,233 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/builtincommand"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Store is what handler sets read.
+type Store interface {
+	store.Deliveries
+	store.DeadLetters
+	store.Events
+	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
+}
+
+// Engine is what handler sets ask of delivery.
+type Engine interface {
+	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
+	Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
+	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
+	ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error)
+	Health(id godwit.EndpointID) (godwit.Health, bool)
+	Settled() time.Time
+}
+
+// Services are what most handler sets are made of. Those that need less leave members out.
+type Services struct {
+	Config
+	Store  Store
+	Engine Engine
+	Clock  clock.Clock
+	Log    *slog.Logger
+	// MaxBody bounds the payload of an event, in bytes. Required.
+	MaxBody int64
+	// Retention is how long events are kept, and so for how long a producer's own id is known. Required.
+	Retention time.Duration
+	// TimeScale runs windows faster. Defaults to real time.
+	TimeScale godwit.TimeScale
+}
+
+// Check reports members that are missing.
+func (s *Services) Check() error {
+	if s.Store == nil || s.Engine == nil || s.Clock == nil || s.Log == nil || s.MaxBody <= 0 || s.Retention <= 0 {
+		return errors.New("store, engine, clock, log, max body and retention are required")
+	}
+	return nil
+}
+
+// Config is what an API is made of.
+type Config struct {
+	Registry *management.Service
+	// Idempotency refuses with Errors, and redacts answers that hold secrets before it keeps them.
+	Idempotency *idempotency.Guard
+	// Errors answers with what an error is to a client, in the API's own form. Required.
+	Errors ErrorWriter
+	// Channel names the API in evidence.
+	Channel string
+	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
+	Bodies *Quota
+}
+
+// An ErrorWriter answers a request with what an error is to a client.
+type ErrorWriter interface {
+	Write(w http.ResponseWriter, r *http.Request, err error)
+}
+
+// API takes in the requests of one handler set.
+type API struct {
+	cfg Config
+}
+
+// New makes an API.
+func New(cfg Config) (*API, error) {
+	if cfg.Registry == nil || cfg.Idempotency == nil || cfg.Errors == nil {
+		return nil, errors.New("httpapi: registry, idempotency and errors are required")
+	}
+	if cfg.Bodies == nil {
+		cfg.Bodies = NewBodyQuota()
+	}
+	return &API{cfg: cfg}, nil
+}
+
+// A Call is one authenticated request.
+type Call struct {
+	W      http.ResponseWriter
+	R      *http.Request
+	Caller *management.Caller
+	Body   []byte
+}
+
+// Tenant is the tenant that the call is made for.
+func (c *Call) Tenant() godwit.TenantID { return c.Caller.Tenant.ID }
+
+// Order says who orders an operation that is a command, by which API, and under which key: the one that the guard let the
+// request through with. Methods other than POST need no key (IKH-DEF-2).
+func (a *API) Order(r *http.Request, caller *management.Caller) builtincommand.Request {
+	order := builtincommand.Request{Caller: caller, Channel: a.cfg.Channel}
+	if r.Method == http.MethodPost && idempotency.Present(r.Header) {
+		if key, err := a.cfg.Idempotency.Key(r.Header); err == nil {
+			order.Key = key
+		}
+	}
+	return order
+}
+
+// A Route says how a request is taken in.
+type Route struct {
+	// Need are the scopes of which the key must have one.
+	Need []godwit.Scope
+	// MediaTypes of a body. Defaults to application/json alone.
+	MediaTypes []string
+	// Limit of the body in bytes. Defaults to MaxManagementBody.
+	Limit int64
+	// OwnKey leaves the Idempotency-Key to the handler: for events, whose key travels on.
+	OwnKey bool
+	// SkipKey, when not nil, reports requests whose Idempotency-Key the guard does not enforce.
+	SkipKey func(r *http.Request) bool
+	// Ingest marks requests that bring events. They leave no evidence of decisions, which is for management.
+	Ingest bool
+	// CheckBody, when not nil, judges the body before a key is honoured.
+	CheckBody func(r *http.Request, body []byte) error
+	// Enter, when not nil, is called once the caller is known, before anything else can be answered: for headers that go
+	// with every answer to that caller, refusals and repeats included.
+	Enter func(h http.Header, c *management.Caller)
+}
+
+// MaxManagementBody bounds the body of every request that brings no events.
+const MaxManagementBody = 1 << 20
+
+var jsonAlone = []string{"application/json"}
+
+// Handle makes a handler that names the request, authenticates it, reads its body and honours its key before the API's own
+// part runs. Authentication comes first, so that strangers learn nothing about keys (IKH K-13).
+func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
+	if route.Limit == 0 {
+		route.Limit = MaxManagementBody
+	}
+	if len(route.MediaTypes) == 0 {
+		route.MediaTypes = jsonAlone
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		NameRequest(w, r)
+		defer Recover(w, r, a.cfg.Errors)
+		w.Header().Set("Cache-Control", "no-store")
+		caller, err := a.Authorize(r, route.Need...)
+		if err != nil {
+			a.cfg.Errors.Write(w, r, err)
+			return
+		}
+		if route.Enter != nil {
+			route.Enter(w.Header(), caller)
+		}
+		call := &Call{W: w, R: r, Caller: caller}
+		if !carriesBody(r.Method) {
+			a.finish(call, serve)
+			return
+		}
+		taken, err := a.cfg.Bodies.AcquireBody(r, caller.Tenant.ID, route.Limit)
+		if err != nil {
+			a.cfg.Errors.Write(w, r, err)
+			return
+		}
+		defer a.cfg.Bodies.Release(caller.Tenant.ID, taken)
+		if call.Body, err = route.read(w, r); err != nil {
+			a.cfg.Errors.Write(w, r, err)
+			return
+		}
+		if route.OwnKey || !idempotency.Present(r.Header) || route.SkipKey != nil && route.SkipKey(r) {
+			a.finish(call, serve)
+			return
+		}
+		a.guard(call, a.scope(route, call), serve)
+	})
+}
+
+func (route *Route) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := ReadBody(w, r, route.Limit)
+	if err == nil {
+		err = CheckMediaType(r, body, route.MediaTypes...)
+	}
+	if err == nil && route.CheckBody != nil {
+		err = route.CheckBody(r, body)
+	}
+	return body, err
+}
+
+// scope is where the key of a request is unique: the operation on this very path.
+func (a *API) scope(route Route, c *Call) idempotency.Scope {
+	scope := ScopeOf(c.Caller, c.R.Method+" "+c.R.URL.Path)
+	if !route.Ingest {
+		// A pattern may begin with the method, or not.
+		scope.Channel, scope.Route = a.cfg.Channel, c.R.Method+" "+c.R.Pattern[strings.LastIndexByte(c.R.Pattern, ' ')+1:]
+	}
+	return scope
+}
+
+// ScopeOf is where a caller's keys for an operation are unique.
+func ScopeOf(c *management.Caller, operation string) idempotency.Scope {
+	return idempotency.Scope{Principal: c.Key.Principal, Tenant: c.Tenant.ID, Operation: operation}
+}
+
+// guard runs the API's part at most once for the key of the request.
+func (a *API) guard(c *Call, scope idempotency.Scope, serve func(*Call) error) {
+	id := c.W.Header()[problem.RequestIDHeader]
+	a.cfg.Idempotency.Serve(c.W, c.R, scope, c.Body, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[problem.RequestIDHeader] = id // the guard records the answer apart
+		a.finish(&Call{W: w, R: r, Caller: c.Caller, Body: c.Body}, serve)
+	}))
+}
+
+func (a *API) finish(c *Call, serve func(*Call) error) {
+	if err := serve(c); err != nil {
+		a.cfg.Errors.Write(c.W, c.R, err)
+	}
+}
+
+func carriesBody(method string) bool {
+	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Bounds of the request bodies that are in memory at once.
+const (
+	maxTenantBodies = 128 << 20 // bytes of one tenant
+	maxAllBodies    = 512 << 20 // bytes of all tenants together
+	uncountedBody   = 64 << 10  // a body up to this length costs less than its connection and is not counted
+)
+
+// A Quota bounds what requests hold at once, for each tenant and for all tenants together. A request that finds the quota
+// used up is refused at once: with 429 when its tenant has used its share, with 503 when all tenants together have.
+type Quota struct {
+	perTenant, total int64
+
+	mu    sync.Mutex
+	taken map[godwit.TenantID]int64
+	sum   int64
+}
+
+// NewQuota makes a quota.
+func NewQuota(perTenant, total int64) *Quota {
+	return &Quota{perTenant: perTenant, total: total, taken: map[godwit.TenantID]int64{}}
+}
+
+// NewBodyQuota makes the quota of request bodies. All APIs of a server share one, since they share its memory.
+func NewBodyQuota() *Quota { return NewQuota(maxTenantBodies, maxAllBodies) }
+
+// take reports which bound n more would break. It takes nothing in that case.
+func (q *Quota) take(tenant godwit.TenantID, n int64) (overShare, overAll bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.taken[tenant]+n > q.perTenant {
+		return true, false
+	}
+	if q.sum+n > q.total {
+		return false, true
+	}
+	q.taken[tenant] += n
+	q.sum += n
+	return false, false
+}
+
+// Release gives back n of what the tenant took.
+func (q *Quota) Release(tenant godwit.TenantID, n int64) {
+	if n == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sum -= n
+	if q.taken[tenant] -= n; q.taken[tenant] == 0 {
+		delete(q.taken, tenant)
+	}
+}
+
+// Acquire takes one of something that lasts, such as a stream; what names it in the refusal. Release gives it back.
+func (q *Quota) Acquire(tenant godwit.TenantID, what string) error {
+	switch overShare, overAll := q.take(tenant, 1); {
+	case overShare:
+		return problem.TooManyRequests.With("a tenant may have %d %s open at once", q.perTenant, what)
+	case overAll:
+		return problem.Unavailable.With("too many %s are open", what)
+	}
+	return nil
+}
+
+// AcquireBody takes what the body of a request, of at most limit bytes, may need. It returns how much to release once the
+// request was answered.
+func (q *Quota) AcquireBody(r *http.Request, tenant godwit.TenantID, limit int64) (int64, error) {
+	n := r.ContentLength
+	if n >= 0 && n <= uncountedBody || n > limit { // a longer one is refused before it is read
+		return 0, nil
+	}
+	if n < 0 {
+		n = limit
+	}
+	switch overShare, overAll := q.take(tenant, n); {
+	case overShare:
+		return 0, problem.TooManyRequests.With("a tenant may have %d bytes of request bodies under way at once", q.perTenant)
+	case overAll:
+		return 0, problem.Unavailable.With("too many large requests are under way")
+	}
+	return n, nil
+}

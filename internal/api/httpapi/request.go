@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// requestIDFrom is the header by which a caller may name its request.
+const requestIDFrom = "X-Request-Id"
+
+// NameRequest gives the request the id under which the log and the answer speak of it: the caller's own where it is
+// harmless, else a new one. A request that has an id keeps it.
+func NameRequest(w http.ResponseWriter, r *http.Request) {
+	if h := w.Header(); len(h[problem.RequestIDHeader]) == 0 {
+		h[problem.RequestIDHeader] = []string{requestID(r)}
+	}
+}
+
+func requestID(r *http.Request) string {
+	if given := r.Header[requestIDFrom]; len(given) == 1 && validRequestID(given[0]) {
+		return given[0]
+	}
+	b := make([]byte, 0, 20)
+	b = append(b, "req_"...)
+	return string(strconv.AppendUint(b, rand.Uint64(), 36))
+}
+
+func validRequestID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Recover answers a request whose handler panicked; call it deferred. http.ErrAbortHandler goes on to the server, which
+// closes the connection.
+func Recover(w http.ResponseWriter, r *http.Request, errors ErrorWriter) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler {
+		panic(v)
+	}
+	errors.Write(w, r, fmt.Errorf("handler panicked: %v\n%s", v, debug.Stack()))
+}
+
+// routable are the methods that routes of any API take.
+var routable = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
+
+// Unmatched makes the handler of everything that no route of the mux takes: 405 with Allow when the path is known under
+// other methods, else 404 with a hint at what there is. Mount it under patterns without a method; all routes have one.
+func Unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		NameRequest(w, r)
+		var allow []string
+		for _, method := range routable {
+			probe := *r
+			probe.Method = method
+			if _, pattern := mux.Handler(&probe); strings.Contains(pattern, " ") {
+				allow = append(allow, method)
+			}
+		}
+		if len(allow) == 0 {
+			errors.Write(w, r, problem.NotFound.With("there is nothing at this path%s", hint))
+			return
+		}
+		list := strings.Join(allow, ", ")
+		errors.Write(w, r, problem.MethodNotAllowed.With("this resource takes %s", list).WithHeader("Allow", list))
+	})
+}
