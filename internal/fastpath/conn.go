@@ -10,24 +10,28 @@ import (
 	"time"
 )
 
-// maxBody is the longest body that the door takes. One that a handler leaves unread is read to its end, so that the answer
-// is not lost with the connection; it must be short for that.
-const maxBody = 64 << 10
+// tcpConn is the part of *net.TCPConn that the server and net/http use.
+type tcpConn interface {
+	net.Conn
+	CloseWrite() error
+	io.ReaderFrom
+}
 
-// conn is a connection that the door serves. All but the state belongs to its goroutine.
+// conn is a connection that the fast path serves. All fields except state belong to its goroutine.
 type conn struct {
-	door   *Server
-	tcp    *net.TCPConn
+	server *Server
+	tcp    tcpConn
 	remote string
 	br     *bufio.Reader
 	state  atomic.Int32
+	served bool // a request was answered on it
 
-	body   body
-	answer response
-	out    []byte
+	body     body
+	response response
+	out      []byte
 }
 
-// The states of a connection. One that waits may be closed by others.
+// The states of a connection. The server may close one that is waiting.
 const (
 	waiting int32 = iota
 	busy
@@ -41,127 +45,136 @@ func (c *conn) closeIfIdle() {
 }
 
 func (c *conn) serve() {
-	defer c.door.leave(c)
+	defer c.server.leave(c)
 	c.br = readers.Get().(*bufio.Reader)
 	c.br.Reset(c.tcp)
-	wait := c.door.cfg.Header
+	wait := c.server.cfg.Header
 	for {
 		r := c.next(wait)
 		if r == nil {
 			break
 		}
-		if !c.reply(r) || c.door.closing() {
+		if !c.reply(r) || c.server.closing() {
 			c.tcp.Close()
 			break
 		}
-		wait = c.door.cfg.Idle
+		wait = c.server.cfg.Idle
+		c.served = true
 		c.state.Store(waiting)
 	}
 	c.br.Reset(nil)
 	readers.Put(c.br)
 }
 
-// next returns the next request. Without one, the connection is closed, or has gone to net/http.
+// next returns the next request. It returns nil if the connection was closed or handed to net/http.
 func (c *conn) next(wait time.Duration) *http.Request {
-	if c.door.closing() && c.br.Buffered() == 0 { // asked after the state was set: Close may have seen it busy, or not at all
+	// This check follows the change of the state: Close may have found the connection busy, or not yet known.
+	if c.server.closing() && c.br.Buffered() == 0 {
 		c.tcp.Close()
 		return nil
 	}
-	_ = c.tcp.SetReadDeadline(time.Now().Add(wait)) // the machine's time: a deadline on a socket knows no other
-	if _, err := c.br.Peek(1); err != nil {
+	_ = c.tcp.SetReadDeadline(time.Now().Add(wait)) // a socket's deadline is in the machine's time
+	if !c.awaitRequest() {
 		c.tcp.Close()
 		return nil
 	}
 	if !c.state.CompareAndSwap(waiting, busy) {
-		return nil // closed by the door
+		return nil // Close closed it
 	}
 	text, _ := c.br.Peek(c.br.Buffered())
-	r, size := c.door.understand(text)
+	r, size := c.server.understand(text)
 	if r == nil {
 		_ = c.tcp.SetReadDeadline(time.Time{})
 		rest := make([]byte, len(text))
 		copy(rest, text)
-		c.door.pass(&passedConn{TCPConn: c.tcp, rest: rest})
+		c.server.pass(&passedConn{tcpConn: c.tcp, rest: rest})
 		return nil
 	}
 	_, _ = c.br.Discard(size)
 	r.RemoteAddr = c.remote
-	c.body.left, c.body.late = r.ContentLength, false
-	r.Body = &c.body
+	r.Body = http.NoBody
+	if r.ContentLength > 0 {
+		c.body = body{conn: c, left: r.ContentLength}
+		r.Body = &c.body
+	}
 	return r
 }
 
-// reply has the handler answer, and says whether the connection can serve on.
+// awaitRequest waits for the first bytes of a request. Like net/http, it wants four bytes of a later request, and skips line
+// breaks among these, which some clients send after a body.
+func (c *conn) awaitRequest() bool {
+	if !c.served {
+		_, err := c.br.Peek(1)
+		return err == nil
+	}
+	first, err := c.br.Peek(4)
+	if err != nil {
+		return false
+	}
+	breaks := 0
+	for breaks < len(first) && (first[breaks] == '\r' || first[breaks] == '\n') {
+		breaks++
+	}
+	_, _ = c.br.Discard(breaks)
+	return true
+}
+
+// reply calls the handler and sends its response. It reports whether the connection can serve another request.
 func (c *conn) reply(r *http.Request) (alive bool) {
-	w := &c.answer
+	w := &c.response
 	w.reset()
+	hasBody := r.ContentLength > 0 // asked before the handler can change it
 	if !c.handle(w, r) {
 		return false
 	}
-	if _, err := io.Copy(io.Discard, &c.body); err != nil {
+	w.finish()
+	if hasBody && !w.close && !c.endBody(r) {
 		w.close = true
 	}
-	w.close = w.close || c.door.closing()
-	out := w.appendTo(c.out[:0], c.door.cfg.Clock())
+	closing := c.server.closing()
+	out := w.appendTo(c.out[:0], c.server.cfg.Clock(), closing)
 	if c.out = out; cap(out) > 4*bufferSize {
 		c.out = nil
 	}
-	_ = c.tcp.SetWriteDeadline(time.Now().Add(c.door.cfg.Write))
+	_ = c.tcp.SetWriteDeadline(time.Now().Add(c.server.cfg.Write))
 	_, err := c.tcp.Write(out)
-	return err == nil && !w.close
+	if w.close && hasBody {
+		_ = c.body.discard() // closing with bytes unread would reset the connection, and the client might lose the response
+	}
+	return err == nil && w.reusable() && !closing
 }
 
-// handle says false when the handler panicked: then nothing is answered, as by net/http.
+// endBody reads the rest of the request's body. It reports whether the next request follows on the connection.
+func (c *conn) endBody(r *http.Request) bool {
+	if r.Body == &c.body && c.body.closed {
+		return c.body.ended
+	}
+	return c.body.discard() == nil
+}
+
+// handle reports whether the handler returned. If it panicked, no response is sent, as with net/http.
 func (c *conn) handle(w *response, r *http.Request) (done bool) {
 	defer func() {
 		if done {
 			return
 		}
 		if v := recover(); v != http.ErrAbortHandler {
-			c.door.cfg.Log.Error("handler panicked", "panic", v, "stack", string(debug.Stack()))
+			c.server.cfg.Log.Error("handler panicked", "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
-	c.door.cfg.Handler.ServeHTTP(w, r)
+	c.server.cfg.Handler.ServeHTTP(w, r)
 	return true
 }
 
-// body is the body of the current request.
-type body struct {
-	conn *conn
-	left int64
-	late bool // the deadline for it was set
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		return 0, io.EOF
-	}
-	if !b.late && int64(b.conn.br.Buffered()) < b.left {
-		b.late = true
-		_ = b.conn.tcp.SetReadDeadline(time.Now().Add(b.conn.door.cfg.Read))
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.conn.br.Read(p)
-	b.left -= int64(n)
-	if err == io.EOF && b.left > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-func (b *body) Close() error { return nil }
-
-// passedConn is a connection given to net/http: what was read of it comes first.
+// passedConn is a connection handed to net/http. Its first bytes are those that the fast path has read.
 type passedConn struct {
-	*net.TCPConn
+	tcpConn
 	rest []byte
 }
 
 func (c *passedConn) Read(p []byte) (int, error) {
 	if len(c.rest) == 0 {
-		return c.TCPConn.Read(p)
+		return c.tcpConn.Read(p)
 	}
 	n := copy(p, c.rest)
 	if c.rest = c.rest[n:]; len(c.rest) == 0 {

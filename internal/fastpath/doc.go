@@ -1,20 +1,27 @@
-// Package fastpath stands before net/http's server and answers the requests that come by the thousand, on plain TCP.
+// Package fastpath serves the most frequent requests on plain TCP without net/http's server, and hands every other connection
+// to net/http.
 //
-//	connection ─► a request whose every byte is ordinary, for a hot path? ─► handler, on the connection's goroutine ─┐
-//	        ▲          │ no                                                                                        │
-//	        │          ▼                                                                                           │
-//	        │     net/http gets the connection with all that was read, for good                                    │
-//	        └──────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//	connection ─► ordinary request for a hot path? ─ yes ─► handler, on the connection's goroutine ─► next request
+//	                      │ no
+//	                      ▼
+//	              net/http gets the connection, with every byte that was read, and keeps it
 //
-// net/http watches a connection for its client's leaving by a goroutine of its own for every request, sets four deadlines,
-// makes a context and a chunked writer; a small POST that is answered within milliseconds needs none of that. The door saves a
-// third of what receiving an event costs.
+// net/http starts a goroutine for every request to watch for the client's departure, sets four deadlines, and makes a context
+// and a chunked writer. A small POST that is answered within milliseconds needs none of these. The fast path saves a third of
+// the cost of receiving an event.
 //
-// It is no second HTTP implementation. It serves what it understands to the last byte: HTTP/1.1, the whole header there at
-// once and within one buffer, lines ended by CRLF, names that are tokens, values without control characters, one Host, one
-// Content-Length in digits, a modest body, and none of the fields that change how a message is framed. All else is net/http's,
-// untouched: large, slow, chunked, malformed or hostile requests meet the server they always met.
+// The package is not a second HTTP implementation. It serves a request only if it understands every byte of the header:
+// HTTP/1.1, the whole header received at once and within one buffer, lines that end in CRLF, names that are tokens, values
+// without control characters, one Host, one Content-Length in digits, a body of at most 64 KiB, and no field that changes the
+// framing of a message. Large, slow, chunked, malformed and hostile requests go to net/http.
 //
-// What a handler behind the door does not get: a context that ends when the client leaves (it ends when the server closes),
-// http.Flusher, http.Hijacker, deadlines by http.ResponseController. Hot paths must not need them.
+// The answers are those of net/http, byte for byte; FuzzServer holds both to that for any stream of bytes. These are the only
+// differences, and handlers of hot paths must not depend on them:
+//   - The request's context is Config.Context. It does not end when the client leaves, and holds no values of net/http.
+//   - The response is sent whole after the handler has returned. So there is no http.Flusher and no http.Hijacker,
+//     http.ResponseController sets no deadlines, and a handler that panics has sent nothing.
+//   - A response over 2 KiB has a Content-Length; net/http sends it in chunks if the handler did not set one.
+//   - A handler can read the request's body after it has begun to write; net/http closes the body after 2 KiB.
+//   - Responses with a 1xx status are not sent, and a handler's Transfer-Encoding and trailers are left out.
+//   - http.MaxBytesReader does not close the connection.
 package fastpath

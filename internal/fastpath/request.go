@@ -18,16 +18,16 @@ const (
 	lineSuffix = " HTTP/1.1"
 )
 
-// foreign are fields that say how a message is framed or a connection goes on, or that net/http treats in a way of its own.
-// A request with one of them is net/http's.
+// foreign lists the fields that change the framing of a message or the use of the connection, or that net/http treats
+// specially. A request with one of them goes to net/http.
 var foreign = map[string]bool{
 	"Expect": true, "Http2-Settings": true, "Keep-Alive": true, "Pragma": true, "Proxy-Connection": true, "Te": true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 }
 
-// understand returns the request that a text begins with, and how long its header is; nil unless it is an ordinary one for a
-// hot path.
-func (d *Server) understand(text []byte) (*http.Request, int) {
+// understand returns the request at the start of text and the length of its header. It returns nil unless this is an ordinary
+// request for a hot path.
+func (s *Server) understand(text []byte) (*http.Request, int) {
 	end := bytes.Index(text, headEnd)
 	if end < 0 {
 		return nil, 0
@@ -39,7 +39,7 @@ func (d *Server) understand(text []byte) (*http.Request, int) {
 	}
 	target := line[len(linePrefix) : len(line)-len(lineSuffix)]
 	path, _, _ := strings.Cut(target, "?")
-	if !d.hot[path] || !plain(target) {
+	if !s.hot[path] || !plain(target) {
 		return nil, 0
 	}
 	u, err := url.ParseRequestURI(target)
@@ -53,10 +53,10 @@ func (d *Server) understand(text []byte) (*http.Request, int) {
 	if !readFields(&r, fields) || r.Host == "" || r.ContentLength < 0 || r.ContentLength > maxBody {
 		return nil, 0
 	}
-	return r.WithContext(d.cfg.Context), end + len(headEnd)
+	return r.WithContext(s.cfg.Context), end + len(headEnd)
 }
 
-// plain says that a request target is visible ASCII.
+// plain reports whether a request target is visible ASCII.
 func plain(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {
@@ -66,7 +66,7 @@ func plain(s string) bool {
 	return true
 }
 
-// readFields reads the header; false means that there is something in it that is not ordinary.
+// readFields reads the header's fields. It reports false if net/http must read them.
 func readFields(r *http.Request, fields string) bool {
 	values := make([]string, strings.Count(fields, "\r\n")+1)
 	for fields != "" {

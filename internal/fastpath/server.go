@@ -13,28 +13,29 @@ import (
 
 // Config sets up a Server.
 type Config struct {
-	// Handler answers hot requests; the same that net/http's server has. Required.
+	// Handler answers the requests, as that of net/http's server does. Required.
 	Handler http.Handler
-	// Hot are the paths that the door serves, POST alone. Required.
+	// Hot lists the paths served without net/http. Only POST is. Required.
 	Hot []string
-	// Context is that of the requests. Required.
+	// Context is the context of every request. Required.
 	Context context.Context
-	// Clock tells the time of the Date field. Required.
+	// Clock is used for the Date field. Required.
 	Clock func() time.Time
-	// Log gets what a handler panicked with, and why connections cannot be accepted. Required.
+	// Log receives panics of the handler and errors of accepting connections. Required.
 	Log *slog.Logger
 
-	// Header bounds the wait for a connection's first request. Required, as are those that follow.
+	// Header limits the wait for a connection's first request. Required, like the limits that follow.
 	Header time.Duration
-	// Read bounds the arrival of a body.
+	// Read limits the time in which a body must arrive.
 	Read time.Duration
-	// Write bounds the leaving of an answer.
+	// Write limits the time to send a response.
 	Write time.Duration
-	// Idle bounds the wait for the next request.
+	// Idle limits the wait for the next request.
 	Idle time.Duration
 }
 
-// A Server is a listener of the connections that net/http has to serve. It serves the others itself.
+// A Server is the listener from which net/http's server accepts connections. It serves ordinary requests for hot paths itself,
+// and returns from Accept only the connections that net/http must serve.
 type Server struct {
 	cfg Config
 	net.Listener
@@ -43,45 +44,45 @@ type Server struct {
 	closed chan struct{}
 	open   sync.Once
 	once   sync.Once
-	err    error // why accepting ended; set before closed
+	err    error // why accepting ended; set before closed is closed
 
 	mu    sync.Mutex
-	conns map[*conn]struct{} // those the door serves
-	gone  *sync.Cond         // one has left conns
+	conns map[*conn]struct{} // served by the fast path
+	gone  *sync.Cond         // signals that a connection left conns
 }
 
-// New returns the door of a TCP listener. It opens with the first Accept.
+// New returns a Server on a TCP listener. It accepts connections from the first call of Accept on.
 func New(l net.Listener, cfg Config) *Server {
-	d := &Server{
+	s := &Server{
 		cfg: cfg, Listener: l, hot: map[string]bool{}, passed: make(chan net.Conn), closed: make(chan struct{}),
 		conns: map[*conn]struct{}{},
 	}
-	d.gone = sync.NewCond(&d.mu)
+	s.gone = sync.NewCond(&s.mu)
 	for _, path := range cfg.Hot {
-		d.hot[path] = true
+		s.hot[path] = true
 	}
-	return d
+	return s
 }
 
-// accept goes on after errors that pass, such as having no file descriptor left.
-func (d *Server) accept() {
+// accept continues after temporary errors, such as having no file descriptor left.
+func (s *Server) accept() {
 	const shortest, longest = 5 * time.Millisecond, time.Second
 	pause := shortest
 	for {
-		c, err := d.Listener.Accept()
+		c, err := s.Listener.Accept()
 		if err == nil {
 			pause = shortest
-			d.admit(c)
+			s.admit(c)
 			continue
 		}
 		var passing net.Error
 		if errors.Is(err, net.ErrClosed) || !errors.As(err, &passing) {
-			d.end(err)
+			s.end(err)
 			return
 		}
-		d.cfg.Log.Warn("cannot accept connections, trying again", "error", err)
+		s.cfg.Log.Warn("accepting a connection failed, will retry", "error", err)
 		select {
-		case <-d.closed:
+		case <-s.closed:
 			return
 		case <-time.After(pause):
 			pause = min(2*pause, longest)
@@ -89,87 +90,87 @@ func (d *Server) accept() {
 	}
 }
 
-func (d *Server) admit(c net.Conn) {
+func (s *Server) admit(c net.Conn) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
-		go d.pass(c)
+		go s.pass(c)
 		return
 	}
-	served := &conn{door: d, tcp: tcp, remote: tcp.RemoteAddr().String()}
+	served := &conn{server: s, tcp: tcp, remote: tcp.RemoteAddr().String()}
 	served.body.conn = served
-	d.mu.Lock()
-	d.conns[served] = struct{}{}
-	d.mu.Unlock()
+	s.mu.Lock()
+	s.conns[served] = struct{}{}
+	s.mu.Unlock()
 	go served.serve()
 }
 
-// pass gives a connection to net/http.
-func (d *Server) pass(c net.Conn) {
+// pass hands a connection to net/http.
+func (s *Server) pass(c net.Conn) {
 	select {
-	case d.passed <- c:
-	case <-d.closed:
+	case s.passed <- c:
+	case <-s.closed:
 		c.Close()
 	}
 }
 
 // Accept returns the next connection for net/http.
-func (d *Server) Accept() (net.Conn, error) {
-	d.open.Do(func() { go d.accept() })
+func (s *Server) Accept() (net.Conn, error) {
+	s.open.Do(func() { go s.accept() })
 	select {
-	case c := <-d.passed:
+	case c := <-s.passed:
 		return c, nil
-	case <-d.closed:
-		return nil, d.err
+	case <-s.closed:
+		return nil, s.err
 	}
 }
 
 // Close stops accepting and closes connections on which no request is being answered.
-func (d *Server) Close() error {
-	err := d.Listener.Close()
-	d.end(net.ErrClosed)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for c := range d.conns {
+func (s *Server) Close() error {
+	err := s.Listener.Close()
+	s.end(net.ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
 		c.closeIfIdle()
 	}
 	return err
 }
 
-func (d *Server) end(err error) {
-	d.once.Do(func() {
-		d.err = err
-		close(d.closed)
+func (s *Server) end(err error) {
+	s.once.Do(func() {
+		s.err = err
+		close(s.closed)
 	})
 }
 
-// Wait returns when the last request is answered. When the context ends before that, connections are closed.
-func (d *Server) Wait(ctx context.Context) error {
+// Wait returns when the last request is answered. If the context ends earlier, Wait closes the connections.
+func (s *Server) Wait(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for c := range d.conns {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
 			c.tcp.Close()
 		}
 	})
 	defer stop()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(d.conns) > 0 {
-		d.gone.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.conns) > 0 {
+		s.gone.Wait()
 	}
 	return ctx.Err()
 }
 
-func (d *Server) leave(c *conn) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.conns, c)
-	d.gone.Broadcast()
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	s.gone.Broadcast()
 }
 
-func (d *Server) closing() bool {
+func (s *Server) closing() bool {
 	select {
-	case <-d.closed:
+	case <-s.closed:
 		return true
 	default:
 		return false

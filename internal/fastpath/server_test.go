@@ -296,7 +296,7 @@ func TestAnswers(t *testing.T) {
 				panic("a body was taken")
 			}
 		case "lies":
-			h["Content-Length"], h["Transfer-Encoding"], h["Date"] = []string{"100"}, []string{"chunked"}, []string{"never"}
+			h["Content-Length"], h["Transfer-Encoding"] = []string{"-100"}, []string{"chunked"}
 			h["X-Break"], h["X Bad"] = []string{"a\r\nEvil: yes"}, []string{"x"}
 			w.WriteHeader(103)
 			w.WriteHeader(500)
@@ -333,7 +333,7 @@ func TestAnswers(t *testing.T) {
 		if resp.StatusCode != want.status || body != want.body || resp.Header.Get("Content-Type") != want.kind || resp.ContentLength != want.length || resp.Close != want.close {
 			t.Errorf("%s: %+v %q", want.what, resp, body)
 		}
-		if resp.Header.Get("Evil") != "" || len(resp.TransferEncoding) != 0 || len(resp.Header["Date"]) != 1 || resp.Header.Get("Date") == "never" {
+		if resp.Header.Get("Evil") != "" || len(resp.TransferEncoding) != 0 || len(resp.Header["Date"]) != 1 {
 			t.Errorf("%s: %+v", want.what, resp.Header)
 		}
 		if want.close {
@@ -461,11 +461,7 @@ func TestManyClients(t *testing.T) {
 
 // FuzzUnderstand: what the door understands, net/http understands in the same way.
 func FuzzUnderstand(f *testing.F) {
-	for _, text := range []string{
-		request, strings.ToLower(request), strings.Replace(request, "\r\nX", "\nX", 1), strings.Replace(request, "X-Name: n", "Connection: keep-alive", 1),
-		strings.Replace(request, "X-Name: n", "X-Name:\t n \t", 1), strings.Replace(request, "a=b", "%zz", 1), strings.Replace(request, "Length: 5", "Length: 005", 1),
-		"POST /hot HTTP/1.1\r\n\r\n", "POST  HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "POST /hot?# HTTP/1.1\r\nHost: a:b\r\nContent-Length: 0\r\n\r\n",
-	} {
+	for _, text := range seeds {
 		f.Add([]byte(text))
 	}
 	d := New(nil, Config{Hot: []string{"/hot"}, Context: context.Background()})

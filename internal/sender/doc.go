@@ -26,6 +26,10 @@
 // An attempt over a link needs no timer but the connection's deadline, no goroutine but its own, and works on a scratch that is
 // used again: it costs half the CPU time of one through net/http.
 //
+// A link reads a response as net/http's client does; FuzzLink holds both to that for any bytes. The differences are on purpose:
+// 101 is a failure of the attempt, since nothing asked to switch; and a connection is not kept after 421, after a body over the
+// cap, or if more has arrived on it than the response.
+//
 // The address guard works on the address about to be dialled, on every connection, so a name that turns private after
 // registration, and a redirect to one that always was, meet it alike (EDS-SEC-AZN-3). With an egress proxy the proxy
 // resolves names and connects, so the guard cannot see the address: it then refuses literal addresses alone, and the proxy

@@ -25,10 +25,11 @@ type scripted struct {
 	piece  int
 	ready  bool
 	closed bool
+	gone   chan struct{} // closed with the connection
 }
 
 func newScripted(text []byte, piece int) *scripted {
-	c := &scripted{text: text, piece: max(piece, 1)}
+	c := &scripted{text: text, piece: max(piece, 1), gone: make(chan struct{})}
 	c.asked = sync.NewCond(&c.mu)
 	return c
 }
@@ -58,6 +59,9 @@ func (c *scripted) Read(p []byte) (int, error) {
 func (c *scripted) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.closed {
+		close(c.gone)
+	}
 	c.closed = true
 	c.asked.Broadcast()
 	return nil
@@ -69,8 +73,8 @@ func (c *scripted) SetWriteDeadline(time.Time) error { return nil }
 
 const scriptedURL = "http://192.0.2.1/hook"
 
-// byLink is the exchange over a link, with whether it was kept.
-func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool) {
+// byLink makes the exchange over a link. It returns whether the link was kept, and how many bytes were read beyond the response.
+func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool, left int) {
 	b := newBound(context.Background(), time.Minute)
 	defer b.end()
 	at, _ := s.place(scriptedURL)
@@ -88,7 +92,7 @@ func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool) {
 	h.converse(b, d, l, req, whole, &x)
 	keep = s.shared.links.n > 0
 	s.shared.links.clear(false)
-	return x, keep
+	return x, keep, d.in.Buffered()
 }
 
 // byTransport is the same by net/http.
@@ -107,19 +111,22 @@ func byTransport(s *Sender, text []byte, piece int) (x godwit.Exchange) {
 	return x
 }
 
+// responses are texts with which fuzzing begins.
+var responses = []string{
+	ok200, "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nall", "HTTP/1.1 200 OK\r\n\r\n", "",
+	"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nT: 1\r\n\r\n",
+	"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 X\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
+	"HTTP/1.1 101 X\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n", ok200 + ok200, "HTTP/1.1 20", "SSH-2.0\r\n", "HTTP/2.0 200 OK\r\n\r\n",
+	"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+	"HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nX: 1\r\n 2\r\nContent-Length: 0\r\n\r\n",
+	"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n" + strings.Repeat("x", 300),
+}
+
 // FuzzResponse reads whatever a receiver may say, by a link and by net/http: both see the same. A link that is kept has
 // nothing left on it.
 func FuzzResponse(f *testing.F) {
-	for _, text := range []string{
-		ok200, "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nall", "HTTP/1.1 200 OK\r\n\r\n", "",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nT: 1\r\n\r\n",
-		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 X\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
-		"HTTP/1.1 101 X\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n", ok200 + ok200, "HTTP/1.1 20", "SSH-2.0\r\n", "HTTP/2.0 200 OK\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
-		"HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nX: 1\r\n 2\r\nContent-Length: 0\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n" + strings.Repeat("x", 300),
-	} {
+	for _, text := range responses {
 		f.Add([]byte(text), uint16(1))
 		f.Add([]byte(text), uint16(4096))
 	}
@@ -128,7 +135,7 @@ func FuzzResponse(f *testing.F) {
 		c.MaxResponseBody, c.MaxResponseHeader = 200, 4000
 	})
 	f.Fuzz(func(t *testing.T, text []byte, piece uint16) {
-		ours, keep := byLink(s, text, int(piece))
+		ours, keep, _ := byLink(s, text, int(piece))
 		theirs := byTransport(s, text, int(piece))
 		if ours.Status != theirs.Status || !bytes.Equal(ours.Body, theirs.Body) || ours.BodyCapped != theirs.BodyCapped || ours.Proto != theirs.Proto {
 			t.Errorf("link %d %q %v %s\nhttp %d %q %v %s", ours.Status, ours.Body, ours.BodyCapped, ours.Proto, theirs.Status, theirs.Body, theirs.BodyCapped, theirs.Proto)
