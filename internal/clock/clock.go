@@ -3,6 +3,7 @@
 package clock
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -17,6 +18,26 @@ type Clock interface {
 // A Timer can be stopped before it fires.
 type Timer interface {
 	Stop() bool
+}
+
+// Wait lets d pass on the clock; it reports false when ctx ended first.
+func Wait(ctx context.Context, c Clock, d time.Duration) bool {
+	passed := make(chan struct{})
+	defer c.AfterFunc(d, func() { close(passed) }).Stop()
+	select {
+	case <-passed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Earliest is the earlier of two times; the zero time stands for none.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Real is the machine's clock.

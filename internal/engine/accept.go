@@ -5,37 +5,30 @@ import (
 	"context"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// place is a spot kept in a lane for a delivery that is being committed.
-type place struct {
-	lane  *lane
-	item  *item
-	id    godwit.DeliveryID
-	event *godwit.Event
-	epoch int64 // 0: none was free, it goes through the store
-}
-
-// admission is a submission that is being stored, with the places kept for its deliveries.
+// admission is a submission that is being stored, with the room reserved for its deliveries.
 type admission struct {
-	i      int // which one it is
-	places []place
+	i     int // index of the submission
+	rooms []dispatch.Reservation
 }
 
 // Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
 // way. All are stored in one transaction. On error nothing is known to be stored; the caller may repeat it with the same
 // key.
 func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
-	if !e.running() {
+	if !e.lanes.Running() {
 		return nil, ErrStopping
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	now, slot := e.settles.enter(e.clock)
-	defer e.settles.leave(slot)
+	now, step := e.watermark.Enter()
+	defer e.watermark.Leave(step)
 	receipts := make([]Receipt, len(submissions))
 	accepts := make([]store.Accept, 0, len(submissions))
 	admitted := make([]admission, 0, len(submissions))
@@ -47,34 +40,43 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 			}
 			defer e.keys.leave(s.Idempotency.ID)
 		}
-		accept, places := e.prepareAccept(s, &receipts[i], now)
-		accepts, admitted = append(accepts, accept), append(admitted, admission{i, places})
+		accept, rooms := e.prepareAccept(s, &receipts[i], now)
+		accepts, admitted = append(accepts, accept), append(admitted, admission{i, rooms})
 	}
 	if len(accepts) == 0 {
 		return receipts, nil
 	}
-	done := e.commits.accept(accepts)
+	answer := e.commits.Do(commit.Request{Tenant: submissions[0].TenantID, Accepts: accepts})
 	for k, a := range admitted {
 		switch {
-		case done.err != nil:
-			e.abandon(a.places, true)
-		case done.existing[k] != nil:
-			e.abandon(a.places, false)
-			receipts[a.i] = answerRepeat(&submissions[a.i], done.existing[k])
+		case answer.Err != nil:
+			abandon(a.rooms, true)
+		case answer.Existing[k] != nil:
+			abandon(a.rooms, false)
+			receipts[a.i] = answerRepeat(&submissions[a.i], answer.Existing[k])
 		default:
-			e.hand(a.places, now)
-			e.cfg.Recorder.Submitted(len(receipts[a.i].Events), len(a.places))
+			for i := range a.rooms {
+				a.rooms[i].Committed(now)
+			}
+			e.cfg.Recorder.Submitted(len(receipts[a.i].Events), len(a.rooms))
 		}
 	}
-	return receipts, done.err
+	return receipts, answer.Err
 }
 
-// prepareAccept builds the events and their fan-out, and keeps places for the deliveries.
-func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (store.Accept, []place) {
+// abandon gives up the room of a submission that was not stored, or may have been: unknown says which.
+func abandon(rooms []dispatch.Reservation, unknown bool) {
+	for i := range rooms {
+		rooms[i].Abandon(unknown)
+	}
+}
+
+// prepareAccept builds the events and their fan-out, and reserves room for the deliveries.
+func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (store.Accept, []dispatch.Reservation) {
 	receipt.Events = make([]godwit.Event, len(s.Events))
 	receipt.Fanout = make([]int, len(s.Events))
 	accept := store.Accept{Events: make([]store.NewEvent, len(s.Events))}
-	var places []place
+	var rooms []dispatch.Reservation
 	for i := range s.Events {
 		p := &s.Events[i]
 		event := &receipt.Events[i]
@@ -90,9 +92,9 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 		receipt.Fanout[i] = len(lanes)
 		accept.Events[i] = store.NewEvent{Event: event, Deliveries: make([]store.NewDelivery, len(lanes))}
 		for k, l := range lanes {
-			pl := e.keepPlace(l, event, trigger, now)
-			accept.Events[i].Deliveries[k] = store.NewDelivery{ID: pl.id, EndpointID: l.id, Trigger: trigger, ClaimEpoch: pl.epoch}
-			places = append(places, pl)
+			room := l.Reserve(event, trigger, now)
+			accept.Events[i].Deliveries[k] = store.NewDelivery{ID: room.ID, EndpointID: l.ID(), Trigger: trigger, ClaimEpoch: room.Epoch}
+			rooms = append(rooms, room)
 		}
 	}
 	if s.Idempotency != nil {
@@ -102,10 +104,10 @@ func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (
 			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
 		}
 	}
-	return accept, places
+	return accept, rooms
 }
 
-// newEvent makes the event of a publication, with what its publisher left to us.
+// newEvent makes the event of a publication, with the members that its publisher left out.
 func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, now time.Time) godwit.Event {
 	event := godwit.Event{
 		ID: godwit.NewEventID(now), TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
@@ -121,49 +123,18 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 	return event
 }
 
-func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*lane {
+// receivers are the lanes that a publication is for.
+func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
 	if p.Endpoints == nil {
-		return e.index.match(tenant, p.Type, p.Attributes)
+		return e.lanes.Match(tenant, p.Type, p.Attributes)
 	}
-	var lanes []*lane
+	var lanes []*dispatch.Lane
 	for _, id := range p.Endpoints {
-		if l := e.index.lane(id); l != nil && l.target.Load().endpoint.TenantID == tenant {
+		if l := e.lanes.TenantLane(tenant, id); l != nil {
 			lanes = append(lanes, l)
 		}
 	}
 	return lanes
-}
-
-func (e *Engine) keepPlace(l *lane, event *godwit.Event, trigger godwit.Trigger, now time.Time) place {
-	id := godwit.NewDeliveryID(now)
-	pl := place{lane: l, id: id, event: event, epoch: l.reserve(id, len(event.Body), now)}
-	if pl.epoch != 0 {
-		pl.item = &item{epoch: pl.epoch, trigger: trigger, work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, l.id, trigger, now)}}
-	}
-	return pl
-}
-
-// hand passes committed deliveries to their lanes.
-func (e *Engine) hand(places []place, now time.Time) {
-	for i := range places {
-		if places[i].epoch != 0 {
-			places[i].lane.committed(places[i].item)
-		} else {
-			places[i].lane.overflowed(now)
-		}
-	}
-}
-
-// abandon gives up the places of a submission that was not stored, or may have been: unknown says which.
-func (e *Engine) abandon(places []place, unknown bool) {
-	for i := range places {
-		switch {
-		case places[i].epoch != 0:
-			places[i].lane.unreserve(places[i].id, unknown)
-		case unknown:
-			places[i].lane.noteDue(e.clock.Now())
-		}
-	}
 }
 
 // answerRepeat answers a submission whose key was there before.
@@ -177,12 +148,12 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	return Receipt{Replayed: record.Response}
 }
 
-// forReceivers gives a publication that comes without a key one in a form that its receivers take, where they have told
+// forReceivers gives a publication that comes without a key one in a form that its receivers accept, where they have told
 // theirs (IKH-RSP-1).
-func (p *Publication) forReceivers(lanes []*lane) *Publication {
+func (p *Publication) forReceivers(lanes []*dispatch.Lane) *Publication {
 	var formats []godwit.KeyFormat
 	for _, l := range lanes {
-		if f := l.target.Load().policy.Key; f != (godwit.KeyFormat{}) {
+		if f := l.Target().Policy.Key; f != (godwit.KeyFormat{}) {
 			formats = append(formats, f)
 		}
 	}
@@ -194,5 +165,5 @@ func (p *Publication) forReceivers(lanes []*lane) *Publication {
 	return &own
 }
 
-// MintKey makes the idempotency key of an event for whoever receives it: a random UUID (EDS-KEY-4, T-29).
+// MintKey makes the idempotency key that an event's receivers see: a random UUID (EDS-KEY-4).
 func MintKey() string { return godwit.NewKey() }

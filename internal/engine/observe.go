@@ -30,6 +30,15 @@ type Stats struct {
 	Shards      int // owned
 }
 
+// Stats tells the state of the moment.
+func (e *Engine) Stats() Stats {
+	s := e.lanes.Stats()
+	return Stats{
+		InFlight: s.InFlight, Held: s.Held, HeldBytes: s.HeldBytes, Endpoints: s.Endpoints, Active: s.Active, OpenCircuit: s.OpenCircuit,
+		Shards: len(e.shards.Shards()),
+	}
+}
+
 // Silent records nothing.
 type Silent struct{}
 
@@ -48,14 +57,14 @@ func (Silent) Committed(int, int, time.Duration, error) {}
 // Claimed does nothing.
 func (Silent) Claimed(int, time.Duration, error) {}
 
-// logAttempt writes the one wide line of an attempt: what happened, to whom, why, and what comes next. Never a payload.
-func (e *Engine) logAttempt(profile string, a *godwit.Attempt, status godwit.DeliveryStatus) {
+// logAttempt writes the one wide line of an attempt: what happened, why, and what comes next. It never holds a payload.
+func logAttempt(log *slog.Logger, profile string, a *godwit.Attempt, status godwit.DeliveryStatus) {
 	level := slog.LevelDebug
 	if a.Verdict.Outcome != godwit.Accepted {
 		level = slog.LevelInfo
 	}
 	ctx := context.Background()
-	if !e.log.Enabled(ctx, level) {
+	if !log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -70,5 +79,5 @@ func (e *Engine) logAttempt(profile string, a *godwit.Attempt, status godwit.Del
 	if !a.NextAt.IsZero() {
 		attrs = append(attrs, slog.Time("next_at", a.NextAt))
 	}
-	e.log.LogAttrs(ctx, level, "attempt", attrs...)
+	log.LogAttrs(ctx, level, "attempt", attrs...)
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -27,12 +30,12 @@ func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint 
 	if err != nil {
 		return 0, err
 	}
-	// What is new is due since its event was accepted, so that it comes in that order and before what was sent already.
+	// New deliveries are due since its event was accepted, so that it comes in that order and before what was sent already.
 	if len(plan.Fresh) > 0 {
-		if done := e.commits.accept([]store.Accept{{Events: plan.Fresh}}); done.err != nil {
-			return 0, fmt.Errorf("add deliveries to replay: %w", done.err)
+		if answer := e.commits.Do(commit.Request{Tenant: tenant, Accepts: []store.Accept{{Events: plan.Fresh}}}); answer.Err != nil {
+			return 0, fmt.Errorf("add deliveries to replay: %w", answer.Err)
 		}
-		plan.lane.overflowed(e.clock.Now())
+		plan.lane.Waiting(e.cfg.Clock.Now())
 	}
 	if len(plan.Again.Deliveries) > 0 {
 		if _, err := e.requeue(ctx, plan.Again); err != nil {
@@ -42,11 +45,12 @@ func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint 
 	return plan.Len(), nil
 }
 
-// A Redelivery is what ReplayTo stores, for whoever stores it together with something else. Stored tells the engine.
+// A Redelivery is what ReplayTo stores, for a caller that stores it together with something else and then calls Stored.
 type Redelivery struct {
 	Fresh []store.NewEvent // stored events, each with a delivery of its own
 	Again store.Requeue    // what the endpoint had before
-	lane  *lane
+	lane  *dispatch.Lane
+	now   func() time.Time
 }
 
 // Len is how many events are on their way.
@@ -54,31 +58,31 @@ func (r *Redelivery) Len() int { return len(r.Fresh) + len(r.Again.Deliveries) }
 
 // Stored takes note that a redelivery is stored.
 func (r *Redelivery) Stored() {
-	now := r.lane.engine.clock.Now()
+	now := r.now()
 	if len(r.Fresh) > 0 {
-		r.lane.overflowed(now)
+		r.lane.Waiting(now)
 	}
-	r.lane.noteDue(now)
+	r.lane.NoteDue(now)
 }
 
 // PlanReplay says what ReplayTo would store.
 func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
-	l := e.index.lane(endpoint)
-	if l == nil || l.target.Load().endpoint.TenantID != tenant {
+	l := e.lanes.TenantLane(tenant, endpoint)
+	if l == nil {
 		return nil, store.ErrNotFound
 	}
-	if !e.running() {
+	if !e.lanes.Running() {
 		return nil, ErrStopping
 	}
 	again, fresh, err := e.split(ctx, tenant, endpoint, inOrder(events))
 	if err != nil {
 		return nil, err
 	}
-	now := e.clock.Now()
-	plan := &Redelivery{lane: l, Again: store.Requeue{TenantID: tenant, Deliveries: again, Trigger: godwit.TriggerReplay, Actor: actor, Now: now}}
+	now := e.cfg.Clock.Now()
+	plan := &Redelivery{lane: l, now: e.cfg.Clock.Now, Again: store.Requeue{TenantID: tenant, Deliveries: again, Trigger: godwit.TriggerReplay, Actor: actor, Now: now}}
 	for _, event := range fresh {
 		plan.Fresh = append(plan.Fresh, store.NewEvent{Event: event, Deliveries: []store.NewDelivery{
-			{ID: godwit.NewDeliveryID(now), EndpointID: l.id, Trigger: godwit.TriggerReplay},
+			{ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerReplay},
 		}})
 	}
 	return plan, nil
@@ -100,7 +104,7 @@ func (e *Engine) split(ctx context.Context, tenant godwit.TenantID, endpoint god
 		if event.TenantID != tenant {
 			return nil, nil, fmt.Errorf("replay event %s: %w", event.ID, store.ErrNotFound)
 		}
-		found, err := e.store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
+		found, err := e.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find deliveries to replay: %w", err)
 		}

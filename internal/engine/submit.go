@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -13,7 +14,7 @@ var (
 	// ErrKeyReused reports a key that came with another payload before (422).
 	ErrKeyReused = errors.New("idempotency key was used with another payload")
 	// ErrStopping reports that the engine takes nothing more in (503).
-	ErrStopping = errors.New("shutting down")
+	ErrStopping = commit.ErrStopping
 )
 
 // A Submission is one request's events: one, or a batch that came under one key. It is stored whole or not at all.

@@ -2,14 +2,13 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/store"
 )
-
-// evictionGrace keeps a delivery that is being cancelled from being claimed again before it is.
-const evictionGrace = time.Minute
 
 // Retention says how long things are kept.
 type Retention struct {
@@ -17,7 +16,7 @@ type Retention struct {
 	Attempts    time.Duration // Defaults to 30 days.
 	DeadLetters time.Duration // from the day they died. Defaults to 30 days.
 	Notices     time.Duration // Defaults to 90 days.
-	Rejections  time.Duration // what sources did not take in. Defaults to 7 days.
+	Rejections  time.Duration // requests that sources refused. Defaults to 7 days.
 	Interval    time.Duration // between sweeps. Defaults to 1 minute.
 }
 
@@ -36,95 +35,71 @@ const (
 	sweepPause = 20 * time.Millisecond
 )
 
-// sweepStore removes what is past its time, a little at a time: a sweep must never be felt by a delivery.
-func (e *Engine) sweepStore(ctx context.Context) {
-	scale := e.cfg.TimeScale
-	for wait(ctx, e.clock, scale.Real(e.cfg.Retention.Interval)) {
-		for more := true; more && ctx.Err() == nil; {
-			now := e.clock.Now()
-			swept, err := e.store.Sweep(ctx, store.Sweep{
-				Now:               now,
-				EventsBefore:      now.Add(-scale.Real(e.cfg.Retention.Events)),
-				AttemptsBefore:    now.Add(-scale.Real(e.cfg.Retention.Attempts)),
-				DeadLettersBefore: now.Add(-scale.Real(e.cfg.Retention.DeadLetters)),
-				NoticesBefore:     now.Add(-scale.Real(e.cfg.Retention.Notices)),
-				RejectionsBefore:  now.Add(-scale.Real(e.cfg.Retention.Rejections)),
-				Limit:             sweepRows,
-			})
-			if err != nil {
-				if ctx.Err() == nil {
-					e.log.Error("sweep", "error", err)
-				}
-				break
+// A sweeper removes what is past its time, and cancels the deliveries of deleted endpoints.
+type sweeper struct {
+	cfg        *Config
+	lanes      *dispatch.Dispatcher
+	cancelling atomic.Int32
+}
+
+// run sweeps until ctx ends, a little at a time: a sweep must not be felt by a delivery.
+func (s *sweeper) run(ctx context.Context) {
+	scale := s.cfg.TimeScale
+	for clock.Wait(ctx, s.cfg.Clock, scale.Real(s.cfg.Retention.Interval)) {
+		s.rounds(ctx, "sweep", func() store.Sweep {
+			now := s.cfg.Clock.Now()
+			return store.Sweep{
+				EventsBefore:      now.Add(-scale.Real(s.cfg.Retention.Events)),
+				AttemptsBefore:    now.Add(-scale.Real(s.cfg.Retention.Attempts)),
+				DeadLettersBefore: now.Add(-scale.Real(s.cfg.Retention.DeadLetters)),
+				NoticesBefore:     now.Add(-scale.Real(s.cfg.Retention.Notices)),
+				RejectionsBefore:  now.Add(-scale.Real(s.cfg.Retention.Rejections)),
 			}
-			if *swept != (store.Swept{}) {
-				e.log.Debug("swept", "counts", *swept)
+		})
+	}
+}
+
+// rounds repeats a sweep until nothing more is past its time.
+func (s *sweeper) rounds(ctx context.Context, what string, next func() store.Sweep) {
+	for more := true; more && ctx.Err() == nil; {
+		round := next()
+		round.Now, round.Limit = s.cfg.Clock.Now(), sweepRows
+		swept, err := s.cfg.Store.Sweep(ctx, round)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.cfg.Log.Error(what, "error", err)
 			}
-			more = swept.More
-			rest(ctx)
+			return
+		}
+		if *swept != (store.Swept{}) {
+			s.cfg.Log.Debug("swept", "counts", *swept)
+		}
+		if more = swept.More; more {
+			clock.Wait(ctx, s.cfg.Pace, sweepPause)
 		}
 	}
 }
 
-// rest leaves the store to others for a moment.
-func rest(ctx context.Context) {
-	pause := time.NewTimer(sweepPause)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-ctx.Done():
-	}
-}
-
-// cancel ends a claimed delivery whose endpoint is deleted.
-func (e *Engine) cancel(l *lane, it *item) {
-	d := it.work.Delivery
-	d.Cancel(godwit.ReasonEndpointDeleted, e.clock.Now())
-	e.commits.result(l, it, &judgement{result: store.Result{Delivery: d, Epoch: it.epoch}})
-}
-
-// cancelIfDeleted has what waits in the store for a deleted endpoint ended soon: its owner looks at it now, and not when the
-// next sweep has been (OJS-API-10). Called with the lane locked.
-func (l *lane) cancelIfDeleted() {
-	if l.target.Load().endpoint.Status == godwit.EndpointDeleted && l.engine.running() {
-		l.engine.cancelWaiting()
-	}
-}
-
-// The states of Engine.cancelling.
+// The states of sweeper.cancelling.
 const (
 	cancelIdle int32 = iota
 	cancelUnderWay
-	cancelAgain // somebody asked while it was under way
+	cancelAgain // it was asked for while it was under way
 )
 
-// cancelWaiting runs that part of the sweep beside everything else, once for all who ask meanwhile.
-func (e *Engine) cancelWaiting() {
-	if e.cancelling.Swap(cancelAgain) != cancelIdle {
+// cancelOrphans ends what waits in the store for deleted endpoints beside everything else, once for all that ask meanwhile.
+// The next sweep does it again where this one fails.
+func (s *sweeper) cancelOrphans() {
+	if s.cancelling.Swap(cancelAgain) != cancelIdle {
 		return
 	}
-	e.task(func() {
+	s.lanes.Go(func() {
 		for {
-			e.cancelling.Store(cancelUnderWay)
-			e.cancelRound()
-			if e.cancelling.CompareAndSwap(cancelUnderWay, cancelIdle) {
+			s.cancelling.Store(cancelUnderWay)
+			s.rounds(s.lanes.Base(), "cancel deliveries of deleted endpoints", func() store.Sweep { return store.Sweep{} })
+			if s.cancelling.CompareAndSwap(cancelUnderWay, cancelIdle) {
 				return
 			}
 		}
 	})
-}
-
-func (e *Engine) cancelRound() {
-	for more := true; more && e.base.Err() == nil; {
-		swept, err := e.store.Sweep(e.base, store.Sweep{Now: e.clock.Now(), Limit: sweepRows})
-		if err != nil {
-			if e.base.Err() == nil {
-				e.log.Error("cancel what waits for deleted endpoints", "error", err) // the next sweep does it
-			}
-			return
-		}
-		if more = swept.More; more {
-			rest(e.base)
-		}
-	}
 }

@@ -1,6 +1,9 @@
 package godwit
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // An Attempt is the record of one effort to deliver: one request on the wire, one outcome, never changed afterwards.
 type Attempt struct {
@@ -18,6 +21,14 @@ type Attempt struct {
 	Verdict    Verdict
 	NextAt     time.Time // when the next attempt is due; zero when there is none
 	Trace      Trace
+}
+
+// FailureText says in a few words why the attempt failed. It holds nothing that a receiver wrote.
+func (a *Attempt) FailureText() string {
+	if a.Verdict.Class == ClassApplication && a.Status != 0 {
+		return fmt.Sprintf("HTTP %d", a.Status)
+	}
+	return string(a.Verdict.Reason)
 }
 
 // Trace is the part of an attempt that people read when they ask what happened. It is stored as one document, so that

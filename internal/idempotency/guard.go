@@ -3,7 +3,6 @@ package idempotency
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -250,7 +250,7 @@ func (g *Guard) seal(id [32]byte, answer *recorder) *godwit.StoredResponse {
 	if g.cfg.Redact != nil {
 		body = g.cfg.Redact(body)
 	}
-	resp.Body = g.cfg.Ring.Seal(body, bound(id))
+	resp.Body = g.cfg.Ring.Seal(body, keyring.ForIdempotencyRecord(id))
 	return resp
 }
 
@@ -259,12 +259,10 @@ func (g *Guard) open(rec *godwit.IdempotencyRecord) (*godwit.StoredResponse, err
 	if len(resp.Body) == 0 {
 		return &resp, nil
 	}
-	body, err := g.cfg.Ring.Open(resp.Body, bound(rec.ID))
+	body, err := g.cfg.Ring.Open(resp.Body, keyring.ForIdempotencyRecord(rec.ID))
 	if err != nil {
 		return nil, err
 	}
 	resp.Body = body
 	return &resp, nil
 }
-
-func bound(id [32]byte) string { return "idempotency:" + hex.EncodeToString(id[:]) }

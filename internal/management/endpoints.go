@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -338,7 +339,7 @@ func (r *Service) spec(e *godwit.Endpoint) (*EndpointSpec, error) {
 	if len(e.Sealed) == 0 {
 		return spec, nil
 	}
-	plain, err := r.ring.Open(e.Sealed, endpointBound(e.ID))
+	plain, err := r.ring.Open(e.Sealed, keyring.ForEndpoint(e.ID))
 	if err != nil {
 		return nil, fmt.Errorf("open endpoint settings: %w", err)
 	}
@@ -362,7 +363,7 @@ func (r *Service) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
 	if err != nil {
 		return fmt.Errorf("encode endpoint settings: %w", err)
 	}
-	e.Sealed = r.ring.Seal(plain, endpointBound(e.ID))
+	e.Sealed = r.ring.Seal(plain, keyring.ForEndpoint(e.ID))
 	e.SealedInfo.HeaderNames = slices.Sorted(maps.Keys(spec.Headers))
 	if spec.Auth != nil {
 		e.SealedInfo.AuthKind = spec.Auth.Kind

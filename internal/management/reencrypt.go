@@ -77,16 +77,16 @@ func CheckSealed(ring *keyring.Ring, row store.SealedRow) error {
 	return err
 }
 
-// boundTo is what a value was sealed for; the store knows the id of the row.
+// boundTo is the context that the value of a row was sealed in, by the row's id.
 func boundTo(id string) string {
 	if endpoint, err := godwit.ParseEndpointID(id); err == nil {
-		return endpointBound(endpoint)
+		return keyring.ForEndpoint(endpoint)
 	}
 	if secret, err := godwit.ParseSecretID(id); err == nil {
-		return secretBound(secret)
+		return keyring.ForSecret(secret)
 	}
 	if source, err := godwit.ParseSourceID(id); err == nil {
-		return "source:" + source.String() // as package source seals
+		return keyring.ForSource(source)
 	}
 	return id
 }

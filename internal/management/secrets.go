@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
@@ -87,7 +88,7 @@ func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm, tex
 		ID: godwit.NewSecretID(now), EndpointID: e.ID, TenantID: e.TenantID, Algorithm: algorithm,
 		PublicKey: material.Public, CreatedAt: now, NotBefore: now,
 	}
-	s.Sealed = r.ring.Seal(material.Secret, secretBound(s.ID))
+	s.Sealed = r.ring.Seal(material.Secret, keyring.ForSecret(s.ID))
 	if shown := material.Display; len(shown) > 4 {
 		sum := sha256.Sum256([]byte(shown))
 		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]
@@ -110,7 +111,3 @@ func keyMaterial(prof profile.Profile, algorithm, text string) (profile.KeyMater
 	}
 	return material, nil
 }
-
-// What a sealed value is bound to: it opens for no other endpoint or secret.
-func endpointBound(id godwit.EndpointID) string { return "endpoint:" + id.String() }
-func secretBound(id godwit.SecretID) string     { return "secret:" + id.String() }

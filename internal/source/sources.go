@@ -161,12 +161,12 @@ func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Ti
 	if err != nil {
 		return fmt.Errorf("encode credentials: %w", err)
 	}
-	src.Sealed = s.cfg.Ring.Seal(plain, bound(src.ID))
+	src.Sealed = s.cfg.Ring.Seal(plain, keyring.ForSource(src.ID))
 	return nil
 }
 
 func (s *Sources) open(src *godwit.Source) ([]godwit.Credential, error) {
-	plain, err := s.cfg.Ring.Open(src.Sealed, bound(src.ID))
+	plain, err := s.cfg.Ring.Open(src.Sealed, keyring.ForSource(src.ID))
 	if err != nil {
 		return nil, fmt.Errorf("open credentials of source %s: %w", src.ID, err)
 	}
@@ -176,9 +176,6 @@ func (s *Sources) open(src *godwit.Source) ([]godwit.Credential, error) {
 	}
 	return list, nil
 }
-
-// bound is what credentials are sealed for; registry.Reencrypt knows it too.
-func bound(id godwit.SourceID) string { return "source:" + id.String() }
 
 // Get returns a source of the tenant.
 func (s *Sources) Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {

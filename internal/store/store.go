@@ -35,6 +35,11 @@ var (
 	ErrNewerSchema = errors.New("database schema is newer than this program")
 )
 
+// Passing reports a failure that says nothing against what was to be written: the store is away, or was too slow.
+func Passing(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
 // Store is a whole backend. Consumers declare the few methods they use.
 type Store interface {
 	Pipeline

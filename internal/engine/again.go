@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Again makes the unfinished deliveries of an event due at once, because its upstream delivered it once more, and tells how
+// often each was tried before. Deliveries that were accepted are not sent again, also when that happens at this moment. Those
+// that were refused for good are sent again only when no others are left: then the upstream was told of the refusal and asks all
+// the same; else it repeats for the others' sake. An event without deliveries goes to the endpoints that want it now.
+func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
+	list, err := e.deliveriesOf(ctx, tenant, id)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	since = make(map[godwit.DeliveryID]int, len(list))
+	var left, refused []godwit.DeliveryID
+	live, accepted := 0, 0
+	for i := range list {
+		d := &list[i]
+		since[d.ID] = d.Attempts
+		switch d.Status {
+		case godwit.DeliveryCancelled:
+			continue
+		case godwit.DeliveryAccepted:
+			accepted++
+		case godwit.DeliveryTerminal:
+			refused = append(refused, d.ID)
+		case godwit.DeliveryPending, godwit.DeliveryExhausted:
+			asked, err := e.askedToWait(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			if !asked {
+				left = append(left, d.ID)
+			}
+		}
+		live++
+	}
+	again := store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: e.cfg.Clock.Now(),
+		Only: []godwit.DeliveryStatus{godwit.DeliveryPending, godwit.DeliveryExhausted}}
+	switch {
+	case live == 0:
+		return since, e.offer(ctx, tenant, id)
+	case len(refused)+accepted == live:
+		again.Deliveries, again.Only = refused, []godwit.DeliveryStatus{godwit.DeliveryTerminal}
+	}
+	if len(again.Deliveries) == 0 {
+		return since, nil
+	}
+	_, err = e.requeue(ctx, again)
+	return since, err
+}
+
+// offer gives an event without live deliveries to the endpoints that want it now. Cancelled deliveries stay cancelled: their
+// endpoint is gone, or an operator decided so. Of two callers that offer the same event at once, one gets ErrInProgress.
+func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
+	name := sha256.Sum256(append([]byte("offer "), id[:]...))
+	if err := e.keys.enter(name, name); err != nil {
+		return err
+	}
+	defer e.keys.leave(name)
+	event, err := e.cfg.Store.Event(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	list, err := e.deliveriesOf(ctx, tenant, id) // again: another caller may just have offered it
+	if err != nil {
+		return fmt.Errorf("read deliveries: %w", err)
+	}
+	lanes := slices.DeleteFunc(e.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *dispatch.Lane) bool {
+		return slices.ContainsFunc(list, func(d godwit.Delivery) bool { return d.EndpointID == l.ID() })
+	})
+	_, err = e.addDeliveries(ctx, event, lanes)
+	return err
+}
+
+// askedToWait reports a delivery whose receiver asked for time that is not over. A repeat by the upstream does not shorten it
+// (EDS-INT-4), also not when the time asked for was more than the delivery had. The lane sees to holds of a whole endpoint.
+func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
+	l := e.lanes.Lane(d.EndpointID)
+	if d.Attempts == 0 || l == nil || l.Target().Policy.HoldScope != godwit.HoldEvent {
+		return false, nil
+	}
+	attempts, err := e.cfg.Store.Attempts(ctx, d.TenantID, d.ID)
+	if err != nil {
+		return false, fmt.Errorf("read attempts: %w", err)
+	}
+	if len(attempts) == 0 {
+		return false, nil
+	}
+	last := &attempts[len(attempts)-1]
+	wait := e.cfg.TimeScale.Real(min(last.Verdict.RetryAfter, l.Target().Policy.MaxElapsed))
+	return e.cfg.Clock.Now().Before(last.StartedAt.Add(last.Duration + wait)), nil
+}

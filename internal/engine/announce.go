@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// Announce puts an event about a subscription on the tenant's bus, whether an endpoint wants it now or not (OJS-OBS-4,
+// OJS-OBS-5).
+func (e *Engine) Announce(ctx context.Context, a profile.Announcement) error {
+	if a.At.IsZero() {
+		a.At = e.cfg.Clock.Now()
+	}
+	own := a.Event()
+	_, err := e.Submit(ctx, Submission{TenantID: a.TenantID, Events: []Publication{{
+		Type: own.Type, ContentType: own.ContentType, Format: own.Format,
+		Compose: func(event *godwit.Event) { event.Body = own.Body(event.ID) },
+	}}})
+	if err != nil {
+		return fmt.Errorf("announce %s: %w", a.Type, err)
+	}
+	return nil
+}

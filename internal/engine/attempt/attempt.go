@@ -1,0 +1,247 @@
+package attempt
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Config is what a maker is made of.
+type Config struct {
+	Sender    Sender
+	Ring      *keyring.Ring
+	Clock     clock.Clock
+	Log       *slog.Logger
+	TimeScale godwit.TimeScale
+	Draw      func() float64 // what jitter comes from: uniform in [0,1)
+}
+
+// Sender makes the requests.
+type Sender interface {
+	Send(ctx context.Context, r *sender.Request) godwit.Exchange
+	CheckURL(raw string) error
+	CheckRedirect(from, to string) error
+}
+
+// A Maker prepares targets, sends jobs to them and judges the answers. It has no state of its own.
+type Maker struct{ cfg Config }
+
+// NewMaker makes a maker.
+func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg} }
+
+// A Job is a delivery on its way to its endpoint.
+type Job struct {
+	Work    godwit.Work
+	Epoch   int64            // under which it was claimed
+	Trigger godwit.Trigger   // of the coming attempt
+	Budget  profile.Budget   // what was left of the endpoint's allowance when it was started
+	ID      godwit.AttemptID // of the latest attempt
+
+	moves  int            // permanent redirects since it was claimed
+	signer profile.Signer // of the attempt
+}
+
+// NewJob makes the job of a delivery that starts now.
+func NewJob(event *godwit.Event, endpoint godwit.EndpointID, id godwit.DeliveryID, trigger godwit.Trigger, now time.Time) Job {
+	return Job{Trigger: trigger, Work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, endpoint, trigger, now)}}
+}
+
+// Send makes one request for the job. A token that the receiver does not accept is not used again.
+func (m *Maker) Send(ctx context.Context, t *Target, job *Job) godwit.Exchange {
+	x, token := m.exchange(ctx, t, job)
+	if x.Status == http.StatusUnauthorized && token != "" {
+		t.token.Invalidate(token)
+	}
+	return x
+}
+
+// exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
+func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exchange, token string) {
+	var err error
+	now := m.cfg.Clock.Now()
+	job.ID, job.signer = godwit.NewAttemptID(now), nil
+	if t.broken != nil {
+		return godwit.Exchange{URL: t.Endpoint.URL, Started: now,
+			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}, ""
+	}
+	if job.signer, err = t.signerFor(job.Work.Event); err != nil {
+		return godwit.Exchange{URL: t.Endpoint.URL, Started: now,
+			Failure: &godwit.Failure{Kind: godwit.FailureInvalidRequest, Detail: err.Error()}}, ""
+	}
+	d := &job.Work.Delivery
+	header, body := t.Profile.Render(profile.Message{
+		Event: job.Work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: job.ID, Endpoint: &t.Endpoint, Account: t.account,
+		Budget: job.Budget,
+	})
+	x = m.cfg.Sender.Send(ctx, &sender.Request{
+		Method:  t.Endpoint.Method,
+		URL:     t.Endpoint.URL,
+		Header:  header,
+		Body:    body,
+		Timeout: t.Policy.Timeout,
+		Prepare: func(r *http.Request, otherOrigin bool) (err error) {
+			token, err = t.prepare(r, job.signer, body, otherOrigin, m.cfg.Clock.Now())
+			return err
+		},
+		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
+		ClientCertificate: t.cert,
+		Follow:            sender.Redirects{Statuses: t.follow, MaxHops: t.Policy.MaxHops, AnyHost: t.Policy.AnyHost},
+	})
+	return x, token
+}
+
+// A Situation is what Judge has to know of the endpoint beside its target.
+type Situation struct {
+	SunsetAt time.Time // announced by an earlier answer; zero when none was
+	Deleted  bool      // the endpoint was deleted while the request was on the wire
+}
+
+// Judge classifies the exchange and decides what follows. The record says what is to be stored.
+func (m *Maker) Judge(t *Target, job *Job, x *godwit.Exchange, s Situation) (*commit.Record, *godwit.Decision) {
+	now := m.cfg.Clock.Now()
+	verdict := Classify(t, x, now)
+	change := m.checkMove(t, job, x, &verdict)
+
+	d := job.Work.Delivery
+	d.Attempted(x.Started)
+	decision := m.decide(t, &d.Run, &verdict, s, now)
+	d.Follow(&decision, x.Status, now)
+
+	attempt := &godwit.Attempt{
+		ID: job.ID, DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
+		EndpointID: d.EndpointID, N: d.Attempts, Trigger: job.Trigger, StartedAt: x.Started, Duration: x.Duration,
+		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(job, x, &verdict),
+	}
+	if job.Trigger == d.Run.Trigger {
+		attempt.Trace.Actor = d.Run.Actor
+	}
+	r := &commit.Record{
+		Result: store.Result{Delivery: d, Attempt: attempt, Epoch: job.Epoch}, Event: job.Work.Event, Profile: t.Endpoint.Profile, Change: change,
+	}
+	if d.Status.Dead() {
+		r.Result.Event, r.Result.LastDetail = job.Work.Event, lastDetail(x, &verdict)
+	}
+	if decision.Trigger == godwit.TriggerRefresh || decision.Trigger == godwit.TriggerMoved {
+		job.Trigger = decision.Trigger
+		r.Result.KeepClaim = true
+	}
+	return r, &decision
+}
+
+func (m *Maker) decide(t *Target, run *godwit.Run, v *godwit.Verdict, s Situation, now time.Time) godwit.Decision {
+	counted := *run
+	counted.FirstAt = budgetStart(t, run)
+	sunset := v.SunsetAt
+	if sunset.IsZero() {
+		sunset = s.SunsetAt
+	}
+	decision := godwit.Decide(&t.Policy, v, &counted, godwit.Moment{Now: now, SunsetAt: sunset, Scale: m.cfg.TimeScale, Draw: m.cfg.Draw})
+	if decision.Status == godwit.DeliveryPending && s.Deleted {
+		return godwit.Decision{Status: godwit.DeliveryCancelled, Reason: godwit.ReasonEndpointDeleted}
+	}
+	return decision
+}
+
+// Classify says what an exchange means to the target's profile.
+func Classify(t *Target, x *godwit.Exchange, now time.Time) godwit.Verdict {
+	if t.Profile == nil { // broken beyond its profile: nothing was sent
+		return godwit.Verdict{Outcome: godwit.Transient, Class: godwit.ClassTransport, Reason: godwit.Reason(x.Failure.Kind)}
+	}
+	return t.Profile.Classify(x, &t.Policy, now)
+}
+
+// checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the
+// outcome terminal. A place that we were sent to for the time being may move, but that is not the endpoint: what it says must
+// not be stored (EDS-RED-3). A credential stays with the origin it was given for, so an endpoint that has one does not leave
+// it without its owner (EDS-RED-6).
+func (m *Maker) checkMove(t *Target, job *Job, x *godwit.Exchange, v *godwit.Verdict) *store.EndpointChange {
+	if v.MoveTo == "" {
+		return nil
+	}
+	job.moves++
+	err := m.cfg.Sender.CheckRedirect(t.Endpoint.URL, v.MoveTo)
+	if err != nil || job.moves > t.Policy.MaxHops || len(x.Hops) > 0 || t.hasCredential() && !sameOrigin(t.Endpoint.URL, v.MoveTo) {
+		v.MoveTo, v.Outcome, v.Reason = "", godwit.Terminal, godwit.ReasonMoveRefused
+		return nil
+	}
+	return &store.EndpointChange{EndpointID: t.Endpoint.ID, MoveFrom: t.Endpoint.URL, MoveTo: v.MoveTo}
+}
+
+// traceOf keeps what a person may want to see. An ordinary success leaves little.
+func traceOf(job *Job, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
+	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
+	if job.signer != nil {
+		tr.SignedWith = job.signer.KeyIDs()
+	}
+	if len(x.Body) > 0 {
+		tr.Body = profile.Excerpt(string(x.Body[:min(len(x.Body), godwit.MaxBodyExcerpt)]), godwit.MaxBodyExcerpt)
+		tr.ContentType = profile.Excerpt(x.Header.Get("Content-Type"), 256)
+	}
+	if x.Header != nil && v.Outcome != godwit.Accepted {
+		tr.RetryAfter = profile.Excerpt(x.Header.Get("Retry-After"), 64)
+		tr.Link = profile.Excerpt(x.Header.Get("Link"), 512)
+	}
+	if x.Failure != nil {
+		tr.Detail = profile.Excerpt(x.Failure.Detail, 512)
+	}
+	return tr
+}
+
+func lastDetail(x *godwit.Exchange, v *godwit.Verdict) string {
+	switch {
+	case x.Failure != nil:
+		return string(x.Failure.Kind) + ": " + profile.Excerpt(x.Failure.Detail, 200)
+	case v.Problem != nil && v.Problem.Title != "":
+		return http.StatusText(x.Status) + ": " + profile.Excerpt(v.Problem.Title, 200)
+	}
+	return http.StatusText(x.Status)
+}
+
+// budgetStart is when the time for a run began: with its first attempt, or when the endpoint was last set free, since
+// what a pause held is not to be given up for the time it was held.
+func budgetStart(t *Target, run *godwit.Run) time.Time {
+	if t.Endpoint.StatusAt.After(run.FirstAt) {
+		return t.Endpoint.StatusAt
+	}
+	return run.FirstAt
+}
+
+// OutOfTime reports a delivery whose run ended while it waited for its turn, behind an open circuit for instance. It is
+// not sent again: the receiver may have forgotten its key by now (EDS T-10).
+func (m *Maker) OutOfTime(t *Target, d *godwit.Delivery, now time.Time) bool {
+	return !d.Run.FirstAt.IsZero() && now.After(budgetStart(t, &d.Run).Add(m.cfg.TimeScale.Real(t.Policy.MaxElapsed)))
+}
+
+// Expired records a delivery that is out of time as exhausted.
+func Expired(job *Job, now time.Time) *commit.Record {
+	r := Returned(job)
+	d := &r.Result.Delivery
+	d.Status, d.Reason, d.UpdatedAt, d.DueAt = godwit.DeliveryExhausted, godwit.ReasonTimeExhausted, now, time.Time{}
+	r.Result.Event, r.Result.LastDetail = job.Work.Event, "the time for retries ended while it waited"
+	return r
+}
+
+// Cancelled records a delivery whose endpoint is deleted.
+func Cancelled(job *Job, now time.Time) *commit.Record {
+	r := Returned(job)
+	r.Result.Delivery.Cancel(godwit.ReasonEndpointDeleted, now)
+	return r
+}
+
+// Returned gives a claimed delivery back to the store, due as it was.
+func Returned(job *Job) *commit.Record {
+	d := job.Work.Delivery
+	if d.DueAt.IsZero() {
+		d.DueAt = d.UpdatedAt
+	}
+	return &commit.Record{Result: store.Result{Delivery: d, Epoch: job.Epoch}, Event: job.Work.Event}
+}

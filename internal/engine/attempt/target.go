@@ -1,0 +1,227 @@
+package attempt
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/sender/oauth2cc"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Target is what an endpoint is at a moment: settings resolved, secrets opened, ready to be sent to. It never changes;
+// a change of the endpoint makes a new one.
+type Target struct {
+	Endpoint godwit.Endpoint
+	Policy   godwit.Policy
+	Profile  profile.Profile // nil when this release does not know it
+
+	account     string          // code of its tenant
+	secrets     []godwit.Secret // sealed, to make a signer anew when one begins or ends
+	follow      []int           // redirects followed inside an attempt
+	signer      profile.Signer
+	signerUntil time.Time // when the set of live keys changes
+	headers     map[string]string
+	auth        *godwit.Auth
+	token       *oauth2cc.Source
+	cert        *tls.Certificate
+	broken      error // why it cannot be sent to; the endpoint's deliveries fail with it
+}
+
+var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key is missing from the key ring")
+
+// Target prepares an endpoint. One that cannot be prepared is a target too: its deliveries fail with the reason.
+func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
+	t := &Target{Endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets}
+	if err := m.fill(t); err != nil {
+		t.broken = err
+		m.cfg.Log.Error("endpoint cannot be sent to", "endpoint", l.Endpoint.ID.String(), "error", err)
+	}
+	return t
+}
+
+func (m *Maker) fill(t *Target) error {
+	var err error
+	if t.Profile, err = profile.Lookup(t.Endpoint.Profile); err != nil {
+		// Some policy it must have, or its deliveries would be given up at the first failure.
+		if fallback, _ := profile.Lookup(profile.Default); fallback != nil {
+			t.Policy = fallback.Defaults()
+		}
+		return err
+	}
+	policy, fieldErr := t.Endpoint.Policy.Apply(t.Profile.Defaults())
+	if fieldErr != nil {
+		policy = t.Profile.Defaults() // stored by an older release with other rules
+		m.cfg.Log.Warn("stored policy does not hold any more, the profile's is used", "endpoint", t.Endpoint.ID.String(), "error", fieldErr)
+	}
+	t.Policy = policy
+	for _, status := range t.Profile.FollowStatuses() {
+		if _, agreed := policy.Statuses[status]; !agreed {
+			t.follow = append(t.follow, status)
+		}
+	}
+	if len(t.Endpoint.Sealed) > 0 {
+		plain, err := m.cfg.Ring.Open(t.Endpoint.Sealed, keyring.ForEndpoint(t.Endpoint.ID))
+		if err != nil {
+			return errCannotOpen
+		}
+		var secrets godwit.EndpointSecrets
+		if err := json.Unmarshal(plain, &secrets); err != nil {
+			return errCannotOpen
+		}
+		if err := m.useSecrets(t, &secrets); err != nil {
+			return err
+		}
+	}
+	return m.sign(t, m.cfg.Clock.Now())
+}
+
+func (m *Maker) useSecrets(t *Target, s *godwit.EndpointSecrets) error {
+	t.headers, t.auth = s.Headers, s.Auth
+	if s.Auth == nil {
+		return nil
+	}
+	var err error
+	switch s.Auth.Kind {
+	case godwit.AuthOAuth2:
+		t.token, err = oauth2cc.New(m.cfg.Sender, oauth2cc.Config{
+			TokenURL: s.Auth.TokenURL, ClientID: s.Auth.ClientID, ClientSecret: s.Auth.ClientSecret,
+			Scopes: s.Auth.Scopes, Audience: s.Auth.Audience, Clock: m.cfg.Clock.Now,
+		})
+	case godwit.AuthMTLS:
+		cert, err := tls.X509KeyPair([]byte(s.Auth.CertificatePEM), []byte(s.Auth.PrivateKeyPEM))
+		if err != nil {
+			return errors.New("client certificate and key do not fit together")
+		}
+		t.cert = &cert
+	}
+	return err
+}
+
+// sign makes the signer from the secrets that are live, and notes when that set changes next.
+func (m *Maker) sign(t *Target, now time.Time) error {
+	var live []*godwit.Secret
+	var until time.Time
+	for i := range t.secrets {
+		s := &t.secrets[i]
+		for _, edge := range []time.Time{s.NotBefore, s.ExpiresAt} {
+			if edge.After(now) {
+				until = clock.Earliest(until, edge)
+			}
+		}
+		if s.LiveAt(now) {
+			live = append(live, s)
+		}
+	}
+	var keys []profile.SigningKey
+	for _, s := range signing(live, t.Policy.Rotation) {
+		material, err := m.cfg.Ring.Open(s.Sealed, keyring.ForSecret(s.ID))
+		if err != nil {
+			return errCannotOpen
+		}
+		keys = append(keys, profile.SigningKey{ID: s.ID.String(), Algorithm: s.Algorithm, Secret: material})
+	}
+	t.signerUntil = until // also without a signer: one of the secrets may come to life
+	if len(keys) == 0 {
+		return errors.New("the endpoint has no live secret to sign with: rotate its secret")
+	}
+	signer, err := t.Profile.NewSigner(keys)
+	if err != nil {
+		return fmt.Errorf("prepare signer: %w", err)
+	}
+	t.signer = signer
+	return nil
+}
+
+// signing chooses which of the live secrets sign, and in which order: a receiver that reads one signature only must find
+// there the one it knows.
+func signing(live []*godwit.Secret, rotation string) []*godwit.Secret {
+	slices.SortStableFunc(live, func(a, b *godwit.Secret) int {
+		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 || a.ExpiresAt.Equal(b.ExpiresAt) {
+			return order
+		}
+		// Made at the same time: a new secret gives the older ones their end.
+		if a.ExpiresAt.IsZero() || !b.ExpiresAt.IsZero() && a.ExpiresAt.After(b.ExpiresAt) {
+			return -1
+		}
+		return 1
+	})
+	switch {
+	case rotation == godwit.RotationOldFirst:
+		slices.Reverse(live)
+	case rotation == godwit.RotationOldOnly && len(live) > 1:
+		live = live[len(live)-1:]
+	}
+	return live
+}
+
+// signerFor returns the signer of an event. One that came by a relay is signed in its origin's name.
+func (t *Target) signerFor(e *godwit.Event) (profile.Signer, error) {
+	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() {
+		return t.signer, nil
+	}
+	carrier, ok := t.signer.(profile.Carrier)
+	if !ok {
+		return t.signer, nil
+	}
+	return carrier.For(e)
+}
+
+// Current returns the target with a signer whose keys are live at now: the same one while they are.
+func (m *Maker) Current(t *Target, now time.Time) *Target {
+	if t.signerUntil.IsZero() || now.Before(t.signerUntil) {
+		return t
+	}
+	next := *t
+	next.broken = m.sign(&next, now)
+	return &next
+}
+
+// prepare adds the credential and the signature, made for this very hop. A credential is meant for the endpoint's own origin
+// and does not go elsewhere. prepare returns the token used, if there is one.
+func (t *Target) prepare(r *http.Request, signer profile.Signer, body []byte, otherOrigin bool, now time.Time) (token string, err error) {
+	if !otherOrigin {
+		for name, value := range t.headers {
+			r.Header[http.CanonicalHeaderKey(name)] = []string{value}
+		}
+		if token, err = t.authorize(r); err != nil {
+			return "", err
+		}
+	}
+	return token, signer.Sign(r, body, now)
+}
+
+// hasCredential reports whether requests carry what only the endpoint's own origin may see.
+func (t *Target) hasCredential() bool { return t.auth != nil || len(t.headers) > 0 }
+
+func sameOrigin(a, b string) bool {
+	u, errA := url.Parse(a)
+	v, errB := url.Parse(b)
+	return errA == nil && errB == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
+}
+
+func (t *Target) authorize(r *http.Request) (token string, err error) {
+	switch {
+	case t.auth == nil:
+	case t.token != nil:
+		if token, err = t.token.Token(r.Context()); err != nil {
+			return "", err
+		}
+		r.Header["Authorization"] = []string{"Bearer " + token}
+	case t.auth.Kind == godwit.AuthBearer:
+		r.Header["Authorization"] = []string{"Bearer " + t.auth.Token}
+	case t.auth.Kind == godwit.AuthBasic:
+		r.SetBasicAuth(t.auth.Username, t.auth.Password)
+	}
+	return token, nil
+}

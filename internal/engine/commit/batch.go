@@ -1,0 +1,171 @@
+package commit
+
+import (
+	"context"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A batch is what one transaction carries.
+type batch struct {
+	requests []*requestOp
+	records  []*Record
+}
+
+func (b *batch) empty() bool { return len(b.requests)+len(b.records) == 0 }
+
+// write commits one batch. On failure requests are answered with the error and records are kept for the next round.
+func (g *Group) write(b batch) bool {
+	stored := g.assemble(b)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	started := g.cfg.Clock.Now()
+	committed, err := g.cfg.Store.Commit(ctx, stored)
+	g.cfg.Measured(len(b.requests), len(b.records), g.cfg.Clock.Now().Sub(started), err)
+	g.setError(err)
+	if err == nil {
+		g.answer(b, committed)
+		for i := range stored.Notices {
+			g.cfg.OnNotice(stored.Notices[i])
+		}
+		return true
+	}
+	g.cfg.Log.Error("commit failed", "requests", len(b.requests), "records", len(b.records), "error", err)
+	lasting := !store.Passing(err)
+	if lasting && len(b.requests)+len(b.records) > 1 {
+		return g.isolate(b)
+	}
+	for _, op := range b.requests {
+		op.done <- Answer{Err: err}
+	}
+	if lasting && len(b.records) == 1 {
+		return g.writeStripped(b.records[0], err)
+	}
+	g.requeue(b.records, err)
+	return false
+}
+
+// isolate writes a batch piece by piece after it failed for a lasting reason, so that one bad row does not hold up all.
+func (g *Group) isolate(b batch) bool {
+	ok := true
+	for i := range b.requests {
+		ok = g.write(batch{requests: b.requests[i : i+1]}) && ok
+	}
+	for i := range b.records {
+		ok = g.write(batch{records: b.records[i : i+1]}) && ok
+	}
+	return ok
+}
+
+// writeStripped writes a record that the store refused for a lasting reason without what may be the reason. A record with
+// nothing left to remove is dropped.
+func (g *Group) writeStripped(r *Record, cause error) bool {
+	if r.strip() {
+		g.cfg.Log.Error("details of a result dropped", "delivery", r.Result.Delivery.ID.String())
+		return g.write(batch{records: []*Record{r}})
+	}
+	g.cfg.Log.Error("result dropped", "delivery", r.Result.Delivery.ID.String())
+	r.report(cause)
+	r.News.end(false)
+	r.Claim.Dropped(r, cause)
+	return true
+}
+
+// requeue puts records back in front of their lines. Callers that wait for one are told: it is written later.
+func (g *Group) requeue(records []*Record, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	byTenant := map[godwit.TenantID][]*Record{}
+	for _, r := range records {
+		r.report(err)
+		tenant := r.Result.Delivery.TenantID
+		byTenant[tenant] = append(byTenant[tenant], r)
+	}
+	for tenant, list := range byTenant {
+		g.records.pushFront(tenant, list...)
+	}
+}
+
+// abandon leaves what is queued unwritten and tells the callers that wait.
+func (g *Group) abandon() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, q := range []*queue[*requestOp]{g.foreground, g.background} {
+		for q.length > 0 {
+			for _, op := range q.take(q.length, q.length) {
+				op.done <- Answer{Err: ErrStopping}
+			}
+		}
+	}
+	if n := g.records.length; n > 0 {
+		g.cfg.Log.Error("stopped with results that could not be written: their deliveries will be sent again", "results", n)
+	}
+	for g.records.length > 0 {
+		for _, r := range g.records.take(g.records.length, g.records.length) {
+			r.report(ErrStopping)
+		}
+	}
+	g.busy = false
+	g.idle.Broadcast()
+}
+
+func (g *Group) assemble(b batch) *store.Batch {
+	out := &store.Batch{Now: g.cfg.Clock.Now(), Accepts: make([]store.Accept, 0, len(b.requests))}
+	for _, op := range b.requests {
+		out.Accepts = append(out.Accepts, op.Accepts...)
+		out.Notices = append(out.Notices, op.Notices...)
+		if op.Change != nil {
+			out.Changes = append(out.Changes, *op.Change)
+		}
+	}
+	if len(b.records) == 0 {
+		return out
+	}
+	out.Results = make([]store.Result, 0, len(b.records))
+	tried := make(map[godwit.EndpointID]Claim, len(b.records))
+	for _, r := range b.records {
+		if r.News != nil {
+			out.Accepts = append(out.Accepts, r.News.Accept)
+		}
+		out.Results = append(out.Results, r.Result)
+		milestone(out, len(out.Results)-1, r.Event, out.Now)
+		out.Notices = append(out.Notices, r.Notices...)
+		if r.Change != nil {
+			out.Changes = append(out.Changes, *r.Change)
+		}
+		if r.Result.Attempt != nil {
+			tried[r.Result.Delivery.EndpointID] = r.Claim
+		}
+	}
+	for _, claim := range tried {
+		out.Health = append(out.Health, claim.Health())
+	}
+	return out
+}
+
+// answer tells every caller and every claim what became of its part of a batch.
+func (g *Group) answer(b batch, committed *store.Committed) {
+	existing := committed.Existing
+	for _, op := range b.requests {
+		n := len(op.Accepts)
+		op.done <- Answer{Existing: existing[:n:n]}
+		existing = existing[n:]
+	}
+	refused := map[int]bool{}
+	for _, i := range committed.Fenced {
+		refused[i] = true
+	}
+	for i, r := range b.records {
+		// Also with a result that was refused: its news are stored, perhaps by an earlier commit whose answer was lost.
+		r.News.end(true)
+		if refused[i] {
+			g.cfg.Log.Warn("result refused: the delivery is no longer claimed here", "delivery", r.Result.Delivery.ID.String())
+			r.report(store.ErrConflict)
+			r.Claim.Refused(r)
+			continue
+		}
+		r.report(nil)
+		r.Claim.Stored(r)
+	}
+}

@@ -1,0 +1,261 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// ErrStopping reports that the group takes nothing more in.
+var ErrStopping = errors.New("shutting down")
+
+const (
+	maxOps     = 1024
+	maxRows    = 2048 // of requests, and again of records
+	crowd      = 8    // a last batch of at least this size means load
+	timeout    = 30 * time.Second
+	minPause   = 50 * time.Millisecond
+	maxPause   = time.Second
+	backlogOps = 16
+)
+
+// MaxPart is how many rows of background requests one transaction carries.
+const MaxPart = 512
+
+// Store writes batches.
+type Store interface {
+	Commit(ctx context.Context, b *store.Batch) (*store.Committed, error)
+}
+
+// Config is what a group is made of.
+type Config struct {
+	Store Store
+	Log   *slog.Logger
+	Clock clock.Clock
+	// Pace is the clock of pauses between transactions. A test that moves Clock by hand leaves this one running.
+	Pace clock.Clock
+	// Linger is how long a transaction waits for company while there is load.
+	Linger time.Duration
+	// Measured is told of each transaction. Defaults to nothing.
+	Measured func(requests, records int, took time.Duration, err error)
+	// OnNotice is called after a notice is stored; it must not block. Defaults to nothing.
+	OnNotice func(godwit.Notice)
+}
+
+// A Group gathers requests and records and writes them in shared transactions. Make it with New, start it with Run.
+type Group struct {
+	cfg Config
+
+	mu         sync.Mutex
+	foreground *queue[*requestOp]
+	background *queue[*requestOp]
+	records    *queue[*Record]
+	stopping   bool
+	failing    error
+	last       int           // size of the last batch
+	filled     int           // size at which a lingering batch goes at once; 0: none lingers
+	work       chan struct{} // has one token when there is something to do
+	full       chan struct{} // has one token when a lingering batch has filled up
+	idle       *sync.Cond    // signalled when nothing is left or under way
+	busy       bool
+}
+
+// New prepares a group.
+func New(cfg Config) *Group {
+	if cfg.Measured == nil {
+		cfg.Measured = func(int, int, time.Duration, error) {}
+	}
+	if cfg.OnNotice == nil {
+		cfg.OnNotice = func(godwit.Notice) {}
+	}
+	weigh := func(op *requestOp) int { return op.weight }
+	g := &Group{
+		cfg: cfg, work: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		foreground: newQueue(weigh), background: newQueue(weigh), records: newQueue((*Record).rows),
+	}
+	g.idle = sync.NewCond(&g.mu)
+	return g
+}
+
+// Do stores a request and waits for it.
+func (g *Group) Do(r Request) Answer { return g.do(r, g.foreground) }
+
+// DoInBackground does so behind all that is in the foreground: a transaction carries at most MaxPart rows of such requests.
+func (g *Group) DoInBackground(r Request) Answer { return g.do(r, g.background) }
+
+func (g *Group) do(r Request, q *queue[*requestOp]) Answer {
+	op := requestOps.Get().(*requestOp)
+	op.Request, op.weight = r, r.rows()
+	g.mu.Lock()
+	if g.stopping {
+		g.mu.Unlock()
+		return Answer{Err: ErrStopping}
+	}
+	q.push(r.Tenant, op)
+	g.notify()
+	g.mu.Unlock()
+	answer := <-op.done
+	op.Request = Request{} // the writer does not look at it again
+	requestOps.Put(op)
+	return answer
+}
+
+// Add queues a record. It never blocks: the lanes' windows bound how many there can be.
+func (g *Group) Add(r *Record) {
+	g.mu.Lock()
+	g.records.push(r.Result.Delivery.TenantID, r)
+	g.notify()
+	g.mu.Unlock()
+}
+
+// Write queues a record and waits until it is written for the first time. On error the record stays queued, unless the
+// error is ErrStopping.
+func (g *Group) Write(r *Record) <-chan error {
+	written := make(chan error, 1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopping {
+		written <- ErrStopping
+		return written
+	}
+	r.written = written
+	g.records.push(r.Result.Delivery.TenantID, r)
+	g.notify()
+	return written
+}
+
+// notify is called with mu held.
+func (g *Group) notify() {
+	signal(g.work)
+	if g.filled > 0 && g.queued() >= g.filled {
+		signal(g.full)
+	}
+}
+
+// queued counts what a lingering transaction waits for.
+func (g *Group) queued() int { return g.foreground.length + g.records.length }
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes until Stop is called. A failed transaction is followed by a pause, which grows up to a second; after Stop it
+// ends Run, so that a store that is away does not keep the process from stopping.
+func (g *Group) Run() {
+	var pause time.Duration
+	for range g.work {
+		g.linger()
+		b, stop := g.take()
+		switch {
+		case b.empty() || g.write(b):
+			pause = 0
+		case stop:
+			g.abandon()
+			return
+		default:
+			pause = min(max(2*pause, minPause), maxPause)
+			g.pause(pause, nil)
+		}
+		if g.finished() && stop {
+			return
+		}
+	}
+}
+
+// pause waits for d, or for a token of early.
+func (g *Group) pause(d time.Duration, early <-chan struct{}) {
+	passed := make(chan struct{})
+	defer g.cfg.Pace.AfterFunc(d, func() { close(passed) }).Stop()
+	select {
+	case <-passed:
+	case <-early:
+	}
+}
+
+// linger waits for company while there is load: until as many operations are queued as the last batch held.
+func (g *Group) linger() {
+	g.mu.Lock()
+	if g.last < crowd || g.queued() >= g.last || g.stopping {
+		g.mu.Unlock()
+		return
+	}
+	g.filled = g.last
+	select {
+	case <-g.full:
+	default:
+	}
+	g.mu.Unlock()
+	g.pause(g.cfg.Linger, g.full)
+	g.mu.Lock()
+	g.filled = 0
+	g.mu.Unlock()
+}
+
+// take removes what the next transaction carries.
+func (g *Group) take() (b batch, stop bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b.requests = g.foreground.take(maxOps, maxRows)
+	b.records = g.records.take(maxOps, maxRows)
+	g.last = len(b.requests) + len(b.records)
+	b.requests = append(b.requests, g.background.take(backlogOps, MaxPart)...)
+	g.busy = true
+	return b, g.stopping
+}
+
+// finished ends a round; it reports whether nothing is left.
+func (g *Group) finished() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy = false
+	if g.queued()+g.background.length > 0 {
+		signal(g.work)
+		return false
+	}
+	g.idle.Broadcast()
+	return true
+}
+
+// LastError is the error of the last transaction, nil when it succeeded.
+func (g *Group) LastError() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failing
+}
+
+func (g *Group) setError(err error) {
+	g.mu.Lock()
+	g.failing = err
+	if err != nil {
+		g.idle.Broadcast()
+	}
+	g.mu.Unlock()
+}
+
+// Flush waits until everything queued is written, or writing fails. A failure in the past does not count: the store may be
+// back.
+func (g *Group) Flush() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = nil
+	for (g.busy || g.queued()+g.background.length > 0) && g.failing == nil {
+		g.idle.Wait()
+	}
+}
+
+// Stop writes what is queued once more and ends Run.
+func (g *Group) Stop() {
+	g.mu.Lock()
+	g.stopping = true
+	signal(g.work)
+	g.mu.Unlock()
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Store is what the engine needs of storage.
+type Store interface {
+	store.Pipeline
+	store.Leases
+	store.Upkeep
+	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+	Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error)
+	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
+	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
+	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
+}
+
+// Config is what an engine is made of.
+type Config struct {
+	Store    Store
+	Sender   attempt.Sender
+	Ring     *keyring.Ring
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Recorder Recorder // Defaults to Silent.
+	// Pace is the clock of pauses that leave the store to others. A test that moves Clock by hand leaves this one running.
+	// Defaults to real time.
+	Pace clock.Clock
+
+	// Node names this process among those that share a store. Required.
+	Node string
+	// Window is how many deliveries of one endpoint may be in memory. Defaults to 1024.
+	Window int
+	// MaxInFlight is how many requests may be on the wire at once. Defaults to 2048.
+	MaxInFlight int
+	// MaxHeldBytes bounds the payloads in memory over all endpoints. Defaults to 64 MiB.
+	MaxHeldBytes int64
+	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds a few only. Defaults to 32768.
+	MaxHeld int64
+	// Linger is how long a commit waits for company while there is load. Defaults to 1 ms.
+	Linger time.Duration
+	// LeaseTTL is after how long a silent node's shards are free. Defaults to 15 s.
+	LeaseTTL time.Duration
+	// PollInterval is how often the store is asked for work that came by another way. Defaults to 10 s.
+	PollInterval time.Duration
+	// Drain is how long a stop waits for requests in flight. Defaults to 20 s.
+	Drain time.Duration
+	// TimeScale runs delays, windows and retentions faster. Defaults to real time.
+	TimeScale godwit.TimeScale
+	// IdempotencyWindow is how long answers are replayed. Defaults to 24 h.
+	IdempotencyWindow time.Duration
+	// Draw is what jitter comes from: uniform in [0,1). Defaults to a sequence of this process's own.
+	Draw func() float64
+	// Retention says how long things are kept.
+	Retention Retention
+	// ExplicitMeta keeps the pattern "*" from selecting the webhook.* events that tell of deliveries: only patterns that
+	// name them do. Defaults to false.
+	ExplicitMeta bool
+	// OnNotice is called after a notice is stored, on the goroutine that commits: it must not block. Defaults to nothing.
+	OnNotice func(godwit.Notice)
+}
+
+func (c *Config) setDefaults() error {
+	if c.Store == nil || c.Sender == nil || c.Ring == nil || c.Clock == nil || c.Log == nil || c.Node == "" {
+		return errors.New("engine: store, sender, ring, clock, log and node are required")
+	}
+	if c.Recorder == nil {
+		c.Recorder = Silent{}
+	}
+	if c.Pace == nil {
+		c.Pace = clock.Real{}
+	}
+	if c.Draw == nil {
+		c.Draw = rand.Float64 // seeded per process by the runtime, so that two nodes never share a sequence (EDS-BKO-2)
+	}
+	defaultTo(&c.Window, 1024)
+	defaultTo(&c.MaxInFlight, 2048)
+	defaultTo(&c.MaxHeldBytes, 64<<20)
+	defaultTo(&c.MaxHeld, 32768)
+	defaultTo(&c.Linger, time.Millisecond)
+	defaultTo(&c.LeaseTTL, 15*time.Second)
+	defaultTo(&c.PollInterval, 10*time.Second)
+	defaultTo(&c.Drain, 20*time.Second)
+	defaultTo(&c.IdempotencyWindow, 24*time.Hour)
+	c.Retention.setDefaults()
+	return nil
+}
+
+func defaultTo[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

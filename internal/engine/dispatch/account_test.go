@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// Lanes that their account calls while there is no slot go and stand in line for one. They must not send each other back to
+// the account's line: it would call them round and round until a slot is free.
+func TestCalledLanesWaitForASlot(t *testing.T) {
+	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	d := newIdle(hands)
+	a := &account{d: d, span: time.Minute}
+	a.log.add(0, 1, time.Minute) // the minute is used up
+	var leases []godwit.Lease
+	var lanes []*Lane
+	for range 3 {
+		l := d.bareLane(godwit.Policy{Concurrency: 8, AccountPerMinute: 1}, 2)
+		l.account = a
+		leases = append(leases, godwit.Lease{Shard: l.id.Shard(), Epoch: 1})
+		lanes = append(lanes, l)
+	}
+	d.cfg.Shards.Set(leases, hands.Now().Add(time.Hour))
+	for _, l := range lanes {
+		l.wake()
+	}
+	if len(a.waiting) != 3 {
+		t.Fatalf("%d lanes in the account's line", len(a.waiting))
+	}
+	a.timer.Stop() // served by hand
+	hands.Advance(time.Minute)
+	served := make(chan struct{})
+	go func() { a.serve(); close(served) }()
+	patience := time.NewTimer(10 * time.Second)
+	defer patience.Stop()
+	select {
+	case <-served:
+	case <-patience.C:
+		d.phase.Store(phaseStopping) // ends the circle
+		<-served
+		t.Fatal("the account calls the same lanes again and again")
+	}
+	if len(a.waiting) != 0 || len(d.slots.waiting) != 3 {
+		t.Errorf("%d lanes in the account's line, %d in line for a slot; want 0 and 3", len(a.waiting), len(d.slots.waiting))
+	}
+	d.slots.give()
+	if n := lanes[0].window.inFlight + lanes[1].window.inFlight + lanes[2].window.inFlight; n != 1 || lanes[0].window.inFlight != 1 {
+		t.Errorf("%d in flight, %d of the first lane", n, lanes[0].window.inFlight)
+	}
+}

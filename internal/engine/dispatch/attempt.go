@@ -1,0 +1,103 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// attempt makes one request for a claimed delivery and hands its result to be committed.
+func (d *Dispatcher) attempt(it *item) {
+	defer d.attempts.Done()
+	l := it.lane
+	t := l.current(d.cfg.Clock.Now())
+	x := d.cfg.Maker.Send(d.base, t, &it.Job)
+	var r *commit.Record
+	if x.Failure != nil && x.Failure.Kind == godwit.FailureInterrupted {
+		r = attempt.Returned(&it.Job) // our own stop: it costs the delivery nothing
+	} else {
+		var decision *godwit.Decision
+		r, decision = d.cfg.Maker.Judge(t, &it.Job, &x, l.situation())
+		now := r.Result.Delivery.UpdatedAt
+		l.heal(t, r, decision, now)
+		d.cfg.Observer.Judged(t, r, now)
+	}
+	l.finished(it)
+	d.cfg.Commits.Add(it.claim(r))
+	d.slots.give()
+}
+
+// current returns the lane's target with a signer whose keys are live now.
+func (l *Lane) current(now time.Time) *attempt.Target {
+	t := l.Target()
+	next := l.d.cfg.Maker.Current(t, now)
+	if next != t {
+		l.target.CompareAndSwap(t, next)
+	}
+	return next
+}
+
+func (l *Lane) situation() attempt.Situation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return attempt.Situation{SunsetAt: l.condition.SunsetAt, Deleted: l.Target().Endpoint.Status == godwit.EndpointDeleted}
+}
+
+// claim makes the item the one that is called back about the record.
+func (it *item) claim(r *commit.Record) *commit.Record {
+	r.Claim = it
+	return r
+}
+
+// Health is the endpoint's latest health.
+func (it *item) Health() godwit.Health {
+	it.lane.mu.Lock()
+	defer it.lane.mu.Unlock()
+	return it.lane.condition.Health
+}
+
+// Stored removes a delivery whose result is stored from the window, or puts it in front when it is to be tried at once.
+func (it *item) Stored(r *commit.Record) {
+	l, next := it.lane, &r.Result.Delivery
+	l.d.cfg.Observer.Recorded(r)
+	l.changed(r.Change, true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Result.KeepClaim {
+		it.Work.Delivery = *next
+		l.window.pushFront(it)
+		l.shedIfInactive()
+	} else {
+		l.window.drop(next.ID, it)
+		if next.Status == godwit.DeliveryPending {
+			l.backlog.note(next.DueAt)
+			l.reportOrphans()
+		}
+	}
+	l.pump()
+}
+
+// Refused forgets a delivery whose result the store did not take: it is another node's, or is gone, or was stored by a commit
+// whose answer was lost. In that case the store knows when it is due.
+func (it *item) Refused(r *commit.Record) {
+	l := it.lane
+	l.d.cfg.Observer.Refused(r)
+	l.changed(r.Change, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window.drop(it.Work.Delivery.ID, it)
+	l.backlog.note(l.d.cfg.Clock.Now())
+	l.pump()
+}
+
+// Dropped gives up a delivery whose result can never be stored. Its claim is taken back, and it is tried again.
+func (it *item) Dropped(r *commit.Record, _ error) {
+	l := it.lane
+	l.changed(r.Change, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window.drop(it.Work.Delivery.ID, it)
+	l.doubt()
+}

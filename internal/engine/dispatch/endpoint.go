@@ -1,0 +1,153 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Changed reads an endpoint that was created, changed or deleted. The change is stored, so Changed goes on when the caller's
+// context ends; an endpoint that cannot be read now is read again later.
+func (d *Dispatcher) Changed(ctx context.Context, id godwit.EndpointID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
+	// Of two that read the same endpoint, the one that reads later must also be the one that is believed.
+	reading := &d.reading[id.Shard()]
+	reading.Lock()
+	defer reading.Unlock()
+	loaded, err := d.cfg.Store.LoadEndpoint(ctx, id)
+	if err != nil {
+		if !errors.Is(err, store.ErrNotFound) {
+			d.stale.Store(id, struct{}{})
+		}
+		return fmt.Errorf("reload endpoint: %w", err)
+	}
+	d.stale.Delete(id)
+	l := d.index.lane(id)
+	switch {
+	case l != nil:
+		l.reload(loaded)
+	case loaded.Endpoint.Status == godwit.EndpointDeleted:
+		return nil
+	default:
+		l = d.newLane(loaded)
+	}
+	d.index.put(l)
+	return nil
+}
+
+// readStale reads endpoints again that could not be read when they changed.
+func (d *Dispatcher) readStale(ctx context.Context) {
+	d.stale.Range(func(id, _ any) bool {
+		if err := d.Changed(ctx, id.(godwit.EndpointID)); err != nil {
+			d.cfg.Log.Error("read changed endpoint again", "endpoint", id.(godwit.EndpointID).String(), "error", err)
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// reload replaces what the lane knows of its endpoint. Health is the lane's own, save that an operator who enables an
+// endpoint clears it, also one that was active but cut off by its circuit.
+func (l *Lane) reload(loaded *store.LoadedEndpoint) {
+	t := l.d.cfg.Maker.Target(loaded)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.Target()
+	if t.Endpoint.Version < old.Endpoint.Version {
+		return // read before a change that was loaded since
+	}
+	l.target.Store(t)
+	if t.Endpoint.URL != old.Endpoint.URL {
+		l.condition.SunsetAt = time.Time{} // it was announced for another address
+	}
+	enabled := old.Endpoint.Status != godwit.EndpointActive || t.Endpoint.StatusAt.After(old.Endpoint.StatusAt)
+	if enabled && t.Endpoint.Status == godwit.EndpointActive {
+		l.condition.forgive()
+		l.backlog.note(l.d.cfg.Clock.Now())
+	}
+	l.pace.follow(&t.Policy, &l.d.times)
+	l.account = l.d.accounts.of(t)
+	if t.Endpoint.Status != godwit.EndpointActive {
+		l.shed()
+		l.reportOrphans()
+	}
+	l.pump()
+}
+
+// inherit takes over what another node has learnt about the endpoint.
+func (l *Lane) inherit(h *godwit.Health) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.condition.Health = *h
+	l.condition.EndpointID = l.id
+}
+
+// changed applies to memory what an attempt has changed about the endpoint; a disabling was applied before. Then the endpoint
+// is read again: an operator may have changed it meanwhile, or the store may have refused the change.
+func (l *Lane) changed(c *store.EndpointChange, stored bool) {
+	if c == nil {
+		return
+	}
+	if stored && c.MoveTo != "" {
+		l.move(c)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.d.Running() {
+		return
+	}
+	l.d.Go(func() {
+		if err := l.d.Changed(context.Background(), l.id); err != nil {
+			l.d.cfg.Log.Error("read changed endpoint", "endpoint", l.id.String(), "error", err)
+		}
+	})
+}
+
+// move takes over an endpoint's new URL after a permanent redirect.
+func (l *Lane) move(c *store.EndpointChange) {
+	moved := l.edit(func(t *attempt.Target) bool {
+		if t.Endpoint.URL != c.MoveFrom {
+			return false
+		}
+		t.Endpoint.URL = c.MoveTo
+		t.Endpoint.Version++
+		return true
+	})
+	if !moved {
+		return
+	}
+	// The notice tells where to. The log does not: URLs often hold a secret.
+	l.d.cfg.Log.Info("endpoint moved", "endpoint", l.id.String())
+	l.mu.Lock()
+	l.condition.SunsetAt = time.Time{}
+	l.mu.Unlock()
+}
+
+// disable changes the status in memory ahead of the commit, so that nothing more is sent meanwhile. Called with the lane
+// locked.
+func (l *Lane) disable(c *store.EndpointChange) {
+	l.edit(func(t *attempt.Target) bool {
+		t.Endpoint.Status, t.Endpoint.StatusReason, t.Endpoint.ReenableAt = godwit.EndpointDisabled, c.Disable, c.ReenableAt
+		return true
+	})
+	l.shed()
+}
+
+// edit replaces the target by a changed copy; it reports whether f changed it.
+func (l *Lane) edit(f func(*attempt.Target) bool) bool {
+	for {
+		old := l.Target()
+		next := *old
+		if !f(&next) {
+			return false
+		}
+		if l.target.CompareAndSwap(old, &next) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A condition is an endpoint's health and the rules by which outcomes change it.
+type condition struct {
+	godwit.Health
+	lastTerminal godwit.EventID // last event that ended terminal, so that one event counts once
+}
+
+// A moment is when an outcome is taken in.
+type moment struct {
+	now    time.Time
+	scale  godwit.TimeScale
+	minute time.Duration
+}
+
+// An effect is what an outcome changes beside the counters.
+type effect struct {
+	circuitOpened bool
+	degraded      float64               // the failed share, when the endpoint became degraded; 0 else
+	disable       *store.EndpointChange // nil: it stays as it is
+}
+
+// take takes the outcome of an attempt into the endpoint's health: counters, hold, circuit, and whether it is to be disabled.
+func (c *condition) take(p *godwit.Policy, a *godwit.Attempt, ended godwit.DeliveryStatus, at moment) (e effect) {
+	v := &a.Verdict
+	c.UpdatedAt = at.now
+	if !v.SunsetAt.IsZero() {
+		c.SunsetAt = v.SunsetAt
+	}
+	ms := float64(a.Duration) / float64(time.Millisecond)
+	if c.AvgDurationMS == 0 {
+		c.AvgDurationMS = ms
+	} else {
+		c.AvgDurationMS += (ms - c.AvgDurationMS) / 20
+	}
+	if p.DegradedAbove > 0 {
+		e.degraded = c.watch(p, v, at)
+	}
+	if v.Outcome == godwit.Accepted {
+		c.Accepted++
+		c.LastAcceptedAt, c.ConsecutiveFailures, c.ConsecutiveTerminal, c.Streak = at.now, 0, 0, 0
+		c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{}
+		c.lastTerminal = godwit.EventID{}
+		return e
+	}
+	c.LastFailureAt, c.LastReason = at.now, v.Reason
+	c.Streak++
+	if v.Outcome == godwit.Terminal {
+		c.takeTerminal(a, ended)
+	} else {
+		e.circuitOpened = c.takeTransient(p, a, at)
+	}
+	if v.RetryAfter > 0 && p.HoldScope == godwit.HoldEndpoint {
+		if hold := at.now.Add(at.scale.Real(min(v.RetryAfter, p.MaxElapsed))); hold.After(c.HoldUntil) {
+			c.HoldUntil = hold
+		}
+	}
+	e.disable = c.unfit(p, a, at)
+	return e
+}
+
+func (c *condition) takeTerminal(a *godwit.Attempt, ended godwit.DeliveryStatus) {
+	c.Terminal++
+	if a.Verdict.Class == godwit.ClassApplication {
+		c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{} // it refuses, but it answers: the circuit is of no use
+	}
+	if ended == godwit.DeliveryTerminal && c.lastTerminal != a.EventID {
+		c.lastTerminal = a.EventID
+		c.ConsecutiveTerminal++
+	}
+}
+
+// takeTransient reports whether the circuit opened. Requests that were on the wire when it opened say nothing new: many that
+// fail together would put the next try off as if as many tries had failed.
+func (c *condition) takeTransient(p *godwit.Policy, a *godwit.Attempt, at moment) (opened bool) {
+	c.Transient++
+	if !c.CircuitOpenAt.IsZero() && a.StartedAt.Before(c.CircuitOpenAt) {
+		return false
+	}
+	c.ConsecutiveFailures++
+	return c.trip(p, at)
+}
+
+// trip opens the circuit after too many failures in a row. While it is open, one delivery at a time tries the endpoint, each
+// twice as long after the last, up to ten intervals.
+func (c *condition) trip(p *godwit.Policy, at moment) (opened bool) {
+	over := c.ConsecutiveFailures - p.CircuitAfter
+	if p.CircuitAfter == 0 || over < 0 {
+		return false
+	}
+	pause := min(p.ProbeInterval<<min(over, 4), 10*p.ProbeInterval)
+	c.ProbeAt = at.now.Add(at.scale.Real(pause))
+	if !c.CircuitOpenAt.IsZero() {
+		return false
+	}
+	c.CircuitOpenAt = at.now
+	return true
+}
+
+// watch counts an attempt into the endpoint's last hour. It returns the failed share when that became more than it may be
+// (CCW-HLT-2), else 0. A degraded endpoint goes on being sent to.
+func (c *condition) watch(p *godwit.Policy, v *godwit.Verdict, at moment) float64 {
+	c.Recent.Add(at.now, at.minute, v.Outcome != godwit.Accepted)
+	share := c.Recent.FailedShare(at.now, at.minute)
+	switch degraded := share > p.DegradedAbove; {
+	case degraded && c.DegradedAt.IsZero():
+		c.DegradedAt = at.now
+		return share
+	case !degraded:
+		c.DegradedAt = time.Time{}
+	}
+	return 0
+}
+
+// unfit says why the endpoint is to be disabled: it said that it is gone, or too many events in a row ended terminal, until a
+// person looks at it (EDS-SEC-DOS-3), or too many attempts in a row failed, for a time (CCW-HLT-3). It is nil for a fit one.
+func (c *condition) unfit(p *godwit.Policy, a *godwit.Attempt, at moment) *store.EndpointChange {
+	change := &store.EndpointChange{EndpointID: c.EndpointID}
+	switch {
+	case a.Verdict.DisableEndpoint:
+		change.Disable = string(godwit.ReasonGone)
+	case a.Verdict.Outcome == godwit.Terminal && p.DisableAfter > 0 && c.ConsecutiveTerminal >= p.DisableAfter:
+		change.Disable = fmt.Sprintf("%d consecutive terminal outcomes, the last: %s", c.ConsecutiveTerminal, a.Verdict.Reason)
+	case p.DisableAfterFailures > 0 && c.Streak >= p.DisableAfterFailures:
+		change.Disable = fmt.Sprintf("%d consecutive failures, the last: %s", c.Streak, a.FailureText())
+		if p.ReenableAfter > 0 {
+			change.ReenableAt = at.now.Add(at.scale.Real(p.ReenableAfter))
+		}
+	default:
+		return nil
+	}
+	return change
+}
+
+// forgive clears the failure counts of an endpoint that an operator enabled, as store.ResetHealth does: results that were
+// under way may have come after that.
+func (c *condition) forgive() {
+	c.ConsecutiveFailures, c.ConsecutiveTerminal, c.Streak = 0, 0, 0
+	c.HoldUntil, c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{}, time.Time{}
+	c.lastTerminal = godwit.EventID{}
+}
+
+// heal takes the outcome of an attempt into the endpoint's health, and adds to the record what operators are told.
+func (l *Lane) heal(t *attempt.Target, r *commit.Record, decision *godwit.Decision, now time.Time) {
+	a, log := r.Result.Attempt, l.d.cfg.Log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.condition.take(&t.Policy, a, decision.Status, moment{now, l.d.cfg.TimeScale, l.d.times.minute()})
+	if e.degraded > 0 {
+		why := fmt.Sprintf("%.0f%% of the attempts of the last hour failed, the last: %s", 100*e.degraded, a.FailureText())
+		r.Notices = append(r.Notices, noticeOf(a, godwit.NoticeEndpointDegraded, why, now))
+		log.Warn("endpoint degraded", "endpoint", l.id.String(), "tenant", a.TenantID.String(), "failed_share", e.degraded)
+	}
+	if e.circuitOpened {
+		log.Warn("circuit opened", "endpoint", l.id.String(), "failures", l.condition.ConsecutiveFailures)
+		l.shed()
+	}
+	if e.disable != nil && l.active() {
+		r.Change = e.disable
+		l.disable(e.disable)
+		r.Notices = append(r.Notices, noticeOf(a, godwit.NoticeEndpointDisabled, e.disable.Disable, now))
+		log.Warn("endpoint disabled", "endpoint", l.id.String(), "tenant", a.TenantID.String(), "reason", e.disable.Disable)
+	}
+	if a.Verdict.Outcome != godwit.Accepted && (a.Verdict.Review || a.Verdict.MoveTo != "") {
+		r.Notices = append(r.Notices, reviewNotice(t, a, now))
+	}
+}
+
+func noticeOf(a *godwit.Attempt, kind godwit.NoticeKind, detail string, now time.Time) godwit.Notice {
+	return godwit.Notice{
+		ID: godwit.NewNoticeID(now), TenantID: a.TenantID, EndpointID: a.EndpointID, DeliveryID: a.DeliveryID,
+		EventID: a.EventID, Kind: kind, Detail: detail, CreatedAt: now,
+	}
+}
+
+// reviewNotice asks a person to look at an answer.
+func reviewNotice(t *attempt.Target, a *godwit.Attempt, now time.Time) godwit.Notice {
+	n := noticeOf(a, godwit.NoticeBlockedAddress, a.Trace.Detail, now)
+	n.Link = a.Trace.Link
+	switch {
+	case a.Verdict.MoveTo != "":
+		n.Kind, n.Detail = godwit.NoticeEndpointMoved, fmt.Sprintf("308: moved from %s to %s", t.Endpoint.URL, a.Verdict.MoveTo)
+	case a.Verdict.Reason == godwit.ReasonLegal:
+		n.Kind, n.Detail = godwit.NoticeLegalReview, "the receiver refuses for legal reasons (451)"
+	case a.Verdict.Reason == godwit.ReasonMultiStatus:
+		n.Kind, n.Detail = godwit.NoticeMultiStatus, "the receiver answered 207 without an agreement on what it means"
+	}
+	return n
+}

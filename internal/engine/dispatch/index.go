@@ -1,0 +1,140 @@
+package dispatch
+
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// index finds the lanes an event is for. Reading takes no lock: a tenant's part is immutable and is replaced whole when one
+// of its endpoints changes.
+type index struct {
+	mu      sync.Mutex // serialises writers
+	lanes   sync.Map   // EndpointID → *Lane
+	tenants sync.Map   // TenantID → *tenantIndex
+
+	explicitMeta bool // the pattern "*" does not select webhook.* events
+}
+
+// tenantIndex maps the first segment of patterns to lanes, so that a tenant with thousands of endpoints for different
+// types does not compare them all.
+type tenantIndex struct {
+	members map[godwit.EndpointID]*Lane
+	byHead  map[string][]matcher
+	any     []matcher // patterns "*"
+}
+
+type matcher struct {
+	lane     *Lane
+	endpoint *godwit.Endpoint
+}
+
+func (x *index) lane(id godwit.EndpointID) *Lane {
+	v, ok := x.lanes.Load(id)
+	if !ok {
+		return nil
+	}
+	return v.(*Lane)
+}
+
+func (x *index) each(f func(*Lane)) {
+	x.lanes.Range(func(_, v any) bool { f(v.(*Lane)); return true })
+}
+
+// put adds lanes or takes note of their changed patterns. A lane whose endpoint is deleted is removed.
+func (x *index) put(lanes ...*Lane) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	changed := map[godwit.TenantID]*tenantIndex{}
+	for _, l := range lanes {
+		endpoint := &l.Target().Endpoint
+		next := changed[endpoint.TenantID]
+		if next == nil {
+			next = &tenantIndex{members: maps.Clone(x.tenant(endpoint.TenantID).members), byHead: map[string][]matcher{}}
+			changed[endpoint.TenantID] = next
+		}
+		if endpoint.Status == godwit.EndpointDeleted {
+			delete(next.members, l.id)
+			x.lanes.Delete(l.id)
+		} else {
+			next.members[l.id] = l
+			x.lanes.Store(l.id, l)
+		}
+	}
+	for tenant, next := range changed {
+		for _, member := range next.members {
+			next.add(member)
+		}
+		x.tenants.Store(tenant, next)
+	}
+}
+
+func (x *index) tenant(id godwit.TenantID) *tenantIndex {
+	if v, ok := x.tenants.Load(id); ok {
+		return v.(*tenantIndex)
+	}
+	return &tenantIndex{members: map[godwit.EndpointID]*Lane{}}
+}
+
+func (ti *tenantIndex) add(l *Lane) {
+	t := l.Target()
+	endpoint := &t.Endpoint
+	if endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused {
+		return // events that come now are not for it (OJS-SUB-6)
+	}
+	heads := map[string]bool{}
+	for _, p := range endpoint.Patterns {
+		heads[head(p)] = true
+	}
+	if heads["*"] {
+		ti.any = append(ti.any, matcher{l, endpoint})
+		return
+	}
+	for h := range heads {
+		ti.byHead[h] = append(ti.byHead[h], matcher{l, endpoint})
+	}
+}
+
+func head(pattern string) string {
+	h, _, _ := strings.Cut(pattern, ".")
+	return h
+}
+
+// match returns the lanes an event is for.
+func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*Lane {
+	v, ok := x.tenants.Load(tenant)
+	if !ok {
+		return nil
+	}
+	ti := v.(*tenantIndex)
+	byName := x.byNameOnly(eventType)
+	var lanes []*Lane
+	for _, group := range [...][]matcher{ti.any, ti.byHead[head(eventType)]} {
+		for _, m := range group {
+			if m.selects(eventType, attributes, byName) {
+				lanes = append(lanes, m.lane)
+			}
+		}
+	}
+	return lanes
+}
+
+// byNameOnly reports whether an event goes only to endpoints whose patterns name it: the pattern "*" does not select the
+// server's events about itself.
+func (x *index) byNameOnly(eventType string) bool {
+	return strings.HasPrefix(eventType, "godwit.") || x.explicitMeta && strings.HasPrefix(eventType, "webhook.")
+}
+
+func (m *matcher) selects(eventType string, attributes map[string]string, byName bool) bool {
+	if !byName {
+		return m.endpoint.Selects(eventType, attributes)
+	}
+	for _, p := range m.endpoint.Patterns {
+		if p != "*" && godwit.MatchPattern(p, eventType) {
+			return m.endpoint.Filter.Match(attributes)
+		}
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+package dispatch
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Lane is the part of an endpoint that lives in memory.
+type Lane struct {
+	d      *Dispatcher
+	id     godwit.EndpointID
+	target atomic.Pointer[attempt.Target] // what the endpoint is now; replaced whole on change
+
+	inSlotLine    bool // guarded by slots.mu
+	inAccountLine bool // guarded by account.mu
+
+	mu        sync.Mutex
+	condition condition
+	pace      pace
+	account   *account // nil: its policy has no limit for the account
+	window    window
+	backlog   backlog
+	alarm     alarm
+	enabling  *godwit.Notice // tells that the endpoint is enabled again, while that is being stored
+}
+
+func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
+	l := &Lane{d: d, id: loaded.Endpoint.ID, condition: condition{Health: loaded.Health}}
+	l.condition.EndpointID = l.id
+	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held}
+	l.backlog.lane = l
+	t := d.cfg.Maker.Target(loaded)
+	l.target.Store(t)
+	l.pace.follow(&t.Policy, &d.times)
+	l.account = d.accounts.of(t)
+	return l
+}
+
+// ID is the endpoint's.
+func (l *Lane) ID() godwit.EndpointID { return l.id }
+
+// Target is what the endpoint is now.
+func (l *Lane) Target() *attempt.Target { return l.target.Load() }
+
+func (l *Lane) active() bool { return l.Target().Endpoint.Status == godwit.EndpointActive }
+
+// epoch is that of the lease under which this node may send for the endpoint at now, or 0.
+func (l *Lane) epoch(now time.Time) int64 { return l.d.cfg.Shards.EpochAt(l.id.Shard(), now) }
+
+// room is how many more deliveries may be in memory. An endpoint that is not being sent to needs only one to try it, and when
+// memory runs short every lane lives on little.
+func (l *Lane) room(now time.Time) int {
+	size := l.d.cfg.Window
+	switch h := &l.condition; {
+	case !l.active():
+		size = 0
+	case !h.CircuitOpenAt.IsZero():
+		size = 1
+	case now.Before(h.HoldUntil), l.memoryShort():
+		size = smallWindow
+	case h.ConsecutiveFailures > 0:
+		size = min(size, 4*l.concurrency())
+	}
+	return size - len(l.window.held)
+}
+
+const (
+	smallWindow = 8
+	// laneShare is the part of the memory for payloads that one lane may fill, so that a slow endpoint with large events does
+	// not leave all others with little.
+	laneShare = 2
+)
+
+func (l *Lane) memoryShort() bool {
+	cfg, held := &l.d.cfg, &l.d.held
+	return held.bytes.Load() > cfg.MaxHeldBytes || held.deliveries.Load() > cfg.MaxHeld || l.window.bytes > cfg.MaxHeldBytes/laneShare
+}
+
+// concurrency is how many requests may be in flight: halved with every failure in a row, down to one, so that an
+// endpoint in trouble gets relief and a hanging one ties up little.
+func (l *Lane) concurrency() int {
+	return max(l.Target().Policy.Concurrency>>min(l.condition.ConsecutiveFailures, 30), 1)
+}
+
+// NoteDue says that the store holds unclaimed work of this endpoint, due at t. The zero time is no work.
+func (l *Lane) NoteDue(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog.note(t)
+	l.pump()
+}
+
+// Waiting says that a new delivery waits in the store. Later ones queue behind it there.
+func (l *Lane) Waiting(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog.overflow = true
+	l.backlog.note(now)
+	l.reportOrphans()
+	l.pump()
+}
+
+// doubt says that the store may hold claims which memory does not know. Called with the lane locked.
+func (l *Lane) doubt() {
+	now := l.d.cfg.Clock.Now()
+	l.backlog.suspect = true
+	l.backlog.note(now)
+	l.wakeAt(now.Add(storeRetry))
+}
+
+const storeRetry = time.Second
+
+func (l *Lane) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pump()
+}
+
+// pump starts what may be started and refills the window when it runs low. Called with the lane locked.
+func (l *Lane) pump() {
+	if !l.d.Running() {
+		return
+	}
+	now := l.d.cfg.Clock.Now()
+	l.attend(now)
+	l.expireFirst(now)
+	for l.mayStart(now) && l.take(now, false) {
+		l.start(now)
+	}
+	l.backlog.refill(now)
+}
+
+// take gets what a start needs beside the lane's own permission: a slot, and a part of the account's allowance where it has
+// one. Turn says that the account has called the lane.
+func (l *Lane) take(now time.Time, turn bool) bool {
+	if l.account == nil {
+		return l.d.slots.take(l)
+	}
+	return l.account.take(l, now, turn, func() bool { return l.d.slots.take(l) })
+}
+
+// granted uses a slot that came to this lane by turn; it reports whether it did.
+func (l *Lane) granted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.d.cfg.Clock.Now()
+	if !l.mayStart(now) || l.account != nil && !l.account.take(l, now, false, nil) {
+		l.backlog.refill(now)
+		return false
+	}
+	l.start(now)
+	l.pump() // for the next one it stands in line again
+	return true
+}
+
+// expireFirst gives up deliveries at the head of the queue that ran out of time, behind a long hold for instance.
+func (l *Lane) expireFirst(now time.Time) {
+	for len(l.window.queue) > 0 && l.d.cfg.Maker.OutOfTime(l.Target(), &l.window.queue[0].Work.Delivery, now) {
+		l.expire(l.window.next(), now)
+	}
+}
+
+// expire records a delivery that ran out of time.
+func (l *Lane) expire(it *item, now time.Time) {
+	l.window.putItem(it, heldRecording)
+	r := it.claim(attempt.Expired(&it.Job, now))
+	l.d.cfg.Observer.Judged(l.Target(), r, now)
+	l.d.cfg.Commits.Add(r)
+}
+
+// mayStart reports whether the next delivery may go out now; if only time is missing, the lane is woken then. It takes
+// nothing from the rate: there may be no slot.
+func (l *Lane) mayStart(now time.Time) bool {
+	w := &l.window
+	if len(w.queue) == 0 || w.inFlight >= l.concurrency() || !l.open(now) {
+		return false
+	}
+	if w.queue[0].Epoch != l.epoch(now) {
+		return false // a claim made under an older epoch is no longer ours to send
+	}
+	if wait := l.pace.wait(now); wait > 0 {
+		l.wakeAt(now.Add(wait))
+		return false
+	}
+	return true
+}
+
+// open reports whether the endpoint may be sent to at all now.
+func (l *Lane) open(now time.Time) bool {
+	switch h := &l.condition; {
+	case !l.d.Running() || !l.active():
+		return false
+	case now.Before(h.HoldUntil):
+		l.wakeAt(h.HoldUntil)
+		return false
+	case h.CircuitOpenAt.IsZero():
+		return true
+	case now.Before(h.ProbeAt):
+		l.wakeAt(h.ProbeAt)
+		return false
+	default:
+		return l.window.inFlight == 0 // an open circuit lets one delivery at a time try the endpoint
+	}
+}
+
+func (l *Lane) start(now time.Time) {
+	it := l.window.next()
+	it.Budget = l.pace.take(now)
+	l.window.inFlight++
+	l.window.putItem(it, heldInFlight)
+	l.d.attempts.Add(1)
+	l.d.workers.do(it)
+}
+
+// finished takes an attempt off the wire. The delivery stays in the window until its result is recorded.
+func (l *Lane) finished(it *item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window.inFlight--
+	if l.window.held[it.Work.Delivery.ID].item == it {
+		l.window.putItem(it, heldRecording)
+	}
+	l.pump()
+}
+
+// dropForeign forgets what was claimed under another epoch than the shard's.
+func (l *Lane) dropForeign() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window.dropOthers(l.d.cfg.Shards.Owned(l.id.Shard())) {
+		l.backlog.note(l.d.cfg.Clock.Now())
+		l.pump()
+	}
+}
+
+// shed gives queued deliveries back to the store when the endpoint stops being sent to, so that they cost rows and not
+// memory. Those of a deleted endpoint end there. Called with the lane locked.
+func (l *Lane) shed() {
+	keep := 0
+	if l.active() {
+		keep = 1 // to try the endpoint with
+	}
+	deleted := l.Target().Endpoint.Status == godwit.EndpointDeleted
+	for _, it := range l.window.cut(keep) {
+		if deleted {
+			l.d.cfg.Commits.Add(it.claim(attempt.Cancelled(&it.Job, l.d.cfg.Clock.Now())))
+		} else {
+			l.d.cfg.Commits.Add(it.claim(attempt.Returned(&it.Job)))
+		}
+	}
+}
+
+// shedIfInactive gives back what came into the queue after the endpoint was paused, disabled or deleted.
+func (l *Lane) shedIfInactive() {
+	if !l.active() {
+		l.shed()
+	}
+}
+
+// reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end soon and not
+// after the next sweep (OJS-API-10). Called with the lane locked.
+func (l *Lane) reportOrphans() {
+	if l.Target().Endpoint.Status == godwit.EndpointDeleted && l.d.Running() {
+		l.d.cfg.Observer.Orphaned()
+	}
+}
+
+// An alarm wakes a lane at the earliest of the times it was set to.
+type alarm struct {
+	timer clock.Timer
+	at    time.Time
+}
+
+// wakeAt pumps the lane at t, unless it is woken earlier anyway. Called with the lane locked.
+func (l *Lane) wakeAt(t time.Time) {
+	a := &l.alarm
+	if a.timer != nil {
+		if !a.at.After(t) {
+			return
+		}
+		a.timer.Stop()
+	}
+	a.at = t
+	var timer clock.Timer
+	timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(l.d.cfg.Clock.Now()), 0), func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if a.timer == timer {
+			a.timer = nil
+		}
+		l.pump()
+	})
+	a.timer = timer
+}

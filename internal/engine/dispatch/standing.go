@@ -1,0 +1,74 @@
+package dispatch
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// never is further away than any caller waits.
+var never = time.Unix(1<<40, 0)
+
+// Standing is what this node knows of a delivery that is not finished.
+type Standing struct {
+	Known bool // its endpoint has a lane here
+	Owned bool // this node delivers for its endpoint
+	Held  bool // it is in the lane's window
+	// NotBefore is when it may be sent, as far as that is known; zero is at once. A delivery that is on the wire, or whose result
+	// is being stored, is not held up by what that result may have brought about.
+	NotBefore time.Time
+}
+
+// Standing tells how a delivery of an endpoint stands at now.
+func (d *Dispatcher) Standing(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) Standing {
+	l := d.index.lane(endpoint)
+	if l == nil {
+		return Standing{}
+	}
+	s := Standing{Known: true, Owned: l.epoch(now) != 0}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h, held := l.window.held[delivery]
+	s.Held = held
+	switch {
+	case held && h.state != heldQueued:
+	case !l.active():
+		s.NotBefore = never
+	default:
+		s.NotBefore = l.condition.HoldUntil
+		if !l.condition.CircuitOpenAt.IsZero() && l.condition.ProbeAt.After(s.NotBefore) {
+			s.NotBefore = l.condition.ProbeAt
+		}
+	}
+	return s
+}
+
+// ErrInFlight reports that a request for the delivery is on the wire.
+var ErrInFlight = errors.New("an attempt is in flight")
+
+// evictionGrace keeps a delivery that is being cancelled from being claimed again before it is.
+const evictionGrace = time.Minute
+
+// Evict gives a queued delivery back to the store and waits until it is there. ErrInFlight when it is on the wire.
+func (l *Lane) Evict(id godwit.DeliveryID) error {
+	l.mu.Lock()
+	held, ok := l.window.held[id]
+	if !ok {
+		l.mu.Unlock()
+		return nil
+	}
+	if held.state != heldQueued {
+		l.mu.Unlock()
+		return ErrInFlight
+	}
+	it := held.item
+	l.window.queue = slices.DeleteFunc(l.window.queue, func(queued *item) bool { return queued == it })
+	l.window.putItem(it, heldRecording)
+	it.Work.Delivery.DueAt = l.d.cfg.Clock.Now().Add(evictionGrace)
+	written := l.d.cfg.Commits.Write(it.claim(attempt.Returned(&it.Job)))
+	l.mu.Unlock()
+	return <-written
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A reporter tells of what became of deliveries: by server events on the tenant's bus before a result is committed, by feed,
+// outcomes, metrics and log afterwards. It is the dispatcher's observer.
+type reporter struct{ e *Engine }
+
+// Judged adds to a record the notices and events that tell of it. Tests of an endpoint are not reported.
+func (rp *reporter) Judged(t *attempt.Target, r *commit.Record, now time.Time) {
+	d := &r.Result.Delivery
+	if !t.Policy.Announce && !t.Policy.Alert || d.Run.Trigger == godwit.TriggerTest {
+		return
+	}
+	if t.Policy.Alert && d.Status.Dead() {
+		r.Notices = append(r.Notices, godwit.Notice{
+			ID: godwit.NewNoticeID(now), TenantID: d.TenantID, EndpointID: d.EndpointID, DeliveryID: d.ID, EventID: d.EventID,
+			Kind: godwit.NoticeDeadLetter, Detail: deathText(r), CreatedAt: now,
+		})
+	}
+	report := profile.Report{
+		Profile: t.Profile, Policy: &t.Policy, Endpoint: &t.Endpoint, Event: r.Event, Delivery: d, Attempt: r.Result.Attempt,
+		Notices: r.Notices, At: now,
+	}
+	if events := report.Events(); len(events) > 0 {
+		r.News = rp.news(d.TenantID, events)
+	}
+}
+
+// deathText says why a delivery is dead: "HTTP 500 after 7 attempts" (CCW-DLQ-8).
+func deathText(r *commit.Record) string {
+	d := &r.Result.Delivery
+	last := string(d.Reason)
+	if r.Result.Attempt != nil {
+		last = r.Result.Attempt.FailureText()
+	}
+	if d.Status == godwit.DeliveryTerminal {
+		return last + " (not retryable)"
+	}
+	if d.Run.Attempts == 1 {
+		return last + " after 1 attempt"
+	}
+	return fmt.Sprintf("%s after %d attempts", last, d.Run.Attempts)
+}
+
+// news makes the events that are to be stored with a result: those that are kept, and those that some endpoint wants. Their
+// deliveries wait in the store until their lanes claim them.
+func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *commit.News {
+	e := rp.e
+	var receivers [][]*dispatch.Lane
+	var wanted []profile.ServerEvent
+	for _, event := range events {
+		if lanes := e.lanes.Match(tenant, event.Type, nil); len(lanes) > 0 || event.Keep {
+			wanted, receivers = append(wanted, event), append(receivers, lanes)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	now, step := e.watermark.Enter()
+	n := &commit.News{}
+	var told []*dispatch.Lane
+	for i, event := range wanted {
+		id := godwit.NewEventID(now)
+		added := store.NewEvent{Event: &godwit.Event{
+			ID: id, TenantID: tenant, Type: event.Type, Key: MintKey(), ContentType: event.ContentType, Body: event.Body(id), Format: event.Format, CreatedAt: now,
+		}}
+		for _, l := range receivers[i] {
+			added.Deliveries = append(added.Deliveries, store.NewDelivery{
+				ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerAccept,
+			})
+		}
+		n.Accept.Events = append(n.Accept.Events, added)
+		told = append(told, receivers[i]...)
+	}
+	n.Ended = func(stored bool) {
+		e.watermark.Leave(step)
+		if stored {
+			e.cfg.Recorder.Submitted(len(n.Accept.Events), len(told))
+			e.tellWaiting(told)
+		}
+	}
+	return n
+}
+
+// Recorded tells feed, outcomes, metrics and log of a record that is stored.
+func (rp *reporter) Recorded(r *commit.Record) {
+	e, result := rp.e, &r.Result
+	ended := result.Delivery.Status != godwit.DeliveryPending
+	if result.Attempt != nil {
+		e.cfg.Recorder.Attempted(r.Profile, r.Event.Type, result.Attempt, &result.Delivery)
+		logAttempt(e.cfg.Log, r.Profile, result.Attempt, result.Delivery.Status)
+		if !e.feed.Empty() {
+			e.feed.Publish(FeedItem{Attempt: *result.Attempt, EventType: r.Event.Type, Status: result.Delivery.Status})
+		}
+	}
+	if ended {
+		e.cfg.Recorder.Delivered(r.Event.Type, &result.Delivery)
+	}
+	if !result.KeepClaim { // else it is tried once more at once, and that attempt is the one that counts
+		e.outcomes.Stored(&result.Delivery)
+	}
+}
+
+// Refused tells callers that wait for the event to ask the store from now on.
+func (rp *reporter) Refused(r *commit.Record) { rp.e.outcomes.Refused(r.Result.Delivery.EventID) }
+
+// Orphaned has the deliveries of deleted endpoints cancelled.
+func (rp *reporter) Orphaned() { rp.e.sweeper.cancelOrphans() }
+
+// Claimed measures a claim.
+func (rp *reporter) Claimed(n int, took time.Duration, err error) {
+	rp.e.cfg.Recorder.Claimed(n, took, err)
+}
+
+// tellWaiting tells lanes that deliveries of theirs wait in the store.
+func (e *Engine) tellWaiting(lanes []*dispatch.Lane) {
+	now := e.cfg.Clock.Now()
+	for _, l := range lanes {
+		l.Waiting(now)
+	}
+}

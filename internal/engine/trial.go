@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const (
+	// maxTests is how many tests of endpoints may be under way at once. They take no slot from deliveries, and no delivery keeps
+	// one waiting.
+	maxTests = 16
+	// maxCalls is how many requests of commands may be on the wire at once.
+	maxCalls = 256
+)
+
+// Probed is what a request outside of any delivery saw.
+type Probed struct {
+	Event    godwit.Event // as it was sent; it is not stored
+	Delivery godwit.DeliveryID
+	Attempt  godwit.AttemptID
+	Exchange godwit.Exchange
+	Verdict  godwit.Verdict
+}
+
+// Probe sends one event to one endpoint and waits for the answer, whatever the endpoint's patterns and whether it is active
+// or not. It looks like any attempt, but nothing is stored, counted or tried again, and neither the endpoint's health nor
+// its limits take note (OJS-API-13, CCW-API-16). An endpoint of another tenant is store.ErrNotFound. An endpoint that cannot
+// be reached is no error: the Exchange tells.
+func (e *Engine) Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+	return e.try(ctx, e.tests, tenant, id, p)
+}
+
+// Ask sends one request to an endpoint and waits for the answer, as Probe does: for commands that a tenant's own service
+// executes.
+func (e *Engine) Ask(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+	return e.try(ctx, e.calls, tenant, id, p)
+}
+
+func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+	l := e.lanes.TenantLane(tenant, id)
+	if l == nil {
+		return nil, store.ErrNotFound
+	}
+	select {
+	case limit <- struct{}{}:
+		defer func() { <-limit }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.lanes.Base().Done():
+		return nil, ErrStopping
+	}
+	var event godwit.Event
+	trial, err := l.Try(ctx, func(now time.Time) *godwit.Event {
+		event = newEvent(&p, tenant, godwit.KeyID{}, now)
+		return &event
+	})
+	if errors.Is(err, dispatch.ErrStopped) {
+		return nil, ErrStopping
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Probed{Event: event, Delivery: trial.Delivery, Attempt: trial.Attempt, Exchange: trial.Exchange, Verdict: trial.Verdict}, nil
+}
