@@ -28,7 +28,7 @@ func classifyEDS(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Ver
 	return v
 }
 
-// classifyFailure: an attempt without a complete response is transient (EDS-NET-1, NET-2), except where we ourselves
+// classifyFailure: an attempt without a complete response is transient (EDS-NET-1, EDS-NET-2), except where we ourselves
 // refuse to go: that cannot clear by sending again (EDS T-8, T-11).
 func classifyFailure(v *godwit.Verdict, f *godwit.Failure) {
 	v.Outcome, v.Class, v.Reason = godwit.Transient, godwit.ClassTransport, godwit.Reason(f.Kind)

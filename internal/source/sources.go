@@ -313,7 +313,7 @@ func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, i
 }
 
 // ModeOf is the mode in force: store-and-forward only where it is wanted and the last acknowledgment holds (EDS-INT-8,
-// INT-11). An earlier one does not count: who has agreed to more since relies on that, and a description that goes back to
+// EDS-INT-11). An earlier one does not count: who has agreed to more since relies on that, and a description that goes back to
 // less needs a new one (EDS T-18). The acknowledgment is nil beside pass-through.
 func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
 	if src.Mode != godwit.StoreAndForward {

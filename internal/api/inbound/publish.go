@@ -191,7 +191,7 @@ func verdict(a *engine.Awaited) error {
 	return p
 }
 
-// unknown reports an attempt of which the endpoint may or may not have got hold (EDS-STA-408, STA-504, NET-2).
+// unknown reports an attempt of which the endpoint may or may not have got hold (EDS-STA-408, EDS-STA-504, EDS-NET-2).
 func unknown(d *godwit.Delivery) bool {
 	if d.LastStatus == http.StatusRequestTimeout || d.LastStatus == http.StatusGatewayTimeout {
 		return true
