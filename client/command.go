@@ -59,8 +59,20 @@ type CommandAnswer struct {
 	ConfirmationToken string          `json:"confirmation_token,omitempty"` // shown to the first submission alone
 	ExpiresAt         *time.Time      `json:"expires_at,omitempty"`         // of the confirmation
 	StepUpURL         string          `json:"step_up_url,omitempty"`        // a second key has to approve
+	// Affects is what the command would change if it were confirmed now, where the server can tell.
+	Affects *CommandAffects `json:"affects,omitempty"`
 	// Raw is the server's answer.
 	Raw json.RawMessage `json:"-"`
+}
+
+// CommandAffects is what a command that awaits confirmation would change.
+type CommandAffects struct {
+	DeadLetters int  `json:"dead_letters"` // how many would go
+	More        bool `json:"more"`         // there may be more that match
+	Endpoints   []struct {
+		ID          string `json:"id"`
+		DeadLetters int    `json:"dead_letters"`
+	} `json:"endpoints"`
 }
 
 // A CommandIntent is what is done to what.

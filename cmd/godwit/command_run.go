@@ -34,6 +34,7 @@ Examples:
     godwit command run endpoint.delete --target sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit command run endpoint.rotate_secret --target WEB-X2M8KD-Z --arg overlap_seconds=3600 --json | jq -r .outcome.result.secret
     godwit command run dead_letters.purge --arg until=2026-01-01T00:00:00Z --arg request=2026-01 --yes
+    godwit command run dead_letters.purge --arg all=true
     godwit command run event.publish --args '{"type":"order.paid","data":{"order":42}}'
     godwit command run tenant.delete --target ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`
 }
@@ -169,7 +170,26 @@ func describe(env *environment, d *client.CommandDeclaration, a *client.CommandA
 	if d != nil {
 		fmt.Fprintf(env.stderr, "  effect   %s\n", printable(d.Description))
 	}
+	if a.Affects != nil {
+		fmt.Fprintf(env.stderr, "  affects  %s\n", affected(a.Affects))
+	}
 	fmt.Fprintf(env.stderr, "  id       %s\n  until    %s\n\n", a.CommandID, clockTime(a.ExpiresAt))
+}
+
+// affected says how many dead letters would go, and of which endpoints. A long list is cut.
+func affected(a *client.CommandAffects) string {
+	text := fmt.Sprintf("%d dead letters", a.DeadLetters)
+	if a.More {
+		text += " (there may be more that match)"
+	}
+	const shown = 10
+	for i, e := range a.Endpoints {
+		if i == shown {
+			return text + fmt.Sprintf("\n           %d more endpoints", len(a.Endpoints)-shown)
+		}
+		text += fmt.Sprintf("\n           %d of %s", e.DeadLetters, printable(e.ID))
+	}
+	return text
 }
 
 func confirmCommand(ctx context.Context, commands *client.Commands, id, token, stepUp string) (*client.CommandAnswer, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,7 @@ func TestReencryptCoversCommands(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := c.Commands().Submit(t.Context(), client.Command{Entity: "dead_letters", Action: "replay"})
+			a, err := c.Commands().Submit(t.Context(), client.Command{Entity: "dead_letters", Action: "replay", Args: json.RawMessage(`{"all":true}`)})
 			if err != nil || a.Status != "executed" {
 				t.Fatalf("%+v, %v", a, err)
 			}

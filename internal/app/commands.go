@@ -28,6 +28,7 @@ import (
 type commands struct {
 	executor   *command.Executor
 	runner     *builtincommand.Runner
+	previewer  *builtincommand.Previewer
 	key        ed25519.PrivateKey
 	checkpoint time.Duration
 	app        *App
@@ -69,7 +70,7 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 	if err := reg.Register(command.Resolution("admin"), x.Resolver()); err != nil {
 		return nil, err
 	}
-	return &commands{executor: x, runner: a.newRunner(x, d), key: key,
+	return &commands{executor: x, runner: a.newRunner(x, d), previewer: builtincommand.NewPreviewer(a.builtinCommands()), key: key,
 		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
 }
 
@@ -107,10 +108,15 @@ func limit(n int) int {
 	return n
 }
 
+// builtinCommands is what Godwit's own commands work on.
+func (a *App) builtinCommands() builtincommand.Config {
+	return builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
+}
+
 // registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).
 func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	reg := command.NewRegistry()
-	cfg := builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
+	cfg := a.builtinCommands()
 	if err := builtincommand.Register(reg, cfg); err != nil {
 		return nil, err
 	}
@@ -175,7 +181,7 @@ func (c *commands) sign(ctx context.Context) {
 func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
 	h, err := ids.New(ids.Config{
 		Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems, Bodies: bodies}, Clock: a.clock,
-		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Stall: d.Timeouts.Write,
+		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: d.Timeouts.Write,
 	})
 	if err != nil {
 		return nil, err

@@ -143,7 +143,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	api, err := native.New(native.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner,
+		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 	})
 	if err != nil {
 		return err

@@ -14,10 +14,16 @@ import (
 // maxAtOnce is how many dead letters one command takes: its effect is one transaction.
 const maxAtOnce = 1000
 
-const filterMembers = `"endpoint":{"type":"string","maxLength":64},"type":{"type":"string","maxLength":128},` +
-	`"status":{"enum":["terminal","exhausted"]},"reason":{"type":"string","maxLength":64},` +
+const filterMembers = `"endpoint":{"type":"string","minLength":1,"maxLength":64},"type":{"type":"string","minLength":1,"maxLength":128},` +
+	`"status":{"enum":["terminal","exhausted"]},"reason":{"type":"string","minLength":1,"maxLength":64},` +
 	`"since":{"type":"string","format":"date-time"},"until":{"type":"string","format":"date-time"},` +
+	`"all":{"type":"boolean","description":"true selects every dead letter; it is required without a filter and goes with none"},` +
 	`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":1000}`
+
+// filterRules demand a filter or "all": true, and not both: an absent filter must not empty the list by accident.
+const filterRules = `"if":{"anyOf":[{"required":["endpoint"]},{"required":["type"]},{"required":["status"]},{"required":["reason"]},` +
+	`{"required":["since"]},{"required":["until"]}]},` +
+	`"then":{"properties":{"all":{"const":false}}},"else":{"required":["all"],"properties":{"all":{"const":true}}}`
 
 // selection is which dead letters are meant.
 type selection struct {
@@ -55,11 +61,23 @@ func (s *selection) filter(ctx context.Context, cfg Config, c *command.Call) (f 
 	return f, nil
 }
 
+// purge is which dead letters are removed.
+type purge struct {
+	selection
+	Replayed bool `json:"replayed"`
+}
+
+func (p *purge) purged(ctx context.Context, cfg Config, c *command.Call) (store.DeadLetterFilter, error) {
+	f, err := p.filter(ctx, cfg, c)
+	f.Replayed = p.Replayed
+	return f, err
+}
+
 func replayDeadLetters(cfg Config) operation {
 	return operation{command.Declaration{
 		Entity: "dead_letters", Action: "replay", Scopes: []string{"manage"},
-		Args:        schema(filterMembers + `,"after":{"type":"string","maxLength":64,"description":"next of the command before, to go on"}`),
-		Description: "Sends dead letters again that a filter selects, the newest first, up to 1000 a command. The result says how to go on.",
+		Args:        ruled(filterRules, filterMembers+`,"after":{"type":"string","maxLength":64,"description":"next of the command before, to go on"}`),
+		Description: "Sends dead letters again that a filter selects, or all, the newest first, up to 1000 a command. The result says how to go on.",
 	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 		in, err := args[selection](c)
 		if err != nil {
@@ -101,21 +119,17 @@ func replayDeadLetters(cfg Config) operation {
 func purgeDeadLetters(cfg Config) operation {
 	return operation{command.Declaration{
 		Entity: "dead_letters", Action: "purge", Scopes: []string{"manage"}, Confirmation: true, Critical: true,
-		Args:        schema(filterMembers + `,"replayed":{"type":"boolean","default":false,"description":"also those that were replayed since"}`),
-		Description: "Removes dead letters that a filter selects, with the copies of their events, for good. Up to 1000 a command; the result says whether there are more.",
+		Args:        ruled(filterRules, filterMembers+`,"replayed":{"type":"boolean","default":false,"description":"also those that were replayed since"}`),
+		Description: "Removes dead letters that a filter selects, or all, with the copies of their events, for good. Up to 1000 a command; the result says whether there are more.",
 	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
-		in, err := args[struct {
-			selection
-			Replayed bool `json:"replayed"`
-		}](c)
+		in, err := args[purge](c)
 		if err != nil {
 			return nil, err
 		}
-		f, err := in.filter(ctx, cfg, c)
+		f, err := in.purged(ctx, cfg, c)
 		if err != nil {
 			return nil, err
 		}
-		f.Replayed = in.Replayed
 		o := &command.Outcome{Refused: rejected("dead letter")}
 		purged := command.Add(o, store.PurgeDead{Filter: f, Limit: min(in.Limit, maxAtOnce)})
 		o.After = func(o *command.Outcome, results command.Results) error {

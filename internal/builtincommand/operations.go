@@ -24,6 +24,7 @@ type Engine interface {
 
 // Store is what plans are made of that the registry does not know.
 type Store interface {
+	CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error)
 	EventsAfter(ctx context.Context, r store.EventRange) ([]godwit.Event, error)
 }
 
@@ -63,6 +64,11 @@ func Register(reg *command.Registry, cfg Config) error {
 // request is the member by which a caller tells two intended operations from one that is repeated (IDS IT-2, IT-15): without it, the
 // same operation on the same target within the window is the same command.
 const request = `"request":{"type":"string","maxLength":255,"description":"Tells apart what is meant twice: the caller's own key, order or ticket"}`
+
+// ruled is a schema with rules beside its members.
+func ruled(rules, members string, required ...string) json.RawMessage {
+	return json.RawMessage(`{` + rules + `,` + string(schema(members, required...)[1:]))
+}
 
 // schema is an object with the members given, and no others.
 func schema(members string, required ...string) json.RawMessage {

@@ -96,6 +96,9 @@ func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadL
 // filterArgs is a filter as the commands on dead letters take it.
 func filterArgs(f store.DeadLetterFilter) map[string]any {
 	args := map[string]any{}
+	if (f == store.DeadLetterFilter{TenantID: f.TenantID, Replayed: f.Replayed}) {
+		args["all"] = true
+	}
 	for name, value := range map[string]string{"type": f.EventType, "status": string(f.Status), "reason": string(f.Reason)} {
 		if value != "" {
 			args[name] = value

@@ -277,7 +277,7 @@ func TestKeysOfOrders(t *testing.T) {
 		o.Key, o.Channel = "one key for all of it", "native"
 		return runner.Run(context.Background(), caller, o)
 	}
-	replay := builtincommand.Order{Entity: "dead_letters", Action: "replay"}
+	replay := builtincommand.Order{Entity: "dead_letters", Action: "replay", Args: map[string]any{"all": true}}
 	first, err := run(replay)
 	if err != nil {
 		t.Fatal(err)

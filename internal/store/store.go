@@ -269,6 +269,15 @@ type DeadLetters interface {
 	// ListDeadLetters pages by delivery id, newest first. Bodies are included only when asked for. Those that were replayed
 	// are left out unless asked for.
 	ListDeadLetters(ctx context.Context, f DeadLetterFilter, p Page) ([]godwit.DeadLetter, error)
+	// CountDeadLetters counts by endpoint the newest dead letters that a filter selects, at most limit of them: those that PurgeDead
+	// would remove. The endpoint with the most comes first.
+	CountDeadLetters(ctx context.Context, f DeadLetterFilter, limit int) ([]DeadLetterCount, error)
+}
+
+// A DeadLetterCount is how many dead letters an endpoint has.
+type DeadLetterCount struct {
+	EndpointID godwit.EndpointID
+	Count      int
 }
 
 // DeadLetterFilter narrows a list of one tenant; other members that are zero do not.

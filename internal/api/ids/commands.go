@@ -35,6 +35,8 @@ type Answer struct {
 	TokenExpires *time.Time             `json:"expires_at,omitempty"`
 	ConfirmURL   string                 `json:"confirm_url,omitempty"`
 	StepUpURL    string                 `json:"step_up_url,omitempty"`
+	// Affects is what the command would change if it were confirmed now, where that is known beforehand.
+	Affects *builtincommand.Affected `json:"affects,omitempty"`
 }
 
 const commandsPath = "/ids/v1/commands/"
@@ -79,11 +81,18 @@ func (s *server) submit(c *httpapi.Call) error {
 	}
 	ctx, cancel := s.patience(c.R.Context())
 	defer cancel()
-	a, err := s.cfg.Executor.Submit(ctx, builtincommand.Caller(c.Caller), e)
+	who := builtincommand.Caller(c.Caller)
+	a, err := s.cfg.Executor.Submit(ctx, who, e)
 	if err != nil {
 		return refuse(c, err)
 	}
-	return answer(c, a)
+	var affects *builtincommand.Affected
+	if a.Substatus == command.AwaitingConfirmation {
+		if affects, err = s.cfg.Preview.Preview(ctx, who, e); err != nil {
+			return err
+		}
+	}
+	return answer(c, a, affects)
 }
 
 func (s *server) confirm(c *httpapi.Call) error {
@@ -103,7 +112,7 @@ func (s *server) confirm(c *httpapi.Call) error {
 	if err != nil {
 		return refuse(c, err)
 	}
-	return answer(c, a)
+	return answer(c, a, nil)
 }
 
 func (s *server) stepUp(c *httpapi.Call) error {
@@ -135,7 +144,7 @@ func (s *server) registry(c *httpapi.Call) error {
 }
 
 // answer renders what became of a submission. The status of a repeat is that of the first (IDS-RPL-2).
-func answer(c *httpapi.Call, a *command.Answer) error {
+func answer(c *httpapi.Call, a *command.Answer, affects *builtincommand.Affected) error {
 	h := c.W.Header()
 	if a.Decision == command.DuplicateReplayed {
 		h.Set(idempotency.ReplayedHeader, "true")
@@ -151,7 +160,9 @@ func answer(c *httpapi.Call, a *command.Answer) error {
 	case command.Rejected, command.Failed:
 		status = http.StatusUnprocessableEntity
 	}
-	return write(c, status, view(a, "processing"))
+	v := view(a, "processing")
+	v.Affects = affects
+	return write(c, status, v)
 }
 
 // read is strict: a member that is misspelt would be one that is missing.

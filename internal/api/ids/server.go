@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -22,6 +23,8 @@ type Config struct {
 	Executor *command.Executor
 	Evidence command.Store
 	Clock    clock.Clock
+	// Preview tells what a command that awaits confirmation would change.
+	Preview *builtincommand.Previewer
 	// EvidenceKey signs what is exported.
 	EvidenceKey ed25519.PrivateKey
 	// Wait is how long a submission waits for the end of its execution before it is answered with 202. Defaults to 20 s.
@@ -38,8 +41,8 @@ type server struct {
 
 // New makes the handler.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Executor == nil || cfg.Evidence == nil || cfg.EvidenceKey == nil || cfg.Clock == nil {
-		return nil, errors.New("ids: executor, evidence, its key and the clock are required")
+	if cfg.Executor == nil || cfg.Evidence == nil || cfg.Preview == nil || cfg.EvidenceKey == nil || cfg.Clock == nil {
+		return nil, errors.New("ids: executor, evidence, its key, preview and the clock are required")
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 20 * time.Second

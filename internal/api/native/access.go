@@ -43,7 +43,7 @@ func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*
 func (s *server) managed(pattern string, next http.HandlerFunc) http.Handler {
 	route := httpapi.Route{Need: s.patterns[pattern], MediaTypes: []string{jsonType}, SkipKey: func(r *http.Request) bool {
 		return r.Method == http.MethodPut || len(r.Header[confirmationHeader]) > 0
-	}}
+	}, CheckBody: func(_ *http.Request, body []byte) error { return s.refuseNull(pattern, body) }}
 	if strings.HasPrefix(pattern, http.MethodPatch+" ") {
 		route.MediaTypes = []string{jsonType, "application/merge-patch+json"}
 	}

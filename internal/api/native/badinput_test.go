@@ -37,6 +37,13 @@ func TestBadInput(t *testing.T) {
 		{"envelope empty", call{path: "/v1/events", body: ``, header: []string{"Content-Type", "application/json"}}, 400, problem.MalformedJSON, "body"},
 		{"batch malformed", call{path: "/v1/events/batch", body: `{"events":[{]}`}, 400, problem.MalformedJSON, "body"},
 
+		// null is not the same as absent.
+		{"null description", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","description":null}`}, 400, problem.InvalidRequest, "description"},
+		{"null in policy", call{path: "/v1/endpoints", body: `{"url":"https://a.example/","policy":{"max_retries":null}}`}, 400, problem.InvalidRequest, "policy.max_retries"},
+		{"null in a list", call{path: "/v1/sources", body: `{"name":"a","scheme":"eds","credentials":[{"id":null}]}`}, 400, problem.InvalidRequest, "credentials.id"},
+		{"null expiry", call{path: "/v1/keys", body: `{"name":"a","scopes":["read"],"expires_at":null}`}, 400, problem.InvalidRequest, "expires_at"},
+		{"null name", call{method: "PATCH", path: "/v1/tenants/" + h.tenant.ID.String(), body: `{"name":null}`}, 400, problem.InvalidRequest, "name"},
+
 		// Wrong types and shapes.
 		{"number for url", call{path: "/v1/endpoints", body: `{"url":1}`}, 400, problem.InvalidRequest, "url"},
 		{"url missing", call{path: "/v1/endpoints", body: `{}`}, 400, problem.InvalidRequest, "url"},

@@ -53,7 +53,8 @@ type Config struct {
 	Catalogue   *catalogue.Catalogue
 	Sources     *source.Sources
 	Idempotency *idempotency.Guard
-	Commands    *builtincommand.Runner // executes what is a command
+	Commands    *builtincommand.Runner    // executes what is a command
+	Preview     *builtincommand.Previewer // tells what a command would change
 	Problems    *problem.Writer
 	Clock       clock.Clock
 	Log         *slog.Logger
@@ -73,8 +74,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Commands == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, desk, problems, clock and log are required")
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Commands == nil || c.Preview == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, commands, preview, problems, clock and log are required")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = godwit.DefaultMaxBody

@@ -46,6 +46,8 @@ type Asked struct {
 	Token     string    `json:"confirmation_token" doc:"For the header Godwit-Confirmation. It is shown this once, and is good for this request alone."`
 	ExpiresAt time.Time `json:"expires_at" doc:"Until when it can be confirmed"`
 	StepUpURL string    `json:"step_up_url,omitempty" doc:"Where another API key has to approve first: POST with that key"`
+	// Affects is set for a purge alone: the other operations name the one thing that they change.
+	Affects *builtincommand.Affected `json:"affects,omitempty" doc:"purge-dead-letters: what would go if it were confirmed now"`
 }
 
 // askedOutput is either what is asked or, once that was given, what was done.

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -72,19 +73,19 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 func TestConfirmationComesInTime(t *testing.T) {
 	h := newHarness(t)
 	var first, second Asked
-	h.post("/v1/dead-letters/purge", `{}`).want(202).into(&first)
+	h.post("/v1/dead-letters/purge", `{"all":true}`).want(202).into(&first)
 	h.clock.Advance(6 * time.Minute)
-	h.post("/v1/dead-letters/purge", `{}`, confirm(&first)...).refused(410, problem.ConfirmationExpired, "")
-	h.post("/v1/dead-letters/purge", `{}`).want(202).into(&second)
+	h.post("/v1/dead-letters/purge", `{"all":true}`, confirm(&first)...).refused(410, problem.ConfirmationExpired, "")
+	h.post("/v1/dead-letters/purge", `{"all":true}`).want(202).into(&second)
 	if second.CommandID == first.CommandID || second.Token == first.Token {
 		t.Errorf("asked %+v after %+v", second, first)
 	}
-	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Command", first.CommandID, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
-	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Command", "x", "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
-	h.post("/v1/dead-letters/purge", `{}`, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
-	h.post("/v1/dead-letters/purge", `{"limit":1}`, confirm(&second)...).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{"all":true}`, "Godwit-Command", first.CommandID, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{"all":true}`, "Godwit-Command", "x", "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{"all":true}`, "Godwit-Confirmation", second.Token).refused(403, problem.ConfirmationInvalid, "")
+	h.post("/v1/dead-letters/purge", `{"all":true,"limit":1}`, confirm(&second)...).refused(403, problem.ConfirmationInvalid, "")
 	var done Purged
-	h.post("/v1/dead-letters/purge", `{}`, confirm(&second)...).want(200).into(&done)
+	h.post("/v1/dead-letters/purge", `{"all":true}`, confirm(&second)...).want(200).into(&done)
 	if done.Purged != 0 || done.More {
 		t.Errorf("purged %+v", done)
 	}
@@ -100,12 +101,71 @@ func TestConfirmationUnderAKey(t *testing.T) {
 	if b := h.post("/v1/dead-letters/purge", `{"status":"terminal"}`, "Idempotency-Key", key).want(202); string(a.body) != string(b.body) {
 		t.Errorf("then %s\nnow  %s", a.body, b.body)
 	}
-	h.post("/v1/dead-letters/purge", `{}`, "Idempotency-Key", key).refused(422, problem.KeyReused, "")
+	h.post("/v1/dead-letters/purge", `{"all":true}`, "Idempotency-Key", key).refused(422, problem.KeyReused, "")
 	for range 2 {
 		b := h.post("/v1/dead-letters/purge", `{"status":"terminal"}`, confirm(&first, "Idempotency-Key", key)...).want(200)
 		if !strings.Contains(string(b.body), `"purged":0`) {
 			t.Errorf("purged %s", b.body)
 		}
+	}
+}
+
+// A filter that is empty, null or missing must not select everything.
+func TestDeadLettersAreSelectedExplicitly(t *testing.T) {
+	h := newHarness(t)
+	for _, path := range []string{"/v1/dead-letters/purge", "/v1/dead-letters/replay"} {
+		for body, field := range map[string]string{
+			`{}`: "all", `{"all":false}`: "all", `{"limit":5}`: "all", `{"all":true,"type":"a.b"}`: "all", `{"all":null}`: "all",
+			`{"endpoint":""}`: "endpoint", `{"type":""}`: "type", `{"status":""}`: "status", `{"reason":""}`: "reason", `{"since":""}`: "since", `{"until":""}`: "until",
+			`{"endpoint":null}`: "endpoint", `{"type":null}`: "type", `{"status":null}`: "status", `{"reason":null}`: "reason", `{"since":null}`: "since", `{"until":null}`: "until",
+			`{"endpoint":null,"type":"a.b"}`: "endpoint", `{"endpoint":"","all":true}`: "endpoint",
+		} {
+			h.post(path, body).refused(400, problem.InvalidRequest, field)
+		}
+	}
+	h.post("/v1/dead-letters/purge", `{"replayed":true}`).refused(400, problem.InvalidRequest, "all")
+	h.post("/v1/dead-letters/replay", `{"all":true}`).want(202)
+	h.post("/v1/dead-letters/replay", `{"all":false,"type":"a.b"}`).want(202)
+}
+
+func TestPurgeTellsWhatWouldGo(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t)
+	receiver.answer(400)
+	first := h.endpoint(receiver.URL, fast, `"patterns":["a.b"]`)
+	second := h.endpoint(receiver.URL, fast, `"patterns":["a.b","c.d"]`)
+	w := h.watch()
+	h.publish("a.b", `1`)
+	h.publish("c.d", `1`)
+	for range 3 {
+		w.until(godwit.DeliveryTerminal)
+	}
+	var asked Asked
+	purge := func(body string) builtincommand.Affected {
+		t.Helper()
+		asked = Asked{}
+		h.post("/v1/dead-letters/purge", body).want(202).into(&asked)
+		if asked.Affects == nil {
+			t.Fatalf("%s: nothing about what would go", body)
+		}
+		return *asked.Affects
+	}
+	for body, want := range map[string]builtincommand.Affected{
+		`{"all":true}`:                     {DeadLetters: 3, Endpoints: []builtincommand.AffectedEndpoint{{ID: second.ID, DeadLetters: 2}, {ID: first.ID, DeadLetters: 1}}},
+		`{"type":"c.d"}`:                   {DeadLetters: 1, Endpoints: []builtincommand.AffectedEndpoint{{ID: second.ID, DeadLetters: 1}}},
+		`{"endpoint":"` + first.ID + `"}`:  {DeadLetters: 1, Endpoints: []builtincommand.AffectedEndpoint{{ID: first.ID, DeadLetters: 1}}},
+		`{"type":"c.d","limit":1}`:         {DeadLetters: 1, More: true, Endpoints: []builtincommand.AffectedEndpoint{{ID: second.ID, DeadLetters: 1}}},
+		`{"until":"2000-01-01T00:00:00Z"}`: {Endpoints: []builtincommand.AffectedEndpoint{}},
+	} {
+		if got := purge(body); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s affects %+v, want %+v", body, got, want)
+		}
+	}
+	purge(`{"endpoint":"` + second.ID + `"}`)
+	var done Purged
+	h.post("/v1/dead-letters/purge", `{"endpoint":"`+second.ID+`"}`, confirm(&asked)...).want(200).into(&done)
+	if left := purge(`{"all":true}`); done.Purged != 2 || left.DeadLetters != 1 {
+		t.Errorf("purged %+v, then %+v is left", done, left)
 	}
 }
 

@@ -69,12 +69,26 @@ func (p DeadLetterParams) filter() deadLetterFilter {
 
 // DeadLetterChoice are the members of a body that choose dead letters.
 type DeadLetterChoice struct {
-	Endpoint string     `json:"endpoint,omitempty"`
-	Type     string     `json:"type,omitempty" maxLength:"128"`
+	Endpoint string     `json:"endpoint,omitempty" minLength:"1" doc:"Only of this endpoint"`
+	Type     string     `json:"type,omitempty" minLength:"1" maxLength:"128" doc:"Only events of this type"`
 	Status   string     `json:"status,omitempty" enum:"terminal,exhausted"`
-	Reason   string     `json:"reason,omitempty" maxLength:"64"`
+	Reason   string     `json:"reason,omitempty" minLength:"1" maxLength:"64" doc:"Only with this reason"`
 	Since    *time.Time `json:"since,omitempty" doc:"Dead at or after"`
 	Until    *time.Time `json:"until,omitempty" doc:"Dead before"`
+	All      bool       `json:"all,omitempty" doc:"true: every dead letter of the tenant. Required where no filter is given, and refused beside one."`
+}
+
+// check demands a filter or "all": true, and not both: a filter that is missing must not empty the list by accident.
+func (c *DeadLetterChoice) check() error {
+	filtered := *c
+	filtered.All = false
+	switch empty := filtered == (DeadLetterChoice{}); {
+	case empty && !c.All:
+		return problem.InvalidRequest.In("all", `must be true to select every dead letter; to select some, give endpoint, type, status, reason, since or until`)
+	case !empty && c.All:
+		return problem.InvalidRequest.In("all", "must not be true beside a filter; leave one of the two out")
+	}
+	return nil
 }
 
 func (c *DeadLetterChoice) filter() deadLetterFilter {
@@ -150,12 +164,13 @@ func (s *server) deadLetterRoutes() {
 	typed(s, mayManage, huma.Operation{
 		OperationID: "replay-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/replay", Tags: tags, Summary: "Replay the dead letters that match",
 		DefaultStatus: http.StatusAccepted,
-		Description: "Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all. It runs as the command dead_letters.replay, " +
+		Description: "Newest first, up to limit in one request; next_cursor continues where it ended. To select all, say all: true. It runs as the command dead_letters.replay, " +
 			"one for each thousand.",
 	}, s.replayDeadLetters)
 	typed(s, mayManage, s.asks(huma.Operation{
 		OperationID: "purge-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/purge", Tags: tags, Summary: "Remove the dead letters that match",
-		Description: "For good, with the copies of their events; newest first, up to limit in one request. An empty object selects all. It runs as the command dead_letters.purge.",
+		Description: "For good, with the copies of their events; newest first, up to limit in one request. To select all, say all: true. It runs as the command dead_letters.purge. " +
+			"The first answer tells in affects how many dead letters would go, and from which endpoints.",
 	}, Purged{}), s.purgeDeadLetters)
 }
 
@@ -191,6 +206,9 @@ func (s *server) replayDeadLetter(ctx context.Context, c *management.Caller, in 
 // transaction.
 func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
 	b := &in.Body
+	if err := b.check(); err != nil {
+		return nil, err
+	}
 	filter, err := s.deadLetterFilter(ctx, c, b.filter())
 	if err != nil {
 		return nil, err
@@ -212,11 +230,24 @@ func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in
 }
 
 func (s *server) purgeDeadLetters(ctx context.Context, c *management.Caller, in *purgeInput) (*askedOutput[Purged], error) {
+	if err := in.Body.check(); err != nil {
+		return nil, err
+	}
 	f := in.Body.filter()
 	f.Replayed = in.Body.Replayed
 	filter, err := s.deadLetterFilter(ctx, c, f)
 	if err != nil {
 		return nil, err
 	}
-	return asked[Purged](s.cfg.Commands.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
+	out, err := asked[Purged](s.cfg.Commands.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
+	if err != nil {
+		return nil, err
+	}
+	if first, ok := out.Body.(Asked); ok {
+		if first.Affects, err = s.cfg.Preview.Purge(ctx, filter, in.Body.Limit); err != nil {
+			return nil, err
+		}
+		out.Body = first
+	}
+	return out, nil
 }

@@ -281,8 +281,8 @@ func TestDeadLetters(t *testing.T) {
 	}
 	h.get("/v1/dead-letters/export?replayed=maybe").refused(400, problem.InvalidRequest, "replayed")
 	h.post("/v1/dead-letters/replay", `{"status":"lost"}`).refused(400, problem.InvalidRequest, "status")
-	h.post("/v1/dead-letters/replay", `{"limit":0}`).refused(400, problem.InvalidRequest, "limit")
-	h.post("/v1/dead-letters/replay", `{"cursor":"zzz"}`).refused(400, problem.InvalidRequest, "cursor")
+	h.post("/v1/dead-letters/replay", `{"all":true,"limit":0}`).refused(400, problem.InvalidRequest, "limit")
+	h.post("/v1/dead-letters/replay", `{"all":true,"cursor":"zzz"}`).refused(400, problem.InvalidRequest, "cursor")
 	h.post("/v1/dead-letters/replay", `{"endpoint":"x"}`).refused(400, problem.InvalidRequest, "endpoint")
 }
 

@@ -141,7 +141,8 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	})
 	must(t, err)
 	commands := command.NewRegistry()
-	must(t, builtincommand.Register(commands, builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store}))
+	builtin := builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store}
+	must(t, builtincommand.Register(commands, builtin))
 	h.executor, err = command.New(command.Config{Store: h.store, Registry: commands, Sealer: ring, Log: log, Now: h.clock.Now})
 	must(t, err)
 	executing, stopExecutor := context.WithCancel(ctx)
@@ -150,8 +151,8 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	stop := h.stop
 	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
-		Commands: &builtincommand.Runner{Executor: h.executor, Registry: h.registry, Now: h.clock.Now},
-		Store:    h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Commands: &builtincommand.Runner{Executor: h.executor, Registry: h.registry, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
+		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		MaxBody: o.maxBody, Version: "test", Done: h.done,
 	})
 	must(t, err)

@@ -409,8 +409,9 @@ func TestPatchHasEveryPolicyMember(t *testing.T) {
 	members := func(v any) map[string]bool {
 		names := map[string]bool{}
 		for f := range reflect.TypeOf(v).Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names[name] = true
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				names[name] = true
+			}
 		}
 		return names
 	}

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -99,20 +98,4 @@ func (s *server) failures(responses map[string]*huma.Response) map[string]*huma.
 
 func jsonResponse(description string, schema *huma.Schema) *huma.Response {
 	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{jsonType: {Schema: schema}}}
-}
-
-// serveDocument renders the document once all routes are in it.
-func (s *server) serveDocument() error {
-	doc, err := json.MarshalIndent(s.api.OpenAPI(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("render OpenAPI document: %w", err)
-	}
-	s.document = append(doc, '\n')
-	s.patterns["GET /openapi.json"] = anyone
-	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Write(s.document)
-	})
-	return nil
 }

@@ -22,11 +22,11 @@ type EndpointPatch struct {
 	Profile     string                     `json:"profile,omitempty" doc:"Cannot change"`
 	Description *string                    `json:"description,omitempty" nullable:"true"`
 	Patterns    nullableStrings            `json:"patterns,omitempty"`
-	Filter      map[string]nullableStrings `json:"filter,omitempty"`
-	Headers     map[string]*string         `json:"headers,omitempty"`
-	Auth        *Auth                      `json:"auth,omitempty" doc:"Replaced as a whole"`
-	Policy      *PolicyPatch               `json:"policy,omitempty"`
-	Metadata    godwit.Metadata            `json:"metadata,omitempty" doc:"Any JSON values; null removes a member"`
+	Filter      map[string]nullableStrings `json:"filter,omitempty" nullable:"true"`
+	Headers     map[string]*string         `json:"headers,omitempty" nullable:"true"`
+	Auth        *AuthPatch                 `json:"auth,omitempty" doc:"Replaced as a whole; null removes it"`
+	Policy      *PolicyPatch               `json:"policy,omitempty" doc:"null removes every deviation from the profile"`
+	Metadata    godwit.Metadata            `json:"metadata,omitempty" nullable:"true" doc:"Any JSON values; null removes a member, or all of them"`
 
 	document []byte
 }
@@ -47,6 +47,7 @@ func (nullableStrings) Schema(huma.Registry) *huma.Schema {
 
 // PolicyPatch is what a patch may say about the policy: any member, or null for the profile's own value.
 type PolicyPatch struct {
+	_                  struct{}           `nullable:"true"`
 	BaseSeconds        *float64           `json:"base_seconds,omitempty" nullable:"true"`
 	CapSeconds         *float64           `json:"cap_seconds,omitempty" nullable:"true"`
 	MaxRetries         *int               `json:"max_retries,omitempty" nullable:"true"`
@@ -71,16 +72,23 @@ type PolicyPatch struct {
 	KeyMinLength       *int               `json:"key_min_length,omitempty" nullable:"true"`
 	KeyMaxLength       *int               `json:"key_max_length,omitempty" nullable:"true"`
 	KeyAlphabet        *string            `json:"key_alphabet,omitempty" nullable:"true"`
-	Statuses           map[string]*string `json:"statuses,omitempty"`
+	Statuses           map[string]*string `json:"statuses,omitempty" nullable:"true"`
 	MultiStatus        *bool              `json:"multi_status,omitempty" nullable:"true"`
 	RefreshOn401       *bool              `json:"refresh_on_401,omitempty" nullable:"true"`
 	Agreement          *AgreementPatch    `json:"agreement,omitempty"`
 }
 
+// AuthPatch is a new credential, or null for none.
+type AuthPatch struct {
+	_ struct{} `nullable:"true"`
+	Auth
+}
+
 // AgreementPatch is what a patch may say about the agreement.
 type AgreementPatch struct {
-	Document      *string `json:"document,omitempty"`
-	VisibleToBoth *bool   `json:"visible_to_both,omitempty"`
+	_             struct{} `nullable:"true"`
+	Document      *string  `json:"document,omitempty" nullable:"true"`
+	VisibleToBoth *bool    `json:"visible_to_both,omitempty" nullable:"true"`
 }
 
 type patchInput struct {

@@ -14,7 +14,7 @@ import (
 
 // routes registers everything and renders the OpenAPI document.
 func (s *server) routes() error {
-	s.patterns = map[string]access{}
+	s.patterns, s.bodySchemas = map[string]access{}, map[string]*huma.Schema{}
 	s.api = humago.New(s, s.openAPI())
 	s.tenantRoutes()
 	s.keyRoutes()
@@ -40,6 +40,7 @@ func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx conte
 		}
 		return out, nil
 	})
+	s.keepBodySchema(op.Method, op.Path)
 }
 
 // HandleFunc is called by huma for each operation that typed registers.

@@ -14,10 +14,12 @@ type server struct {
 	http     *httpapi.API
 	api      huma.API
 	document []byte            // the OpenAPI document
-	patterns map[string]access // what is registered, by mux pattern
+	patterns map[string]access // who may use a route, by mux pattern
 	bodies   *httpapi.Quota    // of requests under way
 	streams  *httpapi.Quota
 	exports  *httpapi.Quota
+	// bodySchemas has the schema of each operation's body, by mux pattern.
+	bodySchemas map[string]*huma.Schema
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -37,10 +37,10 @@ type SourcePatch struct {
 	Name        string          `json:"name,omitempty" maxLength:"64"`
 	Description *string         `json:"description,omitempty" nullable:"true"`
 	Scheme      string          `json:"scheme,omitempty" doc:"Cannot change"`
-	Settings    map[string]any  `json:"settings,omitempty"`
+	Settings    map[string]any  `json:"settings,omitempty" nullable:"true"`
 	Adopt       *bool           `json:"adopt,omitempty" nullable:"true"`
 	Mode        *string         `json:"mode,omitempty" nullable:"true" enum:"store-and-forward,pass-through"`
-	EventType   map[string]any  `json:"event_type,omitempty"`
+	EventType   map[string]any  `json:"event_type,omitempty" nullable:"true"`
 	KeepHeaders nullableStrings `json:"keep_headers,omitempty"`
 
 	document []byte

@@ -111,6 +111,20 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 	return values(list), failed("list dead letters", err)
 }
 
+// CountDeadLetters counts by endpoint what PurgeDead would remove.
+func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error) {
+	w := selectLetters(f, store.Page{})
+	r, err := s.pool.Query(ctx, `SELECT endpoint_id, count(*) FROM (SELECT endpoint_id FROM dead_letters`+w.sql()+
+		fmt.Sprintf(` ORDER BY id DESC, dead_at DESC LIMIT %d) AS newest GROUP BY endpoint_id ORDER BY count(*) DESC, endpoint_id`, max(limit, 0)), w.args...)
+	if err != nil {
+		return nil, failed("count dead letters", err)
+	}
+	counts, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (n store.DeadLetterCount, err error) {
+		return n, r.Scan(scanID(&n.EndpointID), &n.Count)
+	})
+	return counts, failed("count dead letters", err)
+}
+
 // selectLetters is the condition of a filter.
 func selectLetters(f store.DeadLetterFilter, p store.Page) where {
 	var w where

@@ -116,6 +116,18 @@ func listDeadLetters(ctx context.Context, c *conn, f *store.DeadLetterFilter, p 
 	return letters, r.err
 }
 
+// CountDeadLetters counts by endpoint what PurgeDead would remove.
+func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) (counts []store.DeadLetterCount, err error) {
+	q := selectedLetters("d.endpoint_id AS endpoint_id", &f, store.Page{Limit: limit})
+	err = s.read(ctx, "count dead letters", func(c *conn) error {
+		return c.each(ctx, "SELECT endpoint_id, count(*) FROM ("+q.text()+") GROUP BY endpoint_id ORDER BY count(*) DESC, endpoint_id", q.arguments(), func(r *rows) error {
+			counts = append(counts, store.DeadLetterCount{EndpointID: r.id(0), Count: int(r.int(1))})
+			return nil
+		})
+	})
+	return counts, err
+}
+
 // selectedLetters is the query for the dead letters that a filter selects.
 func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *listing {
 	index := "dead_letters_open"

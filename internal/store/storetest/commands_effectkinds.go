@@ -221,6 +221,13 @@ func effectPurge(t *testing.T, f *commands) {
 	f.requeue(dead[4])
 	before := f.delivery(dead[0])
 	filter := store.DeadLetterFilter{TenantID: f.tenant, EventType: "order.paid"}
+	counted := func(filter store.DeadLetterFilter, limit int) []store.DeadLetterCount {
+		t.Helper()
+		return got(f.s.CountDeadLetters(f.ctx, filter, limit))(t)
+	}
+	same(t, "the first, counted", counted(filter, 3), []store.DeadLetterCount{{EndpointID: f.endpoint, Count: 3}})
+	same(t, "open ones, counted", counted(filter, 9), []store.DeadLetterCount{{EndpointID: f.endpoint, Count: 4}})
+	same(t, "those of another tenant, counted", len(counted(store.DeadLetterFilter{TenantID: f.newTenant(), Replayed: true}, 9)), 0)
 	same(t, "a stranger's", purge(store.DeadLetterFilter{TenantID: f.newTenant(), Replayed: true}, 9), store.PurgedDead{})
 	same(t, "the first", purge(filter, 3), store.PurgedDead{Purged: 3, More: true})
 	same(t, "left", left(), []godwit.DeliveryID{kept, dead[3], dead[4]})

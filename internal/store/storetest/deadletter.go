@@ -69,6 +69,15 @@ func deadLetterList(t *testing.T, f *fixture) {
 				found[d.Delivery.ID] = d
 			}
 			same(t, "dead letters", len(found), len(want))
+			counts := map[godwit.EndpointID]int{}
+			for _, d := range want {
+				counts[d.Delivery.EndpointID]++
+			}
+			counted := got(f.s.CountDeadLetters(f.ctx, c.filter, len(all)))(t)
+			same(t, "endpoints with dead letters", len(counted), len(counts))
+			for _, n := range counted {
+				same(t, "dead letters of an endpoint", n.Count, counts[n.EndpointID])
+			}
 			for id := range want {
 				same(t, "dead letter", found[id], want[id])
 			}

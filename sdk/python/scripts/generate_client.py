@@ -126,7 +126,7 @@ def type_of(schema: Schema) -> str:
         if several in schema:
             return union([type_of(s) for s in schema[several]])
     if "enum" in schema:
-        return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
+        return f"Literal[{', '.join('None' if value is None else json.dumps(value) for value in schema['enum'])}]"
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     return union([plain_type(kind, schema) for kind in kinds]) if kinds else "Any"

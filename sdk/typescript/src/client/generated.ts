@@ -28,17 +28,33 @@ export interface ActiveAgreement {
   visible_to_both: boolean;
 }
 
+export interface Affected {
+  /** How many dead letters would go */
+  dead_letters: number;
+  /** Whose they are; the endpoint with the most comes first */
+  endpoints: AffectedEndpoint[];
+  /** There may be more that match; one request removes up to its limit */
+  more: boolean;
+}
+
+export interface AffectedEndpoint {
+  dead_letters: number;
+  id: string;
+}
+
 export interface Agreement {
   document: string;
   visible_to_both: boolean;
 }
 
 export interface AgreementPatch {
-  document?: string;
-  visible_to_both?: boolean;
+  document?: string | null;
+  visible_to_both?: boolean | null;
 }
 
 export interface Asked {
+  /** purge-dead-letters: what would go if it were confirmed now */
+  affects?: Affected;
   /** For the header Godwit-Command */
   command_id: string;
   /** For the header Godwit-Confirmation. It is shown this once, and is good for this request alone. */
@@ -101,6 +117,30 @@ export interface Auth {
   username?: string;
 }
 
+export interface AuthPatch {
+  /** oauth2 */
+  audience?: string;
+  /** mtls: the client's certificate chain */
+  certificate_pem?: string;
+  /** oauth2 */
+  client_id?: string;
+  /** oauth2 */
+  client_secret?: string;
+  kind: "bearer" | "basic" | "oauth2" | "mtls";
+  /** basic */
+  password?: string;
+  /** mtls: its key */
+  private_key_pem?: string;
+  /** oauth2 */
+  scopes?: string[];
+  /** bearer: the token */
+  token?: string;
+  /** oauth2: where tokens are fetched, by client credentials */
+  token_url?: string;
+  /** basic */
+  username?: string;
+}
+
 export interface BatchItem {
   created_at?: string;
   deliveries?: number;
@@ -117,15 +157,20 @@ export interface BatchResult {
 }
 
 export interface BulkReplay {
+  /** true: every dead letter of the tenant. Required where no filter is given, and refused beside one. */
+  all?: boolean;
   /** next_cursor of the request before */
   cursor?: string;
+  /** Only of this endpoint */
   endpoint?: string;
   /** How many at most in this request */
   limit?: number;
+  /** Only with this reason */
   reason?: string;
   /** Dead at or after */
   since?: string;
   status?: "terminal" | "exhausted";
+  /** Only events of this type */
   type?: string;
   /** Dead before */
   until?: string;
@@ -236,16 +281,17 @@ export interface Endpoint {
 }
 
 export interface EndpointPatch {
-  /** Replaced as a whole */
-  auth?: Auth;
+  /** Replaced as a whole; null removes it */
+  auth?: AuthPatch | null;
   description?: string | null;
-  filter?: Record<string, string[] | null>;
-  headers?: Record<string, string | null>;
-  /** Any JSON values; null removes a member */
-  metadata?: Record<string, unknown>;
-  method?: "POST" | "PUT";
+  filter?: Record<string, string[] | null> | null;
+  headers?: Record<string, string | null> | null;
+  /** Any JSON values; null removes a member, or all of them */
+  metadata?: Record<string, unknown> | null;
+  method?: "POST" | "PUT" | null;
   patterns?: string[] | null;
-  policy?: PolicyPatch;
+  /** null removes every deviation from the profile */
+  policy?: PolicyPatch | null;
   /** Cannot change */
   profile?: string;
   url?: string;
@@ -784,7 +830,7 @@ export interface PolicyOverrides {
 
 export interface PolicyPatch {
   account_per_minute?: number | null;
-  agreement?: AgreementPatch;
+  agreement?: AgreementPatch | null;
   alert?: boolean | null;
   announce?: boolean | null;
   base_seconds?: number | null;
@@ -809,7 +855,7 @@ export interface PolicyPatch {
   refresh_on_401?: boolean | null;
   rotation?: string | null;
   skip_while_paused?: boolean | null;
-  statuses?: Record<string, string | null>;
+  statuses?: Record<string, string | null> | null;
   timeout_seconds?: number | null;
 }
 
@@ -848,15 +894,20 @@ export interface Problem {
 }
 
 export interface Purge {
+  /** true: every dead letter of the tenant. Required where no filter is given, and refused beside one. */
+  all?: boolean;
+  /** Only of this endpoint */
   endpoint?: string;
   /** How many at most in this request */
   limit?: number;
+  /** Only with this reason */
   reason?: string;
   /** Also those that were replayed since */
   replayed?: boolean;
   /** Dead at or after */
   since?: string;
   status?: "terminal" | "exhausted";
+  /** Only events of this type */
   type?: string;
   /** Dead before */
   until?: string;
@@ -994,13 +1045,13 @@ export interface SourceEventType {
 export interface SourcePatch {
   adopt?: boolean | null;
   description?: string | null;
-  event_type?: Record<string, unknown>;
+  event_type?: Record<string, unknown> | null;
   keep_headers?: string[] | null;
-  mode?: "store-and-forward" | "pass-through";
+  mode?: "store-and-forward" | "pass-through" | null;
   name?: string;
   /** Cannot change */
   scheme?: string;
-  settings?: Record<string, unknown>;
+  settings?: Record<string, unknown> | null;
 }
 
 export interface SourceRotation {
@@ -1168,7 +1219,7 @@ export class GodwitClient extends Transport {
   /**
    * Remove the dead letters that match.
    *
-   * For good, with the copies of their events; newest first, up to limit in one request. An empty object selects all. It runs as the command dead_letters.purge.
+   * For good, with the copies of their events; newest first, up to limit in one request. To select all, say all: true. It runs as the command dead_letters.purge. The first answer tells in affects how many dead letters would go, and from which endpoints.
    *
    * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
    *
@@ -1195,7 +1246,7 @@ export class GodwitClient extends Transport {
   /**
    * Replay the dead letters that match.
    *
-   * Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects all. It runs as the command dead_letters.replay, one for each thousand.
+   * Newest first, up to limit in one request; next_cursor continues where it ended. To select all, say all: true. It runs as the command dead_letters.replay, one for each thousand.
    *
    * Needs an API key with the scope manage.
    */

@@ -36,14 +36,28 @@ class ActiveAgreement(TypedDict):
     visible_to_both: bool
 
 
+class Affected(TypedDict):
+    dead_letters: int
+    """How many dead letters would go"""
+    endpoints: list[AffectedEndpoint]
+    """Whose they are; the endpoint with the most comes first"""
+    more: bool
+    """There may be more that match; one request removes up to its limit"""
+
+
+class AffectedEndpoint(TypedDict):
+    dead_letters: int
+    id: str
+
+
 class Agreement(TypedDict):
     document: str
     visible_to_both: bool
 
 
 class AgreementPatch(TypedDict, total=False):
-    document: str
-    visible_to_both: bool
+    document: Union[str, None]
+    visible_to_both: Union[bool, None]
 
 
 class _AskedRequired(TypedDict):
@@ -58,6 +72,8 @@ class _AskedRequired(TypedDict):
 
 
 class Asked(_AskedRequired, total=False):
+    affects: Affected
+    """purge-dead-letters: what would go if it were confirmed now"""
     step_up_url: str
     """Where another API key has to approve first: POST with that key"""
 
@@ -118,6 +134,33 @@ class Auth(_AuthRequired, total=False):
     """basic"""
 
 
+class _AuthPatchRequired(TypedDict):
+    kind: Literal["bearer", "basic", "oauth2", "mtls"]
+
+
+class AuthPatch(_AuthPatchRequired, total=False):
+    audience: str
+    """oauth2"""
+    certificate_pem: str
+    """mtls: the client's certificate chain"""
+    client_id: str
+    """oauth2"""
+    client_secret: str
+    """oauth2"""
+    password: str
+    """basic"""
+    private_key_pem: str
+    """mtls: its key"""
+    scopes: list[str]
+    """oauth2"""
+    token: str
+    """bearer: the token"""
+    token_url: str
+    """oauth2: where tokens are fetched, by client credentials"""
+    username: str
+    """basic"""
+
+
 class _BatchItemRequired(TypedDict):
     index: int
     status: Literal["accepted", "replayed", "refused"]
@@ -137,16 +180,21 @@ class BatchResult(TypedDict):
 
 
 class BulkReplay(TypedDict, total=False):
+    all: bool
+    """true: every dead letter of the tenant. Required where no filter is given, and refused beside one."""
     cursor: str
     """next_cursor of the request before"""
     endpoint: str
+    """Only of this endpoint"""
     limit: int
     """How many at most in this request"""
     reason: str
+    """Only with this reason"""
     since: str
     """Dead at or after"""
     status: Literal["terminal", "exhausted"]
     type: str
+    """Only events of this type"""
     until: str
     """Dead before"""
 
@@ -274,16 +322,17 @@ class Endpoint(_EndpointRequired, total=False):
 
 
 class EndpointPatch(TypedDict, total=False):
-    auth: Auth
-    """Replaced as a whole"""
+    auth: Union[AuthPatch, None]
+    """Replaced as a whole; null removes it"""
     description: Union[str, None]
-    filter: dict[str, Union[list[str], None]]
-    headers: dict[str, Union[str, None]]
-    metadata: dict[str, Any]
-    """Any JSON values; null removes a member"""
-    method: Literal["POST", "PUT"]
+    filter: Union[dict[str, Union[list[str], None]], None]
+    headers: Union[dict[str, Union[str, None]], None]
+    metadata: Union[dict[str, Any], None]
+    """Any JSON values; null removes a member, or all of them"""
+    method: Literal["POST", "PUT", None]
     patterns: Union[list[str], None]
-    policy: PolicyPatch
+    policy: Union[PolicyPatch, None]
+    """null removes every deviation from the profile"""
     profile: str
     """Cannot change"""
     url: str
@@ -929,7 +978,7 @@ class PolicyOverrides(TypedDict, total=False):
 
 class PolicyPatch(TypedDict, total=False):
     account_per_minute: Union[int, None]
-    agreement: AgreementPatch
+    agreement: Union[AgreementPatch, None]
     alert: Union[bool, None]
     announce: Union[bool, None]
     base_seconds: Union[float, None]
@@ -954,7 +1003,7 @@ class PolicyPatch(TypedDict, total=False):
     refresh_on_401: Union[bool, None]
     rotation: Union[str, None]
     skip_while_paused: Union[bool, None]
-    statuses: dict[str, Union[str, None]]
+    statuses: Union[dict[str, Union[str, None]], None]
     timeout_seconds: Union[float, None]
 
 
@@ -999,16 +1048,21 @@ class Problem(_ProblemRequired, total=False):
 
 
 class Purge(TypedDict, total=False):
+    all: bool
+    """true: every dead letter of the tenant. Required where no filter is given, and refused beside one."""
     endpoint: str
+    """Only of this endpoint"""
     limit: int
     """How many at most in this request"""
     reason: str
+    """Only with this reason"""
     replayed: bool
     """Also those that were replayed since"""
     since: str
     """Dead at or after"""
     status: Literal["terminal", "exhausted"]
     type: str
+    """Only events of this type"""
     until: str
     """Dead before"""
 
@@ -1163,13 +1217,13 @@ class SourceEventType(TypedDict, total=False):
 class SourcePatch(TypedDict, total=False):
     adopt: Union[bool, None]
     description: Union[str, None]
-    event_type: dict[str, Any]
+    event_type: Union[dict[str, Any], None]
     keep_headers: Union[list[str], None]
-    mode: Literal["store-and-forward", "pass-through"]
+    mode: Literal["store-and-forward", "pass-through", None]
     name: str
     scheme: str
     """Cannot change"""
-    settings: dict[str, Any]
+    settings: Union[dict[str, Any], None]
 
 
 class SourceRotation(TypedDict, total=False):
@@ -1426,8 +1480,9 @@ class GodwitClient(Transport):
     ) -> Purged | Asked:
         """Remove the dead letters that match.
 
-        For good, with the copies of their events; newest first, up to limit in one request. An empty object
-        selects all. It runs as the command dead_letters.purge.
+        For good, with the copies of their events; newest first, up to limit in one request. To select all, say
+        all: true. It runs as the command dead_letters.purge. The first answer tells in affects how many dead
+        letters would go, and from which endpoints.
 
         It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
         confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
@@ -1460,8 +1515,8 @@ class GodwitClient(Transport):
     ) -> BulkReplayed:
         """Replay the dead letters that match.
 
-        Newest first, up to limit in one request; next_cursor continues where it ended. An empty object selects
-        all. It runs as the command dead_letters.replay, one for each thousand.
+        Newest first, up to limit in one request; next_cursor continues where it ended. To select all, say all:
+        true. It runs as the command dead_letters.replay, one for each thousand.
 
         Needs an API key with the scope manage.
 

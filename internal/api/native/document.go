@@ -1,0 +1,83 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// serveDocument renders the OpenAPI document once all routes are in it.
+func (s *server) serveDocument() error {
+	raw, err := json.Marshal(s.api.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("render OpenAPI document: %w", err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return fmt.Errorf("read OpenAPI document: %w", err)
+	}
+	completeSchemas(doc)
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return fmt.Errorf("render OpenAPI document: %w", err)
+	}
+	s.document = append(text, '\n')
+	s.patterns["GET /openapi.json"] = anyone
+	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Write(s.document)
+	})
+	return nil
+}
+
+// completeSchemas writes null the way generators of clients read it: a member that may be null refers to its schema or to null, and
+// lists null among its values.
+func completeSchemas(doc map[string]any) {
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	nullable := map[string]bool{}
+	for name, schema := range schemas {
+		if m := schema.(map[string]any); dropNull(m) {
+			nullable["#/components/schemas/"+name] = true
+		}
+	}
+	eachObject(doc, func(m map[string]any) {
+		if ref, ok := m["$ref"].(string); ok && nullable[ref] {
+			delete(m, "$ref")
+			m["anyOf"] = []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}
+		}
+		values, listed := m["enum"].([]any)
+		if types, ok := m["type"].([]any); ok && listed && slices.Contains(types, any("null")) && !slices.Contains(values, nil) {
+			m["enum"] = append(values, nil)
+		}
+	})
+}
+
+// dropNull takes null out of a schema's types and reports whether it was there.
+func dropNull(schema map[string]any) bool {
+	types, ok := schema["type"].([]any)
+	if !ok {
+		return false
+	}
+	rest := slices.DeleteFunc(slices.Clone(types), func(t any) bool { return t == "null" })
+	if len(rest) == 1 {
+		schema["type"] = rest[0]
+	}
+	return len(rest) < len(types)
+}
+
+// eachObject calls f for every object of a JSON document, inner ones first: what f adds is not visited.
+func eachObject(v any, f func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			eachObject(member, f)
+		}
+		f(v)
+	case []any:
+		for _, item := range v {
+			eachObject(item, f)
+		}
+	}
+}

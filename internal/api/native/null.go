@@ -1,0 +1,88 @@
+package native
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// keepBodySchema remembers the schema of an operation's body, so that refuseNull can check requests against it.
+func (s *server) keepBodySchema(method, path string) {
+	item := s.api.OpenAPI().Paths[path]
+	op := map[string]*huma.Operation{http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch}[method]
+	if op == nil || op.RequestBody == nil {
+		return
+	}
+	for _, media := range op.RequestBody.Content {
+		s.bodySchemas[method+" "+path] = media.Schema
+	}
+}
+
+// refuseNull refuses a member that is null where the OpenAPI document does not allow null. huma treats such a member as absent,
+// which turns a filter of null into no filter at all.
+func (s *server) refuseNull(pattern string, body []byte) error {
+	schema := s.bodySchemas[pattern]
+	if schema == nil || len(body) == 0 {
+		return nil
+	}
+	var document any
+	if json.Unmarshal(body, &document) != nil {
+		return nil // huma refuses what is not JSON
+	}
+	if at := nullMember(s.api.OpenAPI().Components.Schemas, schema, "", document); at != "" {
+		return problem.InvalidRequest.In(at, "must not be null; leave the member out")
+	}
+	return nil
+}
+
+// nullMember returns the path of the first member that is null against the schema, or "".
+func nullMember(registry huma.Registry, schema *huma.Schema, at string, v any) string {
+	for schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			member := schema.Properties[name]
+			if member == nil {
+				continue // unknown, or one of a map's: huma checks both
+			}
+			path := name
+			if at != "" {
+				path = at + "." + name
+			}
+			if v[name] == nil {
+				if !allowsNull(registry, member) {
+					return path
+				}
+				continue
+			}
+			if found := nullMember(registry, member, path, v[name]); found != "" {
+				return found
+			}
+		}
+	case []any:
+		if schema.Items == nil {
+			return ""
+		}
+		for _, item := range v {
+			if found := nullMember(registry, schema.Items, at, item); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// allowsNull reports whether null fits the schema; one without a type takes any JSON.
+func allowsNull(registry huma.Registry, schema *huma.Schema) bool {
+	for schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	return schema.Nullable || schema.Type == ""
+}
