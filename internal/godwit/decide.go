@@ -2,6 +2,7 @@ package godwit
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,14 @@ func (p *Policy) Delay(n int, retryAfter time.Duration, draw func() float64) tim
 		return max(d, addJitter(retryAfter, d/10, draw))
 	}
 	return addJitter(retryAfter, p.Window(n), draw)
+}
+
+// LongestDelay is the longest wait before a retry that the schedule alone leads to.
+func (p *Policy) LongestDelay() time.Duration {
+	if len(p.Schedule) > 0 {
+		return slices.Max(p.Schedule) * 11 / 10
+	}
+	return p.Cap
 }
 
 func addJitter(floor, window time.Duration, draw func() float64) time.Duration {

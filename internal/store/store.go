@@ -75,6 +75,18 @@ type Pipeline interface {
 	// EndpointsDue lists the endpoints of the shards which have unclaimed pending deliveries, each with the time of
 	// its earliest. Its cost grows with the endpoints, not with the deliveries.
 	EndpointsDue(ctx context.Context, shards []int) ([]EndpointDue, error)
+	// BringBack corrects due times that were set while the clock was ahead, in one transaction, and returns how many. It
+	// looks at the endpoints' unclaimed pending deliveries that are due after Lateness.After. One that was last changed
+	// after now keeps the delay it was given, counted from now and at most until Lateness.Latest; one that is due after
+	// Lateness.Latest is due now. No time of a run's first attempt stays after now.
+	BringBack(ctx context.Context, now time.Time, endpoints []Lateness) (int, error)
+}
+
+// Lateness is how far ahead deliveries to an endpoint may be due.
+type Lateness struct {
+	EndpointID godwit.EndpointID
+	After      time.Time // due times up to this one are left alone
+	Latest     time.Time // no schedule of the endpoint leads beyond it
 }
 
 // A Batch is what one group commit carries.

@@ -22,6 +22,7 @@ type Store interface {
 	ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error)
 	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
 	EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error)
+	BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 }
@@ -69,6 +70,7 @@ type Dispatcher struct {
 	accounts accounts
 	held     total
 	times    timeline
+	wall     clockWatch
 	claims   chan struct{}             // as many as may be under way at once
 	reading  [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until it is known
 	stale    sync.Map                  // EndpointID → struct{}: changed, but could not be read

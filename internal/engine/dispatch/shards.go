@@ -45,8 +45,14 @@ func (d *Dispatcher) Relearn(ctx context.Context) error {
 	return nil
 }
 
-// Gained asks the store which endpoints of the shards have work waiting.
+// Gained takes up what waits in shards that were another node's, or this node's before it was started again.
 func (d *Dispatcher) Gained(ctx context.Context, shards []int) {
+	d.bringBack(ctx, shards, false)
+	d.learnDue(ctx, shards)
+}
+
+// learnDue asks the store which endpoints of the shards have work waiting.
+func (d *Dispatcher) learnDue(ctx context.Context, shards []int) {
 	if len(shards) == 0 {
 		return
 	}
@@ -78,11 +84,16 @@ func (d *Dispatcher) Gained(ctx context.Context, shards []int) {
 // DropForeign empties the lanes of shards that are no longer ours: their deliveries belong to another node now.
 func (d *Dispatcher) DropForeign() { d.index.each((*Lane).dropForeign) }
 
-// Poll finds work that another process put into the store, and reads endpoints that could not be read before. It returns when
-// ctx ends.
+// Poll finds work that another process put into the store, reads endpoints that could not be read before, and looks whether
+// the clock was set back. It returns when ctx ends.
 func (d *Dispatcher) Poll(ctx context.Context) {
+	stepped := false
 	for clock.Wait(ctx, d.cfg.Clock, d.cfg.PollInterval) {
-		d.Gained(ctx, d.cfg.Shards.Shards())
+		shards := d.cfg.Shards.Shards()
+		if stepped = d.wall.stepped(d.cfg.Clock.Now()) || stepped; stepped {
+			stepped = !d.bringBack(ctx, shards, true)
+		}
+		d.learnDue(ctx, shards)
 		d.readStale(ctx)
 	}
 }

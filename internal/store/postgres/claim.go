@@ -163,3 +163,19 @@ func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.Endpoin
 	}
 	return list, nil
 }
+
+// BringBack corrects due times that were set while the clock was ahead.
+func (s *Store) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
+	shards, ids := make([]int16, len(endpoints)), make([][16]byte, len(endpoints))
+	after, latest := make([]time.Time, len(endpoints)), make([]time.Time, len(endpoints))
+	for i, e := range endpoints {
+		shards[i], ids[i], after[i], latest[i] = int16(e.EndpointID.Shard()), e.EndpointID, e.After, e.Latest
+	}
+	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries AS p SET
+			due_at = CASE WHEN p.updated_at > $1 THEN $1 + least(greatest(p.due_at - p.updated_at, '0'), e.latest - $1) ELSE $1 END,
+			run_first_at = CASE WHEN p.run_first_at > $1 THEN $1 ELSE p.run_first_at END, updated_at = least(p.updated_at, $1)
+		FROM unnest($2::int2[], $3::uuid[], $4::timestamptz[], $5::timestamptz[]) AS e (shard, id, after, latest)
+		WHERE p.shard = e.shard AND p.endpoint_id = e.id AND p.claim_epoch = 0 AND p.due_at > e.after
+			AND (p.updated_at > $1 OR p.due_at > e.latest)`, now, shards, ids, after, latest)
+	return int(tag.RowsAffected()), failed("bring due times back", err)
+}

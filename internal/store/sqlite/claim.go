@@ -145,3 +145,24 @@ func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.Endpoin
 	})
 	return due, err
 }
+
+// BringBack corrects due times that were set while the clock was ahead.
+func (s *Store) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
+	var n int64
+	err := s.write(ctx, "bring due times back", func(c *conn) error {
+		n = 0
+		for _, e := range endpoints {
+			changed, err := c.exec(`UPDATE deliveries INDEXED BY deliveries_due SET
+					due_at = CASE WHEN updated_at > ?1 THEN ?1 + min(max(due_at - updated_at, 0), ?2 - ?1) ELSE ?1 END,
+					run_first_at = min(run_first_at, ?1), updated_at = min(updated_at, ?1)
+				WHERE endpoint_id = ?3 AND status = 'pending' AND claim_epoch = 0 AND due_at > ?4 AND (updated_at > ?1 OR due_at > ?2)`,
+				micros(now), micros(e.Latest), e.EndpointID[:], micros(e.After))
+			if err != nil {
+				return err
+			}
+			n += changed
+		}
+		return nil
+	})
+	return int(n), err
+}

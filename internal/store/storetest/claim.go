@@ -17,6 +17,7 @@ var claimCases = []testCase{
 	{"is fenced", claimFenced},
 	{"what memory does not know is reclaimed", claimReclaim},
 	{"endpoints due", claimEndpointsDue},
+	{"due times set by a clock that was ahead are brought back", claimBringBack},
 }
 
 // acceptAt stores one event for each offset, created then.
@@ -216,4 +217,41 @@ func claimEndpointsDue(t *testing.T, f *fixture) {
 		break
 	}
 	check(all)
+}
+
+// claimBringBack stores a retry and a new delivery while the clock is a day ahead, and lets it step back.
+func claimBringBack(t *testing.T, f *fixture) {
+	const day = 24 * time.Hour
+	right := f.acceptOne()
+	held := f.attempted(f.claimOne(f.endpoint), godwit.DeliveryPending)
+	held.Delivery.DueAt = f.now.Add(3 * time.Hour) // a receiver asked for it: longer than the schedule, and right
+	f.record(held)
+	f.tick(day)
+	retry := f.acceptOne()
+	w := f.claim(f.endpoint, 10).Work
+	for i := range w {
+		if w[i].Delivery.ID == retry {
+			f.record(f.attempted(w[i], godwit.DeliveryPending)) // due in a minute
+		} else {
+			back := store.Result{Delivery: w[i].Delivery, Epoch: f.epoch(f.endpoint)}
+			back.Delivery.DueAt = f.now.Add(-day).Add(2 * time.Hour)
+			f.record(back)
+		}
+	}
+	fresh := f.acceptOne()
+	before := f.delivery(right)
+	f.tick(-day)
+	late := []store.Lateness{{EndpointID: f.endpoint, After: f.now.Add(time.Hour), Latest: f.now.Add(4 * time.Hour)}}
+	if n := got(f.s.BringBack(f.ctx, f.now, late))(t); n != 2 {
+		t.Errorf("%d due times were brought back, want 2", n)
+	}
+	same(t, "delivery with a right due time", f.delivery(right), before)
+	same(t, "retry is due", f.delivery(retry).DueAt, f.now.Add(time.Minute))
+	same(t, "first attempt of its run", f.delivery(retry).Run.FirstAt, f.now)
+	same(t, "new delivery is due", f.delivery(fresh).DueAt, f.now)
+	same(t, "first attempt of the new delivery", f.delivery(fresh).Run.FirstAt, time.Time{})
+	if n := got(f.s.BringBack(f.ctx, f.now, late))(t); n != 0 {
+		t.Errorf("%d due times were brought back again", n)
+	}
+	same(t, "claimable now", claimed(f.claim(f.endpoint, 10)), []godwit.DeliveryID{fresh})
 }

@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+const day = 24 * time.Hour
+
+// longLease outlasts every jump of a manual clock.
+func longLease(c *engine.Config) { c.LeaseTTL = 10000 * time.Hour }
+
+// ahead lets a first attempt fail and hold its endpoint while the clock is a day ahead.
+func ahead(t *testing.T, o *apptest.Options) (*apptest.Server, godwit.EventID, apptest.Endpoint) {
+	t.Helper()
+	hands := clock.NewManual(start)
+	o.Clock, o.Tune = hands, longLease
+	srv := apptest.Start(t, *o)
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.RetryAfter(503, "60"), apptest.Status(200))
+	ep := srv.Endpoint(sink.URL("/"), policy(nil))
+	hands.Step(day)
+	ev := srv.Publish("order.paid", `{}`)
+	srv.WaitAttempts(ev, ep, 1)
+	return srv, ev, ep
+}
+
+// triedAgain waits until the retry is due within the delay that it was given, and follows it to its end.
+func triedAgain(t *testing.T, srv *apptest.Server, ev godwit.EventID, ep apptest.Endpoint) {
+	t.Helper()
+	d := srv.Delivery(ev, ep)
+	for d.DueAt.After(start.Add(day)) { // each look is a request: no busy waiting
+		d = srv.Delivery(ev, ep)
+	}
+	now := srv.Clock.Now()
+	if delay := d.DueAt.Sub(now); delay < time.Minute || delay > 2*time.Minute {
+		t.Errorf("due %s after the clock was set back; the receiver asked for a minute", delay)
+	}
+	srv.Advance(d.DueAt.Sub(now) + time.Millisecond)
+	if d := srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted); d.Attempts != 2 {
+		t.Errorf("delivery is %+v", d)
+	}
+}
+
+// A retry that was scheduled while the clock was a day ahead does not wait out the day when the clock steps back.
+func TestRetrySetByAClockThatWasAhead(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		srv, ev, ep := ahead(t, &o)
+		srv.Clock.Step(-day)
+		srv.Advance(10 * time.Second) // the store is looked at so often
+		triedAgain(t, srv, ev, ep)
+	})
+}
+
+// The same when the clock steps back while no server runs.
+func TestRetrySetByAClockThatWasAheadOfARestart(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		o.Data = t.TempDir()
+		srv, ev, ep := ahead(t, &o)
+		must(t, srv.Stop())
+		o.Store, o.Postgres = srv.Config.Store, false
+		o.Clock = clock.NewManual(start)
+		triedAgain(t, apptest.Start(t, o), ev, ep)
+	})
+}
