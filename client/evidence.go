@@ -17,3 +17,19 @@ func (c *Client) ExportEvidence(ctx context.Context, from int64) (io.ReadCloser,
 	}
 	return resp.Body, nil
 }
+
+// EvidenceKey returns the public key that the server signs evidence with, as PEM. Keep it where the server's operator cannot
+// change it, and verify exports with it.
+func (c *Client) EvidenceKey(ctx context.Context) ([]byte, error) {
+	resp, err := c.send(ctx, http.MethodGet, "/ids/v1/evidence/key", http.Header{"Accept": {"application/x-pem-file"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	const most = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return nil, fmt.Errorf("read evidence key: %w", err)
+	}
+	return text, nil
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -67,9 +68,21 @@ func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
 	return ed25519.PublicKey(key[ed25519.SeedSize:])
 }
 
-// ParsePublicKey reads an Ed25519 public key: PEM ("PUBLIC KEY"), or base64 of its 32 bytes in any alphabet, padded or not.
+// MarshalPublicKey writes a public key as PEM, the form to keep and to pin.
+func MarshalPublicKey(key ed25519.PublicKey) ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("write public key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
+}
+
+// ParsePublicKey reads an Ed25519 public key: PEM, the base64 of its 32 bytes, or the JSON object of GET /ids/v1/evidence/key.
 func ParsePublicKey(text string) (ed25519.PublicKey, error) {
 	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		return parseKeyObject(text)
+	}
 	if block, rest := pem.Decode([]byte(text)); block != nil {
 		if len(strings.TrimSpace(string(rest))) > 0 {
 			return nil, errors.New("there is more than one key")
@@ -87,7 +100,29 @@ func ParsePublicKey(text string) (ed25519.PublicKey, error) {
 	plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
 	raw, err := base64.RawStdEncoding.Strict().DecodeString(plain)
 	if err != nil || len(raw) != ed25519.PublicKeySize {
-		return nil, errors.New("it is neither PEM nor the base64 of 32 bytes")
+		return nil, errors.New("it is neither PEM, nor the JSON that the server tells its key in, nor the base64 of 32 bytes")
+	}
+	return raw, nil
+}
+
+// parseKeyObject reads a key as the server tells it. The key id has to be the key's own.
+func parseKeyObject(text string) (ed25519.PublicKey, error) {
+	var told struct {
+		Algorithm string `json:"algorithm"`
+		KeyID     string `json:"key_id"`
+		PublicKey string `json:"public_key"`
+	}
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		return nil, errors.New("it is not valid JSON")
+	}
+	raw, ok := decodeBase64(told.PublicKey, ed25519.PublicKeySize)
+	switch {
+	case told.Algorithm != "" && told.Algorithm != "ed25519":
+		return nil, errors.New("algorithm: it is not a key for ed25519")
+	case !ok:
+		return nil, errors.New("public_key: it is not the base64 of 32 bytes")
+	case told.KeyID != "" && told.KeyID != KeyID(raw):
+		return nil, errors.New("key_id: it is not the id of this public_key")
 	}
 	return raw, nil
 }

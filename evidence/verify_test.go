@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -393,16 +394,23 @@ func TestReadErrorsAreNotBrokenLinks(t *testing.T) {
 }
 
 func TestParsePublicKey(t *testing.T) {
-	for _, text := range []string{
-		"b7b9Ve+EVQ8Uyvcm0rLbQl2QwL4bpvUAsOhRdSwkVm0=", // base64 of some 32 bytes
-		"b7b9Ve-EVQ8Uyvcm0rLbQl2QwL4bpvUAsOhRdSwkVm0\n",
-		"-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAb7b9Ve+EVQ8Uyvcm0rLbQl2QwL4bpvUAsOhRdSwkVm0=\n-----END PUBLIC KEY-----\n",
-	} {
-		if k, err := evidence.ParsePublicKey(text); err != nil || len(k) != 32 || k[0] != 0x6f {
+	const encoded = "b7b9Ve+EVQ8Uyvcm0rLbQl2QwL4bpvUAsOhRdSwkVm0=" // base64 of some 32 bytes
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem, err := evidence.MarshalPublicKey(raw)
+	if err != nil || string(pem) != "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA"+encoded+"\n-----END PUBLIC KEY-----\n" {
+		t.Errorf("as PEM: %s, %v", pem, err)
+	}
+	told := fmt.Sprintf(`{"algorithm":"ed25519","key_id":%q,"public_key":%q}`, evidence.KeyID(raw), encoded)
+	for _, text := range []string{encoded, "b7b9Ve-EVQ8Uyvcm0rLbQl2QwL4bpvUAsOhRdSwkVm0\n", string(pem), told + "\n", fmt.Sprintf(`{"public_key":%q}`, encoded)} {
+		if k, err := evidence.ParsePublicKey(text); err != nil || !k.Equal(ed25519.PublicKey(raw)) {
 			t.Errorf("%q: %x, %v", text, k, err)
 		}
 	}
-	for _, text := range []string{"", "b7b9", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", strings.Repeat("=", 44)} {
+	for _, text := range []string{"", "b7b9", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", strings.Repeat("=", 44), "{", "{}", string(pem) + string(pem),
+		strings.Replace(told, "sha256:", "sha256:0", 1), strings.Replace(told, "ed25519", "rsa", 1), `{"public_key":"b7b9"}`} {
 		if k, err := evidence.ParsePublicKey(text); err == nil {
 			t.Errorf("%q was taken as %x", text, k)
 		}

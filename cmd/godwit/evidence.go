@@ -17,6 +17,7 @@ import (
 )
 
 type evidenceCommand struct {
+	Key    evidenceKeyCommand    `cmd:"" help:"Fetch the public key that a server signs evidence with, to pin it."`
 	Export evidenceExportCommand `cmd:"" help:"Fetch a tenant's evidence from a running server, as a signed file."`
 	Verify evidenceVerifyCommand `cmd:"" help:"Check a file offline, and name its first broken link."`
 	Show   evidenceShowCommand   `cmd:"" help:"Show what a file says, of all commands, of one, or key by key."`
@@ -29,6 +30,7 @@ exported as a file that anybody can check without the server.
 
 Examples:
 
+    godwit evidence key --output evidence.pub
     godwit evidence export --output march.ndjson
     godwit evidence verify march.ndjson --key evidence.pub
     godwit evidence show march.ndjson --key-of 92157a971581607c35679ded303a541d8a1bec4a28e6778e56c0f9f17302aee0`
@@ -37,7 +39,7 @@ Examples:
 // evidenceFile is a file and what it is held against.
 type evidenceFile struct {
 	File   string   `arg:"" help:"The exported file; - is standard input."`
-	Key    []string `name:"key" sep:"none" help:"Public key to trust: a file, or the base64 of the key. May be given more than once. Defaults to the key that the file names itself, which shows that the file is whole and not who made it." placeholder:"FILE|BASE64"`
+	Key    []string `name:"key" sep:"none" help:"Public key to trust: a file with it as PEM or as the JSON of /ids/v1/evidence/key, or the base64 of the key. May be given more than once. Defaults to the key that the file names itself, which shows that the file is whole and not who made it." placeholder:"FILE|BASE64"`
 	Tenant string   `name:"tenant" help:"Whose chain it has to be. Defaults to anybody's." placeholder:"TEN_ID"`
 	Known  []string `name:"known" sep:"none" help:"Hash of an item that is known from elsewhere, such as the last one of an earlier export; shows a chain that was made anew as a whole. May be given more than once." placeholder:"SEQ=HASH"`
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -85,7 +83,7 @@ func TestEvidenceScripts(t *testing.T) {
 				return err
 			}
 			public := evidenceKey.Public().(ed25519.PublicKey)
-			der, err := x509.MarshalPKIXPublicKey(public)
+			text, err := evidence.MarshalPublicKey(public)
 			if err != nil {
 				return err
 			}
@@ -93,7 +91,9 @@ func TestEvidenceScripts(t *testing.T) {
 			e.Setenv("KNOWN", fmt.Sprintf("%d=%s", items[2].Seq, items[2].Hash))
 			return errors.Join(
 				os.WriteFile(filepath.Join(e.WorkDir, "chain.ndjson"), file.Bytes(), 0o600),
-				os.WriteFile(filepath.Join(e.WorkDir, "chain.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600),
+				os.WriteFile(filepath.Join(e.WorkDir, "chain.pub"), text, 0o600),
+				os.WriteFile(filepath.Join(e.WorkDir, "key.json"), keyObject(evidence.KeyID(public)), 0o600),
+				os.WriteFile(filepath.Join(e.WorkDir, "wrong.json"), keyObject("sha256:00"), 0o600),
 			)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -115,8 +115,27 @@ func TestEvidenceScripts(t *testing.T) {
 	})
 }
 
+// keyObject is the key as the server tells it in JSON.
+func keyObject(id string) []byte {
+	public := evidenceKey.Public().(ed25519.PublicKey)
+	return fmt.Appendf(nil, `{"algorithm":"ed25519","key_id":%q,"public_key":%q}`, id, base64.StdEncoding.EncodeToString(public))
+}
+
 func evidenceServer(items []evidence.Item, how string) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ids/v1/evidence/key", func(w http.ResponseWriter, r *http.Request) {
+		public := evidenceKey.Public().(ed25519.PublicKey)
+		switch text, err := evidence.MarshalPublicKey(public); {
+		case err != nil:
+			panic(err)
+		case how == "changed":
+			fmt.Fprint(w, "no key")
+		case how == "cut": // an older server
+			_, _ = w.Write(keyObject(evidence.KeyID(public)))
+		case r.Header.Get("Accept") == "application/x-pem-file":
+			_, _ = w.Write(text)
+		}
+	})
 	mux.HandleFunc("GET /ids/v1/evidence/export", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer gdw_test" {
 			w.WriteHeader(http.StatusUnauthorized)

@@ -3,8 +3,10 @@ package ids
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -42,6 +44,35 @@ func (s *server) evidence(c *httpapi.Call) error {
 		out["next_after"] = items[len(items)-1].Seq
 	}
 	return write(c, http.StatusOK, out)
+}
+
+// prefers reports whether an Accept field gives one media type more weight than another. Equal weights do not count as a
+// preference.
+func prefers(accept []string, one, other string) bool {
+	return weight(accept, one) > weight(accept, other)
+}
+
+// weight is that of the most specific media range that a type is in (RFC 9110, section 12.5.1).
+func weight(accept []string, media string) float64 {
+	kind, _, _ := strings.Cut(media, "/")
+	best, q := 0, 0.0
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		name, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		specific := map[string]int{media: 3, kind + "/*": 2, "*/*": 1}[name]
+		if specific <= best {
+			continue
+		}
+		best, q = specific, 1
+		if text, given := params["q"]; given {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				q = 0
+			}
+		}
+	}
+	return q
 }
 
 // number reads a query parameter; most 0 does not bound it.
@@ -98,9 +129,24 @@ func (s *server) export(c *httpapi.Call) error {
 	return ignore(out.Close())
 }
 
-// evidenceKey tells the public key that exports and checkpoints are signed with. Pin it: keep what you got from here on a quiet day.
+// pemType is the media type in which the public key is PEM.
+const pemType = "application/x-pem-file"
+
+// evidenceKey tells the public key that exports and checkpoints are signed with: as PEM where the client prefers it, else as JSON.
 func (s *server) evidenceKey(c *httpapi.Call) error {
 	pub := s.cfg.EvidenceKey.Public().(ed25519.PublicKey)
+	h := c.W.Header()
+	h.Add("Vary", "Accept")
+	if prefers(c.R.Header.Values("Accept"), pemType, "application/json") {
+		text, err := evidence.MarshalPublicKey(pub)
+		if err != nil {
+			return err
+		}
+		h.Set("Content-Type", pemType)
+		h.Set("Content-Disposition", `attachment; filename="evidence.pub"`)
+		_, err = c.W.Write(text)
+		return ignore(err)
+	}
 	return write(c, http.StatusOK, map[string]string{
 		"algorithm": "ed25519", "key_id": evidence.KeyID(pub), "public_key": base64.StdEncoding.EncodeToString(pub),
 	})

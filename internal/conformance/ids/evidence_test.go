@@ -2,12 +2,17 @@ package ids
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -212,5 +217,46 @@ func reconstruct(t *testing.T, c *caller) {
 	}
 	if t.Failed() {
 		t.Logf("evidence: %+v", got)
+	}
+}
+
+// TestEvidenceKeyIsToldAsPEM: the key comes in the form that the client prefers, and pins an export in either.
+func TestEvidenceKeyIsToldAsPEM(t *testing.T) {
+	r := newRig(t, apptest.Options{})
+	c := r.tenant(t)
+	c.must(200, "effect.count", object{"id": "a"})
+	file := c.send("GET", "/ids/v1/evidence/export", nil).Raw
+	for accept, want := range map[string]string{
+		"": "application/json", "*/*": "application/json", "application/json": "application/json", "text/html": "application/json",
+		"application/x-pem-file": "application/x-pem-file", "application/json;q=0.5, application/x-pem-file": "application/x-pem-file",
+		"application/x-pem-file;q=0.5, application/json": "application/json", "application/x-pem-file;q=0": "application/json",
+		"application/x-pem-file, */*;q=0.1": "application/x-pem-file", "application/x-pem-file;q=nonsense": "application/json",
+	} {
+		req, err := http.NewRequest(http.MethodGet, r.URL+"/ids/v1/evidence/key", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+c.key)
+		if accept != "" {
+			req.Header.Set("Accept", accept)
+		}
+		resp, err := r.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != want || !slices.Contains(resp.Header.Values("Vary"), "Accept") {
+			t.Errorf("%q: %d %v %s, %v", accept, resp.StatusCode, resp.Header, text, err)
+			continue
+		}
+		key, err := evidence.ParsePublicKey(string(text))
+		if err != nil {
+			t.Errorf("%q: %v", accept, err)
+			continue
+		}
+		if report, err := evidence.Verify(bytes.NewReader(file), evidence.Options{Keys: []ed25519.PublicKey{key}}); err != nil || !report.Pinned {
+			t.Errorf("%q: %+v, %v", accept, report, err)
+		}
 	}
 }
