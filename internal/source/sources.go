@@ -61,8 +61,23 @@ type Issued struct {
 	Secret string
 }
 
+// A Permit allows a change of a source that submits commands, or refuses it with an error, before the change is stored. Before
+// is nil when the source is created.
+type Permit func(before, after *godwit.Source) error
+
+// allow asks for a permit where the source submits commands, or did before. A nil permit refuses.
+func (p Permit) allow(before, after *godwit.Source) error {
+	if after.Settings.CommandsAs == "" && (before == nil || before.Settings.CommandsAs == "") {
+		return nil
+	}
+	if p == nil {
+		return fieldError("settings.commands_as", "cannot be set here")
+	}
+	return p(before, after)
+}
+
 // Create registers an upstream. Without credentials one is made, in schemes that let us.
-func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec) (*godwit.Source, *Issued, error) {
+func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec, permit Permit) (*godwit.Source, *Issued, error) {
 	spec.setDefaults()
 	if err := s.check(&spec); err != nil {
 		return nil, nil, err
@@ -84,6 +99,9 @@ func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec)
 		return nil, nil, err
 	}
 	if err := s.seal(src, credentials, now); err != nil {
+		return nil, nil, err
+	}
+	if err := permit.allow(nil, src); err != nil {
 		return nil, nil, err
 	}
 	if err := s.cfg.Store.CreateSource(ctx, src); err != nil {
@@ -188,8 +206,9 @@ func (s *Sources) List(ctx context.Context, tenant godwit.TenantID, p store.Page
 }
 
 // Update changes what edit changes. It may be called again when the source changed under way.
-func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error) (*godwit.Source, error) {
+func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error, permit Permit) (*godwit.Source, error) {
 	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
+		before := *src
 		spec := specOf(src)
 		if err := edit(spec); err != nil {
 			return err
@@ -208,7 +227,10 @@ func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.
 		if err != nil {
 			return err
 		}
-		return s.seal(src, list, s.now())
+		if err := s.seal(src, list, s.now()); err != nil {
+			return err
+		}
+		return permit.allow(&before, src)
 	})
 }
 
@@ -251,14 +273,18 @@ const (
 	MaxOverlap     = 7 * 24 * time.Hour
 )
 
-// Rotate adds a credential, the given one or a new one, and lets the others run out after the overlap.
-func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration) (*godwit.Source, *Issued, error) {
+// Rotate adds a credential, the given one or a new one, and lets the others run out after the overlap. With the credential of a
+// source that submits commands its holder can submit them, so it needs a permit like any other change.
+func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit Permit) (*godwit.Source, *Issued, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
 	}
 	var issued *Issued
 	src, err := s.change(ctx, tenant, id, func(src *godwit.Source) error {
 		now := s.now()
+		if err := permit.allow(src, src); err != nil {
+			return err
+		}
 		spec := Spec{Scheme: src.Scheme}
 		if given != nil {
 			spec.Credentials = []godwit.Credential{*given}

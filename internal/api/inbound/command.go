@@ -41,7 +41,7 @@ func (x *exchange) command(m *receiver.Message) error {
 	if c := x.cfg.Commands.Registry().Lookup(caller.Tenant, e.Intent.Entity, e.Intent.Action); c != nil && c.Confirmation {
 		return problem.Invalid.In("intent", "this command needs a confirmation, which nobody could give by this way; submit it to /ids/v1/commands")
 	}
-	e.Channel = "in:" + x.src.ID.String()
+	e.Channel = builtincommand.SourceChannel(x.src.ID)
 	a, err := x.cfg.Commands.Submit(x.r.Context(), caller, e)
 	if err != nil {
 		return builtincommand.Problem(err)

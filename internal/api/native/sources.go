@@ -184,7 +184,7 @@ func (s *server) shownSource(ctx context.Context, c *management.Caller, src *god
 }
 
 func (s *server) createSource(ctx context.Context, c *management.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
-	src, issued, err := s.cfg.Sources.Create(ctx, c.Tenant.ID, in.Body.spec())
+	src, issued, err := s.cfg.Sources.Create(ctx, c.Tenant.ID, in.Body.spec(), s.permit(ctx, c))
 	shown, err := s.shownSource(ctx, c, src, err)
 	if err != nil {
 		return nil, err
@@ -197,8 +197,13 @@ func (s *server) updateSource(ctx context.Context, c *management.Caller, in *pat
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.cfg.Sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) })
+	src, err := s.cfg.Sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, s.permit(ctx, c))
 	return s.shownSource(ctx, c, src, err)
+}
+
+// permit asks whether the caller may let a source submit commands in the name of an API key.
+func (s *server) permit(ctx context.Context, c *management.Caller) source.Permit {
+	return func(before, after *godwit.Source) error { return s.cfg.Commands.PermitCommands(ctx, c, before, after) }
 }
 
 // patchSource lays a merge patch over the source as its owner wrote it.
@@ -261,7 +266,7 @@ func (s *server) rotateSource(ctx context.Context, c *management.Caller, in *rot
 			given = &credential
 		}
 	}
-	src, issued, err := s.cfg.Sources.Rotate(ctx, c.Tenant.ID, id, given, overlap)
+	src, issued, err := s.cfg.Sources.Rotate(ctx, c.Tenant.ID, id, given, overlap, s.permit(ctx, c))
 	shown, err := s.shownSource(ctx, c, src, err)
 	if err != nil {
 		return nil, err

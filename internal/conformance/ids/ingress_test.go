@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
@@ -108,6 +109,75 @@ func TestWebhookIngress(t *testing.T) {
 		c.expect(in.deliver("delivery-0000000006", foreign), 403)
 		if n := c.effects("x"); n != 0 {
 			t.Errorf("%d effects of what was refused", n)
+		}
+	})
+}
+
+// TestSourcesBorrowNoRights: only a caller that has every right of a key itself lets a source command in its name, and the evidence
+// tells which caller that was.
+func TestSourcesBorrowNoRights(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		r := newRig(t, o)
+		c := r.tenant(t)
+		weak, peer, stranger := c.colleague(godwit.ScopeManage, godwit.ScopeRead), c.colleague(godwit.ScopeManage), r.tenant(t)
+		create := func(by *caller, name, as string) *answer {
+			return by.send("POST", "/v1/sources", object{"name": name, "scheme": "bearer", "settings": object{"commands_as": as}})
+		}
+		for name, try := range map[string]struct {
+			by   *caller
+			as   string
+			code int
+		}{
+			"more rights":      {weak, c.actor, 403},
+			"another tenant's": {c, stranger.actor, 422},
+			"nobody's":         {c, "key_0190a1b2-0000-7000-8000-000000000001", 422},
+		} {
+			a := create(try.by, "refused", try.as)
+			if a.Code != try.code || !bytes.Contains(a.Raw, []byte("settings.commands_as")) {
+				t.Errorf("%s: %d %s", name, a.Code, a.Raw)
+			}
+		}
+		in := c.ingress(c.actor)
+		source := strings.TrimPrefix(in.path, "/in/")
+		// Nor does such a caller change a source that others set up: with a new credential it could command.
+		for what, a := range map[string]*answer{
+			"rotated":  weak.send("POST", "/v1/sources/"+source+"/rotate", object{}),
+			"changed":  weak.send("PATCH", "/v1/sources/"+source, object{"description": "mine"}),
+			"borrowed": create(weak, "again", c.actor),
+		} {
+			if a.Code != 403 {
+				t.Errorf("%s: %d %s", what, a.Code, a.Raw)
+			}
+		}
+		own := create(weak, "own", peer.actor) // whose rights weak has
+		c.expect(own, 201)
+		var made struct{ ID string }
+		if err := json.Unmarshal(own.Raw, &made); err != nil {
+			t.Fatal(err)
+		}
+		if a := weak.send("PATCH", "/v1/sources/"+made.ID, object{"settings": object{"commands_as": c.actor}}); a.Code != 403 {
+			t.Errorf("changed to more rights: %d %s", a.Code, a.Raw)
+		}
+		c.expect(c.send("POST", "/v1/sources/"+source+"/rotate", object{}), 200)
+		c.expect(weak.send("PATCH", "/v1/sources/"+made.ID, object{"settings": object{"commands_as": nil}}), 200)
+		c.expect(c.send("DELETE", "/v1/keys/"+peer.actor, nil), 204)
+		c.expect(create(c, "revoked", peer.actor), 422)
+
+		want := []struct{ actor, channel, reason string }{
+			{c.actor, "in:" + source, "commands_as is set to " + c.actor}, {weak.actor, "in:" + made.ID, "commands_as is set to " + peer.actor},
+			{c.actor, "in:" + source, "the source is changed, commands_as stays " + c.actor}, {weak.actor, "in:" + made.ID, "commands_as is removed"},
+		}
+		for _, it := range c.evidence("") {
+			if it.Command != "source.commands_as" {
+				continue
+			}
+			if len(want) == 0 || it.Actor != want[0].actor || it.Channel != want[0].channel || it.Reason != want[0].reason {
+				t.Fatalf("evidence %+v, want %+v", it, want)
+			}
+			want = want[1:]
+		}
+		if len(want) > 0 {
+			t.Errorf("no evidence of %+v", want)
 		}
 	})
 }
