@@ -47,6 +47,10 @@ type Caller struct {
 	// Confirmed says that the way the command came by is its confirmation: a deletion by an API that knows no second step.
 	// Only this program's own code sets it.
 	Confirmed bool
+	// Since is when the caller's credential was made, and Makers are the actors that made it, directly or through others. Approve
+	// asks for them: who made a credential can act by it. Zero values say that nothing is known.
+	Since  time.Time
+	Makers []string
 }
 
 // A Refusal is a submission that was not taken: nothing is kept under its key.

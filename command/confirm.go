@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -168,8 +169,9 @@ func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string)
 			return nil, &Refusal{Code: NotFound, Detail: "there is no such command"}
 		case !c.StepUp || rec.Substatus != AwaitingConfirmation:
 			return nil, &Refusal{Code: NotAwaiting, Detail: "the command does not await an approval", CommandID: commandID}
-		case caller.Actor == rec.Actor || caller.Actor == rec.Principal:
-			return nil, &Refusal{Code: SelfApprovalRefused, Detail: "who submitted a command cannot approve it; use another credential", CommandID: commandID}
+		case !independent(caller, rec):
+			return nil, &Refusal{Code: SelfApprovalRefused, CommandID: commandID, Detail: "the approver must be another principal than the submitter: " +
+				"use a credential that is older than the command, that the submitter did not make, and that did not make the submitter's"}
 		case !now.Before(rec.Confirmation.ExpiresAt):
 			return nil, &Refusal{Code: TokenExpired, Detail: "the command was not confirmed in time; submit it again", CommandID: commandID}
 		}
@@ -193,6 +195,18 @@ func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string)
 			return &Approval{CommandID: commandID, Token: token, ExpiresAt: next.Confirmation.StepUpTill}, nil
 		}
 	}
+}
+
+// independent reports whether the caller is another principal than the one that submitted a command. Who made a credential can act
+// by it, so neither of the two may have made the other's. The approver's credential has to be older than the command: no one can
+// have made it for this approval.
+func independent(approver Caller, rec *Record) bool {
+	for _, submitter := range []string{rec.Actor, rec.Principal} {
+		if approver.Actor == submitter || slices.Contains(approver.Makers, submitter) {
+			return false
+		}
+	}
+	return !slices.Contains(rec.Confirmation.Makers, approver.Actor) && (approver.Since.IsZero() || approver.Since.Before(rec.CreatedAt))
 }
 
 // Status tells how a command stands. Whoever may submit it, or did, may ask.

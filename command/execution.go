@@ -120,7 +120,7 @@ func (x *Executor) newRecord(s *submission) (*Record, string, error) {
 	token := mintToken()
 	life := x.cfg.Scale(x.cfg.TokenLife)
 	rec.Substatus, rec.LeaseUntil = AwaitingConfirmation, now.Add(life)
-	rec.Confirmation = &Confirmation{TokenHash: tokenHash(confirmation, token, rec.CommandID, rec.Key), ExpiresAt: rec.LeaseUntil}
+	rec.Confirmation = &Confirmation{TokenHash: tokenHash(confirmation, token, rec.CommandID, rec.Key), ExpiresAt: rec.LeaseUntil, Makers: s.caller.Makers}
 	return rec, token, nil
 }
 

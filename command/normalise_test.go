@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hq/godwit/internal/trace"
 	"github.com/godwit-hq/godwit/internal/jsonschema"
+	"github.com/godwit-hq/godwit/internal/trace"
 )
 
 func withSchema(t *testing.T, schema string) *Registered {

@@ -96,6 +96,8 @@ type Confirmation struct {
 	StepUpHash []byte    `json:"step_up_hash,omitempty"`
 	StepUpBy   string    `json:"step_up_by,omitempty"`
 	StepUpTill time.Time `json:"step_up_till,omitzero"`
+	// Makers are the actors that made the submitter's credential: none of them may approve.
+	Makers []string `json:"makers,omitempty"`
 }
 
 // A LedgerEntry is one call to somebody else's system, written down before it is made (IDS-SHD-5).

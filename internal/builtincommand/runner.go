@@ -206,7 +206,12 @@ func Caller(c *management.Caller) command.Caller {
 	for i, s := range c.Key.Scopes {
 		scopes[i] = string(s)
 	}
-	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Key.Principal.String(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin)}
+	makers := make([]string, len(c.Key.Makers))
+	for i, m := range c.Key.Makers {
+		makers[i] = m.String()
+	}
+	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Key.Principal.String(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin),
+		Since: c.Key.CreatedAt, Makers: makers}
 }
 
 func outcomeProblem(o *command.StoredOutcome) error {

@@ -37,7 +37,14 @@ type APIKey struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: live
+	// Makers are the principals that made the key: the one that asked for it, those that made that one's key, and so on. A maker
+	// has seen the token of every key that it made. Empty for a key that the operator made at the machine, and for keys older
+	// than this record.
+	Makers []KeyID
 }
+
+// MaxMakers bounds how many keys may stand between a key and one that the operator made.
+const MaxMakers = 32
 
 // Has reports whether the key carries the scope.
 func (k *APIKey) Has(s Scope) bool { return slices.Contains(k.Scopes, s) }

@@ -41,12 +41,24 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 		Scopes: slices.Clone(spec.Scopes), CreatedAt: now, ExpiresAt: spec.ExpiresAt,
 	}
 	k.Principal = k.ID
+	var makers []godwit.KeyID
 	if !spec.Replaces.IsZero() {
 		old, err := r.replaced(ctx, by, tenant, spec.Replaces)
 		if err != nil {
 			return nil, "", err
 		}
-		k.Principal = old.Principal
+		k.Principal, makers = old.Principal, old.Makers
+	}
+	if by != nil {
+		makers = slices.Concat(makers, by.Key.Makers, []godwit.KeyID{by.Key.Principal})
+	}
+	for _, m := range makers {
+		if m != k.Principal && !slices.Contains(k.Makers, m) {
+			k.Makers = append(k.Makers, m)
+		}
+	}
+	if len(k.Makers) > godwit.MaxMakers {
+		return nil, "", problem.LimitReached.With("too many keys made one another before this one; use an API key that was made earlier")
 	}
 	if err := r.store.CreateKey(ctx, k); err != nil {
 		return nil, "", fmt.Errorf("create key: %w", err)

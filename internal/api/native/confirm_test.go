@@ -18,10 +18,16 @@ func confirm(a *Asked, more ...string) []string {
 	return append([]string{"Godwit-Command", a.CommandID, "Godwit-Confirmation", a.Token}, more...)
 }
 
-// approve is what a second key gets for a command.
-func (h *harness) approve(commandID string, scopes ...godwit.Scope) string {
+// approver makes a second key. Call it before the command is submitted: an approver's key is older than that.
+func (h *harness) approver(scopes ...godwit.Scope) *godwit.APIKey {
 	h.t.Helper()
 	key, _ := h.mint(h.tenant.ID, scopes...)
+	return key
+}
+
+// approve is what a second key gets for a command.
+func (h *harness) approve(commandID string, key *godwit.APIKey) string {
+	h.t.Helper()
 	a, err := h.executor.Approve(context.Background(), builtincommand.Caller(&management.Caller{Key: key, Tenant: h.tenant}), commandID)
 	must(h.t, err)
 	return a.Token
@@ -30,9 +36,10 @@ func (h *harness) approve(commandID string, scopes ...godwit.Scope) string {
 func (h *harness) deleteTenant(id string) {
 	h.t.Helper()
 	var first Asked
+	approver := h.approver(godwit.ScopeAdmin)
 	path := "/v1/tenants/" + id
 	h.do(call{method: "DELETE", path: path}).want(202).into(&first)
-	h.do(call{method: "DELETE", path: path, header: confirm(&first, "Godwit-Step-Up", h.approve(first.CommandID, godwit.ScopeAdmin))}).want(204)
+	h.do(call{method: "DELETE", path: path, header: confirm(&first, "Godwit-Step-Up", h.approve(first.CommandID, approver))}).want(204)
 }
 
 func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
@@ -42,6 +49,7 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 	path := "/v1/tenants/" + tenant.ID
 	del := func(header ...string) *answer { return h.do(call{method: "DELETE", path: path, header: header}) }
 
+	approver := h.approver(godwit.ScopeAdmin)
 	var first Asked
 	del().want(202).into(&first)
 	if first.StepUpURL != "/ids/v1/commands/"+first.CommandID+"/step-up" || first.ExpiresAt.Before(h.clock.Now()) {
@@ -49,7 +57,7 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 	}
 	h.get(path).want(200)
 	del(confirm(&first)...).refused(403, problem.StepUpRequired, "")
-	stepUp := h.approve(first.CommandID, godwit.ScopeAdmin)
+	stepUp := h.approve(first.CommandID, approver)
 	del("Godwit-Command", first.CommandID, "Godwit-Confirmation", "cft_x", "Godwit-Step-Up", stepUp).refused(403, problem.ConfirmationInvalid, "")
 	// The confirmation is good for the tenant it was asked for.
 	var other Tenant
@@ -66,7 +74,7 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + h.tenant.ID.String()}).refused(409, problem.Conflict, "")
 
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: []string{"Godwit-Tenant", other.ID}}).want(202).into(&first)
-	stepUp = h.approve(first.CommandID, godwit.ScopeAdmin)
+	stepUp = h.approve(first.CommandID, approver)
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: confirm(&first, "Godwit-Step-Up", stepUp, "Godwit-Tenant", other.ID)}).want(204)
 }
 

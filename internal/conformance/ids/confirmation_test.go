@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -141,6 +143,7 @@ func confirmationRows(t *testing.T, r *rig) {
 		trace.Covers(t, "IDS-CNF-8")
 		c := r.tenant(t)
 		second := c.colleague(godwit.ScopeIngest)
+		r.Advance(time.Second) // an approver's key is older than the command
 		x, y := c.awaiting("effect.admin", object{"id": "x"}), c.awaiting("effect.admin", object{"id": "y"})
 		approve := func(by *caller, id string) *answer {
 			return by.send("POST", "/ids/v1/commands/"+id+"/step-up", object{})
@@ -173,10 +176,55 @@ func confirmationRows(t *testing.T, r *rig) {
 			t.Errorf("approved too late: %d %s", late.Code, late.Raw)
 		}
 	})
+	t.Run("the approver is another principal", func(t *testing.T) {
+		trace.Covers(t, "IDS-CNF-8")
+		c := r.tenant(t)
+		mint := func(by *caller, more object) *caller {
+			body := object{"name": "made", "scopes": []string{"ingest", "manage"}}
+			maps.Copy(body, more)
+			a := by.send("POST", "/v1/keys", body)
+			c.expect(a, 201)
+			var made struct{ Token string }
+			if err := json.Unmarshal(a.Raw, &made); err != nil || made.Token == "" {
+				t.Fatalf("key: %v %s", err, a.Raw)
+			}
+			return r.caller(t, made.Token)
+		}
+		other := c.colleague(godwit.ScopeIngest, godwit.ScopeManage)
+		child := mint(c, nil)
+		grandchild := mint(child, nil)
+		takenOver := mint(c, object{"replaces": other.actor}) // acts as other does, and c has seen it
+		r.Advance(time.Second)
+		x := c.awaiting("effect.admin", object{"id": "x"})
+		late := c.colleague(godwit.ScopeIngest)
+		approve := func(by *caller, id string) *answer {
+			return by.send("POST", "/ids/v1/commands/"+id+"/step-up", object{})
+		}
+		byChild, byHeir := child.awaiting("effect.admin", object{"id": "y"}), takenOver.awaiting("effect.admin", object{"id": "z"})
+		for what, a := range map[string]*answer{
+			"made by the submitter":              approve(child, x.CommandID),
+			"made by a key of the submitter's":   approve(grandchild, x.CommandID),
+			"a principal taken over":             approve(takenOver, x.CommandID),
+			"younger than the command":           approve(late, x.CommandID),
+			"the maker of the submitter":         approve(c, byChild.CommandID),
+			"the maker of the submitter's heir":  approve(c, byHeir.CommandID),
+			"made by the submitter, at once":     approve(mint(c, nil), x.CommandID),
+			"made by the submitter, by a change": approve(mint(child, nil), x.CommandID),
+		} {
+			if a.Code != 403 || a.StepUpToken != "" || !strings.Contains(string(a.Raw), "self_approval") {
+				t.Errorf("approved by a key %s: %d %s", what, a.Code, a.Raw)
+			}
+		}
+		consent := approve(other, x.CommandID)
+		c.expect(consent, 200)
+		c.expect(c.confirm(x.CommandID, x.Token, object{"step_up_token": consent.StepUpToken}), 200)
+		c.once("x")
+	})
 	t.Run("tokens", func(t *testing.T) {
 		trace.Covers(t, "IDS-CNF-9")
 		c := r.tenant(t)
 		second := c.colleague(godwit.ScopeIngest)
+		r.Advance(time.Second)
 		seen := map[string]bool{}
 		for i := range 5 {
 			asked := c.awaiting("effect.admin", object{"id": fmt.Sprint(i)})

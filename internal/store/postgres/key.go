@@ -16,14 +16,14 @@ func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	for i, scope := range k.Scopes {
 		scopes[i] = string(scope)
 	}
-	_, err := s.pool.Exec(ctx, `INSERT INTO api_keys (id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+	_, err := s.pool.Exec(ctx, `INSERT INTO api_keys (id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at, made_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		[16]byte(k.ID), [16]byte(k.TenantID), optionalID(k.Principal), clean(k.Name), clean(k.Hint), k.Hash[:], scopes,
-		optionalTime(k.CreatedAt), optionalTime(k.ExpiresAt), optionalTime(k.RevokedAt))
+		optionalTime(k.CreatedAt), optionalTime(k.ExpiresAt), optionalTime(k.RevokedAt), rawIDs(k.Makers))
 	return failed("create key", err)
 }
 
-const selectKeys = `SELECT id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at FROM api_keys`
+const selectKeys = `SELECT id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at, made_by FROM api_keys`
 
 // Key returns a tenant's key.
 func (s *Store) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
@@ -61,14 +61,18 @@ func scanKey(r pgx.CollectableRow) (*godwit.APIKey, error) {
 	k := &godwit.APIKey{}
 	var hash []byte
 	var scopes []string
+	var makers [][16]byte
 	err := r.Scan(scanID(&k.ID), scanID(&k.TenantID), scanID(&k.Principal), &k.Name, &k.Hint, &hash, &scopes,
-		scanTime(&k.CreatedAt), scanTime(&k.ExpiresAt), scanTime(&k.RevokedAt))
+		scanTime(&k.CreatedAt), scanTime(&k.ExpiresAt), scanTime(&k.RevokedAt), &makers)
 	if err != nil {
 		return nil, err
 	}
 	copy(k.Hash[:], hash)
 	for _, scope := range scopes {
 		k.Scopes = append(k.Scopes, godwit.Scope(scope))
+	}
+	for _, id := range makers {
+		k.Makers = append(k.Makers, godwit.KeyID(id))
 	}
 	return k, nil
 }

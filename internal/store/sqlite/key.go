@@ -3,20 +3,21 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const keyColumns = "id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at"
+const keyColumns = "id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at, made_by"
 
 func scanKey(r *rows) (godwit.APIKey, error) {
 	k := godwit.APIKey{
 		ID: r.id(0), TenantID: r.id(1), Principal: r.id(2), Name: r.text(3), Hint: r.text(4), Hash: r.hash(5),
 		CreatedAt: r.time(7), ExpiresAt: r.time(8), RevokedAt: r.time(9),
 	}
-	return k, r.parse(6, &k.Scopes)
+	return k, errors.Join(r.parse(6, &k.Scopes), r.parse(10, &k.Makers))
 }
 
 // CreateKey stores an API key.
@@ -25,10 +26,14 @@ func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	if err != nil {
 		return err
 	}
+	makers, err := document(k.Makers)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, "create key", func(c *conn) error {
-		_, err := c.exec("INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		_, err := c.exec("INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			k.ID[:], k.TenantID[:], k.Principal[:], k.Name, k.Hint, k.Hash[:], scopes,
-			micros(k.CreatedAt), micros(k.ExpiresAt), micros(k.RevokedAt))
+			micros(k.CreatedAt), micros(k.ExpiresAt), micros(k.RevokedAt), makers)
 		if taken(err) {
 			return store.ErrConflict
 		}

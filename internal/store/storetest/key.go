@@ -32,6 +32,9 @@ func keyMembers(t *testing.T, f *fixture) {
 		if i%2 == 0 {
 			k.ExpiresAt = f.now.Add(time.Hour)
 		}
+		for range i {
+			k.Makers = append(k.Makers, mint[godwit.KeyID](f.now))
+		}
 		f.must(f.s.CreateKey(f.ctx, k))
 		same(t, "key", got(f.s.Key(f.ctx, f.tenant, k.ID))(t), k)
 		same(t, "key by hash", got(f.s.KeyByHash(f.ctx, k.Hash))(t), k)
