@@ -159,7 +159,8 @@ func appendParamsLine[T string | []byte](lines []byte, params T) []byte {
 	return append(lines, params...)
 }
 
-// append writes the signature parameters, in the order of the RFC's examples.
+// append writes the signature parameters in the order created, expires, nonce, alg, keyid, tag. RFC 9421 leaves the order to the
+// signer, but some verifiers rebuild the parameters in this order instead of reading it, and reject any other.
 func (p *Params) append(dst []byte, key Key) ([]byte, error) {
 	if key.material == nil {
 		return dst, errors.New("key is empty")
@@ -176,15 +177,15 @@ func (p *Params) append(dst []byte, key Key) ([]byte, error) {
 			return dst, err
 		}
 	}
-	dst = append(dst, key.material.params...)
-	if p.IncludeAlg {
-		dst = append(append(append(dst, `;alg="`...), key.Algorithm...), '"')
-	}
 	if p.Nonce != "" {
 		if dst, err = appendStringParam(dst, "nonce", p.Nonce); err != nil {
 			return dst, err
 		}
 	}
+	if p.IncludeAlg {
+		dst = append(append(append(dst, `;alg="`...), key.Algorithm...), '"')
+	}
+	dst = append(dst, key.material.params...)
 	if p.Tag != "" {
 		dst, err = appendStringParam(dst, "tag", p.Tag)
 	}

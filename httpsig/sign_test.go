@@ -50,7 +50,7 @@ func TestSignatureFields(t *testing.T) {
 		"all parameters": {
 			httpsig.Params{Expires: created.Add(time.Minute), Nonce: `n"1`, Tag: "app", Label: "hook", IncludeAlg: true},
 			[]string{"@method", `"@query-param";name="id"`},
-			`hook=("@method" "@query-param";name="id");created=1800000000;expires=1800000060;keyid="secret-1";alg="hmac-sha256";nonce="n\"1";tag="app"`,
+			`hook=("@method" "@query-param";name="id");created=1800000000;expires=1800000060;nonce="n\"1";alg="hmac-sha256";keyid="secret-1";tag="app"`,
 		},
 		"two keys": {
 			httpsig.Params{Keys: []httpsig.Key{edKey, hmacKey}}, []string{"@path"},

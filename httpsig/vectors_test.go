@@ -359,9 +359,9 @@ func TestSerialisationMatchesLibrary(t *testing.T) {
 		list := httpsfv.InnerList{Params: httpsfv.NewParams()}
 		list.Params.Add("created", int64(1618884473))
 		list.Params.Add("expires", int64(1618884773))
-		list.Params.Add("keyid", text)
-		list.Params.Add("alg", "hmac-sha256")
 		list.Params.Add("nonce", text)
+		list.Params.Add("alg", "hmac-sha256")
+		list.Params.Add("keyid", text)
 		list.Params.Add("tag", text)
 		want, err := httpsfv.Marshal(list)
 		if err != nil {
