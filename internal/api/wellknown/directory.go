@@ -3,9 +3,11 @@ package wellknown
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -20,11 +22,15 @@ const (
 	directoryPage = 1000
 )
 
-// jwk is an Ed25519 public key (RFC 8037). Its kid is the keyid of the signatures that it verifies.
+// jwk is an Ed25519 public key (RFC 8037).
+//
+// Its kid is the thumbprint of the key, as the directory draft demands. Deliveries carry the secret's id as their keyid instead:
+// receivers have pinned it, and shared secrets have no thumbprint. The member keyid leads from one to the other.
 type jwk struct {
 	KeyType   string `json:"kty"`
 	Curve     string `json:"crv"`
 	ID        string `json:"kid"`
+	KeyID     string `json:"keyid"` // of the signatures on deliveries
 	X         string `json:"x"`
 	Use       string `json:"use"`
 	Algorithm string `json:"alg"`
@@ -34,7 +40,7 @@ type jwk struct {
 
 type directory struct{ cfg Config }
 
-// ServeHTTP gives all live keys in pages, or one by ?kid=. A receiver that knows the keyid asks for that one.
+// ServeHTTP gives all live keys in pages, or the one of ?keyid=, the keyid of a delivery. The same as ?kid= is the older spelling.
 func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -42,9 +48,12 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var secrets []godwit.Secret
-	if query.Has("kid") {
+	switch {
+	case query.Has("keyid"):
+		secrets, err = d.one(r, query.Get("keyid"))
+	case query.Has("kid"):
 		secrets, err = d.one(r, query.Get("kid"))
-	} else {
+	default:
 		secrets, err = d.some(w, r, query.Get("after"))
 	}
 	if err != nil {
@@ -56,9 +65,10 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.cfg.Problems.Write(w, r, err)
 		return
 	}
+	d.sign(w, r, secrets)
 	w.Header().Set("Content-Type", directoryType)
 	// Old keys sign on for the overlap of a rotation, and a new keyid is a reason to ask again: minutes are fine.
-	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", directoryAge/time.Second))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Write(append(body, '\n'))
 }
@@ -104,8 +114,8 @@ func jwks(secrets []godwit.Secret) []jwk {
 	for i := range secrets {
 		s := &secrets[i]
 		k := jwk{
-			KeyType: "OKP", Curve: "Ed25519", ID: s.ID.String(), X: base64.RawURLEncoding.EncodeToString(s.PublicKey),
-			Use: "sig", Algorithm: "EdDSA",
+			KeyType: "OKP", Curve: "Ed25519", ID: Thumbprint(s.PublicKey), KeyID: s.ID.String(), X: base64.RawURLEncoding.EncodeToString(s.PublicKey),
+			Use: "sig", Algorithm: "ed25519",
 		}
 		if !s.NotBefore.IsZero() {
 			k.NotBefore = s.NotBefore.Unix()

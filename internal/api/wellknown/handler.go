@@ -9,11 +9,13 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Keys is where public keys are found.
+// Keys is where signing keys are found. Those of PublicKeys and PublicKey come without their private part.
 type Keys interface {
+	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
 }
@@ -21,19 +23,20 @@ type Keys interface {
 // Config is what the pages are made of.
 type Config struct {
 	Keys        Keys
+	Ring        *keyring.Ring // opens the keys that sign the directory
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Now         func() time.Time
-	// Addresses are where deliveries come from, for receivers that let in nobody else.
+	// Addresses are where deliveries come from, for receivers that let in no other address.
 	Addresses []netip.Prefix
-	// Service is what upstreams are told. Nil: nothing, there is no such page.
+	// Service is what upstreams are told. Defaults to no such page.
 	Service *Service
 }
 
 // New makes the handler. Mount it at /docs/, at DirectoryPath, at AddressesPath and at ServicePath.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Keys == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
-		return nil, errors.New("well-known pages: keys, idempotency, problems and now are required")
+	if cfg.Keys == nil || cfg.Ring == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
+		return nil, errors.New("well-known pages: keys, ring, idempotency, problems and now are required")
 	}
 	idempotencyPage, err := render(idempotencyTemplate, newSpecification(cfg.Idempotency.Policy()))
 	if err != nil {

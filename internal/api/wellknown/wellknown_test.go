@@ -2,6 +2,7 @@ package wellknown_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -29,6 +30,7 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 type fixture struct {
+	ring   *keyring.Ring
 	t      *testing.T
 	store  *sqlite.Store
 	server *httptest.Server
@@ -48,10 +50,10 @@ func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
 	if tune != nil {
 		tune(&cfg)
 	}
-	f := &fixture{t: t, store: s}
+	f := &fixture{t: t, store: s, ring: ring}
 	f.guard, err = idempotency.New(cfg)
 	must(t, err)
-	h, err := wellknown.New(wellknown.Config{Keys: s, Idempotency: f.guard, Problems: problems, Now: cfg.Now,
+	h, err := wellknown.New(wellknown.Config{Keys: s, Ring: ring, Idempotency: f.guard, Problems: problems, Now: cfg.Now,
 		Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	must(t, err)
 	f.server = httptest.NewServer(h)
@@ -191,8 +193,8 @@ func TestPagesAreSafe(t *testing.T) {
 
 type keySet struct {
 	Keys []struct {
-		Kty, Crv, Kid, X, Use string
-		Nbf, Exp              int64
+		Kty, Crv, Kid, Keyid, X, Use, Alg string
+		Nbf, Exp                          int64
 	}
 }
 
@@ -204,10 +206,45 @@ func (f *fixture) secret(id godwit.SecretID, expires time.Time) *godwit.Secret {
 	must(f.t, f.store.CreateTenant(ctx, tenant))
 	e := &godwit.Endpoint{ID: godwit.NewEndpointID(now), TenantID: tenant.ID, URL: "https://a.example/", Method: "POST", Profile: "eds",
 		Patterns: []string{"*"}, Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1}
-	s := &godwit.Secret{ID: id, EndpointID: e.ID, TenantID: tenant.ID, Algorithm: godwit.AlgorithmEd25519, Sealed: []byte("sealed"),
-		PublicKey: append(make([]byte, 16), id[:]...), CreatedAt: now, NotBefore: now, ExpiresAt: expires}
+	seed := append(make([]byte, 16), id[:]...)
+	s := &godwit.Secret{ID: id, EndpointID: e.ID, TenantID: tenant.ID, Algorithm: godwit.AlgorithmEd25519, Sealed: f.ring.Seal(seed, keyring.ForSecret(id)),
+		PublicKey: ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey), CreatedAt: now, NotBefore: now, ExpiresAt: expires}
 	must(f.t, f.store.CreateEndpoint(ctx, e, s))
 	return s
+}
+
+// signed checks that each key has signed the response for the host of the request, as the directory draft says.
+func (f *fixture) signed(resp *http.Response, keys ...*godwit.Secret) {
+	f.t.Helper()
+	inputs := strings.Split(resp.Header.Get("Signature-Input"), ", ")
+	signatures := strings.Split(resp.Header.Get("Signature"), ", ")
+	if len(inputs) != len(keys) || len(signatures) != len(keys) {
+		f.t.Fatalf("%d keys, signatures %q", len(keys), resp.Header["Signature-Input"])
+	}
+	for i, key := range keys {
+		label := fmt.Sprintf("sig%d=", i+1)
+		params := strings.TrimPrefix(inputs[i], label)
+		want := fmt.Sprintf(`("@authority";req);created=%d;expires=%d;alg="ed25519";keyid="%s";tag="http-message-signatures-directory"`,
+			now.Unix(), now.Unix()+600, wellknown.Thumbprint(key.PublicKey))
+		if params != want {
+			f.t.Errorf("Signature-Input %s\nwant %s", params, want)
+		}
+		signature, err := base64.StdEncoding.DecodeString(strings.Trim(strings.TrimPrefix(signatures[i], label), ":"))
+		must(f.t, err)
+		base := `"@authority";req: ` + strings.TrimPrefix(f.server.URL, "http://") + "\n" + `"@signature-params": ` + params
+		if !ed25519.Verify(key.PublicKey, []byte(base), signature) {
+			f.t.Errorf("signature %d does not verify", i+1)
+		}
+	}
+}
+
+// The example of RFC 8037, appendix A.3.
+func TestThumbprint(t *testing.T) {
+	public, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
+	must(t, err)
+	if got := wellknown.Thumbprint(public); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
+		t.Errorf("thumbprint %s", got)
+	}
 }
 
 func TestKeyDirectory(t *testing.T) {
@@ -227,20 +264,28 @@ func TestKeyDirectory(t *testing.T) {
 	k := set.Keys[0]
 	x, err := base64.RawURLEncoding.DecodeString(k.X)
 	must(t, err)
-	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid != forever.ID.String() || string(x) != string(forever.PublicKey) || k.Nbf != now.Unix() || k.Exp != 0 {
+	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid != wellknown.Thumbprint(forever.PublicKey) || k.Keyid != forever.ID.String() || k.Alg != "ed25519" || string(x) != string(forever.PublicKey) || k.Nbf != now.Unix() || k.Exp != 0 {
 		t.Errorf("key is %+v", k)
 	}
-	if set.Keys[1].Kid != ending.ID.String() || set.Keys[1].Exp != now.Add(time.Hour).Unix() {
+	if set.Keys[1].Keyid != ending.ID.String() || set.Keys[1].Exp != now.Add(time.Hour).Unix() {
 		t.Errorf("second key is %+v", set.Keys[1])
 	}
-	if strings.Contains(body, "sealed") {
-		t.Error("more than public keys is shown")
+	for _, s := range []*godwit.Secret{forever, ending} {
+		if strings.Contains(body, base64.RawURLEncoding.EncodeToString(s.Sealed)) || strings.Contains(body, `"d"`) {
+			t.Error("more than public keys is shown")
+		}
 	}
-	_, body = f.get(wellknown.DirectoryPath + "?kid=" + ending.ID.String())
-	set = keySet{}
-	must(t, json.Unmarshal([]byte(body), &set))
-	if len(set.Keys) != 1 || set.Keys[0].Kid != ending.ID.String() {
-		t.Errorf("by kid: %s", body)
+	f.signed(resp, forever, ending)
+	for _, query := range []string{"?keyid=", "?kid="} {
+		for _, suffix := range []string{"", "/stripe"} {
+			resp, body = f.get(wellknown.DirectoryPath + query + ending.ID.String() + suffix)
+			set = keySet{}
+			must(t, json.Unmarshal([]byte(body), &set))
+			if len(set.Keys) != 1 || set.Keys[0].Keyid != ending.ID.String() {
+				t.Errorf("by %s: %s", query, body)
+			}
+			f.signed(resp, ending)
+		}
 	}
 	for path, want := range map[string]int{
 		"?kid=" + expired.ID.String(): 404, "?kid=" + godwit.NewSecretID(now).String(): 404, "?kid=x": 404, "?after=x": 400, "?a=%zz": 400,
@@ -257,18 +302,22 @@ func TestKeyDirectoryPages(t *testing.T) {
 	for i := range 1004 {
 		s := *first
 		s.ID = godwit.NewSecretID(now.Add(time.Duration(i+1) * time.Millisecond))
+		if i != 3 { // the fifth key cannot be opened
+			s.Sealed = f.ring.Seal(append(make([]byte, 16), first.ID[:]...), keyring.ForSecret(s.ID))
+		}
 		must(t, f.store.AddSecret(context.Background(), &s, store.Expiry{}))
 	}
 	seen := map[string]bool{}
-	sizes := []int{}
+	sizes, signed := []int{}, []int{}
 	for path := wellknown.DirectoryPath; path != ""; {
 		resp, body := f.get(path)
 		var set keySet
 		must(t, json.Unmarshal([]byte(body), &set))
 		for _, k := range set.Keys {
-			seen[k.Kid] = true
+			seen[k.Keyid] = true
 		}
 		sizes = append(sizes, len(set.Keys))
+		signed = append(signed, strings.Count(resp.Header.Get("Signature-Input"), "tag="))
 		path = ""
 		if link := resp.Header.Get("Link"); link != "" {
 			if !strings.HasSuffix(link, `>; rel="next"`) {
@@ -277,7 +326,7 @@ func TestKeyDirectoryPages(t *testing.T) {
 			path = strings.TrimSuffix(strings.TrimPrefix(link, "<"), `>; rel="next"`)
 		}
 	}
-	if len(seen) != 1005 || fmt.Sprint(sizes) != "[1000 5]" {
-		t.Errorf("%d keys on pages of %v", len(seen), sizes)
+	if len(seen) != 1005 || fmt.Sprint(sizes) != "[1000 5]" || fmt.Sprint(signed) != "[15 5]" {
+		t.Errorf("%d keys on pages of %v, signed by %v", len(seen), sizes, signed)
 	}
 }
