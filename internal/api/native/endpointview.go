@@ -58,7 +58,7 @@ type IssuedEndpoint struct {
 type Secret struct {
 	ID        string     `json:"id" doc:"Also the keyid of signatures made with it" example:"sec_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Algorithm string     `json:"algorithm" enum:"hmac-sha256,ed25519"`
-	PublicKey string     `json:"public_key,omitempty" doc:"Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"`
+	PublicKey string     `json:"public_key,omitempty" doc:"Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory"`
 	Live      bool       `json:"live" doc:"Whether it signs now"`
 	CreatedAt time.Time  `json:"created_at"`
 	NotBefore time.Time  `json:"not_before"`
@@ -69,7 +69,7 @@ type Secret struct {
 // IssuedSecret is a new secret, at the only time its value is shown.
 type IssuedSecret struct {
 	Secret
-	Value string `json:"value,omitempty" doc:"The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."`
+	Value string `json:"value,omitempty" doc:"The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes, to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of the key. Absent where the public key is enough."`
 	// Only of a repeat that comes after a crash: other repeats get the first answer.
 	SecretRedacted bool `json:"secret_redacted,omitempty" doc:"The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again"`
 }

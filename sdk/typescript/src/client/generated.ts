@@ -536,11 +536,11 @@ export interface IssuedSecret {
   /** Whether it signs now */
   live: boolean;
   not_before: string;
-  /** Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory */
+  /** Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory */
   public_key?: string;
   /** The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again */
   secret_redacted?: boolean;
-  /** The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough. */
+  /** The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes, to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of the key. Absent where the public key is enough. */
   value?: string;
 }
 
@@ -986,7 +986,7 @@ export interface Secret {
   /** Whether it signs now */
   live: boolean;
   not_before: string;
-  /** Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory */
+  /** Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory */
   public_key?: string;
 }
 

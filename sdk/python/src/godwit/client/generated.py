@@ -618,13 +618,18 @@ class IssuedSecret(_IssuedSecretRequired, total=False):
     hint: str
     """Last four characters of its value"""
     public_key: str
-    """Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"""
+    """Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-
+    signatures-directory
+    """
     secret_redacted: bool
     """The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates
     again
     """
     value: str
-    """The shared secret, in the profile's form. It is shown this once. Absent where the public key is enough."""
+    """The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes,
+    to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of
+    the key. Absent where the public key is enough.
+    """
 
 
 class _IssuedSourceRequired(TypedDict):
@@ -1153,7 +1158,9 @@ class Secret(_SecretRequired, total=False):
     hint: str
     """Last four characters of its value"""
     public_key: str
-    """Ed25519 public key in base64; also published under /.well-known/http-message-signatures-directory"""
+    """Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-
+    signatures-directory
+    """
 
 
 class SecretList(TypedDict):
