@@ -10,7 +10,6 @@ import (
 
 	"github.com/godwit-hq/godwit/client"
 	"github.com/godwit-hq/godwit/internal/apptest"
-	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
@@ -20,7 +19,7 @@ func TestProcessComesBackAfterAKill(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			o := apptest.ProcessOptions{}
 			if store == "postgres" {
-				o.Store = postgrestest.URL(t)
+				o.Store = apptest.PostgresURL(t)
 			}
 			gate := make(chan struct{})
 			sink := apptest.NewSink(t)

@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/store/postgres"
 )
 
 // Options say what kind of server a test needs. The zero value is SQLite in a temporary directory, real time, http and
@@ -52,6 +53,22 @@ type Options struct {
 func Backends(t *testing.T, test func(t *testing.T, o Options)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, Options{}) })
 	t.Run("postgres", func(t *testing.T) { test(t, Options{Postgres: true}) })
+}
+
+// PostgresURL gives a test a PostgreSQL database of its own that has the current schema.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	digest, err := postgres.SchemaDigest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return postgrestest.Template{Content: digest, Prepare: func(ctx context.Context, url string) error {
+		s, err := postgres.Open(ctx, url, postgres.Options{})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}}.URL(t)
 }
 
 // A Server is the whole app, with a tenant and a key of all scopes.
@@ -97,7 +114,7 @@ func Start(t testing.TB, o Options) *Server {
 	case o.Store != "":
 		cfg.Store = o.Store
 	case o.Postgres:
-		cfg.Store = postgrestest.URL(t)
+		cfg.Store = PostgresURL(t)
 	}
 	if o.Configure != nil {
 		o.Configure(&cfg)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/bench"
-	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
@@ -21,7 +20,7 @@ func TestThroughputCountsEverything(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			o := bench.Options{Executable: apptest.Binary(t), Length: 3 * time.Second, Connections: 8, Events: 2000}
 			if store == "postgres" {
-				o.Store = postgrestest.URL(t)
+				o.Store = apptest.PostgresURL(t)
 			}
 			r, err := bench.Run(t.Context(), o)
 			if err != nil {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
-	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -204,7 +203,7 @@ func subscribe(t *testing.T, p *apptest.Process, url string) {
 
 func onStores(t *testing.T, test func(t *testing.T, store string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite") })
-	t.Run("postgres", func(t *testing.T) { test(t, postgrestest.URL(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, apptest.PostgresURL(t)) })
 }
 
 // Ten kills at random moments under load: every acknowledged event arrives, and one that was accepted by the receiver is

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
-	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
 // cable is the connection between the server and its database: a TCP relay that a test can cut and mend.
@@ -81,7 +80,7 @@ func (c *cable) set(cut bool) {
 // With the database gone, ingest says 503 and when to come back, and readiness says so too; when it is back, everything that
 // was acknowledged before, between and after arrives.
 func TestDatabaseAway(t *testing.T) {
-	direct, err := url.Parse(postgrestest.URL(t))
+	direct, err := url.Parse(apptest.PostgresURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

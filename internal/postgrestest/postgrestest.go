@@ -1,6 +1,8 @@
 // Package postgrestest gives each test a PostgreSQL database of its own.
 //
-//	GODWIT_TEST_POSTGRES (scripts/with-postgres) ─► URL(t): CREATE DATABASE ─► test ─► DROP DATABASE
+//	GODWIT_TEST_POSTGRES (scripts/with-postgres) ─┬─► URL(t): CREATE DATABASE ─────────────────┬─► test ─► DROP DATABASE
+//	                                              └─► Template.URL(t): the same, as a copy of ─┘
+//	                                                  a database that is prepared once
 //
 // It starts no server, applies no migration and never skips: without a server
 // the test fails and says how to get one.
@@ -25,11 +27,17 @@ const Variable = "GODWIT_TEST_POSTGRES"
 
 // patience bounds one statement on the cluster; creating a database waits for
 // its turn when many tests start together.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // URL creates an empty database for the test and returns its URL. The database
 // goes when the test ends, with the connections still open to it.
 func URL(t testing.TB) string {
+	t.Helper()
+	return create(t, serverURL(t), "")
+}
+
+// serverURL reads the variable; the test fails without a usable one.
+func serverURL(t testing.TB) *url.URL {
 	t.Helper()
 	server := os.Getenv(Variable)
 	if server == "" {
@@ -39,8 +47,14 @@ func URL(t testing.TB) string {
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		t.Fatalf("%s must be a URL such as postgres://postgres@127.0.0.1:5432/postgres", Variable)
 	}
+	return u
+}
+
+// create makes a database that goes with the test; options follow its name in CREATE DATABASE.
+func create(t testing.TB, server *url.URL, options string) string {
+	t.Helper()
 	name := "godwit_test_" + strings.ToLower(rand.Text())
-	if err := execute(server, "CREATE DATABASE "+name); err != nil {
+	if err := execute(server, "CREATE DATABASE "+name+options); err != nil {
 		t.Fatalf("create test database: %v", err)
 	}
 	t.Cleanup(func() {
@@ -48,16 +62,22 @@ func URL(t testing.TB) string {
 			t.Errorf("drop test database: %v", err)
 		}
 	})
-	u.Path = "/" + name
+	return at(server, name)
+}
+
+// at is the URL of another database on the server.
+func at(server *url.URL, database string) string {
+	u := *server
+	u.Path = "/" + database
 	return u.String()
 }
 
 // execute runs one statement on a connection of its own: the test's context is
 // gone by the time of the cleanup, and a pool would hold the cluster's slots.
-func execute(server, statement string) error {
+func execute(server *url.URL, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
+	conn, err := pgx.Connect(ctx, server.String())
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

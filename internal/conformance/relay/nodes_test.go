@@ -9,7 +9,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -24,7 +23,7 @@ func (s half) Acquire(ctx context.Context, node string, now time.Time, ttl time.
 // endpoint, and not that of the deadline.
 func TestPassThroughOverTwoNodes(t *testing.T) {
 	trace.Covers(t, "EDS-INT-11", "EDS-INT-6")
-	database := postgrestest.URL(t)
+	database := apptest.PostgresURL(t)
 	node := func(name string, deadline time.Duration) *apptest.Server {
 		return apptest.Start(t, apptest.Options{Store: database, Configure: func(c *config.Config) {
 			c.Node, c.RelayDeadline = name, config.Duration(deadline)

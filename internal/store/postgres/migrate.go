@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -51,6 +53,19 @@ func migrations() ([]migration, error) {
 		list = append(list, migration{version, name, string(sql)})
 	}
 	return list, nil
+}
+
+// SchemaDigest identifies the schema that Open makes: a hash of all migrations.
+func SchemaDigest() (string, error) {
+	list, err := migrations()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, m := range list {
+		fmt.Fprintf(h, "%s\x00%s\x00", m.name, m.sql)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // migrate brings the schema up to date.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,9 +15,28 @@ var suiteTime = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 func open(t testing.TB) store.Store { return openAt(t, Options{Now: suiteTime}) }
 
+// database gives a test a database of its own. Where partitions are prepared from suiteTime, it is a copy of a finished one.
+func database(t testing.TB, o Options) string {
+	t.Helper()
+	if !o.Now.Equal(suiteTime) || o.PartitionWidth != 0 {
+		return postgrestest.URL(t)
+	}
+	digest, err := SchemaDigest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return postgrestest.Template{Content: digest + " at " + suiteTime.String(), Prepare: func(ctx context.Context, url string) error {
+		s, err := Open(ctx, url, Options{Now: suiteTime})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}}.URL(t)
+}
+
 func openAt(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), postgrestest.URL(t), o)
+	s, err := Open(t.Context(), database(t, o), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,10 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
-				t.Run(c.name, func(t *testing.T) { c.test(t, newFixture(t, open)) })
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					c.test(t, newFixture(t, open))
+				})
 			}
 		})
 	}
