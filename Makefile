@@ -23,6 +23,10 @@ dev: ## run a server with sample endpoint and events, nothing to configure
 	go run ./cmd/godwit dev $(ARGS)
 run: dev
 
+.PHONY: test-fast
+test-fast: ## run the tests that need nothing but Go: SQLite only, no race detector, no killed processes
+	@scripts/test-fast
+
 .PHONY: test
 test: ## run every test with the race detector, PostgreSQL included
 	@scripts/test $(trace-run)
