@@ -24,12 +24,12 @@ type Attempt struct {
 	StartedAt      time.Time  `json:"started_at"`
 	DurationMS     float64    `json:"duration_ms"`
 	URL            string     `json:"url"`
-	Status         int        `json:"status"`  // 0 when no answer arrived
+	Status         int        `json:"status"`  // 0 if no response arrived
 	Outcome        string     `json:"outcome"` // accepted, transient or terminal
 	Reason         string     `json:"reason"`
 	FailureClass   string     `json:"failure_class"`
-	NextAt         *time.Time `json:"next_at"`         // when the next one is due
-	DeliveryStatus string     `json:"delivery_status"` // on the live stream: of the delivery, after the attempt
+	NextAt         *time.Time `json:"next_at"`         // when the next attempt is due
+	DeliveryStatus string     `json:"delivery_status"` // on the live stream: the delivery's status after the attempt
 
 	// Raw is the whole record as the server sent it.
 	Raw json.RawMessage `json:"-"`
@@ -72,13 +72,13 @@ func (s *AttemptStream) Next() (*Attempt, error) {
 	}
 }
 
-// event reads one server-sent event and returns its data; nil when it had none.
+// event reads one server-sent event and returns its data; nil if it has none.
 func (s *AttemptStream) event() (data []byte, err error) {
 	for {
 		line, err := s.lines.ReadBytes('\n')
 		if err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
-				err = io.EOF // the connection was closed instead of the stream
+				err = io.EOF // the connection ended, not the stream
 			}
 			return nil, err
 		}

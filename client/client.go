@@ -3,9 +3,9 @@
 //	c, err := client.New("https://hooks.example.com", os.Getenv("GODWIT_KEY"))
 //	receipt, err := c.Publish(ctx, client.Event{Type: "order.paid", Body: body})
 //
-// Every failure that the server explains is an *Error with its stable code. Every POST goes out under an Idempotency-Key, the
-// caller's or a new one, so that it can be repeated without being done twice. WithRetry has the client do that by itself; who
-// does it without gives the event an IdempotencyKey and sends the same event again.
+// Every failure that the server explains is an *Error with its stable code. Every POST has an Idempotency-Key, the caller's or
+// a new one, so that repeating it is safe. With WithRetry the client repeats requests. Without it, set Event.IdempotencyKey and
+// publish the same event again.
 package client
 
 import (
@@ -22,13 +22,13 @@ import (
 	"time"
 )
 
-// A Client is one API key on one server. It is safe for concurrent use.
+// A Client uses one API key on one server. It is safe for concurrent use.
 type Client struct {
 	base  string
 	token string
 	http  *http.Client
-	retry *Retry    // nil: nothing is repeated
-	rules *KeyRules // nil: not read
+	retry *Retry    // nil: requests are not repeated
+	rules *KeyRules // nil: the rules were not read
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration) error
 }
@@ -46,14 +46,14 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 		return nil, fmt.Errorf("client: %q is not the URL of a server, such as https://hooks.example.com", baseURL)
 	}
 	if apiKey == "" || strings.ContainsAny(apiKey, " \r\n\t") {
-		return nil, errors.New("client: the API key is missing or not one")
+		return nil, errors.New("client: the API key is missing or malformed")
 	}
 	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient, now: time.Now, sleep: sleep}
 	for _, o := range options {
 		o(c)
 	}
 	if c.retry != nil && c.rules != nil && c.rules.Window > 0 {
-		c.retry.Elapsed = min(c.retry.Elapsed, c.rules.Window*9/10) // a repeat after it would be done twice
+		c.retry.Elapsed = min(c.retry.Elapsed, c.rules.Window*9/10) // a later repeat would be executed a second time
 	}
 	return c, nil
 }
@@ -91,11 +91,11 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// maxAnswer bounds what is read of an answer that is not a stream.
+// maxAnswer limits the bytes that are read of a response that is not a stream.
 const maxAnswer = 32 << 20
 
-// do makes a request and decodes the JSON answer into out, when out is not nil. It may be repeated: it has a key, or is of a
-// method that does the same however often.
+// do makes a request and decodes the JSON response into out, if out is not nil. The request can be repeated: it has a key, or
+// its method is idempotent.
 func (c *Client) do(ctx context.Context, method, path string, header http.Header, body []byte, out any) error {
 	return c.insist(ctx, func() error { return c.once(ctx, method, path, header, body, out) })
 }
@@ -106,7 +106,7 @@ func (c *Client) once(ctx context.Context, method, path string, header http.Head
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // to its end: an answer that was cut off is none
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // to its end: a response that was cut off does not count
 	if err == nil && out != nil {
 		err = json.Unmarshal(text, out)
 	}
@@ -133,7 +133,7 @@ func (c *Client) post(ctx context.Context, path, own string, header http.Header,
 	return c.do(ctx, http.MethodPost, path, header, body, out)
 }
 
-// send makes a request. The answer is a successful one; others become an *Error.
+// send makes a request. It returns a successful response, or an *Error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("User-Agent", "godwit-client-go")
-	req.GetBody = nil // whether a request is repeated is decided here, not by the HTTP library
+	req.GetBody = nil // this package decides whether a request is repeated, not the HTTP library
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Commands submits commands, which have their effect once however often they are sent (RFC-WF-0010).
+// Commands submits commands. A command has its effect once, however often it is sent (RFC-WF-0010).
 //
 //	answer, err := c.Commands().Submit(ctx, client.Command{Entity: "endpoint", Action: "delete", Target: id})
 //	if err == nil && answer.Awaits() {
@@ -26,28 +26,28 @@ type Commands struct {
 	who *CommandCaller
 }
 
-// Commands returns the part of the client that commands.
+// Commands returns the client's commands API.
 func (c *Client) Commands() *Commands { return &Commands{c: c} }
 
-// A Command is what is to be done.
+// A Command describes an operation.
 type Command struct {
-	// ID names this submission. Defaults to a new one; to repeat a command it may stay or be another.
+	// ID names this submission. Defaults to a new id. A repeat may use the same id or another.
 	ID      string
 	Entity  string
 	Action  string
 	Target  string
 	Args    json.RawMessage // an object
 	Options json.RawMessage // an object; not part of the command's key
-	Channel string          // by which way it came, for evidence
+	Channel string          // the way the command came, for evidence
 }
 
-// A CommandAnswer is what became of a command.
+// A CommandAnswer is the state of a command.
 type CommandAnswer struct {
 	Status            string          `json:"status"` // executed, rejected, failed, compensated; processing or in_progress
 	Substatus         string          `json:"substatus,omitempty"`
 	Decision          string          `json:"decision,omitempty"` // first_seen, duplicate_replayed
-	Executed          bool            `json:"executed"`           // by this very submission
-	CommandID         string          `json:"command_id"`         // the first one's
+	Executed          bool            `json:"executed"`           // by this submission
+	CommandID         string          `json:"command_id"`         // of the first submission
 	Intent            CommandIntent   `json:"intent"`
 	IdempotencyKey    string          `json:"idempotency_key"`
 	Summary           string          `json:"summary,omitempty"`
@@ -56,9 +56,9 @@ type CommandAnswer struct {
 	UpdatedAt         *time.Time      `json:"updated_at,omitempty"`
 	StatusURL         string          `json:"status_url,omitempty"`
 	EvidenceURL       string          `json:"evidence_url,omitempty"`
-	ConfirmationToken string          `json:"confirmation_token,omitempty"` // shown to the first submission alone
+	ConfirmationToken string          `json:"confirmation_token,omitempty"` // shown only to the first submission
 	ExpiresAt         *time.Time      `json:"expires_at,omitempty"`         // of the confirmation
-	StepUpURL         string          `json:"step_up_url,omitempty"`        // a second key has to approve
+	StepUpURL         string          `json:"step_up_url,omitempty"`        // set if a second key must approve
 	// Affects is what the command would change if it were confirmed now, where the server can tell.
 	Affects *CommandAffects `json:"affects,omitempty"`
 	// Raw is the server's answer.
@@ -75,7 +75,7 @@ type CommandAffects struct {
 	} `json:"endpoints"`
 }
 
-// A CommandIntent is what is done to what.
+// A CommandIntent names the operation and its target.
 type CommandIntent struct {
 	Entity string `json:"entity"`
 	Action string `json:"action"`
@@ -92,20 +92,20 @@ type CommandOutcome struct {
 	SecretRedacted bool            `json:"secret_redacted,omitempty"`
 }
 
-// Awaits reports whether nothing was done, since somebody has to confirm it.
+// Awaits reports whether the command waits for a confirmation and has done nothing.
 func (a *CommandAnswer) Awaits() bool { return a.Substatus == "awaiting_confirmation" }
 
 // Ended reports whether there is an outcome.
 func (a *CommandAnswer) Ended() bool { return a.Outcome != nil }
 
-// CommandCaller is who the server takes the API key for.
+// A CommandCaller is the identity that the server derives from the API key.
 type CommandCaller struct {
 	TenantID string   `json:"tenant_id"`
 	ActorID  string   `json:"actor_id"`
 	Scopes   []string `json:"scopes"`
 }
 
-// A CommandDeclaration is what the registry says of a command.
+// A CommandDeclaration is a command's entry in the registry.
 type CommandDeclaration struct {
 	Entity               string          `json:"entity"`
 	Action               string          `json:"action"`
@@ -122,14 +122,14 @@ type CommandDeclaration struct {
 // Name is entity and action: "endpoint.delete".
 func (d *CommandDeclaration) Name() string { return d.Entity + "." + d.Action }
 
-// A CommandRegistry is what may be commanded, and by whom one is taken for.
+// A CommandRegistry lists the commands, and the caller's identity.
 type CommandRegistry struct {
 	Commands []CommandDeclaration `json:"commands"`
 	Caller   CommandCaller        `json:"caller"`
 	Raw      json.RawMessage      `json:"-"`
 }
 
-// Registry tells what may be commanded.
+// Registry returns the commands that the server knows.
 func (c *Commands) Registry(ctx context.Context) (*CommandRegistry, error) {
 	var r CommandRegistry
 	if err := c.c.do(ctx, http.MethodGet, "/ids/v1/registry", nil, nil, &r.Raw); err != nil {
@@ -158,8 +158,8 @@ func (c *Commands) caller(ctx context.Context) (*CommandCaller, error) {
 	return &r.Caller, nil
 }
 
-// Submit has a command executed, or learns what an earlier submission has come to. A rejection by the business and a failure are
-// answers; an *Error says that it was not taken.
+// Submit executes a command, or returns the state of an earlier submission. A rejection and a failure are answers; an *Error
+// says that the command was not accepted.
 func (c *Commands) Submit(ctx context.Context, command Command) (*CommandAnswer, error) {
 	who, err := c.caller(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Commands) Submit(ctx context.Context, command Command) (*CommandAnswer,
 	return c.answer(ctx, http.MethodPost, "", body)
 }
 
-// Confirm lets a command go on. StepUp is the token of the second key's approval, where one is needed.
+// Confirm lets a command proceed. stepUp is the token of the second key's approval, if one is needed.
 func (c *Commands) Confirm(ctx context.Context, commandID, token, stepUp string) (*CommandAnswer, error) {
 	body, err := json.Marshal(struct {
 		Token  string `json:"confirmation_token"`
@@ -197,7 +197,7 @@ func (c *Commands) Confirm(ctx context.Context, commandID, token, stepUp string)
 	return c.answer(ctx, http.MethodPost, "/"+url.PathEscape(commandID)+"/confirm", body)
 }
 
-// A CommandApproval is a second key's consent.
+// A CommandApproval is the approval of a second key.
 type CommandApproval struct {
 	CommandID string    `json:"command_id"`
 	Token     string    `json:"step_up_token"`
@@ -207,7 +207,7 @@ type CommandApproval struct {
 // StepUp approves a command that another key has submitted.
 func (c *Commands) StepUp(ctx context.Context, commandID string) (*CommandApproval, error) {
 	var a CommandApproval
-	// Not repeated: each call makes another token, and the last one counts.
+	// Not repeated: each call makes another token, and only the last is valid.
 	err := c.c.once(ctx, http.MethodPost, "/ids/v1/commands/"+url.PathEscape(commandID)+"/step-up", nil, []byte("{}"), &a)
 	if err != nil {
 		return nil, reason(err)
@@ -215,7 +215,7 @@ func (c *Commands) StepUp(ctx context.Context, commandID string) (*CommandApprov
 	return &a, nil
 }
 
-// Status tells how a command stands.
+// Status returns the state of a command.
 func (c *Commands) Status(ctx context.Context, commandID string) (*CommandAnswer, error) {
 	return c.answer(ctx, http.MethodGet, "/"+url.PathEscape(commandID), nil)
 }
@@ -225,7 +225,7 @@ func (c *Commands) answer(ctx context.Context, method, path string, body []byte)
 	err := c.c.do(ctx, method, "/ids/v1/commands"+path, nil, body, &a.Raw)
 	var e *Error
 	if errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity && json.Unmarshal(e.body, &a) == nil && a.Outcome != nil {
-		a.Raw, err = e.body, nil // the command was taken, and came to a no
+		a.Raw, err = e.body, nil // the command was accepted, and rejected by its handler
 	}
 	if err != nil {
 		return nil, reason(err)
@@ -233,7 +233,7 @@ func (c *Commands) answer(ctx context.Context, method, path string, body []byte)
 	return &a, json.Unmarshal(a.Raw, &a)
 }
 
-// reason reads what the executor says of a command that it does not take.
+// reason reads why the executor refused a command.
 func reason(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != "" {

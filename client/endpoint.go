@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// NewEndpoint is what is decided about an endpoint. Members left out follow the server's defaults.
+// NewEndpoint describes an endpoint to be created. Omitted members get the server's defaults.
 type NewEndpoint struct {
 	URL         string              `json:"url"`
 	Profile     string              `json:"profile,omitempty"`
@@ -16,21 +16,21 @@ type NewEndpoint struct {
 	Policy      map[string]any      `json:"policy,omitempty"`
 	Metadata    map[string]any      `json:"metadata,omitempty"` // any JSON values
 	Algorithm   string              `json:"algorithm,omitempty"`
-	Secret      string              `json:"secret,omitempty"` // your own signing key, in the profile's form; empty: a new one
+	Secret      string              `json:"secret,omitempty"` // your own signing key, in the profile's form; empty for a new one
 	Paused      bool                `json:"paused,omitempty"` // it starts paused
 }
 
 // An Endpoint is a subscriber.
 type Endpoint struct {
 	ID          string                     `json:"id"`
-	PublicID    string                     `json:"public_id"` // WEB-XXXXXX-X: the same endpoint, to be read aloud
+	PublicID    string                     `json:"public_id"` // WEB-XXXXXX-X: the same endpoint in a form for people
 	URL         string                     `json:"url"`
 	Profile     string                     `json:"profile"`
 	Description string                     `json:"description"`
 	Patterns    []string                   `json:"patterns"`
 	Metadata    map[string]json.RawMessage `json:"metadata"`
 	Status      string                     `json:"status"`
-	// Secret is there once, in the answer to CreateEndpoint.
+	// Secret is set only in the response to CreateEndpoint.
 	Secret *struct {
 		ID        string `json:"id"`
 		Algorithm string `json:"algorithm"`

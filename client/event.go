@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// An Event is what is published.
+// An Event is an event to be published.
 type Event struct {
 	Type string // such as order.paid
-	// ContentType of the body; receivers get it word for word. Defaults to application/json.
+	// ContentType is the media type of the body. Receivers get it unchanged. Defaults to application/json.
 	ContentType string
 	Body        []byte
-	// Attributes are what endpoints' filters look at.
+	// Attributes are matched by the filters of endpoints.
 	Attributes map[string]string
-	// IdempotencyKey, of 16 to 255 printable characters, makes a repeated Publish harmless and travels with every
-	// delivery. Defaults to a new UUID, which the receipt tells.
+	// IdempotencyKey, of 16 to 255 printable characters, makes a repeated Publish safe and is sent with every delivery.
+	// Defaults to a new UUID, which the receipt holds.
 	IdempotencyKey string
 }
 
@@ -27,7 +27,7 @@ type Event struct {
 type Receipt struct {
 	ID             string    `json:"id"`
 	IdempotencyKey string    `json:"idempotency_key"`
-	Deliveries     int       `json:"deliveries"` // how many endpoints it goes to
+	Deliveries     int       `json:"deliveries"` // number of endpoints that get the event
 	CreatedAt      time.Time `json:"created_at"`
 }
 
@@ -48,13 +48,13 @@ func (c *Client) Publish(ctx context.Context, e Event) (*Receipt, error) {
 	return &r, nil
 }
 
-// PublishBatch posts up to 1000 events in one request. All are checked first: if one is wrong, none is stored. An event whose
-// IdempotencyKey was used for another one is refused alone; the error then tells, and its receipt is empty. Where none has a
-// key, the batch has one.
+// PublishBatch posts up to 1000 events in one request. All are checked first: if one is invalid, none is stored. An event whose
+// IdempotencyKey was used for another event is refused alone; the error names it, and its receipt is empty. If no event has a
+// key, the batch gets one.
 func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, error) {
 	type item struct {
 		Type           string            `json:"type"`
-		DataBase64     []byte            `json:"data_base64"` // as data, JSON would not keep its bytes
+		DataBase64     []byte            `json:"data_base64"` // JSON in data would not keep its bytes
 		ContentType    string            `json:"content_type"`
 		Attributes     map[string]string `json:"attributes,omitempty"`
 		IdempotencyKey string            `json:"idempotency_key,omitempty"`
@@ -66,7 +66,7 @@ func (c *Client) PublishBatch(ctx context.Context, events []Event) ([]Receipt, e
 	for _, e := range events {
 		it := item{
 			Type: e.Type, ContentType: e.ContentType, Attributes: e.Attributes, IdempotencyKey: e.IdempotencyKey,
-			DataBase64: append([]byte{}, e.Body...), // not nil, which would be null
+			DataBase64: append([]byte{}, e.Body...), // not nil, which would encode as null
 		}
 		if it.ContentType == "" {
 			it.ContentType = "application/json"

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// An EventType is an entry of the tenant's catalogue: what events of a type mean and look like.
+// An EventType is an entry of the tenant's catalogue: the meaning and schema of events of a type.
 type EventType struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Deprecated  bool            `json:"deprecated"`
-	Standard    string          `json:"standard,omitempty"` // that it is built in from: ojs or cybercube; empty: the tenant's own
+	Standard    string          `json:"standard,omitempty"` // the standard that it comes from: ojs or cybercube; empty for the tenant's own
 	Version     int             `json:"version,omitempty"`  // of the schema in force
 	Schema      json.RawMessage `json:"schema,omitempty"`   // JSON Schema, draft 2020-12
 	Example     json.RawMessage `json:"example,omitempty"`
-	Versions    []EventSchema   `json:"versions,omitempty"` // first to last; not in lists
+	Versions    []EventSchema   `json:"versions,omitempty"` // oldest first; not in lists
 }
 
 // An EventSchema is one version of a type's schema.
@@ -59,8 +59,8 @@ func (c *Client) EventType(ctx context.Context, name string) (*EventType, error)
 	return &t, nil
 }
 
-// PutEventType writes a type. Name, Description, Deprecated, Schema and Example count; a Schema that differs from the one in
-// force becomes the next version, and none leaves the one in force.
+// PutEventType writes a type: its Name, Description, Deprecated, Schema and Example. A Schema that differs from the current one
+// becomes the next version; without a Schema the current one stays.
 func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, error) {
 	body, err := json.Marshal(struct {
 		Description string          `json:"description"`
@@ -80,6 +80,6 @@ func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, err
 
 // DeleteEventType removes a type from the tenant's catalogue.
 func (c *Client) DeleteEventType(ctx context.Context, name string) error {
-	// Once only: a repeat would find nothing there, and could not tell that from a type that never was.
+	// Not repeated: a repeat could not tell a type that it has just deleted from one that never existed.
 	return c.once(ctx, http.MethodDelete, "/v1/event-types/"+url.PathEscape(name), nil, nil, nil)
 }

@@ -20,11 +20,11 @@ func NewKey() string {
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// KeyRules are what the server has published about the keys of what is posted to it.
+// KeyRules are the server's published rules for idempotency keys.
 type KeyRules struct {
 	MinLength int // in characters
 	MaxLength int
-	Window    time.Duration // for which a key is remembered
+	Window    time.Duration // how long a key is remembered
 }
 
 // KeyRules reads the server's published rules.
@@ -40,15 +40,15 @@ func (c *Client) KeyRules(ctx context.Context) (*KeyRules, error) {
 		return nil, err
 	}
 	if d.Keys == nil || d.Keys.MaxLength < d.Keys.MinLength || d.Keys.MaxLength < leastKey {
-		return nil, errors.New("client: the server publishes no rules about keys that can be kept to")
+		return nil, errors.New("client: the server publishes no usable rules about keys")
 	}
 	return &KeyRules{d.Keys.MinLength, d.Keys.MaxLength, time.Duration(d.Keys.Window * float64(time.Second))}, nil
 }
 
-// leastKey is how many letters and digits, of 32 that are used, hold 128 random bits.
+// leastKey is the number of letters and digits, out of 32, that hold 128 random bits.
 const leastKey = 26
 
-// NewKey makes a key that keeps to the rules: a UUID where it fits, else random letters and digits.
+// NewKey makes a key that satisfies the rules: a UUID if it fits, else random letters and digits.
 func (r *KeyRules) NewKey() string {
 	key := NewKey()
 	if len(key) >= r.MinLength && len(key) <= r.MaxLength {
@@ -62,23 +62,22 @@ func (r *KeyRules) NewKey() string {
 	return b.String()[:n]
 }
 
-// Check says what is wrong with a key of one's own, or nil.
+// Check returns why a key violates the rules, or nil.
 func (r *KeyRules) Check(key string) error {
 	if _, err := quote(key); err != nil {
 		return err
 	}
 	if len(key) < r.MinLength || len(key) > r.MaxLength {
-		return fmt.Errorf("client: the server takes keys of %d to %d characters, not of %d", r.MinLength, r.MaxLength, len(key))
+		return fmt.Errorf("client: the server accepts keys of %d to %d characters; this one has %d", r.MinLength, r.MaxLength, len(key))
 	}
 	return nil
 }
 
-// WithKeyRules has keys made, and those of the caller checked, by rules that were read from the server. Repeats end before
-// the window does. Without it keys are UUIDs.
+// WithKeyRules makes and checks keys by the rules read from the server. Repeats end before the server forgets a key. Without it
+// keys are UUIDs.
 func WithKeyRules(r *KeyRules) Option { return func(c *Client) { c.rules = r } }
 
-// keyFor is the caller's key, or a new one: the request may have to be repeated, by the client or by the caller, and a key
-// must be there before that is known.
+// keyFor is the caller's key, or a new one: the key must exist before the first request, in case it is repeated.
 func (c *Client) keyFor(own string) (string, error) {
 	switch {
 	case own == "" && c.rules != nil:

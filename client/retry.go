@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// Retry says how a request is repeated whose answer was lost, or that may be accepted later. It is the same request, under
-// the same key, so that the server does once what it is asked twice.
+// Retry says how a request is repeated if its response was lost or it may be accepted later. The repeat is the same request
+// under the same key, so the server executes it once.
 //
-// What the server answers decides. 400 and 422 want a correction, which nobody but the caller can make; so do 401, 403, 404
-// and the like: they are returned at once. 409 (the first request is still in progress), 408, 421, 425, 429 and 5xx pass by
-// themselves; so may a connection that failed.
+// The server's response decides. 400 and 422 need a correction by the caller, and so do 401, 403, 404 and the like: they are
+// returned at once. 409 (the first request is still in progress), 408, 421, 425, 429, 5xx and failed connections are retried.
 type Retry struct {
-	// Max is how often a request is repeated at most. Defaults to 10.
+	// Max is the largest number of repeats. Defaults to 10.
 	Max int
-	// Elapsed is how long it goes on at most. It has to be shorter than the server remembers keys. Defaults to 30 s.
+	// Elapsed limits the time of all repeats. It must be shorter than the server remembers keys. Defaults to 30 s.
 	Elapsed time.Duration
-	// Base is the widest delay before the first repeat; it doubles with every further one. A delay is drawn between 0 and
-	// that, and Retry-After is a floor under it. Defaults to 250 ms.
+	// Base is the largest delay before the first repeat; it doubles with every further one. A delay is drawn between 0 and
+	// that, and Retry-After is its lower bound. Defaults to 250 ms.
 	Base time.Duration
-	// Cap is the widest delay of all. Defaults to 10 s.
+	// Cap is the largest delay. Defaults to 10 s.
 	Cap time.Duration
 }
 
-// WithRetry has the client repeat requests. Without it nothing is repeated.
+// WithRetry makes the client repeat requests. Without it requests are not repeated.
 func WithRetry(r Retry) Option {
 	for _, d := range []struct {
 		value *time.Duration
@@ -46,14 +45,14 @@ func WithRetry(r Retry) Option {
 	}
 }
 
-// passes reports whether the same request may be answered otherwise later.
+// passes reports whether the same request may succeed later.
 func passes(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
 	var e *Error
 	if !errors.As(err, &e) {
-		return true // no complete answer: whether it was received is not known
+		return true // no complete response: the server may have received the request
 	}
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -84,7 +83,7 @@ func (r *Retry) delay(n int, err error, now time.Time) time.Duration {
 	return d
 }
 
-// retryAfter reads the field's two forms; what is neither asks for nothing.
+// retryAfter reads both forms of the field; other text counts as absent.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -96,7 +95,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return max(at.Sub(now), 0)
 }
 
-// insist makes a request, again and again where that is wanted and may help. The last error is the answer.
+// insist makes a request and repeats it if that is allowed and may help. It returns the last error.
 func (c *Client) insist(ctx context.Context, request func() error) error {
 	began := c.now()
 	for n := 0; ; n++ {
@@ -111,7 +110,7 @@ func (c *Client) insist(ctx context.Context, request func() error) error {
 	}
 }
 
-// sleep lets time pass; the error is the context's.
+// sleep waits; the error is the context's.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -6,17 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// The members of an item are few and of plain types, so their canonical form (RFC 8785) is written by hand, in the order
-// that sorting gives: every decision of a busy executor is hashed on its way to the store. The tests hold it against a
-// general implementation.
+// The members of an item are few and of plain types, so their canonical form (RFC 8785) is written by hand, in sorted order: a
+// busy executor hashes every decision on its way to the store. The tests compare it with a general implementation.
 
 // timeForm has fixed microseconds, which is what both databases keep.
 const timeForm = "2006-01-02T15:04:05.000000Z"
 
-// instant is t as the chain keeps it.
+// instant is t in the precision of the chain.
 func instant(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// appendItem writes the canonical form; without the hash it is what is hashed.
+// appendItem writes the canonical form. Without the hash it is the input of the hash.
 func appendItem(b []byte, it *Item, withHash bool) []byte {
 	b = append(b, '{')
 	b = appendText(b, "actor_id", it.Actor)
@@ -69,7 +68,7 @@ func appendName(b []byte, name string) []byte {
 	return append(b, '"', ':')
 }
 
-// appendText leaves out what is empty.
+// appendText omits an empty text.
 func appendText(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
@@ -81,7 +80,7 @@ func appendMust(b []byte, name, value string) []byte {
 	return appendString(appendName(b, name), value)
 }
 
-// appendInt writes numbers up to maxSeq only: those are themselves in every JSON.
+// appendInt writes numbers up to maxSeq only: every JSON reader keeps those exactly.
 func appendInt(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(appendName(b, name), n, 10)
 }
@@ -94,8 +93,8 @@ func appendTime(b []byte, name string, t time.Time) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString escapes what RFC 8785 escapes and nothing else. What is not UTF-8 becomes U+FFFD: an item that was changed in
-// its store can then still be written, and its hash tells.
+// appendString escapes exactly what RFC 8785 escapes. Invalid UTF-8 becomes U+FFFD: an item that was changed in its store can
+// then still be written, and its hash shows the change.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

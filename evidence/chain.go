@@ -8,25 +8,25 @@ import (
 	"fmt"
 )
 
-// Genesis is what the first item of a chain has for the hash of the one before it.
+// Genesis is the prev_hash of the first item of a chain.
 const Genesis = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 const (
 	hashPrefix = "sha256:"
 	hashLength = len(Genesis)
-	// maxSeq is the last whole number that every JSON reader takes as it stands (RFC 7493).
+	// maxSeq is the largest integer that every JSON reader keeps exactly (RFC 7493).
 	maxSeq = 1<<53 - 1
 )
 
-// Link gives an entry its place behind head: the next sequence number, the hash of the one before, its own hash. The time is
-// cut to microseconds, so that the item is the same after a database has kept it. An entry that has no place in a chain
-// (see Entry.Check) is an error, and so is a head of another tenant.
+// Link appends an entry behind head: it sets the next sequence number, the previous hash and its own hash. The time is cut to
+// microseconds, so that the item is the same after a database has stored it. An invalid entry (see Entry.Check) is an error,
+// and so is a head of another tenant.
 func Link(head Head, tenant string, e Entry) (Item, error) {
 	if err := e.Check(); err != nil {
 		return Item{}, fmt.Errorf("link evidence: %w", err)
 	}
 	if err := checkText("tenant", tenant); err != nil || tenant == "" {
-		return Item{}, fmt.Errorf("link evidence: tenant %q is not one", tenant)
+		return Item{}, fmt.Errorf("link evidence: invalid tenant %q", tenant)
 	}
 	prev := Genesis
 	if head.Seq != 0 {
@@ -36,7 +36,7 @@ func Link(head Head, tenant string, e Entry) (Item, error) {
 		}
 	}
 	if !isHash(prev) || head.Seq < 0 || head.Seq >= maxSeq {
-		return Item{}, fmt.Errorf("link evidence: head %d %q is not one", head.Seq, head.Hash)
+		return Item{}, fmt.Errorf("link evidence: invalid head %d %q", head.Seq, head.Hash)
 	}
 	if e.Checkpoint != nil && e.Checkpoint.Seq > head.Seq {
 		return Item{}, fmt.Errorf("link evidence: a checkpoint of item %d cannot follow item %d", e.Checkpoint.Seq, head.Seq)
@@ -47,7 +47,7 @@ func Link(head Head, tenant string, e Entry) (Item, error) {
 	return it, nil
 }
 
-// Sum computes what the item's hash has to be.
+// Sum computes the item's hash.
 func (it *Item) Sum() string {
 	var room [1024]byte
 	sum := sha256.Sum256(appendItem(room[:0], it, false))
@@ -66,7 +66,7 @@ func Line(it *Item) []byte { return appendItem(make([]byte, 0, 1024), it, true) 
 // MarshalJSON writes the canonical form. (encoding/json escapes <, > and & in it unless told not to.)
 func (it Item) MarshalJSON() ([]byte, error) { return Line(&it), nil }
 
-// errNotCanonical is of a line that says something valid in other bytes than the only ones it may have.
+// errNotCanonical is for a line that is valid but not in canonical form.
 var errNotCanonical = errors.New("its bytes are not the canonical form of what they say")
 
 // Parse reads a line strictly: members that are unknown or there twice, and bytes that are not canonical, are errors. It does

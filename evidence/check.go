@@ -31,7 +31,7 @@ func (e *Entry) Check() error {
 		}
 	}
 	if e.ResponseStatus < 0 || e.ResponseStatus > 999 {
-		return fmt.Errorf("response_status %d is not one", e.ResponseStatus)
+		return fmt.Errorf("invalid response_status %d", e.ResponseStatus)
 	}
 	if (e.Checkpoint != nil) != (e.Type == Signed) {
 		return fmt.Errorf("a checkpoint and type %s go together", Signed)
@@ -50,10 +50,10 @@ func (c *Checkpoint) check() error {
 		return fmt.Errorf("checkpoint: hash %q is not a hash", c.Hash)
 	}
 	if !isHash(c.KeyID) {
-		return fmt.Errorf("checkpoint: key_id %q is not one", c.KeyID)
+		return fmt.Errorf("checkpoint: invalid key_id %q", c.KeyID)
 	}
 	if len(c.Signature) != signatureLength {
-		return fmt.Errorf("checkpoint: signature %q is not one", c.Signature)
+		return fmt.Errorf("checkpoint: invalid signature %q", c.Signature)
 	}
 	return checkText("checkpoint.signature", c.Signature)
 }

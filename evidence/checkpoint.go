@@ -127,7 +127,7 @@ func parseKeyObject(text string) (ed25519.PublicKey, error) {
 	return raw, nil
 }
 
-// decodeBase64 takes the one text that the bytes have: decoders pass over line ends and spare bits.
+// decodeBase64 accepts only the canonical encoding: decoders ignore line ends and spare bits.
 func decodeBase64(text string, size int) ([]byte, bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	return raw, err == nil && len(raw) == size && base64.StdEncoding.EncodeToString(raw) == text

@@ -2,16 +2,16 @@ package evidence
 
 import "time"
 
-// An Entry is what happened, before it has its place in the chain. It holds ids and fingerprints, never args, tokens or secrets.
+// An Entry is a decision before it is linked into the chain. It holds ids and fingerprints, never args, tokens or secrets.
 type Entry struct {
 	Type     string    `json:"type"`
 	At       time.Time `json:"at"`
 	Decision string    `json:"decision,omitempty"` // first_seen | duplicate_replayed | conflict_rejected
-	Executed bool      `json:"executed"`           // whether this is where the execution was performed
+	Executed bool      `json:"executed"`           // whether the execution happened in this submission
 
 	CommandID   string `json:"command_id,omitempty"`           // the original's
 	SubmittedID string `json:"submitted_command_id,omitempty"` // this submission's own
-	PreviousID  string `json:"previous_command_id,omitempty"`  // who had the key in an earlier window
+	PreviousID  string `json:"previous_command_id,omitempty"`  // the command that had the key in an earlier window
 	Key         string `json:"idempotency_key,omitempty"`
 	Command     string `json:"command,omitempty"` // "invoice.refund"
 	Actor       string `json:"actor_id,omitempty"`
@@ -33,16 +33,16 @@ type Entry struct {
 
 // The types of entries.
 const (
-	Reserved    = "execution.reserved"    // a key was given to a command
-	Confirmed   = "execution.confirmed"   // its confirmation was given
+	Reserved    = "execution.reserved"    // a command reserved a key
+	Confirmed   = "execution.confirmed"   // the command was confirmed
 	ExecutedOK  = "execution.executed"    // it had its effect
-	FailedType  = "execution.failed"      // it ended without
-	RejectedTy  = "execution.rejected"    // the business said no, or a conflict, or a refusal before reservation
-	Compensated = "execution.compensated" // its effect was taken back
-	Recovered   = "execution.recovered"   // its holder died, another went on
-	Unresolved  = "execution.unresolved"  // what became of a call is not known
+	FailedType  = "execution.failed"      // it ended without its effect
+	RejectedTy  = "execution.rejected"    // rejected by the handler, by a conflict, or before the reservation
+	Compensated = "execution.compensated" // its effect was undone
+	Recovered   = "execution.recovered"   // its executor died and another continued
+	Unresolved  = "execution.unresolved"  // the result of a call is not known
 	Observation = "observation.emitted"   // a repeat was answered, a read-only command ran
-	Delivered   = "delivery.accepted"     // a receiver took an event that a command emitted
+	Delivered   = "delivery.accepted"     // a receiver accepted an event that a command emitted
 	Dead        = "delivery.dead"         // it will not be delivered
 	Signed      = "checkpoint.signed"
 )

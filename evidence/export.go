@@ -13,7 +13,7 @@ import (
 // Format names the format of exported files.
 const Format = "godwit-evidence/1"
 
-// A Header is the first line of an exported file. It binds the file's two ends, so that lines cut off at either are missed.
+// A Header is the first line of an exported file. It names the file's two ends, so that missing lines at either are noticed.
 type Header struct {
 	Format     string    `json:"format"`
 	Tenant     string    `json:"tenant"`
@@ -27,7 +27,7 @@ type Header struct {
 	Signature  string    `json:"signature"`  // base64 of Ed25519 over the canonical form of the other members
 }
 
-// appendHeader writes the canonical form; without the signature it is what is signed.
+// appendHeader writes the canonical form. Without the signature it is what is signed.
 func appendHeader(b []byte, h *Header, withSignature bool) []byte {
 	b = append(b, '{')
 	b = appendTime(b, "exported_at", h.ExportedAt)
@@ -45,7 +45,7 @@ func appendHeader(b []byte, h *Header, withSignature bool) []byte {
 	return append(b, '}')
 }
 
-// parseHeader reads the first line strictly. It does not look at the signature.
+// parseHeader reads the first line strictly. It does not check the signature.
 func parseHeader(line []byte) (Header, error) {
 	s := scanner{line: line}
 	s.open()
@@ -62,10 +62,10 @@ func parseHeader(line []byte) (Header, error) {
 		return h, errNotCanonical
 	}
 	if h.Tenant == "" || h.From < 1 || h.To < h.From-1 || h.To > maxSeq || !isHash(h.PrevHash) || !isHash(h.ToHash) {
-		return h, errors.New("its ends make no sense")
+		return h, errors.New("from_seq and to_seq contradict each other")
 	}
 	if (h.From == 1 && h.PrevHash != Genesis) || (h.To == h.From-1 && h.ToHash != h.PrevHash) {
-		return h, errors.New("its hashes do not fit its ends")
+		return h, errors.New("its hashes do not match from_seq and to_seq")
 	}
 	return h, nil
 }
@@ -73,8 +73,8 @@ func parseHeader(line []byte) (Header, error) {
 // ErrIncomplete reports that an export ended before the head that its header names.
 var ErrIncomplete = errors.New("the export ended before the head of the chain")
 
-// An Exporter writes a file. It writes items as they are, whether or not they fit: to find a chain that was changed in its
-// store is the verifier's part, and needs the file.
+// An Exporter writes a file. It writes items as they are, even if they do not match: the verifier finds changes and needs the
+// file for that.
 type Exporter struct {
 	w      io.Writer
 	key    ed25519.PrivateKey
@@ -84,8 +84,8 @@ type Exporter struct {
 	buf    []byte
 }
 
-// NewExporter makes one that writes a tenant's chain up to head, from the given sequence number on (1: all of it; at most one
-// behind head). The key signs the header, at is when.
+// NewExporter makes an exporter of a tenant's chain up to head, starting with the given sequence number (1 for the whole chain;
+// at most one behind head). The key signs the header; at is the time of the export.
 func NewExporter(w io.Writer, key ed25519.PrivateKey, tenant string, head Head, from int64, at time.Time) (*Exporter, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return nil, errNoKey
@@ -106,7 +106,7 @@ func NewExporter(w io.Writer, key ed25519.PrivateKey, tenant string, head Head, 
 	}}, nil
 }
 
-// Append writes items, oldest first. Those behind the head are left out: they came after it was read.
+// Append writes items, oldest first. It omits items behind the head: they were appended after the head was read.
 func (x *Exporter) Append(items ...Item) error {
 	x.buf = x.buf[:0]
 	for i := range items {
@@ -121,8 +121,8 @@ func (x *Exporter) Append(items ...Item) error {
 	return x.flush()
 }
 
-// Close writes what is still to be written; it does not close the writer. ErrIncomplete says that items are missing at the
-// end, which the file shows, too.
+// Close writes the remaining data; it does not close the writer. ErrIncomplete says that items are missing at the end, which
+// the file also shows.
 func (x *Exporter) Close() error {
 	x.buf = x.buf[:0]
 	x.begin(x.header.ToHash)

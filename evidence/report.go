@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A Report is what Verify has found.
+// A Report is the result of Verify.
 type Report struct {
-	// Broken is the first broken link; nil when the file holds.
+	// Broken is the first broken link; nil if the file is valid.
 	Broken *Broken `json:"broken,omitempty"`
 
-	// The header's, once its signature was found right.
+	// From the header, once its signature was verified.
 	Tenant     string    `json:"tenant,omitempty"`
 	From       int64     `json:"from_seq,omitempty"`
 	To         int64     `json:"to_seq"`
@@ -22,30 +22,30 @@ type Report struct {
 	// Pinned says that the header is signed with one of Options.Keys. Otherwise it was checked with the key that it names itself.
 	Pinned bool `json:"pinned"`
 
-	Items int64 `json:"items"` // that hold
-	// Checkpoints counts those whose signature and link were found right; Covered is the last item that one of them covers.
+	Items int64 `json:"items"` // that are valid
+	// Checkpoints counts those with a valid signature and link; Covered is the last item that one of them covers.
 	Checkpoints int64 `json:"checkpoints"`
 	Covered     int64 `json:"covered_seq,omitempty"`
-	// Unlinked counts checkpoints with a right signature over a link that is not in the file, or too far back to compare.
+	// Unlinked counts checkpoints with a valid signature over a link that is not in the file, or too far back to compare.
 	Unlinked int64 `json:"checkpoints_unlinked,omitempty"`
 	// Unsigned counts checkpoints that were signed with another key than the header's and could not be checked. With pinned
-	// keys there are none: such a one is then a broken link.
+	// keys such a checkpoint is a broken link.
 	Unsigned int64 `json:"checkpoints_unchecked,omitempty"`
-	// KnownMet counts links of Options.Known that were met, and are the same.
+	// KnownMet counts links of Options.Known that are in the file, unchanged.
 	KnownMet int `json:"known_met,omitempty"`
 	Known    int `json:"known,omitempty"`
 
 	Totals Totals `json:"totals"`
 }
 
-// Totals counts items that hold.
+// Totals counts valid items.
 type Totals struct {
 	Executions int64            `json:"executions"`
 	Decisions  map[string]int64 `json:"decisions,omitempty"`
 	Types      map[string]int64 `json:"types,omitempty"`
 }
 
-// maxNames bounds what a file can make Totals hold.
+// maxNames limits the size of Totals for any file.
 const maxNames = 64
 
 func (t *Totals) add(it *Item) {
@@ -68,7 +68,7 @@ func count(m *map[string]int64, name string) {
 	(*m)[name]++
 }
 
-// Notes are sentences on what the file does not show, though it holds.
+// Notes are sentences about what a valid file does not prove.
 func (r *Report) Notes() []string {
 	if r.KeyID == "" {
 		return nil
@@ -96,7 +96,7 @@ func (r *Report) Notes() []string {
 
 // Broken is the first broken link of a file, and an error.
 type Broken struct {
-	Line int64 `json:"line"` // from 1, which is the header
+	Line int64 `json:"line"` // from 1, the header
 	// Seq is the sequence number that belongs on the line, 0 for the header.
 	Seq    int64  `json:"seq,omitempty"`
 	Kind   Kind   `json:"kind"`
@@ -111,26 +111,26 @@ func (b *Broken) Error() string {
 	return place + ": " + b.Detail
 }
 
-// Kind is what is wrong with a link. The kinds are stable.
+// Kind is the kind of a broken link. The values are stable.
 type Kind string
 
 // The kinds.
 const (
 	BadFormat     Kind = "unknown_format"
-	BadHeader     Kind = "header"          // not canonical, or its members do not fit together
-	BadKey        Kind = "key"             // not the pinned one, or not what key_id says
+	BadHeader     Kind = "header"          // not canonical, or its members contradict each other
+	BadKey        Kind = "key"             // not the pinned one, or not the one that key_id names
 	BadSignature  Kind = "signature"       // of the header
 	BadLine       Kind = "not_canonical"   // not an item in canonical form
 	LineTooLong   Kind = "line_too_long"   //
 	BadHash       Kind = "hash"            // the line was changed
 	ForeignTenant Kind = "foreign_tenant"  // an item of another chain
 	Gap           Kind = "gap"             // items are missing
-	Repeated      Kind = "repeated"        // an item is there twice, or out of order
-	BadPrev       Kind = "prev_hash"       // this item was not made to follow the one before it
+	Repeated      Kind = "repeated"        // an item occurs twice, or out of order
+	BadPrev       Kind = "prev_hash"       // the item does not follow the one before it
 	BadCheckpoint Kind = "checkpoint"      // signature or link of a checkpoint
-	BadKnown      Kind = "known_link"      // differs from what is known from elsewhere
+	BadKnown      Kind = "known_link"      // differs from a known link
 	BadEnd        Kind = "end"             // the last item is not the one that the header names
 	Truncated     Kind = "truncated"       // ends too early
-	NoNewline     Kind = "missing_newline" // the last line does not end
+	NoNewline     Kind = "missing_newline" // the last line has no newline
 	Trailing      Kind = "trailing"        // more after the last item
 )

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads an object whose members have a fixed order, as canonical JSON gives them. It takes no white space and no
-// member out of its place; what else is not canonical shows when the result is written again.
+// scanner reads an object whose members have a fixed order, as in canonical JSON. It accepts no white space and no member out
+// of order. Other deviations show when the result is written again.
 type scanner struct {
 	line []byte
 	at   int
@@ -42,7 +42,7 @@ func (s *scanner) close() {
 	s.expect('}', "a member that is unknown, repeated or out of order, or no member at all")
 }
 
-// end makes sure that nothing follows.
+// end checks that nothing follows.
 func (s *scanner) end() error {
 	if s.err == nil && s.at != len(s.line) {
 		s.fail("there is more than one object")
@@ -50,7 +50,7 @@ func (s *scanner) end() error {
 	return s.err
 }
 
-// member reports whether the next member is the one named, and goes to its value.
+// member reports whether the next member has the name, and moves to its value.
 func (s *scanner) member(name string) bool {
 	if s.err != nil {
 		return false
@@ -73,7 +73,7 @@ func (s *scanner) member(name string) bool {
 	return false
 }
 
-// text reads a member that is a string; "" when it is not there.
+// text reads a member that is a string; "" if it is missing.
 func (s *scanner) text(name string) string {
 	if !s.member(name) {
 		return ""
@@ -99,7 +99,7 @@ func (s *scanner) string() string {
 	return ""
 }
 
-// escaped goes on with a string at its first escape.
+// escaped continues a string at its first escape.
 func (s *scanner) escaped(start int) string {
 	b := append([]byte(nil), s.line[start:s.at]...)
 	for s.err == nil && s.at < len(s.line) {
@@ -118,7 +118,7 @@ func (s *scanner) escaped(start int) string {
 	return ""
 }
 
-// escape reads what follows a backslash. Others than those that RFC 8785 writes are taken too, and found when written again.
+// escape reads an escape sequence. Those that RFC 8785 does not write are accepted here and found when written again.
 func (s *scanner) escape(b []byte) []byte {
 	if s.has("u") && len(s.line)-s.at >= 5 {
 		n, err := strconv.ParseUint(string(s.line[s.at+1:s.at+5]), 16, 16)
@@ -140,7 +140,7 @@ func (s *scanner) escape(b []byte) []byte {
 	return b
 }
 
-// int reads a member that is a whole number; 0 when it is not there.
+// int reads a member that is an integer; 0 if it is missing.
 func (s *scanner) int(name string) int64 {
 	if !s.member(name) {
 		return 0

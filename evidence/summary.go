@@ -16,7 +16,7 @@ type Summary struct {
 	order []string
 }
 
-// KeySummary is what became of one key.
+// A KeySummary is the history of one key.
 type KeySummary struct {
 	Key        string `json:"idempotency_key"`
 	Command    string `json:"command,omitempty"`
@@ -27,14 +27,14 @@ type KeySummary struct {
 	// Delivered and Dead count milestones of events that its executions emitted.
 	Delivered int `json:"delivered"`
 	Dead      int `json:"dead"`
-	// Holders are the commands that had the key, one after the other: more than one after the window had ended.
+	// Holders are the commands that had the key, one after the other. There are several if the window ended between them.
 	Holders []string `json:"command_ids"`
 	Answers []Answer `json:"answers"`
 }
 
-// An Answer is what one submission got.
+// An Answer is the answer to one submission.
 type Answer struct {
-	Seq           int64     `json:"seq"` // of the item that says so
+	Seq           int64     `json:"seq"` // of the item that holds the answer
 	At            time.Time `json:"at"`
 	SubmittedID   string    `json:"submitted_command_id,omitempty"`
 	CommandID     string    `json:"command_id,omitempty"`
@@ -55,13 +55,13 @@ const (
 	conflicted = "conflict_rejected"
 )
 
-// statuses is what a type says of the outcome where the item does not.
+// statuses maps the type of an item to the outcome, if the item itself has none.
 var statuses = map[string]string{
 	Reserved: "in_progress", Confirmed: "in_progress", Recovered: "in_progress", Unresolved: "in_progress",
 	ExecutedOK: "executed", FailedType: "failed", RejectedTy: "rejected", Compensated: "compensated",
 }
 
-// Add takes the next item. Items without a key are passed over.
+// Add adds the next item. It ignores items without a key.
 func (s *Summary) Add(it *Item) {
 	if it.Key == "" {
 		return
@@ -78,7 +78,7 @@ func (s *Summary) Add(it *Item) {
 	k.add(it)
 }
 
-// Key returns what became of a key.
+// Key returns the history of a key.
 func (s *Summary) Key(key string) (KeySummary, bool) {
 	k := s.keys[key]
 	if k == nil {

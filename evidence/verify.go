@@ -10,17 +10,17 @@ import (
 	"io"
 )
 
-// Options say what Verify has to hold a file against.
+// Options configure Verify.
 type Options struct {
-	// Keys are the public keys that header and checkpoints may be signed with. None: the header is checked with the key that it
-	// names itself, which shows that the file is whole and not who made it.
+	// Keys are the public keys that may have signed header and checkpoints. Without keys the header is checked with the key
+	// that it names, which shows that the file is intact but not who made it.
 	Keys []ed25519.PublicKey
-	// Tenant is whose chain it has to be. Defaults to the header's.
+	// Tenant is the expected owner of the chain. Defaults to the header's.
 	Tenant string
-	// Known are links known from elsewhere, such as the end of an earlier export: where the file has their sequence
-	// numbers it has to have their hashes. This is what shows a chain that was made anew as a whole.
+	// Known are links known from elsewhere, such as the end of an earlier export. Where the file has their sequence numbers it
+	// must have their hashes. This reveals a chain that was made anew as a whole.
 	Known []Head
-	// Item is called for every item that holds, in order. Its error ends the work and is returned as it is.
+	// Item is called for every valid item, in order. Verify stops at its error and returns it.
 	Item func(line int64, it *Item) error
 
 	reach int // of tests
@@ -28,12 +28,13 @@ type Options struct {
 
 const (
 	maxLine = 1 << 20
-	// reach is how far back a checkpoint's link is compared. A checkpoint is appended within moments of the link that it covers.
+	// reach is how many items back a checkpoint's link is compared. A checkpoint is appended shortly after the link that it
+	// covers.
 	reach = 1 << 16
 )
 
-// Verify reads an exported file to its end or to the first broken link. It needs a few megabytes however long the file is. The
-// error is a *Broken, also in the report, when the file does not hold; otherwise it is the reader's.
+// Verify reads an exported file to its end or to the first broken link. It needs a few megabytes for a file of any length. The
+// error is a *Broken, also in the report, if the file is not valid; otherwise it is the reader's.
 func Verify(r io.Reader, o Options) (Report, error) {
 	v := verifier{recent: recent{size: int64(cmp.Or(o.reach, reach))}, in: bufio.NewReaderSize(r, 16<<10), options: o, keys: map[string]ed25519.PublicKey{}, known: map[int64]string{}}
 	for _, k := range o.Keys {
@@ -66,7 +67,7 @@ type verifier struct {
 
 	report Report
 	line   int64 // the one being read
-	next   int64 // the sequence number that belongs there
+	next   int64 // the expected sequence number
 	prev   string
 	buf    []byte
 }
@@ -131,8 +132,8 @@ func (v *verifier) header() (Header, error) {
 	return h, nil
 }
 
-// item reads a line and holds it against the one before. What the line says of itself comes first: a hash that is wrong means
-// that this line was changed, one that is right while the place is not means that others were taken out, put in or made anew.
+// item reads a line and compares it with the one before. The line's own hash is checked first: a wrong hash means that this
+// line was changed; a right hash in the wrong place means that other lines were removed, added or made anew.
 func (v *verifier) item() error {
 	line, err := v.read()
 	if err != nil {
@@ -203,7 +204,7 @@ func (v *verifier) checkpoint(it *Item) error {
 	return nil
 }
 
-// meet compares a link with what is known of it.
+// meet compares a link with a known one.
 func (v *verifier) meet(seq int64, hash string) error {
 	known, ok := v.known[seq]
 	if !ok {
@@ -216,7 +217,7 @@ func (v *verifier) meet(seq int64, hash string) error {
 	return nil
 }
 
-// read returns the next line without its newline. It is good until the next call.
+// read returns the next line without its newline. It is valid until the next call.
 func (v *verifier) read() ([]byte, error) {
 	v.line++
 	v.buf = v.buf[:0]
@@ -237,7 +238,7 @@ func (v *verifier) read() ([]byte, error) {
 	}
 }
 
-// cutOff tells what the end of the file has cut off.
+// cutOff returns what is missing at the end of the file.
 func (v *verifier) cutOff() error {
 	if len(v.buf) == 0 && v.line == 1 {
 		return v.broken(Truncated, "there is nothing")
@@ -255,7 +256,7 @@ func (v *verifier) cutOff() error {
 	return v.broken(Truncated, "the file ends within the line")
 }
 
-// end makes sure that nothing follows.
+// end checks that nothing follows.
 func (v *verifier) end() error {
 	v.line++
 	v.next = 0

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Bearer is deliveries with a token in Authorization and an Idempotency-Key. The token says who sends; body and headers
-// are protected by TLS alone, so TLS is demanded.
+// Bearer is the scheme of deliveries with a token in Authorization and an Idempotency-Key. The token authenticates the sender.
+// Only TLS protects body and headers, so TLS is required.
 type Bearer struct {
-	// Tokens that are good. Several of one principal allow a rotation. Required.
+	// Tokens lists the accepted tokens. Several tokens of one principal allow a rotation. Required.
 	Tokens []Token
 }
 
@@ -23,7 +23,7 @@ type Bearer struct {
 type Token struct {
 	// Value is the secret. Required.
 	Value string
-	// Principal is whose it is. Required.
+	// Principal is the token's owner. Required.
 	Principal string
 }
 
@@ -44,9 +44,9 @@ func (s Bearer) Profile() (Profile, error) {
 	return p, nil
 }
 
-// Basic is deliveries with name and password in Authorization (RFC 7617) and an Idempotency-Key. TLS is demanded.
+// Basic is the scheme of deliveries with name and password in Authorization (RFC 7617) and an Idempotency-Key. TLS is required.
 type Basic struct {
-	// Users that are known. Required.
+	// Users lists the accepted users. Required.
 	Users []User
 }
 
@@ -54,7 +54,7 @@ type Basic struct {
 type User struct {
 	Name     string
 	Password string
-	// Principal is who it is. Defaults to Name.
+	// Principal is the user's identity. Defaults to Name.
 	Principal string
 }
 
@@ -91,13 +91,13 @@ func credentialProfile(name, challenge string) Profile {
 	}
 }
 
-// identifyKeyed is for schemes that protect nothing but who sends: the key is all that identifies an event.
+// identifyKeyed is for schemes that authenticate only the sender: the key alone identifies an event.
 func identifyKeyed(m *Message, _ *Proof, k KeyPolicy) (Identity, error) {
 	key, err := ParseKey(m.Request.Header["Idempotency-Key"], k)
 	return Identity{Key: key, EventID: key}, err
 }
 
-// credentials are kept as digests and compared in constant time, all of them.
+// credentials holds digests of the accepted credentials. All of them are compared, in constant time.
 type credentials []struct {
 	digest [sha256.Size]byte
 	owner  string
@@ -130,17 +130,17 @@ func (known credentials) proof(value string) (Proof, error) {
 	return Proof{Principal: owner}, nil
 }
 
-// MTLS is deliveries with a client certificate and an Idempotency-Key. The server has to ask for certificates: with
+// MTLS is the scheme of deliveries with a client certificate and an Idempotency-Key. The server must ask for certificates: with
 // tls.RequireAndVerifyClientCert for clients known by name, at least with tls.RequireAnyClientCert for clients known by
 // fingerprint.
 type MTLS struct {
-	// Clients that are known. Required.
+	// Clients lists the accepted clients. Required.
 	Clients []Client
 }
 
-// A Client is known by the name in a certificate that the server has verified, or by one certificate.
+// A Client is identified by the name in a certificate that the server has verified, or by one certificate.
 type Client struct {
-	// Principal is who it is. Required.
+	// Principal is the client's identity. Required.
 	Principal string
 	// Name is a DNS name or URI of the certificate, or its common name if it has neither. This or Fingerprint is required.
 	Name string
@@ -165,7 +165,7 @@ func (s MTLS) Profile() (Profile, error) {
 		}
 	}
 	if len(s.Clients) == 0 {
-		return Profile{}, errors.New("mtls: no client")
+		return Profile{}, errors.New("mtls: no client; set Clients")
 	}
 	p := credentialProfile("mtls", `Mutual realm="webhooks"`)
 	p.Authenticate = func(_ context.Context, m *Message, _ Check) (Proof, error) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Cybercube is CYBERCUBE webhooks. They are deduplicated by the event's id, whichever attempt brings it (CCW-IDM-2).
+// Cybercube is the scheme of CYBERCUBE webhooks. They are deduplicated by the event's id, for all attempts (CCW-IDM-2).
 type Cybercube struct {
-	// Secrets that verify (whsec_…), each the whole text as it was issued; every one of them is good. Required.
+	// Secrets lists the accepted secrets (whsec_…), each the whole text as issued. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to cybercube.
+	// Principal names the sender. Deduplication is per principal. Defaults to cybercube.
 	Principal string
 }
 

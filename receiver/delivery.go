@@ -38,8 +38,8 @@ func (d *Delivery) JSON(into any) error {
 	return nil
 }
 
-// credentialWords are parts of the names of fields that hold credentials. No one needs them after verification, so they
-// are neither kept nor logged.
+// credentialWords are parts of the names of fields that hold credentials. These fields are not needed after verification, so
+// they are neither kept nor logged.
 var credentialWords = []string{"authorization", "cookie", "signature", "secret", "token", "hmac", "transmission-sig",
 	"api-key", "apikey", "password"}
 

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// A Digest is the SHA-256 under which something is remembered. No text of a sender reaches a store by it.
+// A Digest is the SHA-256 under which a store remembers a value. The sender's own text does not reach the store.
 type Digest [sha256.Size]byte
 
 // String is the digest in hex.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// IsZero says whether there is no digest.
+// IsZero reports whether the digest is the zero digest.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // ParseDigest reads the hex form; "" is the zero digest.
@@ -33,7 +33,7 @@ func ParseDigest(text string) (Digest, bool) {
 
 var digests = sync.Pool{New: func() any { return &digest{hash: sha256.New()} }}
 
-// digest is taken over parts with their lengths before them, so that no two different lists run together (EDS-KEY-5).
+// digest hashes the parts, each preceded by its length, so that two different lists have different digests (EDS-KEY-5).
 type digest struct {
 	hash    hash.Hash
 	scratch []byte
@@ -63,8 +63,7 @@ func (d *digest) sum() (sum Digest) {
 	return sum
 }
 
-// ScopeOf is the id under which a delivery is remembered: who sent it, to which address, under which key (IKH-SEC-6).
-// The address is compared in normal form.
+// ScopeOf is the id under which a delivery is remembered: principal, address in normal form, and key (IKH-SEC-6).
 func ScopeOf(principal, uri, key string) Digest {
 	d := newDigest()
 	d.text(principal)
@@ -73,7 +72,7 @@ func ScopeOf(principal, uri, key string) Digest {
 	return d.sum()
 }
 
-// FingerprintOf covers what a sender may not change under one key: media type and body.
+// FingerprintOf covers the parts that a sender must not change under one key: media type and body.
 func FingerprintOf(contentType string, body []byte) Digest {
 	d := newDigest()
 	d.text(mediaType(contentType))
@@ -81,7 +80,7 @@ func FingerprintOf(contentType string, body []byte) Digest {
 	return d.sum()
 }
 
-// mediaType is the type without parameters, in lower case; of something malformed, what stands before the semicolon.
+// mediaType is the type without parameters, in lower case. For a malformed type it is the text before the semicolon.
 func mediaType(contentType string) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(media))

@@ -14,20 +14,20 @@ import (
 	"github.com/godwit-hq/godwit/httpsig"
 )
 
-// EDS is deliveries after the Event and Webhook Delivery Semantics draft: signed with HTTP Message Signatures (RFC 9421)
-// and identified by Idempotency-Key.
+// EDS is the scheme of deliveries after the Event and Webhook Delivery Semantics draft: signed with HTTP Message Signatures
+// (RFC 9421) and identified by Idempotency-Key.
 type EDS struct {
-	// Keys that verify. Required unless KeyByID is set.
+	// Keys lists the accepted keys. Required unless KeyByID is set.
 	Keys []EDSKey
 	// KeyByID finds a key that is not among Keys, for example in a database; it returns [httpsig.ErrUnknownKey] if there
 	// is none. Any other error is answered with 503. Defaults to none.
 	KeyByID func(ctx context.Context, id string) (EDSKey, error)
-	// Components that have to be signed; content-digest and idempotency-key are to be among them, since what is not signed
-	// is whatever somebody claims. Defaults to [httpsig.DeliveryComponents]: method, address, digest, type and key.
+	// Components that must be signed. Include content-digest and idempotency-key: an unsigned field can be forged. Defaults to
+	// [httpsig.DeliveryComponents]: method, address, digest, type and key.
 	Components []string
 	// Tag selects signatures with this tag. Defaults to any, or none.
 	Tag string
-	// PutAgreement is a reference to the agreement that lets the producer use PUT. Defaults to POST alone (EDS-MTH-2).
+	// PutAgreement refers to the agreement that lets the producer use PUT. Without it only POST is accepted (EDS-MTH-2).
 	PutAgreement string
 }
 
@@ -35,8 +35,8 @@ type EDS struct {
 type EDSKey struct {
 	// ID is the keyid of the signatures. Required.
 	ID string
-	// Principal is whose key it is. Several keys of one owner are one principal, so that a rotation keeps it
-	// (EDS-KEY-6). Required.
+	// Principal is the key's owner. Several keys of one owner are one principal, so that a rotation keeps it (EDS-KEY-6).
+	// Required.
 	Principal string
 	// Secret is a shared secret, in base64 as the server shows it. This or PublicKey is required.
 	Secret string
@@ -70,19 +70,19 @@ func (s EDS) Profile() (Profile, error) {
 			return Profile{}, err
 		}
 		if _, twice := v.keys[k.ID]; twice {
-			return Profile{}, fmt.Errorf("eds: key %q is there twice", k.ID)
+			return Profile{}, fmt.Errorf("eds: duplicate key %q; remove one", k.ID)
 		}
 		v.keys[k.ID] = ownedKey{key, k.Principal}
 	}
 	if len(v.keys) == 0 && s.KeyByID == nil {
-		return Profile{}, errors.New("eds: no key")
+		return Profile{}, errors.New("eds: no key; set Keys or KeyByID")
 	}
 	if s.Components == nil {
 		v.scheme.Components = httpsig.DeliveryComponents()
 	}
 	for _, needed := range []string{"content-digest", "idempotency-key"} {
 		if !slices.Contains(v.scheme.Components, needed) {
-			return Profile{}, fmt.Errorf("eds: %s is not among the components that have to be signed", needed)
+			return Profile{}, fmt.Errorf("eds: %s must be among the signed components; add it to Components", needed)
 		}
 	}
 	if _, err := newEDSTurn(v, 0, false); err != nil {
@@ -106,7 +106,7 @@ type ownedKey struct {
 	owner string
 }
 
-// edsVerifier keeps prepared verifiers: what differs between two requests, the time and the address, is set before use.
+// edsVerifier keeps prepared verifiers. Time and address differ between requests and are set before use.
 type edsVerifier struct {
 	scheme  EDS
 	keys    map[string]ownedKey
@@ -120,11 +120,11 @@ type edsTurn struct {
 
 	now   time.Time
 	uri   string
-	found map[string]string // owners of keys that were looked up for this request
+	found map[string]string // owners of the keys that were looked up for this request
 }
 
-// newEDSTurn prepares a verifier. A key that is not there cannot be signed: a request without one has to prove the rest, so
-// that its sender is told what is missing (IKH-ERR-1). It goes no further than that.
+// newEDSTurn prepares a verifier. A missing key cannot be signed. A request without a key must still prove the rest; then its
+// sender is told that the key is missing (IKH-ERR-1), and the request is refused.
 func newEDSTurn(v *edsVerifier, tolerance time.Duration, keyless bool) (*edsTurn, error) {
 	t := &edsTurn{tolerance: tolerance, found: map[string]string{}}
 	components := v.scheme.Components
@@ -147,7 +147,7 @@ func newEDSTurn(v *edsVerifier, tolerance time.Duration, keyless bool) (*edsTurn
 		o.MaxAge, o.MaxSkew = tolerance, tolerance
 	}
 	if tolerance >= 0 {
-		// Makes a nonce required. Whether it was seen is asked of the receiver's store, after verification.
+		// Makes a nonce required. The receiver's store tells after verification whether the nonce was seen before.
 		o.NonceSeen = func(context.Context, string, string, time.Time) (bool, error) { return false, nil }
 	}
 	var err error
@@ -170,9 +170,9 @@ func (v *edsVerifier) keyByID(ctx context.Context, t *edsTurn, id string) (https
 	return found.prepare()
 }
 
-// known finds a key by its id, or by what stands before a slash in it: behind that a relay names whose event it passes on.
-// It is the relay's key all the same, and the whole id is signed. Whose event it is makes another principal, so that one
-// producer's keys do not suppress another's events (EDS T-14).
+// known finds a key by its id, or by the part of the id before a slash: a relay names the origin of an event after the slash.
+// Both are the relay's key, and the whole id is signed. Each origin is a principal of its own, so that one producer's keys do
+// not suppress another's events (EDS T-14).
 func (v *edsVerifier) known(id string) (ownedKey, bool) {
 	if known, ok := v.keys[id]; ok {
 		return known, true
@@ -240,7 +240,7 @@ func edsVerdict(err error) error {
 	return &SignatureError{reason, "HTTP message signature: " + string(reason)}
 }
 
-// identifyEDS believes a field that says something about the event only if it is signed (EDS-SEC-THR-3).
+// identifyEDS reads only signed fields about the event (EDS-SEC-THR-3).
 func identifyEDS(m *Message, p *Proof, k KeyPolicy) (Identity, error) {
 	key, err := ParseKey(m.Request.Header["Idempotency-Key"], k)
 	if err != nil {

@@ -2,30 +2,30 @@ package receiver
 
 import "errors"
 
-// Reason says why a request was not accepted as authentic. The values are stable: log them, count them.
+// Reason says why a request is not authentic. The values are stable and fit for logs and metrics.
 type Reason string
 
-// The reasons. Those of HTTP Message Signatures have the names that package httpsig gives them.
+// The reasons. Those of HTTP Message Signatures are named as in package httpsig.
 const (
 	ReasonMissing            Reason = "missing"             // there is no signature or credential
-	ReasonMalformed          Reason = "malformed"           // it cannot be understood
-	ReasonMalformedTimestamp Reason = "malformed-timestamp" // the signed time is no time
-	ReasonMissingComponent   Reason = "missing-component"   // something that has to be signed is not
-	ReasonUnknownKey         Reason = "unknown-key"         // it is of a key that we do not know
+	ReasonMalformed          Reason = "malformed"           // it cannot be parsed
+	ReasonMalformedTimestamp Reason = "malformed-timestamp" // the signed time cannot be parsed
+	ReasonMissingComponent   Reason = "missing-component"   // a component that must be signed is not
+	ReasonUnknownKey         Reason = "unknown-key"         // the key is not known
 	ReasonAlgorithm          Reason = "algorithm-mismatch"  // the key is used with another algorithm
-	ReasonMismatch           Reason = "mismatch"            // it does not fit the request
-	ReasonDigest             Reason = "digest-mismatch"     // the signed digest does not fit the body
+	ReasonMismatch           Reason = "mismatch"            // it does not match the request
+	ReasonDigest             Reason = "digest-mismatch"     // the signed digest does not match the body
 	ReasonTooOld             Reason = "too-old"             // it was signed too long ago
 	ReasonFromFuture         Reason = "from-future"         // it was signed too far ahead of our clock
-	ReasonExpired            Reason = "expired"             // it says itself that it is no longer good
+	ReasonExpired            Reason = "expired"             // its expiry time has passed
 	ReasonReplayed           Reason = "replayed"            // it was seen before
 )
 
-// A SignatureError is the verdict that a request is not what it claims to be. Whatever its headers hold, verification
-// returns this type and no other (OJS-SIG-10); any other error means that verification itself could not be done.
+// A SignatureError says that a request is not authentic. Verification returns this type for any content of the headers
+// (OJS-SIG-10). Another error means that verification itself failed.
 type SignatureError struct {
 	Reason Reason
-	// Message is for people; it holds nothing of the request.
+	// Message is for people. It holds nothing of the request.
 	Message string
 }
 
@@ -43,7 +43,7 @@ var (
 	errReplayed   = refuse(ReasonReplayed, "Request was seen before")
 )
 
-// A DeliveryError says that a delivery is authentic but cannot be taken as it is. It is answered with 400.
+// A DeliveryError says that a delivery is authentic but not acceptable. It is answered with 400.
 type DeliveryError struct {
 	Code ProblemCode
 	// Message is told to the sender.
@@ -52,6 +52,5 @@ type DeliveryError struct {
 
 func (e *DeliveryError) Error() string { return e.Message }
 
-// ErrLeaseLost is reported when a handler's result cannot be kept because its lease had ended and the key is no longer
-// its own.
+// ErrLeaseLost is reported when a handler's result cannot be kept: its lease had ended and another holder may have the key.
 var ErrLeaseLost = errors.New("lease was lost before the result was kept")

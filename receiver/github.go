@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// GitHub is GitHub's webhooks: X-Hub-Signature-256 over the body, deduplicated by the delivery's GUID.
+// GitHub is the scheme of GitHub's webhooks: X-Hub-Signature-256 over the body, deduplicated by the delivery's GUID.
 //
-// Neither a time nor the GUID is signed: deduplication stops a request that is sent again as it was, and nothing stops
-// one that is sent again under another GUID by somebody who has captured it.
+// Neither a time nor the GUID is signed. Deduplication stops an unchanged repeat of a captured request, but not one with
+// another GUID.
 type GitHub struct {
-	// Secrets that verify; every one of them is good. Required.
+	// Secrets lists the accepted secrets. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to github.
+	// Principal names the sender. Deduplication is per principal. Defaults to github.
 	Principal string
 }
 

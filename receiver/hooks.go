@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// Hooks are told what a receiver does: for metrics, logs, alerts. None ever gets a payload, a secret or a signature; one
-// that panics changes nothing about the answer. They are called while a request is served and must be quick. All default
-// to none.
+// Hooks are called with what a receiver does: for metrics, logs and alerts. They get no payload, secret or signature. A hook
+// that panics does not change the answer. Hooks run while a request is served and must be quick. All default to none.
 type Hooks struct {
-	// OnReceipt hears of every request that reaches the receiver (CCW-RCV-14).
+	// OnReceipt is called for every request that reaches the receiver (CCW-RCV-14).
 	OnReceipt func(Receipt)
-	// OnVerificationFailure hears of every request that did not prove itself (CCW-RCV-10).
+	// OnVerificationFailure is called for every request that is not authentic (CCW-RCV-10).
 	OnVerificationFailure func(VerificationFailure)
-	// OnDuplicate hears of repeats.
+	// OnDuplicate is called for repeats.
 	OnDuplicate func(Duplicate)
-	// OnResult hears of every answer.
+	// OnResult is called for every answer.
 	OnResult func(Report)
-	// OnError hears of failures of ours: of the store, the handler, the inbox.
+	// OnError is called for internal failures: of the store, the handler, the inbox.
 	OnError func(err error, where string)
-	// OnWarning hears, when the receiver is made, where its configuration is weaker than it could be.
+	// OnWarning is called by New for settings that are weaker than they could be.
 	OnWarning func(message string)
 	// Count counts "webhook.verification.failed" (CCW-RCV-11).
 	Count func(metric string)
 }
 
-// MetricVerificationFailed is counted for every request that did not prove itself (CCW-RCV-11).
+// MetricVerificationFailed counts requests that are not authentic (CCW-RCV-11).
 const MetricVerificationFailed = "webhook.verification.failed"
 
 // A Receipt is a request that reached the receiver.
@@ -34,7 +33,7 @@ type Receipt struct {
 	Scheme, Method, Path, IP string
 }
 
-// A VerificationFailure is a request that did not prove itself.
+// A VerificationFailure is a request that is not authentic.
 type VerificationFailure struct {
 	Scheme string
 	Reason Reason
@@ -42,18 +41,18 @@ type VerificationFailure struct {
 	IP     string
 	// Header holds the request's fields; values of credentials are replaced.
 	Header http.Header
-	// Recent is how many there were in the last minute, this one included: many of them are an attack or a lost secret.
+	// Recent is the number of failures in the last minute, this one included. Many of them mean an attack or a lost secret.
 	Recent int
 }
 
-// DuplicateKind says what a repeat met.
+// DuplicateKind says what a repeat found.
 type DuplicateKind string
 
-// What a repeat may meet.
+// The kinds of repeats.
 const (
-	DuplicateCompleted    DuplicateKind = "completed"     // the first one's result
-	DuplicateInProgress   DuplicateKind = "in-progress"   // the first one, still being processed
-	DuplicateOtherPayload DuplicateKind = "other-payload" // the key with another payload
+	DuplicateCompleted    DuplicateKind = "completed"     // the first request is completed
+	DuplicateInProgress   DuplicateKind = "in-progress"   // the first request is still being processed
+	DuplicateOtherPayload DuplicateKind = "other-payload" // the key was used with another payload
 )
 
 // A Duplicate is a repeat.
@@ -65,15 +64,15 @@ type Duplicate struct {
 // ReportKind says how a request ended.
 type ReportKind string
 
-// How a request may end.
+// The ways in which a request ends.
 const (
 	KindAccepted   ReportKind = "accepted"
 	KindRetryAfter ReportKind = "retry-after"
 	KindReject     ReportKind = "reject"
-	KindFailed     ReportKind = "failed"   // the handler returned an error or panicked, or its result was unfit
-	KindTimeout    ReportKind = "timeout"  // the handler's time was over
+	KindFailed     ReportKind = "failed"   // the handler returned an error or panicked, or its result was invalid
+	KindTimeout    ReportKind = "timeout"  // the handler exceeded its time limit
 	KindReplayed   ReportKind = "replayed" // a kept answer was given again
-	KindRefused    ReportKind = "refused"  // the request did not come as far as the handler
+	KindRefused    ReportKind = "refused"  // the request did not reach the handler
 )
 
 // A Report is an answer.
@@ -81,13 +80,13 @@ type Report struct {
 	Scheme string
 	Status int
 	Kind   ReportKind
-	// Code is that of a refusal.
+	// Code is the problem code of a refusal.
 	Code ProblemCode
-	// Principal, EventID and EventType are empty if the request did not come that far.
+	// Principal, EventID and EventType are empty if the request was refused before they were known.
 	Principal, EventID, EventType string
 }
 
-// tell calls a hook. What it panics with is dropped: a broken metric must not lose an event.
+// tell calls a hook. A panic of the hook is dropped: a broken metric must not lose an event.
 func tell(hook func()) {
 	defer func() { _ = recover() }()
 	hook()
@@ -109,7 +108,7 @@ func sanitized(header http.Header) http.Header {
 	return safe
 }
 
-// recent counts what happened in the last minute, in slots of a second.
+// recent counts events in the last minute, in slots of a second.
 type recent struct {
 	slots [60]struct {
 		second int64

@@ -12,24 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// An Inbox keeps deliveries that are acknowledged and not processed yet. A delivery is in it before its sender gets a
-// 2xx, and leaves it when a worker has dealt with it. Every method is one atomic step.
+// An Inbox keeps deliveries that are acknowledged and not yet processed. A delivery is stored before its sender gets a 2xx, and
+// removed when a worker has finished it. Every method is one atomic step.
 //
 //	Enqueue ─► waiting ─► claimed by a worker, under a lease ─┬─► done
 //	              ▲                                           ├─► dead: refused by the handler, or out of attempts
 //	              └─────── later: failed, or lease over ◄─────┘
 //
-// A job's id is the scope of its delivery, so that enqueueing twice (a crash between inbox and acknowledgement) makes one
+// A job's id is the scope of its delivery, so that enqueueing twice (after a crash between inbox and acknowledgement) makes one
 // job. Packages sqlitestore and postgresstore have inboxes.
 type Inbox interface {
 	Enqueuer
-	// Claim leases up to limit jobs that are due, the one that has been for longest first. A new one is due when it was
-	// received.
+	// Claim leases up to limit due jobs, the longest due first. A new job is due when it was received.
 	Claim(ctx context.Context, limit int, now, leaseUntil time.Time) ([]ClaimedJob, error)
 	// Settle ends a worker's hold on a job. It reports false, and changes nothing, if the worker no longer has the job.
 	Settle(ctx context.Context, j ClaimedJob, s Settlement) (bool, error)
-	// PurgeJobs drops at most limit jobs that were done before a time and tells how many it dropped. Dead ones stay, for
-	// people to look at.
+	// PurgeJobs drops at most limit jobs that were done before a time and returns how many it dropped. Dead jobs stay for
+	// inspection.
 	PurgeJobs(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
@@ -40,9 +39,9 @@ type JobTransactor interface {
 	BeginJob(ctx context.Context, j ClaimedJob) (JobTx, error)
 }
 
-// A JobTx is a transaction that ends with the end of a job, or leaves no trace.
+// A JobTx is a transaction that commits with the end of a job, or has no effect.
 type JobTx interface {
-	// Context gives the transaction to a handler, which takes it out with the store's own package.
+	// Context passes the transaction to a handler, which gets it from the store's own package.
 	Context(ctx context.Context) context.Context
 	// Settle ends the hold and commits. It reports false, and has rolled back, if the worker no longer has the job.
 	Settle(ctx context.Context, s Settlement) (bool, error)
@@ -50,13 +49,13 @@ type JobTx interface {
 	Rollback(ctx context.Context) error
 }
 
-// A Job is a delivery to be processed. Its JSON form is what a queue of your own carries: name, data and the whole
-// delivery, without credentials.
+// A Job is a delivery to be processed. Its JSON form suits your own queue: name, data and the whole delivery, without
+// credentials.
 type Job struct {
 	// ID is the same for every repeat of the delivery.
 	ID       string
 	Delivery *Delivery
-	// Replaces is the beginning of the deduplication window: a job of the same id that ended before it was of another event.
+	// Replaces is the start of the deduplication window: a job with the same id that ended before it belongs to another event.
 	Replaces time.Time
 }
 
@@ -67,7 +66,7 @@ const JobName = "process-webhook"
 type JobData struct {
 	EventID   string `json:"event_id"`
 	EventType string `json:"event_type"`
-	// Payload is the body as JSON where it is an object in UTF-8, else its bytes as a base64 text.
+	// Payload is the body as JSON if it is an object in UTF-8, else its bytes in base64.
 	Payload    json.RawMessage `json:"payload"`
 	ReceivedAt string          `json:"received_at"`
 }
@@ -77,14 +76,14 @@ type ClaimedJob struct {
 	Job
 	// Attempt is 1 for the first.
 	Attempt int
-	// Token proves the worker.
+	// Token identifies the worker that holds the job.
 	Token string
 }
 
-// JobState is where a job stands.
+// JobState is the state of a job.
 type JobState string
 
-// The states of a job; a claimed one goes back to waiting, or ends.
+// The states of a job. A claimed job returns to waiting, or ends.
 const (
 	JobWaiting JobState = "waiting"
 	JobClaimed JobState = "claimed"
@@ -98,13 +97,13 @@ type Settlement struct {
 	State JobState
 	// At is when it ended, or when it is due again.
 	At time.Time
-	// Reason is kept for people.
+	// Reason is kept for inspection.
 	Reason string
-	// Interrupted says that the worker was stopped: it costs the job no attempt.
+	// Interrupted says that the worker was stopped; the job does not lose an attempt.
 	Interrupted bool
 }
 
-// enqueue keeps the delivery before it is acknowledged (CT-7).
+// enqueue stores the delivery before it is acknowledged (CT-7).
 func (x *exchange) enqueue(d *Delivery) error {
 	ctx, cancel := x.storeContext()
 	defer cancel()
@@ -149,7 +148,7 @@ const storedTime = "2006-01-02T15:04:05.000000Z"
 func (j Job) Data() JobData {
 	d := j.Delivery
 	data := JobData{EventID: d.EventID, EventType: d.EventType, ReceivedAt: d.ReceivedAt.UTC().Format(storedTime)}
-	if _, err := parseMembers(d.Body); err == nil && json.Valid(d.Body) && utf8.Valid(d.Body) { // or a database may refuse it
+	if _, err := parseMembers(d.Body); err == nil && json.Valid(d.Body) && utf8.Valid(d.Body) { // otherwise a database may refuse it
 		data.Payload = d.Body
 	} else if data.Payload, err = json.Marshal(d.Body); err != nil {
 		data.Payload = []byte("null")
@@ -157,7 +156,7 @@ func (j Job) Data() JobData {
 	return data
 }
 
-// MarshalJSON writes the job with its whole delivery. Fields that hold credentials are left out: no one needs them after
+// MarshalJSON writes the job with its whole delivery. Fields that hold credentials are left out; they are not needed after
 // verification.
 func (j Job) MarshalJSON() ([]byte, error) {
 	d := j.Delivery
@@ -169,7 +168,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		Body: d.Body, ReceivedAt: d.ReceivedAt.UTC().Format(storedTime),
 	}
 	if s.Body == nil {
-		s.Body = []byte{} // null would be no text
+		s.Body = []byte{} // null would not be a string
 	}
 	if !d.SignedAt.IsZero() {
 		s.SignedAt = d.SignedAt.UTC().Format(storedTime)

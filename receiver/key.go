@@ -13,7 +13,7 @@ type KeyPolicy struct {
 	Min int
 	// Max is the longest. Defaults to 255.
 	Max int
-	// Lenient takes a key without quotes as well; it is the same as the quoted one (EDS T-1). Defaults to false.
+	// Lenient also accepts a key without quotes; it equals the quoted key (EDS T-1). Defaults to false.
 	Lenient bool
 }
 
@@ -63,7 +63,7 @@ func readKey(line string, lenient bool) (string, bool) {
 	return key, ok
 }
 
-// plainString reads the ordinary case: nothing escaped, no parameters.
+// plainString reads the common case: nothing escaped, no parameters.
 func plainString(line string) (string, bool) {
 	if len(line) < 2 || line[0] != '"' || line[len(line)-1] != '"' {
 		return "", false
@@ -77,7 +77,7 @@ func plainString(line string) (string, bool) {
 	return inner, true
 }
 
-// bare says whether a line could be a key that somebody forgot to quote: the characters of tokens, with / : = and @.
+// bare reports whether a line looks like a key without quotes: the characters of tokens, with / : = and @.
 func bare(line string) bool {
 	const others = "!#$%&'*+-.^_`|~:/=@"
 	for i := range len(line) {

@@ -5,15 +5,14 @@ import (
 	"errors"
 )
 
-// members are the top-level members of a JSON object that somebody asked for, by their exact names. Of a name that is
-// there twice the last counts, as in JavaScript.
+// members are the requested top-level members of a JSON object, by their exact names. If a name occurs twice, the last counts,
+// as in JavaScript.
 type members map[string]json.RawMessage
 
 var errNoObject = errors.New("body is not a JSON object")
 
-// parseMembers reads a JSON object and no more of it than the members that are asked for. It finds where values end and
-// does not otherwise look into them: reading all of a payload would cost more than verifying it. What comes after is not
-// looked at either. Whoever needs to know that the whole is JSON asks json.Valid.
+// parseMembers reads the requested members of a JSON object and skips the rest: parsing a whole payload would cost more than
+// verifying it. It does not check what follows the object; use json.Valid for that.
 func parseMembers(body []byte, names ...string) (members, error) {
 	s := jsonScan{text: body}
 	if !s.take('{') {
@@ -58,7 +57,7 @@ func sameText(quoted []byte, plain string) bool {
 	return string(inner) == plain
 }
 
-// text is a member that is a string; "" if it is something else or not there.
+// text is a member that is a string; "" if it is another type or missing.
 func (m members) text(name string) string {
 	raw := m[name]
 	if len(raw) < 2 || raw[0] != '"' {
@@ -77,7 +76,7 @@ func (m members) text(name string) string {
 	return string(inner)
 }
 
-// requireMembers is for schemes whose key is in the body, which then has to be JSON altogether.
+// requireMembers is for schemes whose key is in the body, which must then be valid JSON.
 func requireMembers(body []byte, names ...string) (members, error) {
 	m, err := parseMembers(body, names...)
 	if err != nil || !json.Valid(body) {
@@ -103,7 +102,7 @@ func (s *jsonScan) space() {
 	}
 }
 
-// take goes past a character, if it is the next.
+// take skips a character if it is the next one.
 func (s *jsonScan) take(c byte) bool {
 	s.space()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -113,8 +112,8 @@ func (s *jsonScan) take(c byte) bool {
 	return false
 }
 
-// value goes past a value of any kind: strings by their quotes, objects and arrays by their depth, the rest by what may
-// follow it.
+// value skips a value of any kind: strings by their quotes, objects and arrays by their depth, the rest up to the next
+// delimiter.
 func (s *jsonScan) value() ([]byte, bool) {
 	s.space()
 	start, depth := s.at, 0

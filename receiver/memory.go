@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// MemoryOptions bound a store in memory.
+// MemoryOptions limit a store in memory.
 type MemoryOptions struct {
 	// Max is how many keys and nonces are remembered at most; beyond it new ones are refused (503), because forgetting one
 	// would let a duplicate through. Defaults to 1,000,000.
 	Max int
 }
 
-// Memory is a store in this process alone: for tests, and for receivers that run as one process and may forget at a
-// restart. It drops what has expired as it goes.
+// Memory is a store in this process: for tests, and for receivers that run as one process and may forget at a restart. It drops
+// expired entries as it goes.
 type Memory struct {
 	max int
 
@@ -33,7 +33,7 @@ type memoryKey struct {
 	outcome     Outcome
 }
 
-// ErrFull is returned by a store in memory that has reached its bound.
+// ErrFull is returned by a store in memory that has reached its limit.
 var ErrFull = errors.New("store is full")
 
 // NewMemory makes a store in memory.
@@ -44,7 +44,7 @@ func NewMemory(o MemoryOptions) *Memory {
 	return &Memory{max: o.Max, keys: map[Digest]memoryKey{}, values: map[Digest]time.Time{}}
 }
 
-// Len is how many keys and nonces are remembered.
+// Len is the number of keys and nonces that are remembered.
 func (s *Memory) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Memory) Purge(_ context.Context, now time.Time, limit int) (int, error)
 	return s.sweep(now, limit), nil
 }
 
-// full says whether nothing can be added, after everything that has expired is gone.
+// full reports whether nothing can be added, even after dropping all expired entries.
 func (s *Memory) full(now time.Time) bool {
 	if len(s.keys)+len(s.values) < s.max {
 		return false
@@ -128,8 +128,7 @@ func (s *Memory) full(now time.Time) bool {
 	return len(s.keys)+len(s.values) >= s.max
 }
 
-// sweep drops at most limit entries that have expired. What was given another end since it was queued stays: its later
-// end is queued as well.
+// sweep drops at most limit expired entries. An entry whose expiry was extended stays: its later expiry is queued as well.
 func (s *Memory) sweep(now time.Time, limit int) (dropped int) {
 	for dropped < limit && len(s.expiry) > 0 && !s.expiry[0].until.After(now) {
 		e := s.expiry.pop()
@@ -154,7 +153,7 @@ type expiry struct {
 	value bool
 }
 
-// expiries is a heap: what ends first is first. It is not container/heap's, which would put every entry into an interface.
+// expiries is a heap ordered by expiry. It does not use container/heap, which would put every entry into an interface.
 type expiries []expiry
 
 func (e *expiries) push(x expiry) {

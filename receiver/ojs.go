@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// OJS is the Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20).
+// OJS is the scheme of the Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20).
 //
-// The delivery id is not signed: within the tolerance somebody who has broken TLS could send a captured request again
-// under another one.
+// The delivery id is not signed: an attacker who has broken TLS could repeat a captured request under another id within the
+// tolerance.
 type OJS struct {
-	// Secrets that verify, each the whole text as it was issued; every one of them is good. Required.
+	// Secrets lists the accepted secrets, each the whole text as issued. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to ojs.
+	// Principal names the sender. Deduplication is per principal. Defaults to ojs.
 	Principal string
 }
 

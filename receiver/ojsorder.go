@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An OJSEvent is what an Open Job Spec event says of itself. Deliveries arrive in any order; Time says which event came
-// first (OJS-DLV-17).
+// An OJSEvent holds the attributes of an Open Job Spec event. Deliveries arrive in any order; Time says which event came first
+// (OJS-DLV-17).
 type OJSEvent struct {
 	ID      string    `json:"id"`
 	Type    string    `json:"type"`
@@ -16,20 +16,20 @@ type OJSEvent struct {
 	Time    time.Time `json:"time"`
 }
 
-// SortByTime puts events in the order in which they happened. Events of one instant keep their order.
+// SortByTime sorts events by the time at which they happened. Events of the same time keep their order.
 func SortByTime(events []OJSEvent) {
 	slices.SortStableFunc(events, func(a, b OJSEvent) int { return a.Time.Compare(b.Time) })
 }
 
-// Newest keeps the time of the newest event of each subject, whatever the order of arrival, so that a late job.started
-// does not overwrite what job.completed has said. It may be used concurrently. It forgets at a restart: applications that
-// keep their state in a database keep the time beside it and compare there.
+// Newest keeps the time of the newest event of each subject, so that a late job.started does not overwrite job.completed. It
+// may be used concurrently. It forgets at a restart: an application that keeps its state in a database should keep the time
+// there and compare it.
 type Newest struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-// Takes says whether an event is newer than all before it of its subject, and remembers it if it is.
+// Takes reports whether an event is newer than all earlier ones of its subject, and remembers it if so.
 func (n *Newest) Takes(e OJSEvent) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +43,7 @@ func (n *Newest) Takes(e OJSEvent) bool {
 	return true
 }
 
-// Forget drops a subject, as when its job has ended for good.
+// Forget drops a subject, for example when its job has ended.
 func (n *Newest) Forget(subject string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

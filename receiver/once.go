@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// maxKeptBody is the longest answer that is kept for repeats; of a longer one only status and header are (IKH K-9).
+// maxKeptBody is the longest body that is kept for repeats. Of a longer answer only status and header are kept (IKH K-9).
 const maxKeptBody = 64 << 10
 
 // neverKept are fields that belong to one answer only.
 var neverKept = []string{"Date", "Connection", "Set-Cookie", "Retry-After", "Content-Length", "Transfer-Encoding", "Traceparent"}
 
-// storeContext is for one operation of the store. It does not end when the sender hangs up.
+// storeContext limits one operation of the store. It does not end when the sender disconnects.
 func (x *exchange) storeContext() (context.Context, context.CancelFunc) {
-	if x.r.inMemory { // which does not wait
+	if x.r.inMemory { // it does not wait
 		return context.Background(), func() {}
 	}
 	return context.WithTimeout(context.WithoutCancel(x.req.Context()), x.r.o.StoreTimeout)
 }
 
-// once reserves the key; then the handler runs, or the repeat is answered.
+// once reserves the key. Then the handler runs, or the repeat is answered.
 func (x *exchange) once(d *Delivery) (Answer, error) {
 	r := x.r
 	if r.o.Dedup.Off {
@@ -44,7 +44,7 @@ func (x *exchange) once(d *Delivery) (Answer, error) {
 	return x.repeat(d, &h, &found)
 }
 
-// repeat answers what is known already. A key in progress is not waited for (IKH-SCN-4).
+// repeat answers a known key. It does not wait for a key in progress (IKH-SCN-4).
 func (x *exchange) repeat(d *Delivery, h *Hold, found *Reservation) (Answer, error) {
 	r := x.r
 	kind := DuplicateCompleted
@@ -58,10 +58,10 @@ func (x *exchange) repeat(d *Delivery, h *Hold, found *Reservation) (Answer, err
 		tell(func() { hook(Duplicate{r.profile.Name, d.Principal, d.EventID, kind}) })
 	}
 	switch kind {
-	case DuplicateOtherPayload: // also while in progress: to come again unchanged would not help (IKH K-5)
+	case DuplicateOtherPayload: // also while in progress: sending the same request again would not help (IKH K-5)
 		return Answer{}, x.refuse(http.StatusUnprocessableEntity, CodeKeyReused, "The key was used with another payload")
 	case DuplicateInProgress:
-		status := http.StatusServiceUnavailable // webhook senders take 409 for an end (CCW-IDM-5)
+		status := http.StatusServiceUnavailable // webhook senders take 409 for final (CCW-IDM-5)
 		if r.o.API {
 			status = http.StatusConflict
 		}
@@ -76,8 +76,8 @@ func (x *exchange) repeat(d *Delivery, h *Hold, found *Reservation) (Answer, err
 	return Answer{found.Outcome.Status, header, found.Outcome.Body}, nil
 }
 
-// keep remembers an answer before it is given. If that fails the effect has happened all the same, so the sender is told
-// so: until the lease ends a repeat is told to wait, after it the handler may run again.
+// keep stores an answer before it is sent. If that fails, the effect has happened all the same, and the sender is told to
+// retry: until the lease ends a repeat is told to wait; afterwards the handler may run again.
 func (x *exchange) keep(h *Hold, a Answer) {
 	if h == nil {
 		return
@@ -100,7 +100,7 @@ func (x *exchange) release(h *Hold) {
 	ctx, cancel := x.storeContext()
 	defer cancel()
 	if err := x.r.store.Release(ctx, *h); err != nil {
-		x.r.failed(err, "release key") // the lease frees it
+		x.r.failed(err, "release key") // the key is free when the lease ends
 	}
 }
 

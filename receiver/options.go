@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Options say how a receiver works. The defaults are safe; what is not safe is refused by [New].
+// Options configure a receiver. The defaults are safe; [New] refuses unsafe settings.
 type Options struct {
 	// Scheme is the sender's dialect, with its secrets. Required.
 	Scheme Scheme
@@ -22,9 +22,9 @@ type Options struct {
 	// Store remembers keys and nonces. Defaults to the memory of this process, which forgets at a restart and is full at
 	// 1,000,000 of them.
 	Store Store
-	// Dedup is about repeats. Defaults to on.
+	// Dedup configures deduplication. Defaults to on.
 	Dedup Dedup
-	// Freshness is about the signed time. Defaults to on, where a time is signed.
+	// Freshness configures the check of the signed time. Defaults to on, where a time is signed.
 	Freshness Freshness
 	// Key is the format of Idempotency-Key, for the schemes that use it. Defaults to 16 to 255 characters in quotes.
 	Key KeyPolicy
@@ -33,74 +33,73 @@ type Options struct {
 	Transactional bool
 	// MaxBody is the largest body in bytes. Defaults to 1 MiB.
 	MaxBody int64
-	// Timeout is how long a handler may take. Defaults to 25 seconds.
+	// Timeout limits a handler's run time. Defaults to 25 seconds.
 	Timeout time.Duration
-	// StoreTimeout is how long an operation of the store may take. Defaults to 5 seconds.
+	// StoreTimeout limits an operation of the store. Defaults to 5 seconds.
 	StoreTimeout time.Duration
-	// PurgeEvery is how often the store is purged, in small steps beside the requests; negative means never, and then
-	// [Receiver.Purge] has to be called. Defaults to 1 minute.
+	// PurgeEvery is how often the store is purged, in small steps beside the requests. If it is negative, call [Receiver.Purge]
+	// instead. Defaults to 1 minute.
 	PurgeEvery time.Duration
-	// RetryAfter is what senders are told to wait where nothing else is said. Defaults to 1 second.
+	// RetryAfter is the wait that senders are told by default. Defaults to 1 second.
 	RetryAfter time.Duration
-	// API answers a repeat of what is in progress with 409, as an API does; webhook senders would give up, so they are told
-	// 503. Defaults to false.
+	// API answers a repeat of a request in progress with 409, as APIs do. Webhook senders would give up on it and get 503.
+	// Defaults to false.
 	API bool
-	// PublicOrigin is the scheme and host under which senders know this receiver, if a proxy in front changes them, as in
-	// "https://hooks.example.com". Defaults to what each request shows.
+	// PublicOrigin is the scheme and host that senders use, if a proxy changes them, as in "https://hooks.example.com".
+	// Defaults to those of each request.
 	PublicOrigin string
-	// TargetURI tells the whole address that the sender used, where a proxy changes more than the origin. Defaults to
+	// TargetURI returns the whole address that the sender used, if a proxy changes more than the origin. Defaults to
 	// PublicOrigin with the path and query of the request.
 	TargetURI func(*http.Request) string
-	// AllowHTTP takes deliveries whose credentials travel in the clear ([Bearer], [Basic]). Defaults to false.
+	// AllowHTTP accepts deliveries whose credentials travel unencrypted ([Bearer], [Basic]). Defaults to false.
 	AllowHTTP bool
-	// DocsPath is the path of the page that states the policy; it has to be routed to the receiver, too. Defaults to
-	// /docs/idempotency.
+	// DocsPath is the path of the page that states the policy. Route it to the receiver as well. Defaults to /docs/idempotency.
 	DocsPath string
-	// DocsURL is the address of that page, as senders are told. Defaults to PublicOrigin with DocsPath.
+	// DocsURL is the public address of that page. Defaults to PublicOrigin with DocsPath.
 	DocsURL string
-	// Validate looks at a payload before the handler does; what its error says is told to the sender with a 400 (CCW-RCV-15).
+	// Validate checks a payload before the handler runs. The sender gets a 400 with the text of its error (CCW-RCV-15).
 	// Defaults to none.
 	Validate func(*Delivery) error
-	// MultiStatusAgreement is a reference to the agreement that lets a handler answer 207 (EDS-STA-207b). Defaults to none.
+	// MultiStatusAgreement refers to the agreement that lets a handler answer 207 (EDS-STA-207b). Defaults to none.
 	MultiStatusAgreement string
-	// EarlyData says whether a request came as TLS early data, where the server knows. The header Early-Data is read in any
+	// EarlyData reports whether a request came as TLS early data, if the server knows. The header Early-Data is read in any
 	// case. Defaults to none.
 	EarlyData func(*http.Request) bool
-	// ClientIP tells the sender's address for logs. Defaults to the address of the connection.
+	// ClientIP returns the sender's address for logs. Defaults to the address of the connection.
 	ClientIP func(*http.Request) string
-	// Hooks are told what happens.
+	// Hooks are called with what happens.
 	Hooks Hooks
-	// Log hears of failures. Payloads and secrets are never logged. Defaults to [slog.Default].
+	// Log receives failures. Payloads and secrets are never logged. Defaults to [slog.Default].
 	Log *slog.Logger
-	// Clock tells the time. Defaults to [time.Now].
+	// Clock returns the time. Defaults to [time.Now].
 	Clock func() time.Time
 }
 
-// Dedup is about repeats of a delivery.
+// Dedup configures the deduplication of deliveries.
 type Dedup struct {
-	// Off turns deduplication off; then freshness has to be on, and handlers have to bear every duplicate. OJS and
-	// CYBERCUBE do not allow it.
+	// Off turns deduplication off. Freshness must then be on, and handlers must cope with duplicates. OJS and CYBERCUBE do not
+	// allow it.
 	Off bool
 	// Window is how long a key is remembered after its request was completed. Defaults to 30 days; at least 24 hours, for
 	// CYBERCUBE 7 days.
 	Window time.Duration
-	// Agreement is a reference to the agreement that allows a shorter window.
+	// Agreement refers to the agreement that allows a shorter window.
 	Agreement string
-	// Lease is how long a holder may take before its key is free again. It has to be longer than Timeout. Defaults to 60
-	// seconds, for CYBERCUBE 5 minutes; or twice Timeout if that is longer.
+	// Lease is how long a handler may hold a key. It must be longer than Timeout. Defaults to 60 seconds, for CYBERCUBE 5
+	// minutes; or twice Timeout if that is longer.
 	Lease time.Duration
-	// Fingerprint covers what a sender may not change under one key. Defaults to media type and body.
+	// Fingerprint covers the parts that a sender must not change under one key. Defaults to media type and body.
 	Fingerprint func(*Delivery) Digest
-	// NoFingerprint compares nothing: a repeat is told by its key alone. Defaults to the scheme's own, which is false but
-	// for Stripe.
+	// NoFingerprint turns the comparison off: a repeat is known by its key alone. Defaults to the scheme's own value, which is
+	// true for Stripe only.
 	NoFingerprint bool
-	// AcceptedOnly keeps no rejections, so that a sender may try again after a handler was mended. Defaults to false.
+	// AcceptedOnly does not keep rejections, so that a sender may retry after a handler was fixed. Defaults to false.
 	AcceptedOnly bool
 }
 
-// Freshness is about the time that a sender signs.
+// Freshness configures the check of the time that a sender signs.
 type Freshness struct {
-	// Off turns the check off; then deduplication has to be on.
+	// Off turns the check off. Deduplication must then be on.
 	Off bool
 	// Tolerance is the largest age and lead of a signed time. NoTolerance allows none. Defaults to 300 seconds.
 	Tolerance time.Duration
@@ -109,7 +108,7 @@ type Freshness struct {
 // NoTolerance is a tolerance of 0 seconds.
 const NoTolerance time.Duration = -1
 
-// An Enqueuer keeps a delivery for later. It returns when the delivery is safe.
+// An Enqueuer stores a delivery for later. It returns when the delivery is durable.
 type Enqueuer interface {
 	Enqueue(ctx context.Context, j Job) error
 }
@@ -127,7 +126,7 @@ type Receiver struct {
 	docsURL   string
 	log       *slog.Logger
 
-	running sync.WaitGroup // handlers, also those whose time was over; purges
+	running sync.WaitGroup // handlers, also those past their time limit, and purges
 	purged  atomic.Int64   // when the last purge began, in Unix nanoseconds
 	purging atomic.Bool
 
@@ -135,13 +134,13 @@ type Receiver struct {
 	failures recent
 }
 
-// New makes a receiver. It fails if what it is given would not be safe.
+// New makes a receiver. It fails if the options are not safe.
 func New(o Options) (*Receiver, error) {
 	if o.Scheme == nil {
-		return nil, errors.New("make receiver: no scheme") // EDS-KEY-7
+		return nil, errors.New("make receiver: no scheme; set Options.Scheme") // EDS-KEY-7
 	}
 	if (o.Handler == nil) == (o.Inbox == nil) {
-		return nil, errors.New("make receiver: either a handler or an inbox is needed")
+		return nil, errors.New("make receiver: set either Options.Handler or Options.Inbox")
 	}
 	profile, err := o.Scheme.Profile()
 	if err == nil {
@@ -183,7 +182,7 @@ func (r *Receiver) setDefaults(o *Options) error {
 		}
 	}
 	if o.MaxBody < 0 || o.Timeout < 0 || o.StoreTimeout < 0 || o.RetryAfter < 0 {
-		return errors.New("a limit is below zero")
+		return errors.New("a limit is negative")
 	}
 	o.Key = o.Key.withDefaults()
 	if o.Key.Min < 1 || o.Key.Max < o.Key.Min || o.Key.Max > 1024 {
@@ -196,7 +195,7 @@ func (r *Receiver) setDefaults(o *Options) error {
 	if o.Transactional {
 		store, ok := r.store.(Transactor)
 		if !ok {
-			return errors.New("the store has no transactions")
+			return errors.New("the store has no transactions; unset Transactional or use another store")
 		}
 		if o.Inbox != nil {
 			return errors.New("an inbox has no handler to run in a transaction: make the worker transactional")
@@ -206,13 +205,13 @@ func (r *Receiver) setDefaults(o *Options) error {
 	return nil
 }
 
-// setReplay sees to it that a replay is recognised by something (EDS-SEC-RPL-2).
+// setReplay makes sure that replays are recognised (EDS-SEC-RPL-2).
 func (r *Receiver) setReplay(o *Options) error {
 	if o.Dedup.Off && r.profile.AlwaysDedup {
 		return fmt.Errorf("%s is always deduplicated", r.profile.Name)
 	}
 	if o.Dedup.Off && o.Transactional {
-		return errors.New("a transaction completes a key, so deduplication has to be on")
+		return errors.New("Transactional needs deduplication; turn Dedup.Off off")
 	}
 	r.tolerance = o.Freshness.Tolerance
 	switch {
@@ -223,10 +222,10 @@ func (r *Receiver) setReplay(o *Options) error {
 	case r.tolerance == NoTolerance:
 		r.tolerance = 0
 	case r.tolerance < 0:
-		return errors.New("the tolerance is below zero")
+		return errors.New("the tolerance is negative")
 	}
 	if o.Dedup.Off && r.tolerance < 0 {
-		return errors.New("without deduplication a signed time is needed, or a captured request could be replayed for ever")
+		return errors.New("without deduplication the scheme must sign a time; otherwise a captured request could be replayed for ever")
 	}
 	return nil
 }
@@ -234,7 +233,7 @@ func (r *Receiver) setReplay(o *Options) error {
 func (r *Receiver) setDedup(o *Options) error {
 	d := &o.Dedup
 	if d.NoFingerprint = d.NoFingerprint || r.profile.NoFingerprint && d.Fingerprint == nil; d.NoFingerprint && d.Fingerprint != nil {
-		return errors.New("a fingerprint is given and turned off")
+		return errors.New("Dedup.Fingerprint and Dedup.NoFingerprint exclude each other; remove one")
 	}
 	if d.Fingerprint == nil {
 		d.Fingerprint = func(d *Delivery) Digest { return FingerprintOf(d.ContentType, d.Body) }
@@ -249,7 +248,7 @@ func (r *Receiver) setDedup(o *Options) error {
 		r.lease = max(r.profile.Lease, 2*o.Timeout)
 	}
 	if r.lease <= o.Timeout {
-		return errors.New("the lease has to be longer than the timeout, or a key is free while its handler still runs")
+		return errors.New("the lease must be longer than the timeout; otherwise a key is free while its handler still runs")
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// DocsHandler serves the page that publishes the receiver's policy (IKH-RSP-3), without credentials. The receiver serves
-// it, too, on [Options.DocsPath].
+// DocsHandler serves the page that publishes the receiver's policy (IKH-RSP-3), without credentials. The receiver also serves
+// it on [Options.DocsPath].
 func (r *Receiver) DocsHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet && req.Method != http.MethodHead {
@@ -52,7 +52,7 @@ type docsError struct {
 	Text   string
 }
 
-// docs is made from the running configuration, so that it cannot drift from it.
+// docs is made from the running configuration, so that it is always right.
 func (r *Receiver) docs() []byte {
 	var page bytes.Buffer
 	err := docsPage.Execute(&page, struct {

@@ -16,32 +16,31 @@ import (
 	"time"
 )
 
-// PayPal is PayPal's webhooks by their offline scheme: RSA with SHA-256 over
-// <transmission id>|<transmission time>|<webhook id>|<CRC-32 of the body>. They are deduplicated by the event's id.
+// PayPal is the scheme of PayPal's webhooks, verified offline: RSA with SHA-256 over <transmission id>|<transmission
+// time>|<webhook id>|<CRC-32 of the body>. They are deduplicated by the event's id.
 //
-// The certificate is given by you; it is never fetched from the address that a request names. Its dates are yours to
-// watch. A CRC-32 finds accidents, not forgeries: within the tolerance, somebody who has captured a request could send
-// another body under its signature. Only TLS protects the body.
+// You supply the certificate; it is never fetched from the address that a request names, and its dates are not checked. A
+// CRC-32 finds accidents, not forgeries: within the tolerance, an attacker who has captured a request could send another body
+// under its signature. Only TLS protects the body.
 type PayPal struct {
 	// WebhookID is the id of the webhook in PayPal's dashboard: it is signed, but not sent. Required.
 	WebhookID string
-	// Certificates that sign, in PEM: certificates or public keys; every one of them is good. This or CertificateByURL is
-	// required.
+	// Certificates lists the accepted certificates or public keys, in PEM. This or CertificateByURL is required.
 	Certificates []string
-	// CertificateByURL knows the certificate by its address, whose host has been checked to be PayPal's. "" means that it
-	// is not known; an error is answered with 503.
+	// CertificateByURL returns the certificate for an address, whose host was checked to be PayPal's. "" means that it is not
+	// known; an error is answered with 503.
 	CertificateByURL func(ctx context.Context, url string) (pem string, err error)
-	// Principal names who sends here. Deduplication is per principal. Defaults to paypal.
+	// Principal names the sender. Deduplication is per principal. Defaults to paypal.
 	Principal string
 }
 
 // Profile prepares the scheme.
 func (s PayPal) Profile() (Profile, error) {
 	if s.WebhookID == "" {
-		return Profile{}, errors.New("paypal: no webhook id")
+		return Profile{}, errors.New("paypal: no webhook id; set WebhookID")
 	}
 	if len(s.Certificates) == 0 && s.CertificateByURL == nil {
-		return Profile{}, errors.New("paypal: no certificate")
+		return Profile{}, errors.New("paypal: no certificate; set Certificates or CertificateByURL")
 	}
 	var pinned []*rsa.PublicKey
 	for i, text := range s.Certificates {
@@ -119,7 +118,7 @@ func (s *PayPal) authenticate(ctx context.Context, pinned []*rsa.PublicKey, m *M
 	return Proof{}, errMismatch
 }
 
-// keysAt are the pinned keys and the one that is known by its address.
+// keysAt are the pinned keys and the one known by its address.
 func (s *PayPal) keysAt(ctx context.Context, pinned []*rsa.PublicKey, address string) ([]*rsa.PublicKey, error) {
 	if s.CertificateByURL == nil {
 		return pinned, nil
@@ -141,7 +140,8 @@ func (s *PayPal) keysAt(ctx context.Context, pinned []*rsa.PublicKey, address st
 	return append(pinned[:len(pinned):len(pinned)], key), nil
 }
 
-// paypalAddress says whether a certificate's address is PayPal's, over TLS: who fetches it must not be led elsewhere.
+// paypalAddress reports whether a certificate's address is PayPal's and uses TLS, so that a request cannot lead to another
+// host.
 func paypalAddress(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.Fragment != "" {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// A ProblemCode names an error as senders see it. The values are stable: they are the fragment of a problem's type.
+// A ProblemCode names an error that senders see. The values are stable: they are the fragment of a problem's type.
 type ProblemCode string
 
 // The codes.
@@ -55,7 +55,7 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
-// problem makes the answer to a request that is not taken. Extra are pairs of header fields and values.
+// problem makes the answer to a refused request. Extra are pairs of header fields and values.
 func (r *Receiver) problem(status int, code ProblemCode, detail string, extra ...string) Answer {
 	header := make(http.Header, 4)
 	header["Link"] = []string{`<` + r.docsURL + `>; rel="describedby"; type="text/html"`}
@@ -71,7 +71,7 @@ func (r *Receiver) problem(status int, code ProblemCode, detail string, extra ..
 		header["Content-Type"] = []string{"application/problem+json"}
 	}
 	body, err := json.Marshal(value)
-	if err != nil { // a text that is no UTF-8 is mended, so there is nothing that could fail
+	if err != nil { // invalid UTF-8 is replaced, so encoding cannot fail
 		body = nil
 	}
 	return Answer{status, header, body}

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ServeHTTP answers a request. Whatever happens, it gets exactly one answer (EDS-DEF-3).
+// ServeHTTP answers a request. Every request gets exactly one answer (EDS-DEF-3).
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.URL.Path == r.o.DocsPath && (req.Method == http.MethodGet || req.Method == http.MethodHead) {
 		r.DocsHandler().ServeHTTP(w, req)
@@ -31,13 +31,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	write(w, answer)
 	r.purgeNowAndThen()
 	if waker, ok := r.o.Inbox.(interface{ Wake() }); ok && x.report.Kind == KindAccepted {
-		_ = http.NewResponseController(w).Flush() // the sender is answered before the work begins (CCW-RCV-8)
+		_ = http.NewResponseController(w).Flush() // the sender gets its answer before the work begins (CCW-RCV-8)
 		waker.Wake()
 	}
 }
 
-// Wait returns when no handler runs any more, also none whose time was over, or when the context ends. Call it after the
-// server has stopped.
+// Wait returns when no handler runs any more, including those past their time limit, or when the context ends. Call it after
+// the server has stopped.
 func (r *Receiver) Wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.running.Wait(); close(done) }()
@@ -49,11 +49,11 @@ func (r *Receiver) Wait(ctx context.Context) error {
 	}
 }
 
-// purgeStep bounds what one statement of a purge drops.
+// purgeStep limits the entries that one statement of a purge drops.
 const purgeStep = 1000
 
-// Purge drops what the store need not remember any longer, all of it, in small steps, and tells how much that was. A
-// receiver that gets requests does it by itself, beside them.
+// Purge drops all expired entries of the store, in small steps, and returns their number. A receiver that gets requests purges
+// by itself.
 func (r *Receiver) Purge(ctx context.Context) (int, error) {
 	now, total := r.o.Clock(), 0
 	for {
@@ -67,7 +67,8 @@ func (r *Receiver) Purge(ctx context.Context) (int, error) {
 	}
 }
 
-// purgeNowAndThen: the key's whole life is the receiver's business (IKH-EXP-3). One request in PurgeEvery starts a purge.
+// purgeNowAndThen purges the store, since the receiver manages the whole life of a key (IKH-EXP-3). One request in PurgeEvery
+// starts a purge.
 func (r *Receiver) purgeNowAndThen() {
 	now := r.o.Clock()
 	if r.o.PurgeEvery < 0 || now.UnixNano()-r.purged.Load() < int64(r.o.PurgeEvery) || !r.purging.CompareAndSwap(false, true) {
@@ -82,14 +83,14 @@ func (r *Receiver) purgeNowAndThen() {
 	})
 }
 
-// An exchange is a request on its way to an answer.
+// An exchange is a request while it is being answered.
 type exchange struct {
 	r      *Receiver
 	req    *http.Request
 	report Report
 }
 
-// refusal ends the way of a request.
+// refusal is the answer to a refused request.
 type refusal struct {
 	answer Answer
 	code   ProblemCode
@@ -101,13 +102,13 @@ func (x *exchange) refuse(status int, code ProblemCode, detail string, extra ...
 	return &refusal{x.r.problem(status, code, detail, extra...), code}
 }
 
-// unavailable is for failures of ours that a retry may not meet: fail closed (EDS-SEC-RPL-3).
+// unavailable is for internal failures that may be gone at a retry: fail closed (EDS-SEC-RPL-3).
 func (x *exchange) unavailable(err error, where string) error {
 	x.r.failed(err, where)
 	return x.refuse(http.StatusServiceUnavailable, CodeUnavailable, "Unavailable, try again later", "Retry-After", seconds(x.r.o.RetryAfter))
 }
 
-// failed tells of an error of ours.
+// failed reports an internal error.
 func (r *Receiver) failed(err error, where string) {
 	r.log.Error("webhook receiver: "+where+" failed", "scheme", r.profile.Name, "error", err)
 	if hook := r.o.Hooks.OnError; hook != nil {
@@ -138,7 +139,7 @@ func (x *exchange) answer() (answer Answer) {
 
 func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
-// process is the fixed order.
+// process runs the steps in their fixed order.
 func (x *exchange) process() (Answer, error) {
 	m, err := x.read()
 	if err != nil {
@@ -162,7 +163,7 @@ func (x *exchange) process() (Answer, error) {
 	return x.once(d)
 }
 
-// read is method and size. Nothing else is looked at before.
+// read checks method and size. Nothing else is read before.
 func (x *exchange) read() (*Message, error) {
 	r, req := x.r, x.req
 	if hook := r.o.Hooks.OnReceipt; hook != nil {
@@ -177,7 +178,7 @@ func (x *exchange) read() (*Message, error) {
 		return nil, x.refuse(http.StatusForbidden, CodeTLSRequired, "Credentials are taken over TLS only")
 	}
 	if r.tolerance < 0 && (req.Header.Get("Early-Data") == "1" || r.o.EarlyData != nil && r.o.EarlyData(req)) {
-		// A key that nobody has seen yet says nothing about a replay of early data (EDS-SEC-RPL-8).
+		// A key that is new does not exclude a replay of early data (EDS-SEC-RPL-8).
 		return nil, x.refuse(http.StatusTooEarly, CodeTooEarly, "Early data is not taken, send it again")
 	}
 	var err error
@@ -193,8 +194,8 @@ func (x *exchange) read() (*Message, error) {
 
 var errTooLarge = errors.New("body is too large")
 
-// readBody reads no more than a byte beyond the limit. The announced length decides what is allocated at first, up to a
-// bound: a sender may announce much and send nothing.
+// readBody reads at most one byte beyond the limit. The announced length determines the first allocation up to a limit, since a
+// sender may announce much and send nothing.
 func readBody(req *http.Request, limit int64) ([]byte, error) {
 	if req.ContentLength > limit {
 		return nil, errTooLarge
@@ -211,7 +212,7 @@ func readBody(req *http.Request, limit int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// authenticate is authenticity over the raw bytes, then freshness.
+// authenticate checks authenticity over the raw bytes, then freshness.
 func (x *exchange) authenticate(m *Message) (*Proof, error) {
 	r := x.r
 	now := r.o.Clock()
@@ -237,8 +238,8 @@ func (x *exchange) authenticate(m *Message) (*Proof, error) {
 	return nil, x.refuse(http.StatusUnauthorized, CodeUnauthenticated, detail, "Www-Authenticate", r.profile.Challenge)
 }
 
-// checkReplay takes a nonce once. Where a scheme has none and keys are not remembered, the signed time with the body
-// does its service (EDS-SEC-RPL-6). Retries are signed anew, so an honest one never comes with a known nonce.
+// checkReplay accepts a nonce once. If a scheme has no nonce and keys are not remembered, the signed time with the body takes
+// its place (EDS-SEC-RPL-6). Retries are signed anew, so an honest retry has a new nonce.
 func (x *exchange) checkReplay(m *Message, p *Proof) error {
 	r := x.r
 	if r.tolerance < 0 || p.SignedAt.IsZero() {
@@ -299,7 +300,7 @@ func (r *Receiver) clientIP(req *http.Request) string {
 	return host
 }
 
-// deliver is key syntax, and what the payload must be like.
+// deliver checks the syntax of the key and validates the payload.
 func (x *exchange) deliver(m *Message, p *Proof) (*Delivery, error) {
 	r := x.r
 	d, err := newDelivery(&r.profile, m, p, r.o.Key, r.o.Clock())
@@ -317,7 +318,7 @@ func (x *exchange) deliver(m *Message, p *Proof) (*Delivery, error) {
 	return d, nil
 }
 
-// newToken proves a holder.
+// newToken makes a token that identifies a holder.
 func newToken() string { return rand.Text() }
 
 func write(w http.ResponseWriter, a Answer) {

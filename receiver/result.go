@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// A Handler processes a delivery. Its context is not cancelled when the sender hangs up, only when [Options.Timeout] is
-// over. A nil result without an error is [Accepted]; an error, or a panic, is answered with 500, and the key is free for a
-// retry. Nothing of an error is told to the sender.
+// A Handler processes a delivery. Its context is not cancelled when the sender disconnects, only when [Options.Timeout] is
+// over. A nil result without an error is [Accepted]. An error or a panic is answered with 500, and the key is free for a retry.
+// The sender does not see the error.
 type Handler func(ctx context.Context, d *Delivery) (Result, error)
 
-// A Result is what a handler says about a delivery: [Accepted], [RetryAfter] or [Reject].
+// A Result is a handler's answer to a delivery: [Accepted], [RetryAfter] or [Reject].
 type Result interface {
-	// fault says what is wrong with the result; "" if nothing is.
+	// fault says why the result is invalid; "" if it is valid.
 	fault(allowMultiStatus bool) string
 }
 
-// Accepted says that the event is taken and need not be sent again. It is kept, and repeated to every repeat.
+// Accepted says that the event is processed and need not be sent again. It is kept, and returned to every repeat.
 type Accepted struct {
-	// Status is 2xx. Defaults to the scheme's own; with a body, to 200 where that has none.
+	// Status is 2xx. Defaults to the scheme's own; to 200 if there is a body and the scheme's status allows none.
 	Status int
 	// Header is added to the answer. Retry-After is dropped.
 	Header http.Header
@@ -29,20 +29,19 @@ type Accepted struct {
 	Body []byte
 }
 
-// RetryAfter says that the event cannot be taken now and should come again, no sooner than told. The key is free.
+// RetryAfter says that the event cannot be processed now and should be sent again after a wait. The key is free.
 type RetryAfter struct {
 	// After is rounded up to seconds. Defaults to [Options.RetryAfter].
 	After time.Duration
 	// Reason is told to the sender.
 	Reason string
-	// TooMany answers 429, because the sender sends too much, in place of 503.
+	// TooMany answers 429 in place of 503, because the sender sends too much.
 	TooMany bool
 }
 
-// Reject says that the event will never be taken as it is. It is kept, and repeated to every repeat.
+// Reject says that the event will never be accepted as it is. It is kept, and returned to every repeat.
 type Reject struct {
-	// Status is from 400 to 499, and none by which senders understand that they should come again (408, 425, 429).
-	// Defaults to 422.
+	// Status is from 400 to 499, except those that ask for a retry (408, 425, 429). Defaults to 422.
 	Status int
 	// Reason is told to the sender.
 	Reason string

@@ -10,17 +10,17 @@ import (
 // errTimeUp is the cause with which a handler's context ends.
 var errTimeUp = errors.New("the handler's time is over")
 
-// An ending is how a handler's run ended, as the sender is told.
+// An ending is the end of a handler's run, with the answer to the sender.
 type ending struct {
 	answer Answer
 	kind   ReportKind
 	code   ProblemCode
 }
 
-// run is the handler, its result, and the answer. The sender's hanging up changes nothing about them.
+// run calls the handler, stores its result, and makes the answer. It continues if the sender disconnects.
 //
-// When its time is over the sender is told to come again. The key stays reserved while the handler still runs: freeing it
-// would let a retry run beside it. When it ends its result is kept, or the key freed, after all; if it never ends, the
+// When the handler's time is over, the sender is told to retry. The key stays reserved while the handler still runs: freeing it
+// would let a retry run at the same time. When the handler ends, its result is kept or the key freed; if it never ends, the
 // lease does.
 func (x *exchange) run(d *Delivery, h *Hold) Answer {
 	r := x.r
@@ -46,7 +46,7 @@ func (x *exchange) run(d *Delivery, h *Hold) Answer {
 	return end.answer
 }
 
-// handle recovers for itself: it has a goroutine of its own, where a panic of a store, an inbox or a profile would end the
+// handle recovers by itself: it runs in its own goroutine, where a panic of a store, an inbox or a profile would end the
 // process.
 func (x *exchange) handle(ctx context.Context, d *Delivery, h *Hold) (end ending) {
 	defer func() {
@@ -66,7 +66,7 @@ func (x *exchange) handle(ctx context.Context, d *Delivery, h *Hold) (end ending
 	return x.settle(d, h, result)
 }
 
-// call calls the handler, or puts the delivery into the inbox. It returns a sound result or an error.
+// call calls the handler, or puts the delivery into the inbox. It returns a valid result or an error.
 func (x *exchange) call(ctx context.Context, d *Delivery) (result Result, err error) {
 	if x.r.o.Inbox != nil {
 		return Accepted{}, x.enqueue(d)
@@ -93,14 +93,14 @@ func callHandler(ctx context.Context, handler Handler, d *Delivery, allowMultiSt
 	return result, nil
 }
 
-// fail is for handlers that returned an error or panicked: nothing of it is told.
+// fail is for handlers that returned an error or panicked. The sender is told no details.
 func (x *exchange) fail(h *Hold, err error) ending {
 	x.r.failed(err, "handler")
 	x.release(h)
 	return ending{x.r.problem(http.StatusInternalServerError, CodeInternal, "Internal error"), KindFailed, CodeInternal}
 }
 
-// settle keeps what is final and frees what is not (EDS T-3).
+// settle keeps a final result, and frees the key after any other (EDS T-3).
 func (x *exchange) settle(d *Delivery, h *Hold, result Result) ending {
 	switch v := result.(type) {
 	case RetryAfter:
@@ -123,7 +123,7 @@ func (x *exchange) settle(d *Delivery, h *Hold, result Result) ending {
 
 // handleTx runs the handler in the transaction that completes its key.
 func (x *exchange) handleTx(ctx context.Context, d *Delivery, h *Hold) ending {
-	// The transaction outlives the handler's time by what its end takes.
+	// The transaction gets more time than the handler, for its commit.
 	txCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.r.o.Timeout+x.r.o.StoreTimeout)
 	defer cancel()
 	tx, err := x.r.txStore.Begin(txCtx, *h)
@@ -141,7 +141,7 @@ func (x *exchange) handleTx(ctx context.Context, d *Delivery, h *Hold) ending {
 		return x.fail(h, err)
 	}
 	accepted, ok := result.(Accepted)
-	if !ok { // what was written before the handler changed its mind is undone
+	if !ok { // what the handler wrote before it failed is rolled back
 		x.rollback(txCtx, tx)
 		return x.settle(d, h, result)
 	}
@@ -162,8 +162,8 @@ func (x *exchange) rollback(ctx context.Context, tx Tx) {
 	}
 }
 
-// undone is for transactions that did not come to their end, or of which that is not known. A key that was completed
-// after all is not freed by this.
+// undone is for transactions that were not committed, or whose commit is uncertain. A key that was completed after all is not
+// freed by this.
 func (x *exchange) undone(h *Hold, err error, where string) ending {
 	x.r.failed(err, where)
 	x.release(h)
@@ -194,7 +194,7 @@ func (x *exchange) rejection(v Reject) Answer {
 	return x.r.problem(v.Status, CodeRejected, v.Reason)
 }
 
-// acceptance is what the handler says, laid over what the scheme's senders expect.
+// acceptance combines the handler's result with the scheme's default answer.
 func (x *exchange) acceptance(d *Delivery, v Accepted) Answer {
 	answer := x.r.profile.Success(d.Identity)
 	if len(v.Header) == 0 && len(v.Body) == 0 && v.Status == 0 {
@@ -219,7 +219,7 @@ func (x *exchange) acceptance(d *Delivery, v Accepted) Answer {
 	for name, values := range v.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	delete(header, "Retry-After") // it belongs to answers that ask to come again (EDS-RAF-1)
+	delete(header, "Retry-After") // only an answer that asks for a retry has it (EDS-RAF-1)
 	answer.Header = header
 	return answer
 }

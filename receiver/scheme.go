@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// A Scheme is one sender's dialect with its secrets: [EDS], [OJS] and so on. A [Profile] made by hand is one, too.
+// A Scheme is one sender's dialect with its secrets: [EDS], [OJS] and so on. A hand-made [Profile] is a Scheme as well.
 type Scheme interface {
 	// Profile checks the configuration and prepares it for use.
 	Profile() (Profile, error)
 }
 
-// A Profile is a scheme ready for use: what is signed, what identifies a delivery, how it wants to be answered. It keeps
-// no state; keys and nonces are remembered by the receiver's store. Its functions may be called concurrently.
+// A Profile is a scheme ready for use: how requests are verified, how deliveries are identified, how they are answered. It
+// keeps no state; the receiver's store remembers keys and nonces. Its functions may be called concurrently.
 type Profile struct {
 	// Name as in "ojs". Required.
 	Name string
-	// Methods that deliveries may have. Defaults to POST.
+	// Methods lists the accepted methods. Defaults to POST.
 	Methods []string
 	// SignsTime says that a time is signed, so that freshness can be checked.
 	SignsTime bool
-	// SignsTarget says that the signature covers the address. Where it does not, host and query are whatever a request
-	// claims, and keys are remembered for origin and path alone.
+	// SignsTarget says that the signature covers the address. If it does not, host and query can be forged, and keys are
+	// remembered for origin and path alone.
 	SignsTarget bool
 	// AlwaysDedup says that deduplication cannot be turned off (CT-32).
 	AlwaysDedup bool
@@ -33,13 +33,13 @@ type Profile struct {
 	WindowFloor time.Duration
 	// Lease is how long a handler may hold a key. Defaults to 60 seconds.
 	Lease time.Duration
-	// NoFingerprint says that the same event may come again with another body.
+	// NoFingerprint says that the same event may be sent again with another body.
 	NoFingerprint bool
-	// Problems says that errors are answered as problem details (RFC 9457); else they are {"error": …}.
+	// Problems says that errors are answered as problem details (RFC 9457), otherwise as {"error": …}.
 	Problems bool
 	// Challenge is the value of WWW-Authenticate on a 401. Defaults to Signature.
 	Challenge string
-	// KeySource says for people where the deduplication key comes from.
+	// KeySource describes, for people, the source of the deduplication key.
 	KeySource string
 	// KeySyntax says that the key has the syntax of Idempotency-Key and obeys [Options.Key].
 	KeySyntax bool
@@ -47,20 +47,20 @@ type Profile struct {
 	Authenticate func(ctx context.Context, m *Message, c Check) (Proof, error)
 	// Identify reads the identity of an authenticated message, or returns a [*DeliveryError]. Required.
 	Identify func(m *Message, p *Proof, k KeyPolicy) (Identity, error)
-	// Success is the answer to an accepted delivery whose handler says nothing else. Defaults to 200 without a body.
+	// Success is the answer to an accepted delivery if the handler gives no other. Defaults to 200 without a body.
 	Success func(Identity) Answer
-	// Credentials says that a secret itself travels with the request, which needs TLS.
+	// Credentials says that the request holds the secret itself, which needs TLS.
 	Credentials bool
-	// Refusal is the text that a sender is told with a 401. Defaults to the reason.
+	// Refusal is the text of a 401. Defaults to the reason.
 	Refusal string
-	// Handshake answers an authenticated message that is no event, if it is one.
+	// Handshake answers an authenticated message that is a handshake, not an event.
 	Handshake func(m *Message) (Answer, bool)
 }
 
-// Profile is the profile itself.
+// Profile returns the profile itself.
 func (p Profile) Profile() (Profile, error) { return p, nil }
 
-// check is for profiles made by hand.
+// check validates hand-made profiles.
 func (p Profile) check() error {
 	if p.Name == "" || p.Authenticate == nil || p.Identify == nil {
 		return errors.New("the profile is not complete")
@@ -89,15 +89,15 @@ func (p Profile) withDefaults() Profile {
 
 // A Message is a request as it arrived, read whole.
 type Message struct {
-	// Request has its body read already.
+	// Request is the request. Its body was read already.
 	Request *http.Request
 	// URL is the absolute address as the sender used it.
 	URL string
-	// Body is what arrived, before any decoding.
+	// Body is the body as received, before any decoding.
 	Body []byte
 }
 
-// Field is the value of a header field; several lines are one list, as HTTP has it.
+// Field is the value of a header field; several lines are joined to one list, as in HTTP.
 func (m *Message) Field(name string) string {
 	switch lines := m.Request.Header.Values(name); len(lines) {
 	case 0:
@@ -109,14 +109,14 @@ func (m *Message) Field(name string) string {
 	}
 }
 
-// Check is what time it is and how much a signed time may differ.
+// Check holds the time, and how much a signed time may differ from it.
 type Check struct {
 	Now time.Time
-	// Tolerance is the largest age and lead of a signed time; the bound itself is good. Below zero time is not checked.
+	// Tolerance is the largest age and lead of a signed time, inclusive. If it is negative, the time is not checked.
 	Tolerance time.Duration
 }
 
-// fresh judges a signed time in whole seconds, the precision in which it is sent.
+// fresh compares times in whole seconds, the precision in which they are sent.
 func (c Check) fresh(signed time.Time) error {
 	if c.Tolerance < 0 {
 		return nil
@@ -131,15 +131,15 @@ func (c Check) fresh(signed time.Time) error {
 	return nil
 }
 
-// A Proof is what verification found.
+// A Proof is the result of a successful verification.
 type Proof struct {
-	// Principal is the authenticated producer: configured, never taken from the request (EDS-KEY-6).
+	// Principal is the authenticated producer. It is configured, never taken from the request (EDS-KEY-6).
 	Principal string
 	// SignedAt is the signed time; zero if the scheme has none.
 	SignedAt time.Time
-	// Nonce is a value that occurs in one attempt only and is refused when it is seen again; "" if the scheme has none.
+	// Nonce is unique to an attempt and refused when seen again; "" if the scheme has none.
 	Nonce string
-	// Once tells, with the body, one attempt from another. It stands in for a nonce where deduplication is off.
+	// Once distinguishes, with the body, one attempt from another. It takes the place of a nonce where deduplication is off.
 	Once string
 	// Covered lists header fields that the signature covers, in lower case; nil if it covers none.
 	Covered []string
@@ -147,21 +147,21 @@ type Proof struct {
 
 func (p *Proof) covers(field string) bool { return slices.Contains(p.Covered, field) }
 
-// An Identity is what a delivery is about.
+// An Identity identifies a delivery and its event.
 type Identity struct {
-	// Key is what duplicates share.
+	// Key is the value that duplicates share.
 	Key string
 	// EventID is the event's id in the sender's form; the key if the sender gives none.
 	EventID string
-	// EventType is "" if the sender does not say.
+	// EventType is "" if the sender does not send it.
 	EventType string
-	// DeliveryID is "" if the sender does not say.
+	// DeliveryID is "" if the sender does not send it.
 	DeliveryID string
-	// Attempt is 1 for the first; 0 if the sender does not say.
+	// Attempt is 1 for the first; 0 if the sender does not send it.
 	Attempt int
 }
 
-// An Answer is what goes back to the sender.
+// An Answer is the response to the sender.
 type Answer struct {
 	Status int
 	Header http.Header

@@ -49,7 +49,7 @@ func textKeys(scheme string, secrets []string, algorithm func() hash.Hash) ([]ma
 	return keys, nil
 }
 
-// anyMAC says whether any of the keys made any of the MACs. All are tried, so that the time tells nothing.
+// anyMAC reports whether any of the keys made any of the MACs. It tries all, so that its duration reveals nothing.
 func anyMAC(keys []macKey, macs [][]byte, parts ...[]byte) bool {
 	good := false
 	var sum [64]byte
@@ -64,11 +64,11 @@ func anyMAC(keys []macKey, macs [][]byte, parts ...[]byte) bool {
 	return good
 }
 
-// maxSignatures bounds the entries of one header that are tried.
+// maxSignatures limits the entries of one header that are tried.
 const maxSignatures = 16
 
-// hexMACs reads the entries of a comma list that have the prefix. What is no hex of a SHA-256 matches nothing and is
-// dropped (CCW-SIG-12). Known says whether an entry had the prefix at all.
+// hexMACs reads the entries of a comma list that have the prefix. An entry that is not the hex of a SHA-256 matches nothing and
+// is dropped (CCW-SIG-12). known reports whether any entry had the prefix.
 func hexMACs(header, prefix string) (macs [][]byte, known bool) {
 	for entry := range strings.SplitSeq(header, ",") {
 		digits, ok := strings.CutPrefix(strings.TrimSpace(entry), prefix)
@@ -88,10 +88,11 @@ func hexMACs(header, prefix string) (macs [][]byte, known bool) {
 
 var base64URL = strings.NewReplacer("-", "+", "_", "/")
 
-// decodeBase64 reads base64 in either alphabet, padded or not: secrets are shown in all of these forms. Nil if it is none.
+// decodeBase64 reads base64 in either alphabet, padded or not: secrets are shown in all these forms. It returns nil for other
+// text.
 func decodeBase64(text string) []byte {
 	if strings.ContainsAny(text, "\r\n") {
-		return nil // Go would pass over them
+		return nil // Go's decoder would skip line breaks
 	}
 	bytes, err := base64.RawStdEncoding.DecodeString(base64URL.Replace(strings.TrimRight(text, "=")))
 	if err != nil {
@@ -117,7 +118,8 @@ func unixSeconds(text string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// boundedKey takes a key that is no structured field: it comes from outside and is kept, so it is printable and short.
+// boundedKey accepts a key that is not a structured field. It comes from outside and is stored, so it must be printable and
+// short.
 func boundedKey(value, source string) (string, error) {
 	if value == "" {
 		return "", &DeliveryError{CodeKeyMissing, source + " is missing"}
@@ -137,13 +139,13 @@ func printable(text string) bool {
 	return true
 }
 
-// bodyKey is the key of deliveries to which the sender gives no id: the same bytes are the same delivery.
+// bodyKey is the key of deliveries without an id: equal bytes are the same delivery.
 func bodyKey(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// positive reads a count; 0 if it is none.
+// positive reads a count; 0 if the text is not one.
 func positive(text string) int {
 	if text == "" || text[0] == '+' {
 		return 0

@@ -5,15 +5,15 @@ import (
 	"crypto/sha256"
 )
 
-// Shopify is Shopify's webhooks: X-Shopify-Hmac-Sha256 over the body, deduplicated by X-Shopify-Event-Id, else by
+// Shopify is the scheme of Shopify's webhooks: X-Shopify-Hmac-Sha256 over the body, deduplicated by X-Shopify-Event-Id, else by
 // X-Shopify-Webhook-Id.
 //
-// Neither a time nor the id is signed: deduplication stops a request that is sent again as it was, and nothing stops one
-// that is sent again under another id by somebody who has captured it.
+// Neither a time nor the id is signed. Deduplication stops an unchanged repeat of a captured request, but not one with another
+// id.
 type Shopify struct {
-	// Secrets that verify: client secrets of the app; every one of them is good. Required.
+	// Secrets lists the accepted client secrets of the app. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to shopify.
+	// Principal names the sender. Deduplication is per principal. Defaults to shopify.
 	Principal string
 }
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Slack is Slack's requests: X-Slack-Signature with v0=<hex> over v0:<time>:<body>, deduplicated by event_id. Requests
-// without one, such as slash commands, are told apart by their bytes. The url_verification challenge is answered once it
-// has proved itself.
+// Slack is the scheme of Slack's requests: X-Slack-Signature with v0=<hex> over v0:<time>:<body>, deduplicated by event_id.
+// Requests without one, such as slash commands, are identified by their bytes. An authentic url_verification challenge is
+// answered.
 type Slack struct {
-	// Secrets that verify: signing secrets of the app; every one of them is good. Required.
+	// Secrets lists the accepted signing secrets of the app. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to slack.
+	// Principal names the sender. Deduplication is per principal. Defaults to slack.
 	Principal string
 }
 

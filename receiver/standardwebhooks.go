@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// StandardWebhooks is deliveries after the Standard Webhooks specification: v1 (HMAC-SHA256) and v1a (Ed25519) over
-// <id>.<timestamp>.<body>. They are deduplicated by webhook-id.
+// StandardWebhooks is the scheme of deliveries after the Standard Webhooks specification: v1 (HMAC-SHA256) and v1a (Ed25519)
+// over <id>.<timestamp>.<body>. They are deduplicated by webhook-id.
 type StandardWebhooks struct {
-	// Keys that verify: shared secrets (whsec_…) and public keys (whpk_…); every one of them is good. Required.
+	// Keys lists the accepted shared secrets (whsec_…) and public keys (whpk_…). Required.
 	Keys []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to standard-webhooks.
+	// Principal names the sender. Deduplication is per principal. Defaults to standard-webhooks.
 	Principal string
 }
 
@@ -40,7 +40,7 @@ func (s StandardWebhooks) Profile() (Profile, error) {
 		}
 	}
 	if len(k.v1)+len(k.v1a) == 0 {
-		return Profile{}, errors.New(standardName + ": no key")
+		return Profile{}, errors.New(standardName + ": no key; set Keys")
 	}
 	return Profile{
 		Name: standardName, SignsTime: true, KeySource: "the header webhook-id",
@@ -101,7 +101,7 @@ func (k *standardKeys) anySignature(message []byte, signatures [][]byte) bool {
 	return false
 }
 
-// standardEntries reads the entries of one version; those of others, and what is no base64, are passed over.
+// standardEntries reads the entries of one version. It skips those of other versions and invalid base64.
 func standardEntries(header, version string) (entries [][]byte) {
 	for entry := range strings.FieldsSeq(header) {
 		text, ok := strings.CutPrefix(entry, version)

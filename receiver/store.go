@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A Store is what a receiver remembers, and for how long. It serves all processes of a receiver; every method is one
-// atomic step. Times are the receiver's: keep the clocks of its processes together.
+// A Store is the memory of a receiver. All processes of the receiver share it; every method is one atomic step. Times are the
+// receiver's: keep the clocks of its processes synchronised.
 //
 //	Reserve ─► Reserved: this caller holds the key until its lease ends
 //	   │          ├ Complete: the outcome is kept for the window, and every repeat gets it
 //	   │          ├ Release:  the key is free, a repeat is a first request
 //	   │          └ neither (the holder died): free when the lease ends
-//	   ├──────► InProgress: somebody holds it
+//	   ├──────► InProgress: another caller holds it
 //	   └──────► Completed, with the outcome
 //
 // Package storetest has the tests that every store passes.
 type Store interface {
-	// Reserve takes a key that is new, released or expired, or tells what is known of it. It does not wait for a holder.
+	// Reserve takes a key that is new, released or expired, or returns its state. It does not wait for a holder.
 	Reserve(ctx context.Context, r Reserve) (Reservation, error)
 	// Complete keeps the outcome. It reports false, and keeps nothing, if the holder no longer has the key.
 	Complete(ctx context.Context, h Hold, c Completion) (bool, error)
@@ -26,18 +26,17 @@ type Store interface {
 	Release(ctx context.Context, h Hold) error
 	// Remember keeps a value until a time and reports whether it was new.
 	Remember(ctx context.Context, value Digest, until, now time.Time) (bool, error)
-	// Purge drops at most limit entries that have expired and tells how many it dropped. Stores that forget by themselves
-	// answer 0.
+	// Purge drops at most limit expired entries and returns how many it dropped. Stores that expire entries by themselves
+	// return 0.
 	Purge(ctx context.Context, now time.Time, limit int) (int, error)
 }
 
-// A Hold is a key with what proves its holder.
+// A Hold is a key with the token of its holder.
 type Hold struct {
 	Scope Digest
 	// Fingerprint of the payload; zero if payloads are not compared.
 	Fingerprint Digest
-	// Token is of one holder only. A holder whose lease has ended and whose key was taken by another has a token that is
-	// good for nothing.
+	// Token belongs to one holder. It becomes invalid when its lease has ended and another holder has taken the key.
 	Token string
 }
 
@@ -52,10 +51,10 @@ type Reserve struct {
 // State of a key.
 type State int
 
-// The states that Reserve may find.
+// The states that Reserve returns.
 const (
-	Reserved   State = iota + 1 // by this very call
-	InProgress                  // held by somebody else
+	Reserved   State = iota + 1 // by this call
+	InProgress                  // held by another caller
 	Completed
 )
 
@@ -66,7 +65,7 @@ type Reservation struct {
 	Outcome     Outcome // of a completed key
 }
 
-// An Outcome is an answer that is given again to every repeat.
+// An Outcome is an answer that every repeat gets.
 type Outcome struct {
 	Status int
 	Header http.Header
@@ -74,7 +73,7 @@ type Outcome struct {
 	Body []byte
 }
 
-// A Completion is the outcome of a key, and until when it is kept.
+// A Completion is the outcome of a key, and the time until which it is kept.
 type Completion struct {
 	Outcome
 	Now   time.Time
@@ -88,9 +87,9 @@ type Transactor interface {
 	Begin(ctx context.Context, h Hold) (Tx, error)
 }
 
-// A Tx is a transaction that ends with the completion of a key, or leaves no trace.
+// A Tx is a transaction that commits with the completion of a key, or has no effect.
 type Tx interface {
-	// Context gives the transaction to a handler, which takes it out with the store's own package.
+	// Context passes the transaction to a handler, which gets it from the store's own package.
 	Context(ctx context.Context) context.Context
 	// Complete keeps the outcome and commits. It reports false, and has rolled back, if the holder no longer has the key.
 	Complete(ctx context.Context, c Completion) (bool, error)

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Stripe is Stripe's webhooks: Stripe-Signature with t=<time> and v1=<hex> over <t>.<body>, deduplicated by the event's
-// id. The same event may come again with another count of pending_webhooks in it, so bodies are not held against each
-// other.
+// Stripe is the scheme of Stripe's webhooks: Stripe-Signature with t=<time> and v1=<hex> over <t>.<body>, deduplicated by the
+// event's id. The same event may be sent again with another count of pending_webhooks, so bodies are not compared.
 type Stripe struct {
-	// Secrets that verify (whsec_…), each the whole text; every one of them is good. Required.
+	// Secrets lists the accepted secrets (whsec_…), each the whole text. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to stripe.
+	// Principal names the sender. Deduplication is per principal. Defaults to stripe.
 	Principal string
 }
 

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// timestamped is what [OJS] and [Cybercube] share: sha256=<hex> over <timestamp>.<raw body>, several separated by commas.
+// timestamped is the part that [OJS] and [Cybercube] share: sha256=<hex> over <timestamp>.<raw body>, several separated by
+// commas.
 type timestamped struct {
 	signature, timestamp string // header fields
 	principal            string
 	keys                 []macKey
-	// strict demands that the first entry is a sha256= one (CCW-SIG-8); else others are passed over (OJS-ROT-5).
+	// strict requires that the first entry is a sha256= one (CCW-SIG-8); otherwise other entries are skipped (OJS-ROT-5).
 	strict bool
 }
 
 const sha256Prefix = "sha256="
 
-// authenticate keeps the order of CCW-SIG-14: format, time, tolerance, MAC.
+// authenticate checks in the order of CCW-SIG-14: format, time, tolerance, MAC.
 func (s *timestamped) authenticate(_ context.Context, m *Message, c Check) (Proof, error) {
 	timestamp := m.Field(s.timestamp)
 	signed, err := verifyTimestamped(s.keys, s.strict, m.Body, m.Field(s.signature), timestamp, c)

@@ -3,7 +3,7 @@ package receiver
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" // Twilio's scheme has no other; as an HMAC it is sound
+	"crypto/sha1" // Twilio's scheme has no other; SHA-1 is sound within an HMAC
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Twilio is Twilio's webhooks: X-Twilio-Signature is an HMAC-SHA1 over the full public address and, for a form, its
-// parameters in order of their names. JSON is bound by its digest in the query parameter bodySHA256. They are
+// Twilio is the scheme of Twilio's webhooks: X-Twilio-Signature is an HMAC-SHA1 over the full public address and, for a form,
+// its parameters in order of their names. JSON is covered by its digest in the query parameter bodySHA256. They are
 // deduplicated by I-Twilio-Idempotency-Token, else by the message or call and its status, else by their bytes.
 //
-// The address has to be the one that Twilio called: set [Options.PublicOrigin] behind a proxy. No time is signed.
+// The address must be the one that Twilio called: set [Options.PublicOrigin] behind a proxy. No time is signed.
 type Twilio struct {
-	// Secrets that verify: auth tokens of the account; every one of them is good. Required.
+	// Secrets lists the accepted auth tokens of the account. Required.
 	Secrets []string
-	// Principal names who sends here. Deduplication is per principal. Defaults to twilio.
+	// Principal names the sender. Deduplication is per principal. Defaults to twilio.
 	Principal string
 }
 
@@ -69,7 +69,7 @@ func isForm(m *Message) bool {
 	return mediaType(m.Field("Content-Type")) == "application/x-www-form-urlencoded"
 }
 
-// checkBodyHash binds a body that is no form: its digest is in the address, which is signed.
+// checkBodyHash checks a body that is not a form: its digest is in the address, which is signed.
 func checkBodyHash(m *Message) error {
 	_, query, _ := strings.Cut(m.URL, "?")
 	claimed, err := hex.DecodeString(formValue(parseForm([]byte(query)), "bodySHA256"))
@@ -80,7 +80,7 @@ func checkBodyHash(m *Message) error {
 	return nil
 }
 
-// twilioSpellings are the address with and without its port: Twilio signs some with it and some without.
+// twilioSpellings are the address with and without its port: Twilio signs some of them with it.
 func twilioSpellings(uri string) []string {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {
@@ -104,8 +104,7 @@ func twilioSpellings(uri string) []string {
 
 type formPair struct{ name, value string }
 
-// parseForm reads a form as browsers do: what is no escape stays as it is. It refuses nothing, since the signature
-// decides.
+// parseForm reads a form as browsers do: an invalid escape stays as it is. It refuses nothing, since the signature decides.
 func parseForm(body []byte) []formPair {
 	var pairs []formPair
 	for part := range bytes.SplitSeq(body, []byte("&")) {

@@ -17,13 +17,13 @@ func targetURI(r *http.Request) string {
 	if host == "" && r.URL != nil {
 		host = r.URL.Host
 	}
-	if r.RequestURI == "" && r.URL != nil && r.URL.Scheme != "" { // made by hand, not received by a server
+	if r.RequestURI == "" && r.URL != nil && r.URL.Scheme != "" { // a client request, not one received by a server
 		scheme = strings.ToLower(r.URL.Scheme) + "://"
 	}
 	return scheme + host + requestTarget(r)
 }
 
-// requestTarget is path and query as they were received: handlers in front may have changed URL.
+// requestTarget is path and query as received: handlers in front may have changed URL.
 func requestTarget(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		return r.RequestURI
@@ -70,9 +70,8 @@ func normalURI(uri string) string {
 	return scheme + "://" + strings.TrimSuffix(host, ":") + tail
 }
 
-// scopeOf is where a delivery's key is unique. An address that is not signed must not let a captured request count as a
-// new one, by a query that was added to it or by another Host (EDS-SEC-THR-2). A credential is no proof that could be
-// captured without the power to make others.
+// scopeOf is the address within which a delivery's key is unique. An unsigned address must not let a captured request count as
+// new because of an added query or another Host (EDS-SEC-THR-2). With a credential the sender could make new requests anyway.
 func (r *Receiver) scopeOf(d *Delivery) Digest {
 	if r.profile.SignsTarget || r.profile.Credentials {
 		return ScopeOf(d.Principal, d.URL, d.Key)
@@ -89,8 +88,8 @@ func (r *Receiver) scopeOf(d *Delivery) Digest {
 	return ScopeOf(d.Principal, r.o.PublicOrigin+plainPath(path), d.Key)
 }
 
-// plainPath is a path in one spelling: servers route /%68ooks as /hooks, so it must not be another address. Only what
-// cannot stand in a path stays escaped.
+// plainPath is a path in its simplest spelling: servers route /%68ooks as /hooks, so both must be one address. Only bytes that
+// cannot occur in a path stay escaped.
 func plainPath(path string) string {
 	decoded, err := url.PathUnescape(path) // the same text if nothing is escaped
 	if err != nil {
@@ -110,7 +109,7 @@ func plainPath(path string) string {
 	return plain.String() + decoded[done:]
 }
 
-// escaped says whether a byte cannot stand in a path as it is.
+// escaped reports whether a byte must be escaped in a path.
 func escaped(b byte) bool {
 	return b <= ' ' || b > '~' || strings.IndexByte("\"#%<>?[\\]^`{|}", b) >= 0
 }

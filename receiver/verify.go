@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// VerifyOptions say how a [Verifier] verifies.
+// VerifyOptions configure a [Verifier].
 type VerifyOptions struct {
-	// Freshness is about the signed time. Defaults to on, where a time is signed.
+	// Freshness configures the check of the signed time. Defaults to on, where a time is signed.
 	Freshness Freshness
-	// TargetURI tells the address that the sender used, where it is signed and a proxy in front changes it. Defaults to
-	// what the request shows.
+	// TargetURI returns the address that the sender used, if it is signed and a proxy changes it. Defaults to the address of
+	// the request.
 	TargetURI func(*http.Request) string
 	// Key is the format of Idempotency-Key. Defaults to 16 to 255 characters in quotes.
 	Key KeyPolicy
-	// Clock tells the time. Defaults to [time.Now].
+	// Clock returns the time. Defaults to [time.Now].
 	Clock func() time.Time
 }
 
-// A Verifier verifies requests and nothing else: it remembers no keys and no nonces, so it does not stop replays by
-// itself. It may be used concurrently.
+// A Verifier only verifies requests. It remembers no keys and no nonces, so it does not stop replays. It may be used
+// concurrently.
 type Verifier struct {
 	o         VerifyOptions
 	profile   Profile
@@ -32,7 +32,7 @@ type Verifier struct {
 // NewVerifier prepares a verifier.
 func NewVerifier(s Scheme, o VerifyOptions) (*Verifier, error) {
 	if s == nil {
-		return nil, errors.New("make verifier: no scheme")
+		return nil, errors.New("make verifier: no scheme given")
 	}
 	profile, err := s.Profile()
 	if err == nil {
@@ -50,7 +50,7 @@ func NewVerifier(s Scheme, o VerifyOptions) (*Verifier, error) {
 	case v.tolerance == NoTolerance:
 		v.tolerance = 0
 	case v.tolerance < 0:
-		return nil, errors.New("make verifier: the tolerance is below zero")
+		return nil, errors.New("make verifier: the tolerance is negative")
 	}
 	if v.o.Clock == nil {
 		v.o.Clock = time.Now
@@ -70,15 +70,15 @@ func Verify(s Scheme, r *http.Request, body []byte, o VerifyOptions) (Proof, err
 	return v.Verify(r.Context(), r, body)
 }
 
-// Verify verifies a request whose body was read already; it has to be the raw one, never parsed and serialised again. A
-// [*SignatureError] is a verdict on the request; any other error is not.
+// Verify verifies a request whose body was read already. Pass the raw body, not one that was parsed and serialised again. A
+// [*SignatureError] says that the request is not authentic; any other error is a failure to verify.
 func (v *Verifier) Verify(ctx context.Context, r *http.Request, body []byte) (Proof, error) {
 	m := &Message{Request: r, URL: v.o.TargetURI(r), Body: body}
 	return v.profile.Authenticate(ctx, m, Check{Now: v.o.Clock(), Tolerance: v.tolerance})
 }
 
-// Delivery verifies a request and reads what it is about. A [*DeliveryError] says that it is authentic but cannot be
-// taken, as when its key is missing.
+// Delivery verifies a request and identifies the delivery. A [*DeliveryError] says that it is authentic but not acceptable, for
+// example because its key is missing.
 func (v *Verifier) Delivery(ctx context.Context, r *http.Request, body []byte) (*Delivery, error) {
 	m := &Message{Request: r, URL: v.o.TargetURI(r), Body: body}
 	now := v.o.Clock()

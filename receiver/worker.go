@@ -10,53 +10,53 @@ import (
 	"time"
 )
 
-// WorkerOptions say how a [Worker] works.
+// WorkerOptions configure a [Worker].
 type WorkerOptions struct {
 	// Inbox holds the jobs. Required.
 	Inbox Inbox
-	// Handler processes a delivery. An error, or a panic, costs an attempt; so does [RetryAfter], which sets the wait.
-	// [Reject] gives the job up. Required.
+	// Handler processes a delivery. An error or a panic costs an attempt; so does [RetryAfter], which sets the wait. [Reject]
+	// ends the job as dead. Required.
 	Handler Handler
 	// Transactional runs the handler in the inbox's transaction, which also ends the job: what it writes with the store's
 	// package happens exactly once. Needs an inbox that is a [JobTransactor]. Defaults to false.
 	Transactional bool
-	// Concurrency is how many jobs are processed at a time. Defaults to 4.
+	// Concurrency is the number of jobs processed at a time. Defaults to 4.
 	Concurrency int
-	// MaxAttempts is after how many a job is given up. Defaults to 20.
+	// MaxAttempts is the number of attempts before a job is dead. Defaults to 20.
 	MaxAttempts int
-	// Base is the bound of the first wait after a failure; it doubles with each. Defaults to 1 second.
+	// Base limits the first wait after a failure; the limit doubles with each failure. Defaults to 1 second.
 	Base time.Duration
 	// Cap is the longest wait. Defaults to 10 minutes.
 	Cap time.Duration
-	// Timeout is how long a handler may take. Defaults to 5 minutes.
+	// Timeout limits a handler's run time. Defaults to 5 minutes.
 	Timeout time.Duration
-	// StopTimeout is how long handlers may go on after Run was told to stop. Defaults to 30 seconds.
+	// StopTimeout is how long handlers may continue after Run was told to stop. Defaults to 30 seconds.
 	StopTimeout time.Duration
-	// StoreTimeout is how long an operation of the inbox may take. Defaults to 5 seconds.
+	// StoreTimeout limits an operation of the inbox. Defaults to 5 seconds.
 	StoreTimeout time.Duration
-	// Poll is how often an empty inbox is looked at. Defaults to 1 second.
+	// Poll is how often an empty inbox is queried. Defaults to 1 second.
 	Poll time.Duration
-	// Retention is how long jobs that are done stay known; it should be the receiver's window. Defaults to 30 days.
+	// Retention is how long finished jobs are kept; it should be the receiver's window. Defaults to 30 days.
 	Retention time.Duration
-	// PurgeEvery is how often Run drops jobs that were done longer ago than that; negative means never, and then
-	// [Worker.Purge] has to be called. Defaults to 1 hour.
+	// PurgeEvery is how often Run drops jobs older than that. If it is negative, call [Worker.Purge] instead. Defaults to 1
+	// hour.
 	PurgeEvery time.Duration
-	// OnResult hears of every attempt.
+	// OnResult is called for every attempt.
 	OnResult func(j ClaimedJob, kind ReportKind)
-	// OnDead hears of jobs that were given up.
+	// OnDead is called for jobs that end as dead.
 	OnDead func(j ClaimedJob, reason string)
-	// Log hears of failures. Defaults to [slog.Default].
+	// Log receives failures. Defaults to [slog.Default].
 	Log *slog.Logger
-	// Clock tells the time. Defaults to [time.Now].
+	// Clock returns the time. Defaults to [time.Now].
 	Clock func() time.Time
-	// Random is a number from 0 to 1 for the spread of waits. Defaults to [rand.Float64].
+	// Random returns a number from 0 to 1 that spreads the waits. Defaults to [rand.Float64].
 	Random func() float64
 }
 
-// A Worker processes what an inbox holds. A job is handled by one worker at a time; one whose worker died is taken up
-// again when its lease ends, so a handler may see a delivery twice and has to bear it, unless it is transactional.
+// A Worker processes the jobs of an inbox. One worker handles a job at a time. If the worker dies, another takes the job when
+// its lease ends; so a handler may see a delivery twice, unless it is transactional.
 //
-// It is an [Enqueuer], too: a receiver that is given the worker as its inbox wakes it after each acknowledgement.
+// A Worker is also an [Enqueuer]: a receiver that has the worker as its inbox wakes it after each acknowledgement.
 type Worker struct {
 	o    WorkerOptions
 	tx   JobTransactor // nil unless transactional
@@ -108,10 +108,10 @@ func NewWorker(o WorkerOptions) (*Worker, error) {
 	return w, nil
 }
 
-// Enqueue keeps a job in the inbox.
+// Enqueue stores a job in the inbox.
 func (w *Worker) Enqueue(ctx context.Context, j Job) error { return w.o.Inbox.Enqueue(ctx, j) }
 
-// Wake makes a worker that waits look into the inbox.
+// Wake makes a waiting worker query the inbox.
 func (w *Worker) Wake() {
 	select {
 	case w.wake <- struct{}{}:
@@ -119,11 +119,11 @@ func (w *Worker) Wake() {
 	}
 }
 
-// errStopped is the cause with which a handler's context ends when the worker has to stop.
+// errStopped is the cause with which a handler's context ends when the worker stops.
 var errStopped = errors.New("the worker is stopping")
 
-// Run works until the context ends. Then it takes up nothing more and lets what has begun finish, for StopTimeout; what is
-// not finished by then is cancelled and put back. It returns when nothing runs any more.
+// Run works until the context ends. Then it starts no more jobs and lets the running ones finish, for StopTimeout; the rest are
+// cancelled and put back. It returns when nothing runs any more.
 func (w *Worker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -154,12 +154,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// slot claims for itself, so that a slow job holds up no other.
+// slot claims for itself, so that a slow job delays no other.
 func (w *Worker) slot(ctx, work context.Context) {
 	for ctx.Err() == nil {
 		busy, err := w.turn(ctx, work)
 		if err != nil {
-			w.o.Log.Error("webhook worker: inbox failed", "error", err) // the lease brings the job back
+			w.o.Log.Error("webhook worker: inbox failed", "error", err) // the job is due again when the lease ends
 		}
 		if !busy {
 			w.pause(ctx)
@@ -177,7 +177,7 @@ func (w *Worker) pause(ctx context.Context) {
 	}
 }
 
-// Drain works until nothing is due, and tells how many attempts that took.
+// Drain works until no job is due, and returns the number of attempts.
 func (w *Worker) Drain(ctx context.Context) (int, error) {
 	for n := 0; ; n++ {
 		if err := context.Cause(ctx); err != nil {
@@ -190,7 +190,7 @@ func (w *Worker) Drain(ctx context.Context) (int, error) {
 	}
 }
 
-// Purge drops jobs that were done longer ago than Retention, in small steps. Run does it by itself.
+// Purge drops jobs that were done longer ago than Retention, in small steps. Run calls it.
 func (w *Worker) Purge(ctx context.Context) (int, error) {
 	before, total := w.o.Clock().Add(-w.o.Retention), 0
 	for {
@@ -204,7 +204,7 @@ func (w *Worker) Purge(ctx context.Context) (int, error) {
 	}
 }
 
-// purgeNowAndThen begins at once: a process may never live as long as PurgeEvery.
+// purgeNowAndThen begins at once: a process may end before the first PurgeEvery.
 func (w *Worker) purgeNowAndThen(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -221,11 +221,11 @@ func (w *Worker) purgeNowAndThen(ctx context.Context) {
 	}
 }
 
-// turn takes up one job, if one is due.
+// turn processes one job, if one is due.
 func (w *Worker) turn(ctx, work context.Context) (busy bool, err error) {
 	now := w.o.Clock()
-	// To be told to stop must not end a claim that is under way: it may have been successful, and then nobody would touch
-	// the job until its lease ends.
+	// A stop must not cancel a claim that is under way: it may have succeeded, and then no worker would touch the job until its
+	// lease ends.
 	claim, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.StoreTimeout)
 	defer cancel()
 	jobs, err := w.o.Inbox.Claim(claim, 1, now, now.Add(w.o.Timeout+w.o.StopTimeout+time.Minute))
@@ -235,14 +235,14 @@ func (w *Worker) turn(ctx, work context.Context) (busy bool, err error) {
 	if len(jobs) == 0 {
 		return false, nil
 	}
-	w.Wake() // there may be more than one for another slot
+	w.Wake() // there may be another job for another slot
 	return true, w.work(work, jobs[0])
 }
 
 func (w *Worker) work(work context.Context, j ClaimedJob) error {
 	ctx, cancel := context.WithTimeoutCause(work, w.o.Timeout, errTimeUp)
 	defer cancel()
-	if j.Attempt > w.o.MaxAttempts { // it was begun often enough and never came to an end: perhaps it is what kills workers
+	if j.Attempt > w.o.MaxAttempts { // it was started often enough and never ended: perhaps it kills workers
 		reason := fmt.Sprintf("begun %d times, and no worker lived to finish it", j.Attempt-1)
 		return w.settle(ctx, j, Settlement{State: JobDead, At: w.o.Clock(), Reason: reason}, KindFailed)
 	}
@@ -270,20 +270,20 @@ func (w *Worker) workTx(ctx context.Context, j ClaimedJob) error {
 	txCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.Timeout+w.o.StopTimeout+w.o.StoreTimeout)
 	defer cancel()
 	tx, err := w.tx.BeginJob(txCtx, j)
-	if err != nil { // nothing was done, and the lease need not be waited for
+	if err != nil { // nothing was done, and nothing needs to wait for the lease
 		s := Settlement{State: JobWaiting, At: w.o.Clock().Add(w.backoff(j.Attempt)), Reason: "could not begin", Interrupted: true}
 		return errors.Join(fmt.Errorf("begin job: %w", err), w.settle(ctx, j, s, KindFailed))
 	}
 	result, err := callHandler(tx.Context(ctx), w.o.Handler, j.Delivery, true)
 	s, kind := w.judge(ctx, j, result, err)
-	if s.State != JobDone { // what was written is undone
+	if s.State != JobDone { // what the handler wrote is rolled back
 		if err := tx.Rollback(txCtx); err != nil { // the transaction is lost with its connection
 			w.o.Log.Error("webhook worker: roll back failed", "event", j.Delivery.EventID, "error", err)
 		}
 		return w.settle(ctx, j, s, kind)
 	}
 	done, err := tx.Settle(txCtx, s)
-	if err != nil { // if it was committed all the same, nobody's hold is ended by this
+	if err != nil { // if it was committed all the same, this ends no hold
 		s = Settlement{State: JobWaiting, At: w.o.Clock().Add(w.backoff(j.Attempt)), Reason: "could not commit"}
 		return errors.Join(fmt.Errorf("settle job: %w", err), tx.Rollback(txCtx), w.settle(ctx, j, s, KindFailed))
 	}
@@ -291,7 +291,7 @@ func (w *Worker) workTx(ctx context.Context, j ClaimedJob) error {
 	return nil
 }
 
-// judge says what becomes of a job.
+// judge decides what happens to a job after an attempt.
 func (w *Worker) judge(ctx context.Context, j ClaimedJob, result Result, err error) (Settlement, ReportKind) {
 	now := w.o.Clock()
 	if err != nil {
@@ -319,7 +319,7 @@ func (w *Worker) judge(ctx context.Context, j ClaimedJob, result Result, err err
 	return Settlement{State: JobDone, At: now}, KindAccepted
 }
 
-// backoff is full jitter below a doubling bound.
+// backoff is full jitter below a doubling limit.
 func (w *Worker) backoff(attempt int) time.Duration {
 	bound := w.o.Cap
 	if shift := attempt - 1; shift < 32 && w.o.Base<<shift < bound && w.o.Base<<shift > 0 {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A bound is the context of one attempt: the caller's, ended at the attempt's deadline. A request over a link has its
-// connection's deadline and needs no other timer, so this one is made only when somebody waits for it: a name server, a
-// handshake, a token endpoint, net/http.
+// A bound is the context of one attempt: the caller's context with the attempt's deadline. A request over a link uses its
+// connection's deadline. The timer is made only when something else waits for the context: a name server, a handshake, a token
+// endpoint, net/http.
 type bound struct {
 	context.Context // the caller's
 	at              time.Time
@@ -21,7 +21,7 @@ type bound struct {
 
 var errDeadline = fmt.Errorf("attempt: %w", context.DeadlineExceeded)
 
-// newBound bounds an attempt that begins now. The deadline is a matter of the machine's time, whatever the clock says.
+// newBound starts the deadline of an attempt. The deadline is in the machine's time, not the clock's.
 func newBound(ctx context.Context, timeout time.Duration) *bound {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
@@ -64,7 +64,7 @@ func (b *bound) withTimer() context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timed == nil {
-		// The cause tells the attempt's deadline from everything else.
+		// The cause distinguishes the attempt's deadline from other ends.
 		b.timed, b.stop = context.WithDeadlineCause(b.Context, b.at, errDeadline)
 	}
 	return b.timed

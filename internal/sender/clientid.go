@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A clientID is the connections made under one client certificate, or under none. Neither connections nor resumable
-// sessions, which carry the client's identity, may pass from one to the other.
+// A clientID holds the connections made with one client certificate, or with none. Connections and resumable sessions carry the
+// client's identity, so they are not shared.
 type clientID struct {
 	dialer    *dialer
 	tls       *tls.Config
@@ -46,10 +46,10 @@ func (s *Sender) newTransport(cfg *tls.Config) *http.Transport {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: s.maxResponseHeader,
 		HTTP2: &http.HTTP2Config{
-			// A connection that has died in silence is found out before its streams have all run into their deadlines.
+			// Detects a dead connection before its streams reach their deadlines.
 			SendPingTimeout: 15 * time.Second,
 			PingTimeout:     15 * time.Second,
-			// What a receiver can make us hold: no more than we would read anyway.
+			// Limits what a receiver can make us hold to what we would read anyway.
 			MaxReceiveBufferPerStream:     128 << 10,
 			MaxReceiveBufferPerConnection: 1 << 20,
 		},
@@ -72,7 +72,7 @@ func (s *Sender) newFreshClientID(cert *tls.Certificate) *clientID {
 	return c
 }
 
-// clientID returns the connections for a hop under a certificate, which may be nil. leave is to be called when it is over.
+// clientID returns the connections for a hop with a certificate, which may be nil. The caller must call leave afterwards.
 func (s *Sender) clientID(cert *tls.Certificate, fresh bool) (*clientID, error) {
 	switch {
 	case fresh:
@@ -121,7 +121,7 @@ func (s *Sender) dropOldestClientIDLocked() {
 	delete(s.clientIDs, oldest)
 }
 
-// usesLinks says that a request to a place goes over a link, as far as is known.
+// usesLinks reports whether a request to a place goes over a link, as far as is known.
 func (c *clientID) usesLinks(p *place) bool {
 	return linksWork && !c.proxied && !(p.secure && c.links.speaksHTTP2(p.origin))
 }
@@ -132,7 +132,7 @@ func (c *clientID) CloseIdleConnections() {
 	c.transport.CloseIdleConnections()
 }
 
-// retire closes unused connections, and those in use when their requests are over.
+// retire closes unused connections, and the others when their requests have ended.
 func (c *clientID) retire() {
 	c.links.clear(true)
 	c.transport.CloseIdleConnections()

@@ -26,61 +26,60 @@ const (
 
 // Config sets up a Sender. The zero value, with a Clock, is a strict one: https only, public addresses only.
 type Config struct {
-	// Clock tells the time at which attempts start and end. Deadlines run on the machine's timers whatever it says.
-	// Required.
+	// Clock returns the start and end times of attempts. Deadlines use the machine's timers. Required.
 	Clock func() time.Time
 
 	// AllowHTTP permits http:// targets. Meant for development and for private networks. Defaults to false.
 	AllowHTTP bool
 
-	// AllowAddresses are the ranges inside our own trust boundary that may be connected to all the same, for example
-	// 10.20.0.0/16, or 127.0.0.0/8 and ::1/128 for development. Defaults to none.
+	// AllowAddresses are ranges inside the trust boundary that may be connected to nevertheless, for example 10.20.0.0/16, or
+	// 127.0.0.0/8 and ::1/128 for development. Defaults to none.
 	AllowAddresses []netip.Prefix
 
-	// DenyAddresses are public ranges that belong to our own trust boundary and must not be connected to.
-	// AllowAddresses goes before it. Defaults to none.
+	// DenyAddresses are public ranges inside the trust boundary that must not be connected to. AllowAddresses takes precedence.
+	// Defaults to none.
 	DenyAddresses []netip.Prefix
 
-	// AllowRedirectHosts are hosts to which a redirect from another host may lead: a name, *.name for the names under
-	// it, or * for any. Defaults to none: a redirect stays on its host.
+	// AllowRedirectHosts are hosts to which a redirect from another host may lead: a name, *.name for its subdomains, or * for
+	// any. Defaults to none: a redirect stays on its host.
 	AllowRedirectHosts []string
 
-	// Proxy is an egress proxy (http, https, socks5 or socks5h) for all requests. The address guard then sees literal
-	// addresses alone; see the package documentation. Defaults to none; the environment is not consulted.
+	// Proxy is an egress proxy (http, https, socks5 or socks5h) for all requests. The address guard then checks only literal
+	// addresses; see the package documentation. Defaults to none; the environment is ignored.
 	Proxy *url.URL
 
 	// ExtraCAs are certificate authorities in PEM, trusted beside those of the system. Defaults to none.
 	ExtraCAs []byte
 
-	// MaxResponseBody is how many bytes of a response body are read. The status of a longer one stands, its connection
-	// is closed. Defaults to 64 KiB.
+	// MaxResponseBody limits the bytes read of a response body. The status of a longer response still counts; its connection is
+	// closed. Defaults to 64 KiB.
 	MaxResponseBody int64
 
-	// MaxResponseHeader bounds the response header, interim responses included. Defaults to 64 KiB.
+	// MaxResponseHeader limits the response header, interim responses included. Defaults to 64 KiB.
 	MaxResponseHeader int64
 
-	// ConnectTimeout bounds resolving and connecting, and once more the TLS handshake, within the attempt's deadline.
-	// Defaults to 10 s.
+	// ConnectTimeout limits resolving and connecting, and again the TLS handshake, within the attempt's deadline. Defaults to
+	// 10 s.
 	ConnectTimeout time.Duration
 
 	// IdleTimeout is how long an unused connection is kept. Defaults to 90 s.
 	IdleTimeout time.Duration
 
-	// MaxIdle is how many unused connections are kept in all. Defaults to 4096.
+	// MaxIdle limits the unused connections. Defaults to 4096.
 	MaxIdle int
 
-	// MaxIdlePerHost is how many unused HTTP/1 connections are kept for a host and port. Defaults to 256.
+	// MaxIdlePerHost limits the unused HTTP/1 connections for a host and port. Defaults to 256.
 	MaxIdlePerHost int
 
-	// MaxClientIDs is for how many client certificates connections are kept; beyond that the one not used for the
-	// longest time loses its own. Defaults to 256.
+	// MaxClientIDs limits the client certificates for which connections are kept. Beyond it the least recently used loses its
+	// connections. Defaults to 256.
 	MaxClientIDs int
 
 	// Resolver looks up names. Defaults to the system's, asked by Go's own resolver.
 	Resolver *net.Resolver
 }
 
-// withDefaults fills in what was left out and refuses what makes no sense.
+// withDefaults sets defaults and refuses invalid settings.
 func (c Config) withDefaults() (Config, error) {
 	if c.Clock == nil {
 		return c, errors.New("sender: Clock is required")
@@ -101,7 +100,7 @@ func (c Config) withDefaults() (Config, error) {
 	defaultTo(&c.MaxIdlePerHost, DefaultMaxIdlePerHost)
 	defaultTo(&c.MaxClientIDs, DefaultMaxClientIDs)
 	if c.Resolver == nil {
-		// The C library's resolver takes "0177.1" and its like for addresses and cannot be cancelled.
+		// The C library's resolver accepts "0177.1" and the like as addresses and cannot be cancelled.
 		c.Resolver = &net.Resolver{PreferGo: true}
 	}
 	for _, h := range c.AllowRedirectHosts {

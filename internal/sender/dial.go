@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A dialer opens connections. For a link it is called by the attempt; for net/http on goroutines of its own, with a context
-// that carries the request's values but not its deadline: a connection may serve another request than the one that asked.
+// A dialer opens connections. An attempt calls it for a link. net/http calls it on its own goroutines, with a context that has
+// the request's values but not its deadline: the connection may serve another request.
 type dialer struct {
 	guarded net.Dialer // to receivers
 	proxy   net.Dialer // to the egress proxy
@@ -35,8 +35,8 @@ func newDialer(cfg Config, g guard) dialer {
 	return dialer{guarded: guarded, proxy: d, timeout: cfg.ConnectTimeout}
 }
 
-// A dialTally counts the addresses of one name. A name is reported as blocked when every address tried was: net.Dialer
-// returns the first error alone, which may be an unreachable IPv6 address before a blocked IPv4 one, or the reverse.
+// A dialTally counts the addresses of one name. A name is reported as blocked if every address tried was blocked: net.Dialer
+// returns only the first error, which may be an unreachable IPv6 address before a blocked IPv4 address.
 type dialTally struct {
 	tried, refused atomic.Int32
 	blocked        atomic.Pointer[error]
@@ -78,8 +78,8 @@ func (d *dialer) dialPlain(ctx context.Context, network, addr string) (net.Conn,
 	return newWire(conn, true), nil
 }
 
-// dialTLS makes the handshake here rather than leave it to net/http, so that HTTP/1 bytes pass a wire above TLS. HTTP/2 needs
-// the bare *tls.Conn. A connection that the request has brought along is taken instead of a new one.
+// dialTLS makes the handshake itself, so that HTTP/1 bytes pass a wire above TLS. HTTP/2 needs the bare *tls.Conn. If the
+// request's context offers a connection, dialTLS uses it.
 func (d *dialer) dialTLS(cfg *tls.Config) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if o, ok := ctx.Value(offerKey{}).(*offer); ok {
@@ -102,7 +102,7 @@ func (d *dialer) dialTLS(cfg *tls.Config) func(context.Context, string, string) 
 	}
 }
 
-// handshake puts TLS over a connection, which it closes when that fails.
+// handshake starts TLS on a connection, which it closes on failure.
 func (d *dialer) handshake(ctx context.Context, conn net.Conn, addr string, cfg *tls.Config) (*tls.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -123,8 +123,8 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, addr string, cfg 
 
 func speaksHTTP2(c *tls.Conn) bool { return c.ConnectionState().NegotiatedProtocol == "h2" }
 
-// An offer is a connection made for a link over which the receiver turned out to speak HTTP/2. It travels in the context of
-// the request to net/http's pool, which takes it when it wants to dial.
+// An offer is a connection that was made for a link and turned out to speak HTTP/2. The request's context carries it to
+// net/http's pool, which uses it when it would dial.
 type offer struct{ conn atomic.Pointer[tls.Conn] }
 
 type offerKey struct{}
@@ -137,14 +137,14 @@ func newOffer(conn *tls.Conn) *offer {
 
 func (o *offer) take() *tls.Conn { return o.conn.Swap(nil) }
 
-// withdraw closes the connection if nobody took it.
+// withdraw closes the connection if it was not used.
 func (o *offer) withdraw() {
 	if conn := o.take(); conn != nil {
 		conn.Close()
 	}
 }
 
-// dialProxy connects to the egress proxy. Its address is the operator's choice, so the guard has no say.
+// dialProxy connects to the egress proxy. The operator chose its address, so the guard does not check it.
 func (d *dialer) dialProxy(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.proxy.DialContext(ctx, network, addr)
 	if err != nil {

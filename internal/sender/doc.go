@@ -1,4 +1,4 @@
-// Package sender makes the HTTP request of one attempt and reports what it saw.
+// Package sender makes the HTTP request of one attempt and reports the result.
 //
 //	Request ─► check URL ─► build hop ─► Prepare (credential, signature) ─► check header
 //	        ─► idle connection, or: resolve ─► guard the address ─► connect ─► TLS
@@ -6,36 +6,35 @@
 //	        ─► redirect the caller wants followed? check the target, next hop
 //	        ─► godwit.Exchange
 //
-// A hop goes one of two ways. HTTP/1.1, the ordinary case, goes over a link: a connection of our own, written and read by the
-// goroutine of the attempt, with net/http's parser for the response. HTTP/2, and whatever goes through an egress proxy, goes
-// through net/http's transport. Which version a receiver speaks is known when the first connection to it has been made; if
-// that is HTTP/2, the connection is handed over and the origin remembered.
+// A hop takes one of two ways. HTTP/1.1, the common case, uses a link: a connection that the attempt's own goroutine writes and
+// reads, with net/http's parser for the response. HTTP/2 and requests through an egress proxy use net/http's transport. The first
+// connection to a receiver shows which version it speaks. If that is HTTP/2, the sender hands the connection to net/http and
+// remembers the origin.
 //
-// Four things are worth knowing before changing anything here.
+// Know these points before you change the package:
 //
-// One attempt is one request on the wire (EDS-ATT-1). What the sender does itself is to go on over another connection when an
-// idle one turned out dead before a single byte of the request was written: that is no second request. To find such ones
-// out, an idle link is asked, without waiting, whether anything has arrived on it, before it is written to. net/http resends on
-// its own accord when it thinks that safe, which it judges by the request body being nil or having a GetBody; so every
-// request it gets here has a body, an empty one too, and never a GetBody.
+// One attempt is one request on the wire (EDS-ATT-1). The sender uses another connection only if an idle one was dead before a
+// byte of the request was written; that is not a second request. To find dead links, the sender checks before it writes whether
+// anything has arrived on them, without waiting. net/http resends a request by itself if its body is nil or has a GetBody; so
+// every request it gets here has a body, even an empty one, and no GetBody.
 //
-// It is known of every request whether it left at all, and whether a status line had arrived when the connection was cut; and
-// a reply that comes before the request is fully sent is still read (EDS T-39). A link sees that for itself; HTTP/1 connections
-// of net/http are wrapped at the level of HTTP bytes for it (type wire).
+// The sender knows of every request whether it was sent, and whether a status line had arrived when the connection was cut. It
+// reads a response that comes before the request is fully sent (EDS T-39). A link sees all that; HTTP/1 connections of net/http are
+// wrapped at the level of HTTP bytes for it (type wire).
 //
-// An attempt over a link needs no timer but the connection's deadline, no goroutine but its own, and works on a scratch that is
-// used again: it costs half the CPU time of one through net/http.
+// An attempt over a link needs only the connection's deadline, its own goroutine and a reused scratch. It costs half the CPU time
+// of one through net/http.
 //
-// A link reads a response as net/http's client does; FuzzLink holds both to that for any bytes. The differences are on purpose:
-// 101 is a failure of the attempt, since nothing asked to switch; and a connection is not kept after 421, after a body over the
-// cap, or if more has arrived on it than the response.
+// A link reads a response as net/http's client does; FuzzLink compares both for any bytes. The differences are on purpose: 101 is a
+// failure of the attempt, since nothing asked to switch protocols; and a connection is not kept after 421, after a body over the
+// limit, or if more has arrived on it than the response.
 //
-// The address guard works on the address about to be dialled, on every connection, so a name that turns private after
-// registration, and a redirect to one that always was, meet it alike (EDS-SEC-AZN-3). With an egress proxy the proxy
-// resolves names and connects, so the guard cannot see the address: it then refuses literal addresses alone, and the proxy
-// has to refuse private ones. The proxy's own address is the operator's choice and is not guarded.
+// The address guard checks the address about to be dialled, on every connection. So it also catches a name that becomes private
+// after registration, and a redirect to a private one (EDS-SEC-AZN-3). With an egress proxy the guard cannot see the address: it
+// refuses only literal addresses, and the proxy must refuse private ones. The guard does not check the proxy's own address, which
+// the operator chose.
 //
-// The package does not classify outcomes, retry, or know tenants and stores. It logs nothing; but net/http's client does, to
-// the standard logger, and quotes the receiver, when more bytes come than a response has. A receiver can put our own payload
-// there. So the program must not let the standard logger's output reach its logs.
+// The package does not classify outcomes, retry, or know tenants and stores. It logs nothing. But if a receiver sends more bytes than
+// a response has, net/http's client quotes them to the standard logger, and a receiver could put our own payload there. So the
+// program must keep the standard logger's output out of its logs.
 package sender

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// writeAtOnce is the largest request that is written before anything is read. A system takes that much into its own
-	// buffers whatever the peer does, so that a reply that comes early is not missed for the writing (EDS T-39).
+	// writeAtOnce is the largest request that is written before anything is read. The system's buffers hold that much whatever
+	// the peer does, so that writing does not delay reading an early response (EDS T-39).
 	writeAtOnce = 32 << 10
-	// readBuffer is that of net/http, which bounds a chunked body's trailer by it.
+	// readBuffer is the size that net/http uses, which limits a chunked body's trailer by it.
 	readBuffer = 4 << 10
 )
 
-// A scratch is what one request over a link works with. It is used again by others.
+// A scratch holds the buffers of one request over a link. Later requests reuse it.
 type scratch struct {
 	header http.Header
 	names  []string
@@ -40,8 +40,8 @@ func (d *scratch) free() {
 	}
 }
 
-// encode writes the head of a request to d.out, and the payload as well when both are small: then it is whole. It checks
-// every field: what it writes is one request and no more. last asks the peer to close the connection after it.
+// encode writes the head of a request to d.out, and the payload as well if both are small: then it is whole. It checks every
+// field, so that the result is exactly one request. last asks the peer to close the connection after it.
 func (d *scratch) encode(req *http.Request, p *place, payload []byte, last bool) (whole bool, err error) {
 	d.names = slices.AppendSeq(d.names[:0], maps.Keys(req.Header))
 	slices.Sort(d.names)
@@ -60,7 +60,7 @@ func (d *scratch) encode(req *http.Request, p *place, payload []byte, last bool)
 				return false, err
 			}
 			if name == "User-Agent" && value == "" {
-				continue // the way to send none
+				continue // an empty User-Agent sends none
 			}
 			out = append(out, name...)
 			out = append(out, ": "...)

@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// contextFailure is for an attempt whose context ended. Its own deadline, and one of the caller's, is a timeout; every other
-// end is ours.
+// contextFailure is for an attempt whose context ended. A deadline, the attempt's or the caller's, is a timeout; any other end
+// is an interruption by this program.
 func contextFailure(ctx context.Context, sent bool) *godwit.Failure {
 	if interrupted(ctx) {
 		return &godwit.Failure{Kind: godwit.FailureInterrupted, Sent: sent, Detail: ErrInterrupted.Error()}
@@ -31,7 +31,7 @@ func timedOut(sent bool) *godwit.Failure {
 	return &godwit.Failure{Kind: godwit.FailureTimeout, Sent: sent, Detail: text}
 }
 
-// failedBeforeResponse says why there is no response header, and the status when at least its line had come. It goes by
+// failedBeforeResponse returns why there is no response header, and the status if the status line had arrived. It decides by
 // how far the request got and by the types of errors, never by their text.
 func (t *trip) failedBeforeResponse(ctx context.Context, err error) (*godwit.Failure, int) {
 	switch {
@@ -45,7 +45,7 @@ func (t *trip) failedBeforeResponse(ctx context.Context, err error) (*godwit.Fai
 	return failedHTTP1(err, t.wire.seen())
 }
 
-// failedHTTP1 says why a connection that a request had taken gave no response header.
+// failedHTTP1 returns why a connection gave no response header to a request.
 func failedHTTP1(err error, s seen) (*godwit.Failure, int) {
 	fail := func(kind godwit.FailureKind, text string) *godwit.Failure {
 		return &godwit.Failure{Kind: kind, Sent: s.sent, Detail: text}
@@ -61,7 +61,7 @@ func failedHTTP1(err error, s seen) (*godwit.Failure, int) {
 	case s.line == lineForeign:
 		return fail(godwit.FailureProtocol, "response is not valid HTTP"), 0
 	case !s.cut:
-		// Asked of the connection, not of the error: net/http calls a header cut within a line malformed.
+		// The connection decides, not the error: net/http calls a header cut within a line malformed.
 		return fail(godwit.FailureProtocol, "response header is not valid or too large"), s.status
 	case s.status >= 100 && s.status <= 199:
 		return fail(godwit.FailureReset, "connection closed after an interim response"), 0
@@ -70,7 +70,7 @@ func failedHTTP1(err error, s seen) (*godwit.Failure, int) {
 	}
 }
 
-// failedToConnect says why there was no connection. Nothing was sent.
+// failedToConnect returns why there is no connection. Nothing was sent.
 func failedToConnect(err error) *godwit.Failure {
 	f := &godwit.Failure{Kind: godwit.FailureConnect, Detail: detail(err)}
 	var (
@@ -81,9 +81,9 @@ func failedToConnect(err error) *godwit.Failure {
 	)
 	switch {
 	case errors.As(err, &op) && op.Op == "proxyconnect":
-		// The proxy is ours; what is wrong with it says nothing about the receiver.
+		// The proxy is the operator's; its failure says nothing about the receiver.
 	case errors.As(err, &blocked):
-		// Without the address: whoever registers names must not learn from us what they mean inside our network.
+		// Without the address: a user who registers names must not learn from this what they resolve to inside our network.
 		f.Kind, f.Detail = godwit.FailureBlockedAddress, "the name leads to an address that is not a permitted destination"
 	case unverified(err):
 		f.Kind = godwit.FailureTLSVerify
@@ -98,7 +98,7 @@ func failedToConnect(err error) *godwit.Failure {
 	return f
 }
 
-// unresolved tells what DNS said in words of our own: the error names our name server and our address.
+// unresolved describes a DNS failure in our own words: the error names our name server and address.
 func unresolved(err *net.DNSError) string {
 	switch {
 	case err.IsNotFound:
@@ -109,7 +109,7 @@ func unresolved(err *net.DNSError) string {
 	return "name servers failed to answer"
 }
 
-// unverified says that the certificate is what is wrong.
+// unverified reports whether the certificate is the reason.
 func unverified(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
@@ -120,13 +120,14 @@ func unverified(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &hostname) || errors.As(err, &authority) || errors.As(err, &invalid)
 }
 
-// handshakeError recognises what the TLS handshake behind a proxy returns, which is made by net/http.
+// handshakeError recognises errors of the TLS handshake that net/http makes behind a proxy.
 func handshakeError(err error) bool {
 	var record tls.RecordHeaderError
 	return alerted(err) || errors.As(err, &record)
 }
 
-// alerted says that the peer ended TLS with an alert. crypto/tls does not export its type for one, but names the operation.
+// alerted reports whether the peer ended TLS with an alert. crypto/tls does not export the alert's type, but names the
+// operation.
 func alerted(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
@@ -144,16 +145,15 @@ func (h2StreamError) Error() string { return "stream reset" }
 
 const h2ProtocolError = 1
 
-// failedStream is for HTTP/2 without a response header. What net/http returns besides stream and I/O errors stands for
-// GOAWAY, a connection error, or a reset that it would have answered by sending the request again; those it does not let
-// us tell apart.
+// failedStream is for HTTP/2 without a response header. net/http's other errors stand for GOAWAY, a connection error, or a
+// reset after which it would have resent the request; they cannot be distinguished.
 func failedStream(err error) *godwit.Failure {
 	f := &godwit.Failure{Kind: godwit.FailureStreamReset, Sent: true, Detail: "stream reset or connection given up by the receiver"}
 	var stream h2StreamError
 	switch {
 	case errors.As(err, &stream):
 		if stream.Code == h2ProtocolError {
-			// The peer's own PROTOCOL_ERROR is one of those net/http wraps beyond recognition, so this one is ours.
+			// net/http hides the peer's own PROTOCOL_ERROR in another error, so this one is ours.
 			f.Kind, f.Detail = godwit.FailureProtocol, "response header is not valid or too large"
 		}
 	case cut(err):
@@ -162,7 +162,7 @@ func failedStream(err error) *godwit.Failure {
 	return f
 }
 
-// failedInBody is for a response whose header had come.
+// failedInBody is for a response whose header had arrived.
 func failedInBody(ctx context.Context, err error, http1 bool) *godwit.Failure {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, true)
@@ -181,18 +181,18 @@ func failedInBody(ctx context.Context, err error, http1 bool) *godwit.Failure {
 	return f
 }
 
-// switchedUnasked is for 101: we never ask to switch, so it is no answer to a delivery (EDS-STA-1xx).
+// switchedUnasked is for 101: the sender never asks to switch protocols, so 101 does not answer a delivery (EDS-STA-1xx).
 func switchedUnasked() *godwit.Failure {
 	return &godwit.Failure{Kind: godwit.FailureProtocol, Sent: true, Detail: "receiver switched protocols unasked"}
 }
 
-// cut says that the connection ended or failed, in contrast to carrying something we cannot read.
+// cut reports whether the connection ended or failed, as opposed to carrying something unreadable.
 func cut(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &op)
 }
 
-// detail is an error's text, fit to be stored and shown: one line of bounded length, as it may quote the peer.
+// detail is an error's text in a form that can be stored and shown: one line of limited length, as it may quote the peer.
 func detail(err error) string {
 	const limit = 200
 	text := strings.Map(func(r rune) rune {

@@ -12,9 +12,9 @@ var metadataV4 = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"), // Azure's host agent
 }
 
-// A guard says which addresses may be connected to: public unicast, and what the operator listed (EDS-SEC-AZN-3). The
-// ranges come from a library that generates them from IANA's registries; everything in IPv6 outside 2000::/3 is refused,
-// and with it every form that embeds an IPv4 address.
+// A guard decides which addresses may be connected to: public unicast, and those the operator listed (EDS-SEC-AZN-3). The
+// ranges come from a library that generates them from IANA's registries. Everything in IPv6 outside 2000::/3 is refused, and
+// with it every form that embeds an IPv4 address.
 type guard struct {
 	ranges *ssrf.Guardian
 }
@@ -80,7 +80,7 @@ func (g guard) control(network, address string) error {
 	return g.check(at.Addr())
 }
 
-// allowsLoopback says whether a name that means this very machine may be used.
+// allowsLoopback reports whether a name of this machine may be used.
 func (g guard) allowsLoopback() bool {
 	return g.check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == nil || g.check(netip.IPv6Loopback()) == nil
 }

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// A link is a connection to a receiver that carries HTTP/1.1, one request at a time, written and read by the goroutine of
-// the attempt. net/http has two goroutines on each connection and passes every request through them; that costs more than
-// half of what a small request costs in all.
+// A link is a connection to a receiver that carries HTTP/1.1, one request at a time, written and read by the attempt's
+// goroutine. net/http has two goroutines for each connection and passes every request through them, which costs more than half
+// of the CPU time of a small request.
 type link struct {
 	conn   net.Conn // socket, or TLS over it
 	socket *socket
 	origin string
 	remote string
-	cut    func() // closes at once, and may be called by anybody
+	cut    func() // closes at once; any goroutine may call it
 
 	// Of the current request.
-	written int64 // bytes of it that were handed to the system
-	hungUp  bool  // writing failed: the peer has closed, perhaps after a reply
+	written int64 // bytes of it that were written
+	hungUp  bool  // writing failed: the peer has closed, perhaps after a response
 	start   start // of the response
 	limit   int64 // bytes that may still be read
-	ended   bool  // reading has failed or come to the end
-	late    bool  // it was the deadline
+	ended   bool  // reading has failed or reached the end
+	late    bool  // the reason was the deadline
 
-	// While it is idle, guarded by the mutex of its links.
+	// While the link is idle, guarded by the mutex of its links.
 	since        time.Time
 	idle         bool
 	older, newer *link
@@ -41,8 +41,8 @@ func newLink(conn net.Conn, s *socket, origin string) *link {
 	return &link{conn: conn, socket: s, origin: origin, remote: s.RemoteAddr().String(), cut: func() { s.Close() }}
 }
 
-// errQuiet says that nothing has arrived on a connection, which is open. To crypto/tls it is a passing error, after which
-// reading may go on.
+// errQuiet says that the connection is open and nothing has arrived on it. crypto/tls takes it for a temporary error, after
+// which reading may continue.
 var errQuiet net.Error = quietError{}
 
 type quietError struct{}
@@ -51,12 +51,12 @@ func (quietError) Error() string   { return "nothing has arrived" }
 func (quietError) Timeout() bool   { return true }
 func (quietError) Temporary() bool { return true }
 
-// quiet says that an idle link can take a request: it is open, and nothing has arrived that answers none. Under TLS, what is
-// no data, such as a session ticket, is dealt with on the way.
+// quiet reports whether an idle link can take a request: it is open, and no unsolicited bytes have arrived. Under TLS it
+// processes other records, such as session tickets.
 func (l *link) quiet() bool {
-	l.socket.glancing = true
+	l.socket.noWait = true
 	n, err := l.conn.Read(l.glimpse[:])
-	l.socket.glancing = false
+	l.socket.noWait = false
 	return n == 0 && err == errQuiet
 }
 
@@ -65,7 +65,7 @@ func (l *link) begin(deadline time.Time, maxHeader int64) {
 	l.written, l.hungUp = 0, false
 	l.start, l.ended, l.late = start{}, false, false
 	l.limit = maxHeader
-	_ = l.socket.SetDeadline(deadline) // fails on a closed connection alone, and so will writing
+	_ = l.socket.SetDeadline(deadline) // fails only on a closed connection, on which writing fails as well
 }
 
 func (l *link) write(p []byte) error {
@@ -80,7 +80,7 @@ func (l *link) write(p []byte) error {
 	return err
 }
 
-// errHeaderTooLarge ends a response whose header does not end.
+// errHeaderTooLarge ends a response whose header exceeds the limit.
 var errHeaderTooLarge = errors.New("response header is too large")
 
 // Read is for the reader of the response.
@@ -96,13 +96,13 @@ func (l *link) Read(p []byte) (int, error) {
 	l.start.add(p[:n])
 	if err != nil {
 		l.ended = true
-		l.late = errors.Is(err, os.ErrDeadlineExceeded) // asked here: what parses the response may call it malformed
+		l.late = errors.Is(err, os.ErrDeadlineExceeded) // checked here: the parser of the response may report another error
 	}
 	return n, err
 }
 
-// response reads up to the body of the final response. Interim ones are passed over and count towards the limit; 101 is
-// final, as it is net/http's.
+// response reads up to the body of the final response. It skips interim responses, which count towards the limit. 101 is final,
+// as in net/http.
 func (l *link) response(br *bufio.Reader, req *http.Request) (*http.Response, error) {
 	for {
 		resp, err := http.ReadResponse(br, req)
@@ -110,27 +110,27 @@ func (l *link) response(br *bufio.Reader, req *http.Request) (*http.Response, er
 			return nil, err
 		}
 		if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
-			l.limit = math.MaxInt64 // the body has a cap of its own
+			l.limit = math.MaxInt64 // the body has its own limit
 			return resp, nil
 		}
 	}
 }
 
-// seen tells what is known of the link when there is no response.
+// seen returns what is known of the link without a response.
 func (l *link) seen() seen {
 	s := seen{sent: l.written > 0, cut: l.ended}
 	s.line, s.status = l.start.line()
 	return s
 }
 
-// close ends the link in the way of its protocol, as far as that needs no waiting: TLS would give a peer that reads nothing
-// five seconds for its farewell. Nobody else may be using the link.
+// close closes the link by its protocol, without waiting: TLS would wait five seconds to send its farewell to a peer that reads
+// nothing. No other goroutine may use the link.
 func (l *link) close() {
-	l.socket.glancing = true
+	l.socket.noWait = true
 	l.conn.Close()
 }
 
-// dialLink connects to a place. When the receiver chose HTTP/2 there is no link, but the connection.
+// dialLink connects to a place. If the receiver chose HTTP/2, it returns the connection instead of a link.
 func (c *clientID) dialLink(b *bound, p *place) (*link, *tls.Conn, error) {
 	conn, err := c.dialer.dial(b, "tcp", p.addr)
 	if err != nil {

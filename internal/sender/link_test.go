@@ -222,7 +222,7 @@ func TestLinkThatDiesUnderTheRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.conn.(*deadConn).takes = takes
-		again := h.converse(b, d, l, req, whole, &x)
+		again := h.exchange(b, d, l, req, whole, &x)
 		if again {
 			x = send(s, post(st.url()))
 		}

@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// sweepEvery is how often idle links are looked at: whether their time is over, and whether the peer has closed them.
+	// sweepEvery is how often idle links are checked: whether their time is over, and whether the peer has closed them.
 	sweepEvery = time.Second
-	// maxHTTP2Origins is how many origins are remembered to speak HTTP/2.
+	// maxHTTP2Origins limits the origins that are remembered to speak HTTP/2.
 	maxHTTP2Origins = 4096
 )
 
-// links are the idle links of a clientID, and what it knows of origins that have none because they speak HTTP/2.
+// links holds the idle links of a clientID, and the origins that have none because they speak HTTP/2.
 //
-// No goroutine waits on an idle link. Whether the peer has closed it, or spoken out of turn, is found out when the link is
-// taken, before a byte is written; and once a second, so that a closed one does not lie about.
+// No goroutine waits on an idle link. take checks, before a byte is written, whether the peer has closed the link or sent
+// unsolicited bytes. The sweep checks it once a second, so that closed links are not kept.
 type links struct {
 	max, maxHost int
 	timeout      time.Duration
 
 	mu             sync.Mutex // guards what follows
 	at             map[string]*stack
-	oldest, newest *link // all that are idle, by when they became so
+	oldest, newest *link // all idle links, by the time at which they became idle
 	n              int
 	http2          map[string]struct{}
-	sweeper        *time.Timer // nil when none is idle
+	sweeper        *time.Timer // nil if no link is idle
 	closed         bool
 }
 
-// A stack is the idle links to one origin. The last one is taken first, so that those not needed grow old.
+// A stack holds the idle links to one origin. The last one is used first, so that links that are not needed expire.
 type stack struct{ idle []*link }
 
 // take returns a link that can take a request, or nil.
@@ -60,7 +60,7 @@ func (ls *links) pop(origin string) *link {
 	return l
 }
 
-// give keeps a link for later. Where there is no room for it, the oldest gives way.
+// give keeps a link for later. If there is no room, the oldest is closed.
 func (ls *links) give(l *link) {
 	surplus := ls.push(l)
 	if surplus != nil {
@@ -127,7 +127,7 @@ func (ls *links) removeLocked(st *stack, i int) {
 	ls.n--
 }
 
-// sweep closes links whose time is over and those that cannot be used any more, and comes again while any is idle.
+// sweep closes links that have expired or cannot be used any more. It runs again while any link is idle.
 func (ls *links) sweep() {
 	ls.mu.Lock()
 	now := time.Now()
@@ -155,11 +155,11 @@ func (ls *links) sweep() {
 	ls.sweeper.Reset(sweepEvery)
 }
 
-// dropIfDead looks at a link under the lock, so that nobody takes it meanwhile.
+// dropIfDead checks a link under the lock, so that no request takes it meanwhile.
 func (ls *links) dropIfDead(l *link, now time.Time) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if !l.idle || now.Sub(l.since) < sweepEvery { // it has been in use since
+	if !l.idle || now.Sub(l.since) < sweepEvery { // it was used since
 		return false
 	}
 	if now.Sub(l.since) < ls.timeout && l.quiet() {
@@ -169,7 +169,7 @@ func (ls *links) dropIfDead(l *link, now time.Time) bool {
 	return true
 }
 
-// clear closes all idle links. The last time, those given later are closed as well.
+// clear closes all idle links. With last, links given later are closed as well.
 func (ls *links) clear(last bool) {
 	ls.mu.Lock()
 	ls.closed = ls.closed || last
@@ -190,7 +190,7 @@ func (ls *links) clear(last bool) {
 	}
 }
 
-// speakHTTP2 remembers what an origin chose. It saves a handshake, and is no promise: net/http copes with either.
+// speakHTTP2 remembers the version that an origin chose. It saves a handshake; net/http handles either version.
 func (ls *links) speakHTTP2(origin string, yes bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -152,7 +152,7 @@ func TestHTTP2OriginsAreBounded(t *testing.T) {
 	}
 }
 
-func TestAtlas(t *testing.T) {
+func TestPlaceCache(t *testing.T) {
 	s := newSender(t)
 	first, problem := s.place("http://receiver.test/a?b#")
 	if problem == nil {
@@ -173,7 +173,7 @@ func TestAtlas(t *testing.T) {
 			t.Fatal("what is asked for all the time was forgotten")
 		}
 	}
-	if n := len(s.atlas.now) + len(s.atlas.past); n > 2*maxPlaces {
+	if n := len(s.places.now) + len(s.places.past); n > 2*maxPlaces {
 		t.Errorf("%d places", n)
 	}
 	if _, problem := s.place("http://" + strings.Repeat("x", 3000)); problem == nil || problem.Problem != ProblemLength {

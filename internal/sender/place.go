@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A place is where a request goes: a URL that was checked, and what is derived from it. It never changes.
+// A place is the destination of a request: a checked URL and values derived from it. It never changes.
 type place struct {
 	url    *url.URL
 	origin string // scheme, host and port: connections to it may be shared
@@ -30,18 +30,18 @@ func newPlace(u *url.URL) *place {
 	return p
 }
 
-// maxPlaces is how many places a generation of the atlas holds.
+// maxPlaces is the number of places in a generation of the placeCache.
 const maxPlaces = 4096
 
-// An atlas remembers places by the text of their URL. The checks depend on nothing but the text and the sender's
-// configuration, which does not change; addresses are guarded on every connection all the same. Places that were not asked
-// for during a whole generation are forgotten.
-type atlas struct {
+// A placeCache remembers places by the text of their URL. The checks depend only on the text and the sender's configuration,
+// which does not change; addresses are checked on every connection all the same. Places that were not used during a whole
+// generation are forgotten.
+type placeCache struct {
 	mu        sync.RWMutex
 	now, past map[string]*place
 }
 
-func (a *atlas) find(raw string) *place {
+func (a *placeCache) find(raw string) *place {
 	a.mu.RLock()
 	p, recent := a.now[raw]
 	if p == nil {
@@ -54,7 +54,7 @@ func (a *atlas) find(raw string) *place {
 	return p
 }
 
-func (a *atlas) keep(raw string, p *place) {
+func (a *placeCache) keep(raw string, p *place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.now == nil || len(a.now) >= maxPlaces {
@@ -63,9 +63,9 @@ func (a *atlas) keep(raw string, p *place) {
 	a.now[raw] = p
 }
 
-// place checks a URL, or remembers having done so.
+// place checks a URL, or returns the cached result.
 func (s *Sender) place(raw string) (*place, *URLError) {
-	if p := s.atlas.find(raw); p != nil {
+	if p := s.places.find(raw); p != nil {
 		return p, nil
 	}
 	u, problem := s.parseURL(raw)
@@ -73,6 +73,6 @@ func (s *Sender) place(raw string) (*place, *URLError) {
 		return nil, problem
 	}
 	p := newPlace(u)
-	s.atlas.keep(raw, p)
+	s.places.keep(raw, p)
 	return p, nil
 }

@@ -11,20 +11,20 @@ import (
 
 // Redirects says which redirects an attempt follows. The zero value follows none: every 3xx is returned as it is.
 type Redirects struct {
-	// Statuses are followed, keeping method, body and header, whatever the status means to a browser: a delivery never
-	// turns into a GET (EDS-RED-5). Defaults to none.
+	// Statuses are followed with the same method, body and header, unlike in a browser: a delivery never becomes a GET
+	// (EDS-RED-5). Defaults to none.
 	Statuses []int
 
-	// MaxHops is how many are followed in one attempt. Defaults to 3.
+	// MaxHops limits the redirects of one attempt. Defaults to 3.
 	MaxHops int
 
-	// AnyHost lets them lead to a host other than the one they came from, for dialects that say so. The scheme rule,
-	// the URL rules and the address guard hold all the same. Defaults to false.
+	// AnyHost permits redirects to another host, for dialects that require it. The scheme rule, the URL rules and the address
+	// guard still apply. Defaults to false.
 	AnyHost bool
 }
 
-// CheckRedirect says whether a redirect may lead from one URL to another: the target passes every check of a registered
-// URL, keeps https, and stays on its host unless the operator allowed the other one. The error is a *URLError.
+// CheckRedirect checks whether a redirect may lead from one URL to another: the target passes every check of a registered URL,
+// keeps https, and stays on its host unless the operator allowed the other one. The error is a *URLError.
 func (s *Sender) CheckRedirect(from, to string) error {
 	source, err := s.parseURL(from)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Sender) sameOrAllowedHost(from, to string) bool {
 	})
 }
 
-// follow decides on a response that the caller wants followed: the next URL, or why there is none. The receiver answered,
-// so a failure here leaves nothing unknown: Sent stays false.
+// follow returns the next URL of a response that the caller wants followed, or why there is none. The receiver answered, so a
+// failure here leaves nothing unknown: Sent stays false.
 func (s *Sender) follow(r *Request, from *url.URL, hops int, header http.Header) (*url.URL, *godwit.Failure) {
 	limit := r.Follow.MaxHops
 	if limit <= 0 {

@@ -89,7 +89,7 @@ func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool, le
 		panic(err)
 	}
 	x.Proto = "HTTP/1.1"
-	h.converse(b, d, l, req, whole, &x)
+	h.exchange(b, d, l, req, whole, &x)
 	keep = s.shared.links.n > 0
 	s.shared.links.clear(false)
 	return x, keep, d.in.Buffered()

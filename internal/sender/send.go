@@ -17,7 +17,7 @@ import (
 
 const defaultUserAgent = "Godwit"
 
-// Send makes one attempt and reports what it saw. Every failure is in the Exchange; there is no error beside it.
+// Send makes one attempt and reports the result. Every failure is in the Exchange.
 func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 	x.Started = s.clock()
 	defer func() { x.Duration = s.clock().Sub(x.Started) }()
@@ -38,7 +38,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 	for {
 		h := hop{sender: s, request: r, place: at, otherOrigin: registered.origin != at.origin}
 		if !h.otherOrigin {
-			h.cert = r.ClientCertificate // a credential, too, which stays with its origin (EDS-RED-6)
+			h.cert = r.ClientCertificate // a certificate is a credential and stays with its origin (EDS-RED-6)
 		}
 		h.run(b, &x)
 		if x.Failure != nil || !slices.Contains(r.Follow.Statuses, x.Status) {
@@ -71,12 +71,12 @@ type hop struct {
 	request     *Request
 	place       *place
 	otherOrigin bool
-	cert        *tls.Certificate // shown when it is asked for; nil for none
+	cert        *tls.Certificate // used if the server asks for one; nil for none
 	id          *clientID
 	reused      bool // the connection
 }
 
-// run makes the request and writes what it saw to x.
+// run makes the request and writes the result to x.
 func (h *hop) run(b *bound, x *godwit.Exchange) {
 	var err error
 	if h.id, err = h.sender.clientID(h.cert, h.request.FreshConnection); err != nil {
@@ -98,12 +98,12 @@ func (h *hop) run(b *bound, x *godwit.Exchange) {
 	}
 	if offer := h.overLink(b, d, req, x); offer != nil {
 		defer offer.withdraw()
-		req.Header = req.Header.Clone() // the scratch's goes to others, and net/http may still write when the reply is there
+		req.Header = req.Header.Clone() // the scratch is reused, and net/http may still write after the response
 		h.transport(context.WithValue(b, offerKey{}, offer), req, x)
 	}
 }
 
-// build makes the request up to the last header, or says in x why there is none. The header is empty and becomes the
+// build makes the request with its complete header, or writes to x why there is none. The header is empty and becomes the
 // request's.
 func (h *hop) build(b *bound, header http.Header, x *godwit.Exchange) *http.Request {
 	r := h.request
@@ -152,7 +152,7 @@ func unsendable(err error) *godwit.Failure {
 
 var bodyBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// readBody reads a response body to its end, which alone shows that it is complete (EDS-NET-2), or to the cap.
+// readBody reads a response body to its end, which shows that it is complete (EDS-NET-2), or to the limit.
 func (s *Sender) readBody(from io.Reader) (kept []byte, capped bool, err error) {
 	if from == http.NoBody {
 		return nil, false, nil
@@ -176,7 +176,7 @@ func (s *Sender) readBody(from io.Reader) (kept []byte, capped bool, err error) 
 	return kept, false, err
 }
 
-// interrupted says that the attempt was ended from outside, not by a deadline.
+// interrupted reports whether the attempt was ended from outside, not by a deadline.
 func interrupted(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ErrInterrupted is a cause to cancel the context of Send with, when we ourselves stop. Any cancellation that is not a
-// deadline is reported as godwit.FailureInterrupted; this one says so by name.
+// ErrInterrupted is the cause with which to cancel the context of Send at shutdown. Any cancellation that is not a deadline is
+// reported as godwit.FailureInterrupted.
 var ErrInterrupted = errors.New("interrupted by shutdown")
 
 // A Sender makes requests. It is safe for concurrent use.
@@ -31,7 +31,7 @@ type Sender struct {
 	dialer dialer
 	tls    *tls.Config
 
-	atlas  atlas
+	places placeCache
 	shared *clientID // for requests without a client certificate
 	closed atomic.Bool
 
@@ -80,7 +80,8 @@ func New(cfg Config) (*Sender, error) {
 	return s, nil
 }
 
-// Close closes unused connections. Attempts under way go on, and theirs are closed after them; later ones are interrupted.
+// Close closes unused connections. Running attempts continue, and their connections are closed after them; later attempts are
+// interrupted.
 func (s *Sender) Close() {
 	s.closed.Store(true)
 	s.shared.retire()

@@ -8,7 +8,7 @@ const linksWork = false
 
 type socket struct {
 	net.Conn
-	glancing bool
+	noWait bool
 }
 
 func newSocket(net.Conn) *socket { return nil }

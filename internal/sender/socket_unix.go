@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// linksWork says that this system lets a connection be asked whether anything has arrived, without waiting. Where it does
-// not, all requests go through net/http.
+// linksWork says that this system can report, without waiting, whether anything has arrived on a connection. On other systems
+// all requests go through net/http.
 const linksWork = true
 
-// A socket is a TCP connection that can be read and written to without waiting.
+// A socket is a TCP connection that can be read and written without waiting.
 type socket struct {
 	net.Conn
-	glancing bool // neither reading nor writing waits
+	noWait bool // neither reading nor writing waits
 
 	raw         syscall.RawConn
 	read, write func(fd uintptr)
@@ -48,12 +48,12 @@ func (s *socket) at(fd uintptr, call func(fd int, p []byte) (int, error)) {
 	}
 }
 
-// Read waits, unless the socket is only to be glanced at: then it returns errQuiet when nothing has arrived.
+// Read waits, unless noWait is set: then it returns errQuiet if nothing has arrived.
 func (s *socket) Read(p []byte) (int, error) {
-	if !s.glancing {
+	if !s.noWait {
 		return s.Conn.Read(p)
 	}
-	// Control, unlike the connection's own Read, minds no deadline; the last request's may have passed.
+	// Control, unlike the connection's own Read, ignores the deadline; that of the last request may have passed.
 	s.data = p
 	err := s.raw.Control(s.read)
 	s.data = nil
@@ -70,10 +70,9 @@ func (s *socket) Read(p []byte) (int, error) {
 	return s.n, nil
 }
 
-// Write waits, unless the socket is only glanced at: TLS may have to answer then, or to say farewell, and a peer that takes
-// nothing must not hold up whoever looks.
+// Write waits, unless noWait is set: TLS may have to write then, and a peer that reads nothing must not block the caller.
 func (s *socket) Write(p []byte) (int, error) {
-	if !s.glancing || len(p) == 0 {
+	if !s.noWait || len(p) == 0 {
 		return s.Conn.Write(p)
 	}
 	s.data = p

@@ -39,7 +39,7 @@ func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
 	for name, leave := range map[string]func(*link){
 		"close": (*link).close,
 		"answer to what TLS asks": func(l *link) {
-			l.socket.glancing = true
+			l.socket.noWait = true
 			if _, err := l.socket.Write([]byte("x")); err == nil {
 				t.Error("written to a full connection")
 			}

@@ -2,7 +2,7 @@ package sender
 
 import "bytes"
 
-// A start is the first bytes of a response.
+// A start holds the first bytes of a response.
 type start struct {
 	head  [16]byte
 	n     int
@@ -21,13 +21,13 @@ func (s *start) add(p []byte) {
 type lineState int
 
 const (
-	lineNone    lineState = iota // no byte
-	linePartial                  // the start of one
-	lineWhole                    // all of it
-	lineForeign                  // something that is not HTTP
+	lineNone    lineState = iota // no byte arrived
+	linePartial                  // a part arrived
+	lineWhole                    // all of it arrived
+	lineForeign                  // the bytes are not HTTP
 )
 
-// line tells what arrived of the first status line, and its code when it is whole.
+// line returns how much of the first status line has arrived, and its code if it is whole.
 func (s *start) line() (lineState, int) {
 	const form = "HTTP/1.x "
 	head := s.head[:s.n]

@@ -12,20 +12,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// maxStale is how many dead pooled connections a request may meet before it gets one of its own.
+// maxStale is the number of dead pooled connections after which a request gets a new one.
 const maxStale = 3
 
-// A trip is a hop by net/http: over HTTP/2, or through a proxy.
+// A trip is a hop that net/http makes: over HTTP/2, or through a proxy.
 type trip struct {
 	*hop
 
-	// Set when the request has got a connection.
+	// Set when the request has a connection.
 	conn net.Conn
 	wire *wire // nil for HTTP/2
 	turn uint64
 }
 
-// transport makes the request by net/http and writes what it saw to x.
+// transport makes the request by net/http and writes the result to x.
 func (h *hop) transport(ctx context.Context, req *http.Request, x *godwit.Exchange) {
 	if err := checkHeaders(req.Header); err != nil {
 		x.Failure = unsendable(err)
@@ -52,18 +52,17 @@ func (h *hop) transport(ctx context.Context, req *http.Request, x *godwit.Exchan
 	resp.Body.Close()
 	if t.wire != nil {
 		if x.Status == http.StatusMisdirectedRequest {
-			t.wire.retire() // it leads to the wrong place for the next request, too (EDS-STA-421)
+			t.wire.retire() // it leads to the wrong host for the next request as well (EDS-STA-421)
 		}
 		t.wire.done(t.turn)
 	}
 }
 
-// body is never nil or http.NoBody, also when it is empty: net/http would take that for leave to send the request again. Its
-// type is one net/http knows to be in memory, so that header and body leave in one packet.
+// body is never nil or http.NoBody, even if it is empty: net/http would then consider the request safe to resend. net/http
+// knows that its type is in memory, so header and body leave in one packet.
 func body(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
-// roundTrip puts the request on the wire once. A pooled connection may turn out dead before a byte was written; then the
-// request, which has not left, takes another one.
+// roundTrip sends the request once. If a pooled connection is dead before a byte was written, the request uses another one.
 func (t *trip) roundTrip(req *http.Request) (*http.Response, error) {
 	id := t.id
 	for stale := 0; ; stale++ {
@@ -81,7 +80,7 @@ func (t *trip) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// diedUnused says that a pooled connection failed and that nothing of this request was written to it.
+// diedUnused reports whether a pooled connection failed before a byte of this request was written to it.
 func (t *trip) diedUnused() bool { return t.wire != nil && t.reused && !t.wire.sent() }
 
 // gotConn is called by net/http, on the goroutine of roundTrip.
@@ -98,11 +97,11 @@ func (t *trip) gotConn(info httptrace.GotConnInfo) {
 	}
 	if t.wire != nil {
 		t.turn = t.wire.begin()
-		t.id.links.speakHTTP2(t.place.origin, false) // not any more
+		t.id.links.speakHTTP2(t.place.origin, false) // no longer
 	}
 }
 
-// describe notes the connection.
+// describe writes the connection's properties to x.
 func (t *trip) describe(x *godwit.Exchange) {
 	x.Reused = t.reused
 	switch {
@@ -114,8 +113,8 @@ func (t *trip) describe(x *godwit.Exchange) {
 	}
 }
 
-// sent says whether bytes of the request may have reached the receiver. An HTTP/2 connection is shared, so there the answer
-// is yes from the moment it was taken.
+// sent reports whether bytes of the request may have reached the receiver. An HTTP/2 connection is shared, so there it is true
+// once the request has the connection.
 func (t *trip) sent() bool {
 	if t.wire != nil {
 		return t.wire.sent()

@@ -12,10 +12,10 @@ import (
 // MaxURLLength is the longest URL accepted, in bytes.
 const MaxURLLength = 2048
 
-// URLProblem names what is wrong with a URL. The values are stable: an API may show them.
+// URLProblem names the problem of a URL. The values are stable and fit for an API.
 type URLProblem string
 
-// What may be wrong with a URL.
+// The problems of a URL.
 const (
 	ProblemSyntax    URLProblem = "syntax"    // cannot be parsed
 	ProblemLength    URLProblem = "length"    // over MaxURLLength
@@ -25,11 +25,11 @@ const (
 	ProblemHost      URLProblem = "host"      // missing or not a host name
 	ProblemPort      URLProblem = "port"      // not from 1 to 65535
 	ProblemFragment  URLProblem = "fragment"  // has one
-	ProblemAddress   URLProblem = "address"   // literal address or local name that must not be delivered to
+	ProblemAddress   URLProblem = "address"   // literal address or local name that is not a permitted destination
 	ProblemRedirect  URLProblem = "redirect"  // the redirect leads to another host or from https to http
 )
 
-// A URLError says why a URL cannot be delivered to. It never repeats the URL, which may hold a secret.
+// A URLError says why a URL is not accepted. It never repeats the URL, which may hold a secret.
 type URLError struct {
 	Problem URLProblem
 	Detail  string
@@ -39,8 +39,8 @@ func (e *URLError) Error() string { return "url " + string(e.Problem) + ": " + e
 
 func urlError(p URLProblem, detail string) *URLError { return &URLError{p, detail} }
 
-// CheckURL says whether a URL may be registered as a target: syntax, scheme, and literal addresses. It asks no DNS; what a
-// name resolves to is checked on every connection. The error is a *URLError.
+// CheckURL checks whether a URL may be registered as a target: syntax, scheme, and literal addresses. It does not query DNS;
+// the resolved address is checked on every connection. The error is a *URLError.
 func (s *Sender) CheckURL(raw string) error {
 	if _, err := s.parseURL(raw); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (s *Sender) CheckURL(raw string) error {
 	return nil
 }
 
-// parseURL checks a URL and returns it as it goes on the wire, with the host in ASCII.
+// parseURL checks a URL and returns it in the form that is sent, with the host in ASCII.
 func (s *Sender) parseURL(raw string) (*url.URL, *URLError) {
 	if len(raw) > MaxURLLength {
 		return nil, urlError(ProblemLength, "longer than "+strconv.Itoa(MaxURLLength)+" bytes")
@@ -99,7 +99,7 @@ func (s *Sender) checkParts(u *url.URL, raw string) *URLError {
 	return nil
 }
 
-// rawPath is what follows the authority, as it was written.
+// rawPath is the part after the authority, as written.
 func rawPath(raw string) string {
 	_, rest, _ := strings.Cut(raw, "//")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
@@ -120,7 +120,7 @@ func ascii(s string) bool {
 // checkHost returns the host in lower-case ASCII, an IPv6 address without brackets.
 func (s *Sender) checkHost(host string) (string, *URLError) {
 	if !ascii(host) {
-		// Before anything is compared: full-width digits are digits after this.
+		// Before any comparison: full-width digits become digits here.
 		mapped, err := idna.Lookup.ToASCII(host)
 		if err != nil {
 			return "", urlError(ProblemHost, "not a valid internationalised name")
@@ -141,8 +141,8 @@ func (s *Sender) checkHost(host string) (string, *URLError) {
 	return host, nil
 }
 
-// checkLiteral takes plain dotted-decimal IPv4 and IPv6 without a zone. Every other way to write an address — decimal, octal,
-// hexadecimal, shortened, IPv4 mapped into IPv6 — is refused, since programs read them differently.
+// checkLiteral accepts dotted-decimal IPv4 and IPv6 without a zone. It refuses every other way to write an address — decimal,
+// octal, hexadecimal, shortened, IPv4 mapped into IPv6 — since programs read them differently.
 func (s *Sender) checkLiteral(host string) *URLError {
 	addr, err := netip.ParseAddr(host)
 	switch {
@@ -159,8 +159,8 @@ func (s *Sender) checkLiteral(host string) *URLError {
 	return nil
 }
 
-// endsInNumber says whether a host would be read as an IPv4 address by programs that follow the URL standard or the C
-// library: its last label is digits, or 0x and hexadecimal digits.
+// endsInNumber reports whether programs that follow the URL standard or the C library would read a host as an IPv4 address: its
+// last label is digits, or 0x and hexadecimal digits.
 func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {

@@ -7,31 +7,30 @@ import (
 	"syscall"
 )
 
-// A wire is a connection that carries HTTP/1 for net/http, watched at the level of HTTP bytes. net/http tells neither whether a failed
-// request had left, nor whether a status line had arrived; and it gives up a reply when writing the rest of the request
-// fails. The wire knows the first two and mends the third.
+// A wire is a connection that carries HTTP/1 for net/http, observed at the level of HTTP bytes. net/http does not report
+// whether a failed request was sent or whether a status line had arrived, and it drops a response if writing the rest of the
+// request fails. The wire records the first two and prevents the third.
 //
-// It is used by one request at a time. begin and done are called by the request's goroutine, Read and Write by those of
-// net/http.
+// One request uses it at a time. The request's goroutine calls begin and done; net/http's goroutines call Read and Write.
 type wire struct {
 	net.Conn
 	remote string
-	clear  bool // HTTP bytes pass in the clear: not below TLS to a receiver behind a proxy
+	clear  bool // HTTP bytes pass unencrypted: not below TLS to a receiver behind a proxy
 
 	mu      sync.Mutex
 	turn    uint64 // counts requests
-	written int64  // bytes handed over for writing
+	written int64  // bytes passed to Write
 	begun   int64  // value of written when the current request began, or when the last one was done
 	hungUp  bool   // writing failed because the peer closed
 	retired bool   // not to be used for another request
 	start   start
-	ended   bool // reading has failed or come to the end
+	ended   bool // reading has failed or reached the end
 }
 
 var (
 	// errStale ends a request on a connection that cannot be used any more, before a byte of it is written.
 	errStale = errors.New("connection is not usable any more")
-	// errUnasked ends a connection on which the peer spoke while no request had been sent.
+	// errUnasked ends a connection on which the peer sent bytes while no request was under way.
 	errUnasked = errors.New("peer sent bytes that answer no request")
 )
 
@@ -39,7 +38,7 @@ func newWire(conn net.Conn, clear bool) *wire {
 	return &wire{Conn: conn, remote: conn.RemoteAddr().String(), clear: clear}
 }
 
-// begin starts a request. The turn it returns is for done.
+// begin starts a request. It returns the turn for done.
 func (w *wire) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,14 +57,14 @@ func (w *wire) done(turn uint64) {
 	}
 }
 
-// sent says whether any byte of the current request may have left.
+// sent reports whether any byte of the current request may have been sent.
 func (w *wire) sent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.written > w.begun
 }
 
-// retire keeps the connection from serving another request. One that is under way is not harmed.
+// retire keeps the connection from serving another request. It does not affect the current one.
 func (w *wire) retire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +82,7 @@ func (w *wire) Write(p []byte) (int, error) {
 		w.mu.Unlock()
 		return len(p), nil
 	}
-	w.written += int64(len(p)) // before writing, so that a reply never comes before the bytes it answers
+	w.written += int64(len(p)) // before writing, so that a response never precedes the bytes it answers
 	w.mu.Unlock()
 
 	n, err := w.Conn.Write(p)
@@ -94,8 +93,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	defer w.mu.Unlock()
 	w.written -= int64(len(p) - n)
 	if w.clear && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
-		// The peer has hung up, perhaps after a reply (EDS T-39). Net/http would drop the reply for the sake of this
-		// error; so let the reading side decide, which sees the reply, or the end of the connection.
+		// The peer has closed, perhaps after a response (EDS T-39). net/http would drop the response because of this error. So
+		// let the reading side decide: it sees the response or the end of the connection.
 		w.hungUp = true
 		return len(p), nil
 	}
@@ -115,7 +114,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seen tells what is known of the current request when there is no response.
+// seen returns what is known of the current request without a response.
 func (w *wire) seen() seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,8 +128,8 @@ func (w *wire) seen() seen {
 	return s
 }
 
-// heard notes the start of a response. It says false when no request was sent that these bytes could answer: a peer that
-// answers ahead must not have its answer taken for the next request's.
+// heard records the start of a response. It reports false if no request was sent that these bytes could answer: an early answer
+// must not be taken for the next request's.
 func (w *wire) heard(p []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MemoryEvents remembers events in this process alone. It may be used concurrently.
+// MemoryEvents remembers events in this process. It may be used concurrently.
 type MemoryEvents struct {
 	mu     sync.Mutex
 	events map[string]memoryEvent

@@ -11,16 +11,16 @@ import (
 // maxBody is the largest body that handlers read.
 const maxBody = 1 << 20
 
-// Handler is the standard's sample (CCW-SDK-9): it verifies, parses and handles, and answers 200 {"received":true}, 401
-// with the verdict, or 500 {"error":"Internal error"}. It remembers nothing: take [Processor.Handler] for that.
+// Handler is the standard's sample (CCW-SDK-9): it verifies, parses and handles, and answers 200 {"received":true}, 401 with
+// the reason, or 500 {"error":"Internal error"}. It does not deduplicate; [Processor.Handler] does.
 func (w *Webhooks) Handler(handle func(ctx context.Context, e *Event) error) http.Handler {
 	return w.serve(func(ctx context.Context, e *Event) (int, any, error) {
 		return http.StatusOK, received{Received: true}, handle(ctx, e)
 	})
 }
 
-// Handler handles each event once. It answers 200 for what is processed, now or before, and 503 with Retry-After for
-// what is being processed, so that it comes again (CCW-IDM-5). An event without an id is answered 400.
+// Handler handles each event once. It answers 200 for a processed event, and 503 with Retry-After for one that is being
+// processed, so that the sender retries (CCW-IDM-5). An event without an id is answered 400.
 func (p *Processor) Handler(w *Webhooks) http.Handler {
 	return w.serve(func(ctx context.Context, e *Event) (int, any, error) {
 		result, err := p.Process(context.WithoutCancel(ctx), e)

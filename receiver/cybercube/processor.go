@@ -10,55 +10,55 @@ import (
 // Status is how processing an event ended.
 type Status string
 
-// How it may end (CCW-IDM-3).
+// The results (CCW-IDM-3).
 const (
 	StatusDuplicate  Status = "duplicate"  // it was processed before
-	StatusConcurrent Status = "concurrent" // somebody else is processing it
+	StatusConcurrent Status = "concurrent" // it is being processed elsewhere
 	StatusProcessed  Status = "processed"
 )
 
-// ResultUnhandled is the result of events that no handler is for: they are acknowledged, not refused (CCW-IDM-12).
+// ResultUnhandled is the result of events without a handler: they are acknowledged, not refused (CCW-IDM-12).
 const ResultUnhandled = "unhandled"
 
-// A Result is what a [Processor] says about an event.
+// A Result is the result of a [Processor] for an event.
 type Result struct {
 	Status Status `json:"status"`
-	// Original is what is known of a duplicate.
+	// Original is the earlier record of a duplicate.
 	Original *ProcessedEvent `json:"original,omitempty"`
-	// Message is for people, of a concurrent one.
+	// Message explains a concurrent result.
 	Message string `json:"message,omitempty"`
-	// Result is what the handler said of a processed one.
+	// Result is the handler's result for a processed event.
 	Result string `json:"result,omitempty"`
 }
 
-// A ProcessedEvent is what is remembered of an event.
+// A ProcessedEvent is the record of an event.
 type ProcessedEvent struct {
 	EventID     string    `json:"event_id"`
 	ProcessedAt time.Time `json:"processed_at"`
 	Result      string    `json:"result"`
 }
 
-// Events remembers processed events. Every method is one atomic step, good across processes (CCW-IDM-7).
+// Events remembers processed events. Every method is one atomic step, also across processes (CCW-IDM-7).
 type Events interface {
 	// Get finds a processed event; nil if there is none.
 	Get(ctx context.Context, eventID string) (*ProcessedEvent, error)
-	// Lock takes the lock of an event, unless somebody has it since after expired or the event is processed. The token
-	// proves the holder.
+	// Lock takes the lock of an event, unless another holder took it after expired or the event is processed. The token
+	// identifies the holder.
 	Lock(ctx context.Context, e *Event, now, expired time.Time) (token string, ok bool, err error)
 	// MarkProcessed keeps the result. It reports false, and keeps nothing, if the holder has lost the lock.
 	MarkProcessed(ctx context.Context, eventID, token, result string, now time.Time) (bool, error)
 	// ReleaseLock frees the event, if the holder still has the lock.
 	ReleaseLock(ctx context.Context, eventID, token string) error
-	// Cleanup drops at most limit events that were received before a time and tells how many it dropped.
+	// Cleanup drops at most limit events that were received before a time and returns how many it dropped.
 	Cleanup(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// A Handler processes an event of one type; what it returns is kept as the result.
+// A Handler processes an event of one type; its result is kept.
 type Handler func(ctx context.Context, e *Event) (result string, err error)
 
-// ProcessorOptions say how a [Processor] works.
+// ProcessorOptions configure a [Processor].
 type ProcessorOptions struct {
-	// Events remembers. Required.
+	// Events stores processed events. Required.
 	Events Events
 	// Handlers by type of event. Events of other types are acknowledged with the result unhandled.
 	Handlers map[string]Handler
@@ -66,18 +66,18 @@ type ProcessorOptions struct {
 	LockTTL time.Duration
 	// Retention is how long events are remembered; at least 7 days. Defaults to 30 days (CCW-IDM-9).
 	Retention time.Duration
-	// Clock tells the time. Defaults to time.Now.
+	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// A Processor is the standard's: look up, lock, handle, mark; on an error it releases the lock, so that a retry can
-// process the event (CCW-IDM-4). It may be used concurrently.
+// A Processor follows the standard: look up, lock, handle, mark. On an error it releases the lock, so that a retry can process
+// the event (CCW-IDM-4). It may be used concurrently.
 type Processor struct{ o ProcessorOptions }
 
 // NewProcessor makes a processor.
 func NewProcessor(o ProcessorOptions) (*Processor, error) {
 	if o.Events == nil {
-		return nil, errors.New("make processor: nowhere to remember events")
+		return nil, errors.New("make processor: set Events")
 	}
 	if o.LockTTL == 0 {
 		o.LockTTL = 5 * time.Minute
@@ -86,7 +86,7 @@ func NewProcessor(o ProcessorOptions) (*Processor, error) {
 		o.Retention = 30 * 24 * time.Hour
 	}
 	if o.Retention < 7*24*time.Hour || o.LockTTL < 0 {
-		return nil, errors.New("make processor: events are remembered for 7 days at least")
+		return nil, errors.New("make processor: Retention must be at least 7 days")
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -94,7 +94,7 @@ func NewProcessor(o ProcessorOptions) (*Processor, error) {
 	return &Processor{o}, nil
 }
 
-// ErrNoEventID is returned for events without an id: they could not be told apart.
+// ErrNoEventID is returned for events without an id, which cannot be deduplicated.
 var ErrNoEventID = errors.New("the event has no id")
 
 // Process handles an event, unless it was processed before or is being processed.
@@ -110,7 +110,7 @@ func (p *Processor) Process(ctx context.Context, e *Event) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock event: %w", err)
 	}
-	if !ok { // somebody has it, or has just finished with it
+	if !ok { // another process has it, or has just finished it
 		if found, err := p.duplicate(ctx, e); found != nil || err != nil {
 			return found, err
 		}
@@ -118,7 +118,7 @@ func (p *Processor) Process(ctx context.Context, e *Event) (*Result, error) {
 	}
 	result, err := p.handle(ctx, e)
 	if err != nil {
-		// The context may have ended with the request; the lock has to go all the same.
+		// The context may have ended with the request; the lock must be released all the same.
 		return nil, errors.Join(err, p.o.Events.ReleaseLock(context.WithoutCancel(ctx), e.ID, token))
 	}
 	marked, err := p.o.Events.MarkProcessed(context.WithoutCancel(ctx), e.ID, token, result, p.o.Clock())
@@ -155,7 +155,7 @@ func (p *Processor) handle(ctx context.Context, e *Event) (result string, err er
 	return handler(ctx, e)
 }
 
-// Cleanup drops events that need not be remembered any longer, in small steps, and tells how many.
+// Cleanup drops events older than the retention, in small steps, and returns their number.
 func (p *Processor) Cleanup(ctx context.Context) (int, error) {
 	const step = 1000
 	total := 0

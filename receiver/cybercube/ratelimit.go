@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// RateLimitOptions bound requests.
+// RateLimitOptions configure RateLimit.
 type RateLimitOptions struct {
 	// Window is the length of a window, which begins with a sender's first request. Defaults to 60 seconds.
 	Window time.Duration
-	// Max is how many requests pass in a window. Defaults to 1000.
+	// Max is the number of requests allowed in a window. Defaults to 1000.
 	Max int
-	// Key tells senders apart. Defaults to the address of the connection.
+	// Key identifies the sender. Defaults to the address of the connection.
 	Key func(*http.Request) string
-	// Clock tells the time. Defaults to time.Now.
+	// Clock returns the time. Defaults to time.Now.
 	Clock func() time.Time
 }
 
-// maxSenders bounds how many senders are counted: their names come from outside.
+// maxSenders limits the number of counted senders: their names come from outside.
 const maxSenders = 10_000
 
 type limiter struct {
@@ -36,9 +36,9 @@ type window struct {
 	until time.Time
 }
 
-// RateLimit puts a bound before a handler, after the standard's sample (CCW-LIM-12): beyond it a request is answered 429
-// {"error":"Rate limit exceeded"}, which makes the sender come again. RateLimit-Limit, -Remaining and -Reset are told; the
-// older X-RateLimit-* are not.
+// RateLimit limits the requests to a handler, after the standard's sample (CCW-LIM-12). Beyond the limit a request is answered
+// 429 {"error":"Rate limit exceeded"}, and the sender retries. The response has RateLimit-Limit, -Remaining and -Reset, without
+// the older X-RateLimit-*.
 func RateLimit(next http.Handler, o RateLimitOptions) (http.Handler, error) {
 	if o.Window == 0 {
 		o.Window = time.Minute
@@ -47,7 +47,7 @@ func RateLimit(next http.Handler, o RateLimitOptions) (http.Handler, error) {
 		o.Max = 1000
 	}
 	if o.Window < 0 || o.Max < 0 {
-		return nil, errors.New("limit rate: a bound is below zero")
+		return nil, errors.New("limit rate: a limit is negative")
 	}
 	if o.Key == nil {
 		o.Key = remoteHost
@@ -71,7 +71,7 @@ func RateLimit(next http.Handler, o RateLimitOptions) (http.Handler, error) {
 	}), nil
 }
 
-// count counts a request and tells how many there were in its window, and when that ends, in seconds.
+// count counts a request and returns the number of requests in its window, and the window's end in seconds.
 func (l *limiter) count(key string) (int, string) {
 	now := l.o.Clock()
 	l.mu.Lock()
@@ -89,7 +89,7 @@ func (l *limiter) count(key string) (int, string) {
 	return w.count, strconv.FormatInt(int64(left), 10)
 }
 
-// makeRoom drops windows that are over; if there are none, any one.
+// makeRoom drops windows that have ended; if there are none, any one.
 func (l *limiter) makeRoom(now time.Time) {
 	for key, w := range l.windows {
 		if !w.until.After(now) {

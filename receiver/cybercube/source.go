@@ -38,7 +38,7 @@ func ParseSources(document []byte) (Sources, error) {
 	return sources, nil
 }
 
-// Contain says whether an address is in one of the ranges.
+// Contain reports whether an address is in one of the ranges.
 func (s Sources) Contain(ip string) bool {
 	addr, err := netip.ParseAddr(strings.Trim(ip, "[]"))
 	if err != nil {
@@ -53,9 +53,9 @@ func (s Sources) Contain(ip string) bool {
 	return false
 }
 
-// IsAllowedSource says whether an address is in one of the ranges of a document (CCW-HTTP-17). A document that cannot be
-// read allows nothing. It is an extra bar, never in place of verification; behind a proxy, take the address from what the
-// proxy vouches for.
+// IsAllowedSource reports whether an address is in one of the ranges of a document (CCW-HTTP-17). An unreadable document allows
+// nothing. It complements verification and does not replace it. Behind a proxy, pass the address that the trusted proxy
+// reports.
 func IsAllowedSource(ip string, document []byte) bool {
 	sources, err := ParseSources(document)
 	return err == nil && sources.Contain(ip)

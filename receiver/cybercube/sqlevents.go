@@ -18,9 +18,9 @@ const (
 	Postgres
 )
 
-// SQLEvents remembers events in the standard's table processed_webhook_events (CCW-IDM-8). A pending row is the lock, and
-// the time at which it was received is the holder's token: a row is taken over only when that time is old enough, and it
-// gets a new one then. It may be used concurrently.
+// SQLEvents remembers events in the standard's table processed_webhook_events (CCW-IDM-8). A pending row is the lock, and its
+// time of receipt is the holder's token: another holder takes a row over only when that time is old enough, and sets a new one.
+// It may be used concurrently.
 type SQLEvents struct {
 	db      *sql.DB
 	dialect Dialect
@@ -43,17 +43,17 @@ func Schema(d Dialect) string {
 CREATE INDEX IF NOT EXISTS idx_received_at ON processed_webhook_events (received_at);`
 }
 
-// migration is the advisory lock under which the table is made: "cybercub" in ASCII.
+// migration is the advisory lock for creating the table: "cybercub" in ASCII.
 const migration = 0x6379626572637562
 
-// NewSQLEvents makes the table, if need be, in a database that was opened with database/sql.
+// NewSQLEvents creates the table, if needed, in a database opened with database/sql.
 func NewSQLEvents(ctx context.Context, db *sql.DB, d Dialect) (*SQLEvents, error) {
 	if d != SQLite && d != Postgres {
 		return nil, errors.New("make table of events: unknown dialect")
 	}
 	s := &SQLEvents{db, d}
 	schema := Schema(d)
-	if d == Postgres { // processes that start together would hinder each other; without arguments it is one transaction
+	if d == Postgres { // processes that start together would conflict; without arguments it is one transaction
 		schema = fmt.Sprintf("SELECT pg_advisory_xact_lock(%d);\n", migration) + schema
 	}
 	if _, err := db.ExecContext(ctx, schema); err != nil {
@@ -62,10 +62,10 @@ func NewSQLEvents(ctx context.Context, db *sql.DB, d Dialect) (*SQLEvents, error
 	return s, nil
 }
 
-// stampLayout has a fixed width, so that its texts are ordered as the times are.
+// stampLayout has a fixed width, so that its texts sort as the times do.
 const stampLayout = "2006-01-02T15:04:05.000000Z"
 
-// stamp is a time as the database takes it, in the precision that both keep.
+// stamp is a time in the form and precision of the database.
 func (s *SQLEvents) stamp(t time.Time) any {
 	t = t.UTC().Truncate(time.Microsecond)
 	if s.dialect == SQLite {
@@ -74,7 +74,7 @@ func (s *SQLEvents) stamp(t time.Time) any {
 	return t
 }
 
-// query puts the dialect's placeholders where ?1, ?2 stand.
+// query replaces ?1, ?2 by the dialect's placeholders.
 func (s *SQLEvents) query(text string) string {
 	if s.dialect == SQLite {
 		return text
@@ -125,7 +125,7 @@ WHERE held.processing_status = 'pending' AND held.received_at <= ?4`, e.ID, e.Ty
 	return now.UTC().Format(stampLayout), n == 1, err
 }
 
-// token reads the time that a token is.
+// token reads the time in a token.
 func (s *SQLEvents) token(token string) (any, error) {
 	t, err := time.Parse(stampLayout, token)
 	return s.stamp(t), err

@@ -18,8 +18,8 @@ var eventMembers = []struct {
 	{"api_version", "a string", `"`, false}, {"account_id", "a string", `"`, false}, {"livemode", "a boolean", "tf", false},
 }
 
-// ValidateEvent says what is wrong with an event; it fits receiver.Options.Validate (CCW-RCV-15). What an event is about is
-// the application's to look at.
+// ValidateEvent returns what is wrong with an event; it fits receiver.Options.Validate (CCW-RCV-15). The application validates
+// the event's own data.
 func ValidateEvent(d *receiver.Delivery) error {
 	var event map[string]json.RawMessage
 	if err := d.JSON(&event); err != nil || event == nil {

@@ -26,15 +26,15 @@ type Event struct {
 	Livemode   bool   `json:"livemode"`
 }
 
-// Data is what an event is about.
+// Data is the object of an event.
 type Data struct {
 	Object json.RawMessage `json:"object"`
-	// PreviousAttributes are what was changed, as it was before.
+	// PreviousAttributes are the changed attributes with their old values.
 	PreviousAttributes json.RawMessage `json:"previous_attributes,omitempty"`
 }
 
-// A SignatureError says that a request did not prove itself. The text is one of the standard's: Invalid signature format,
-// Invalid timestamp, Timestamp outside tolerance, Signature mismatch (CCW-SDK-4).
+// A SignatureError says that a request is not authentic. The text is one of the standard's: Invalid signature format, Invalid
+// timestamp, Timestamp outside tolerance, Signature mismatch (CCW-SDK-4).
 type SignatureError struct{ Message string }
 
 func (e *SignatureError) Error() string { return e.Message }
@@ -58,10 +58,10 @@ type settings struct {
 	clock     func() time.Time
 }
 
-// An Option changes how is verified.
+// An Option configures verification.
 type Option func(*settings)
 
-// WithSecret adds a secret that is good as well, as during a rotation (CCW-SEC-14).
+// WithSecret adds another accepted secret, as during a rotation (CCW-SEC-14).
 func WithSecret(secret string) Option {
 	return func(s *settings) { s.secrets = append(s.secrets, secret) }
 }
@@ -69,7 +69,7 @@ func WithSecret(secret string) Option {
 // WithTolerance sets the largest difference between the signed time and ours; 0 is honoured. Defaults to 300 seconds.
 func WithTolerance(d time.Duration) Option { return func(s *settings) { s.tolerance = d } }
 
-// WithClock tells the time. Defaults to time.Now.
+// WithClock sets the clock. Defaults to time.Now.
 func WithClock(clock func() time.Time) Option { return func(s *settings) { s.clock = clock } }
 
 // Webhooks verifies and parses webhooks. It may be used concurrently.
@@ -89,8 +89,8 @@ func New(secret string, options ...Option) (*Webhooks, error) {
 	return &Webhooks{s}, nil
 }
 
-// ConstructEvent verifies the raw body and then parses it. The error is a [*SignatureError] if the request did not prove
-// itself, and another one if it did but is no JSON (CCW-SDK-6).
+// ConstructEvent verifies the raw body and then parses it. The error is a [*SignatureError] if the request is not authentic,
+// and another one if it is not JSON (CCW-SDK-6).
 func (w *Webhooks) ConstructEvent(payload []byte, signature, timestamp string, options ...Option) (*Event, error) {
 	s := w.settings
 	s.secrets = s.secrets[:len(s.secrets):len(s.secrets)]
@@ -128,8 +128,8 @@ type Verification struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Verify is the standard's verify function. It says Timestamp outside tolerance window where ConstructEvent leaves the
-// last word away (CCW-SIG-10). Here a secret may be any text.
+// Verify is the standard's verify function. Its text is "Timestamp outside tolerance window", where ConstructEvent omits the
+// last word (CCW-SIG-10). The secret may be any text.
 func Verify(payload []byte, signature, timestamp, secret string, options ...Option) Verification {
 	s := settings{secrets: []string{secret}, tolerance: DefaultTolerance, clock: time.Now}
 	for _, o := range options {

@@ -29,7 +29,7 @@ WHERE known.state IN ('done', 'dead') AND known.at < $7`,
 	return nil
 }
 
-// Claim implements [receiver.Inbox]. Workers pass over what another is just claiming.
+// Claim implements [receiver.Inbox]. Workers skip jobs that another worker is claiming.
 func (s *Store) Claim(ctx context.Context, limit int, now, leaseUntil time.Time) ([]receiver.ClaimedJob, error) {
 	token := record.Token()
 	jobs, broken, err := s.claim(ctx, limit, token, now, leaseUntil)
@@ -45,7 +45,7 @@ func (s *Store) Claim(ctx context.Context, limit int, now, leaseUntil time.Time)
 	return jobs, nil
 }
 
-// claimJobs goes along the index webhook_inbox_open, so that a long queue is not sorted for each claim.
+// claimJobs follows the index webhook_inbox_open, so that a claim does not sort a long queue.
 const claimJobs = `WITH due AS MATERIALIZED (SELECT id FROM webhook_inbox WHERE state IN ('waiting', 'claimed') AND at <= $1
   ORDER BY at, received_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
 UPDATE webhook_inbox SET state = 'claimed', attempt = attempt + 1, token = $3, at = $4

@@ -22,9 +22,9 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Options say how a store is made.
+// Options configure a store.
 type Options struct {
-	// NoMigrate makes no tables: they are there already, made from [Schema]. Defaults to false.
+	// NoMigrate creates no tables: they exist already, made from [Schema]. Defaults to false.
 	NoMigrate bool
 }
 
@@ -33,8 +33,8 @@ type Options struct {
 //go:embed schema.sql
 var Schema string
 
-// migration is the advisory lock under which tables are made: two processes that make them at once would hinder each
-// other. The number is "godwitrx" in ASCII.
+// migration is the advisory lock for creating tables: two processes that create them at once would conflict. The number is
+// "godwitrx" in ASCII.
 const migration = 0x676f647769747278
 
 // Store is a store and an inbox in PostgreSQL. It may be used concurrently.

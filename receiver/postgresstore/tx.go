@@ -12,7 +12,7 @@ import (
 
 type txKey struct{}
 
-// Tx is the transaction that completes the key, or ends the job, of the handler with this context; nil if it is not
+// Tx is the transaction that completes the key, or ends the job, of the handler with this context; nil if the handler is not
 // transactional. Do not commit it or roll it back.
 func Tx(ctx context.Context) pgx.Tx {
 	tx, _ := ctx.Value(txKey{}).(pgx.Tx)
@@ -52,8 +52,8 @@ func (t *transaction) Rollback(ctx context.Context) error {
 	return nil
 }
 
-// finish commits if the statement changed its row: if it did not, somebody else has taken over what the holder had. The
-// row is locked from here to the commit, and no longer.
+// finish commits if the statement changed its row; otherwise another holder has taken over. The row is locked only from here to
+// the commit.
 func (t *transaction) finish(ctx context.Context, statement string, args ...any) (bool, error) {
 	tag, err := t.tx.Exec(ctx, statement, args...)
 	if err != nil || tag.RowsAffected() == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver/internal/record"
 )
 
-// Options say how a store is made.
+// Options configure a store.
 type Options struct {
 	// Prefix is put before every key. Defaults to "godwit:".
 	Prefix string
@@ -29,7 +29,7 @@ type Store struct {
 
 var _ receiver.Transactor = (*Store)(nil)
 
-// New makes a store. The client is yours to close: *redis.Client, *redis.ClusterClient or *redis.Ring.
+// New makes a store. Close the client yourself: *redis.Client, *redis.ClusterClient or *redis.Ring.
 func New(client redis.Scripter, o Options) *Store {
 	if o.Prefix == "" {
 		o.Prefix = "godwit:"
@@ -37,7 +37,7 @@ func New(client redis.Scripter, o Options) *Store {
 	return &Store{client, o.Prefix}
 }
 
-// entry is what a key holds.
+// entry is the value of a key.
 type entry struct {
 	Token       string   `json:"token"`
 	Fingerprint string   `json:"fingerprint"`
@@ -51,9 +51,9 @@ type outcome struct {
 	Body    *string           `json:"body"`
 }
 
-// Scripts compare the holder's token and change the key in one step. Time is the caller's, and Redis' own expiry comes on
-// top of it, so that nothing has to be purged. A client that lost the reply sends a script again: whoever finds its own
-// token has been successful.
+// Scripts compare the holder's token and change the key in one step. The time is the caller's. Redis also expires entries by
+// its own clock, so that nothing needs to be purged. A client that lost the reply sends a script again: if it finds its own
+// token, the first call succeeded.
 var (
 	reserveScript = redis.NewScript(`local held = redis.call('GET', KEYS[1])
 if held then
@@ -194,5 +194,5 @@ func (s *Store) Remember(ctx context.Context, value receiver.Digest, until, now 
 	return n == 1, nil
 }
 
-// Purge implements [receiver.Store]: Redis forgets by itself.
+// Purge implements [receiver.Store]: Redis expires entries by itself.
 func (s *Store) Purge(context.Context, time.Time, int) (int, error) { return 0, nil }

@@ -10,9 +10,8 @@ import (
 
 type txKey struct{}
 
-// Queue adds a command that Redis runs in the step that completes the key of the handler with this context. It reports
-// false if the handler is not transactional or has returned; then the command is not run. Arguments are what go-redis
-// takes.
+// Queue adds a command that Redis runs in the step that completes the key of the handler with this context. It reports false,
+// and the command is not run, if the handler is not transactional or has returned. Arguments are those of go-redis.
 func Queue(ctx context.Context, command ...any) bool {
 	t, ok := ctx.Value(txKey{}).(*transaction)
 	if !ok || len(command) == 0 {
@@ -32,7 +31,7 @@ type transaction struct {
 	hold  receiver.Hold
 
 	mu       sync.Mutex
-	commands []any // each with its length before it
+	commands []any // each preceded by its length
 	ended    bool
 }
 
@@ -64,7 +63,7 @@ func (t *transaction) Rollback(context.Context) error {
 	return nil
 }
 
-// end takes no more commands and tells which there are.
+// end accepts no more commands and returns those that were queued.
 func (t *transaction) end() []any {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, limit int, now, leaseUntil time.Time)
 	return jobs, nil
 }
 
-// idle looks without the write lock, so that workers with nothing to do do not keep others from writing.
+// idle queries without the write lock, so that idle workers do not block writers.
 func (s *Store) idle(ctx context.Context, now time.Time) (bool, error) {
 	var due bool
 	err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_inbox WHERE state IN ('waiting', 'claimed') AND at <= ?)`,
@@ -59,7 +59,7 @@ func (s *Store) idle(ctx context.Context, now time.Time) (bool, error) {
 	return !due, nil
 }
 
-// claimJobs asks for either state by itself: then the index has the order, and a long queue is not sorted for each claim.
+// claimJobs queries each state by itself: then the index has the order, and a claim does not sort a long queue.
 const claimJobs = `UPDATE webhook_inbox SET state = 'claimed', attempt = attempt + 1, token = ?1, at = ?2 WHERE id IN (
   SELECT id FROM (
     SELECT * FROM (SELECT id, at, received_at FROM webhook_inbox WHERE state = 'waiting' AND at <= ?3 ORDER BY at, received_at, id LIMIT ?4)

@@ -15,11 +15,11 @@ import (
 	"github.com/godwit-hq/godwit/receiver/internal/record"
 )
 
-// Options say how a store is opened.
+// Options configure a store.
 type Options struct {
 	// BusyTimeout is how long a writer waits for another process. Defaults to 10 seconds.
 	BusyTimeout time.Duration
-	// NoMigrate makes no tables: they are there already, made from [Schema]. Defaults to false.
+	// NoMigrate creates no tables: they exist already, made from [Schema]. Defaults to false.
 	NoMigrate bool
 }
 
@@ -35,7 +35,7 @@ var Schema string
 type Store struct {
 	db   *sql.DB
 	own  bool
-	turn chan struct{} // holds a token while somebody of this process writes: waiting here is fair, SQLite's is not
+	turn chan struct{} // holds a token while a goroutine of this process writes: waiting here is fair, waiting in SQLite is not
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 	_ receiver.JobTransactor = (*Store)(nil)
 )
 
-// Open opens a database file, and makes it if need be. Every commit is on disk before it is reported.
+// Open opens a database file, and creates it if needed. Every commit is on disk before it is reported.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.BusyTimeout <= 0 {
 		o.BusyTimeout = 10 * time.Second
@@ -57,7 +57,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections) // to open one costs more than most statements
+	db.SetMaxIdleConns(connections) // opening one costs more than most statements
 	s, err := New(ctx, db, o)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -66,8 +66,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New keeps the store in a database of the application's own, opened with the driver "sqlite". It should be in WAL mode,
-// with a busy timeout; BusyTimeout does not apply.
+// New keeps the store in the application's own database, opened with the driver "sqlite". It should be in WAL mode, with a busy
+// timeout; BusyTimeout does not apply.
 func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
 	s := &Store{db: db, turn: make(chan struct{}, 1)}
 	if o.NoMigrate {
@@ -101,7 +101,7 @@ func (s *Store) lock(ctx context.Context) error {
 
 func (s *Store) unlock() { <-s.turn }
 
-// write runs one statement and tells how many rows it changed.
+// write runs one statement and returns how many rows it changed.
 func (s *Store) write(ctx context.Context, statement string, args ...any) (int64, error) {
 	if err := s.lock(ctx); err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func changed(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// Reserve implements [receiver.Store]. It looks before it writes: a repeat needs no writer, and so does not wait for one.
+// Reserve implements [receiver.Store]. It reads before it writes: a repeat does not wait for the writer.
 func (s *Store) Reserve(ctx context.Context, r receiver.Reserve) (receiver.Reservation, error) {
 	scope := r.Scope.String()
 	for {
@@ -140,7 +140,7 @@ WHERE held.until <= ?`, scope, record.Digest(r.Fingerprint), r.Token, record.Mil
 		if n == 1 {
 			return receiver.Reservation{State: receiver.Reserved}, nil
 		}
-		// Somebody else was faster: look again.
+		// Another caller was faster: look again.
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 
 type txKey struct{}
 
-// Tx is the transaction that completes the key, or ends the job, of the handler with this context; nil if it is not
+// Tx is the transaction that completes the key, or ends the job, of the handler with this context; nil if the handler is not
 // transactional. Do not commit it or roll it back.
 func Tx(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(txKey{}).(*sql.Tx)
 	return tx
 }
 
-// transaction has the turn until it ends, or until its context does: that rolls it back, and a handler that does not return
-// must not keep everybody else from writing.
+// transaction has the turn until it ends or its context ends, which rolls it back: a handler that does not return must not
+// block all writers.
 type transaction struct {
 	tx    *sql.Tx
 	free  func() // gives the turn back, once
@@ -29,7 +29,7 @@ type transaction struct {
 	ended bool
 }
 
-// begin takes the write lock with its first statement, which also makes sure that the holder is one still.
+// begin takes the write lock with its first statement, which also checks that the holder still has the key.
 func (s *Store) begin(ctx context.Context, t *transaction, fence string, args ...any) error {
 	if err := s.lock(ctx); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // Callers is how many try at once.
 const Callers = 50
 
-// RunConcurrency tests what fifty callers at once see: one holder of each key, one taker-over of each crashed one, one for
-// whom a value is new.
+// RunConcurrency tests fifty concurrent callers: one holds each key, one takes over each crashed one, and a value is new for
+// one.
 func RunConcurrency(t *testing.T, open func(t *testing.T) receiver.Store) {
 	t.Run("one of fifty reserves a key", func(t *testing.T) { testOneHolder(t, open(t)) })
 	t.Run("one of fifty takes a crashed key over", func(t *testing.T) { testOneSuccessor(t, open(t)) })
@@ -108,7 +108,8 @@ func testOneFirst(t *testing.T, s receiver.Store) {
 	}
 }
 
-// testEnded: a store that cannot be asked must not be taken for one that knows nothing. One in memory can always be asked.
+// testEnded: a store that cannot be reached must not answer like one that knows nothing. A store in memory can always be
+// reached.
 func testEnded(t *testing.T, s receiver.Store) {
 	found, err := s.Reserve(closed(), reserve(hold("k", "a"), Start))
 	if _, memory := s.(*receiver.Memory); memory {

@@ -208,7 +208,7 @@ func testJobPurge(t *testing.T, in receiver.Inbox) {
 	}
 }
 
-// testJobReplaced: after the window a key is a new one, and so is its job, although the old one was not purged yet.
+// testJobReplaced: after the window a key is new, and so is its job, even if the old one was not purged yet.
 func testJobReplaced(t *testing.T, in receiver.Inbox) {
 	enqueue(t, in, job("a", Start))
 	first := claim(t, in, 1, Start, 1)[0]

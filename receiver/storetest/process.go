@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// The variables by which a test process tells a child of its own what to do.
+// The variables that tell a child process of a test what to do.
 const (
 	childTask  = "STORETEST_TASK"
 	childStore = "STORETEST_STORE"
@@ -93,7 +93,7 @@ func takeShared(ctx context.Context, s receiver.Store, task string, key int, h r
 	return err
 }
 
-// RunProcesses tests what processes see that share a store or die while they hold keys. Name is what Main's function opens.
+// RunProcesses tests processes that share a store or die while they hold keys. name is what Main's function opens.
 func RunProcesses(t *testing.T, open func(t *testing.T) (s receiver.Store, name string)) {
 	t.Run("two processes share the keys", func(t *testing.T) {
 		_, name := open(t)

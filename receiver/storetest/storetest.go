@@ -1,14 +1,14 @@
-// Package storetest has the tests that every store of a receiver passes, so that one of your own can be held to them.
+// Package storetest has the tests that every store of a receiver passes. Run them on your own store as well.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) receiver.Store { return open(t) })
 //		storetest.RunConcurrency(t, func(t *testing.T) receiver.Store { return open(t) })
 //	}
 //
-// Run is what one caller sees, RunConcurrency what fifty at once see, RunProcesses what processes see that share a store or
-// die while they hold a key. RunTx and RunInbox are for stores that are a [receiver.Transactor] or a [receiver.Inbox].
+// Run tests one caller, RunConcurrency fifty at once, RunProcesses processes that share a store or die while they hold a key.
+// RunTx and RunInbox are for stores that are a [receiver.Transactor] or a [receiver.Inbox].
 //
-// Time is handed to stores, so the tests move it at will and wait for nothing.
+// Stores are given the time, so the tests set it and wait for nothing.
 package storetest
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// Start is the time at which tests begin. It is ahead of the real one: stores that also expire by their own clock must not
-// do so within a test.
+// Start is the time at which tests begin. It is in the future, so that stores that also expire by their own clock do not do so
+// within a test.
 var Start = time.Now().Add(time.Hour).Truncate(time.Second)
 
 const (
@@ -81,7 +81,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Run tests what one caller sees.
+// Run tests a store with one caller.
 func Run(t *testing.T, open func(t *testing.T) receiver.Store) {
 	for _, c := range []struct {
 		name string
@@ -231,7 +231,7 @@ func testRemember(t *testing.T, s receiver.Store) {
 	}
 }
 
-// testPurge holds stores that forget by themselves only to their dropping nothing that is alive.
+// testPurge requires of stores that expire entries by themselves only that they drop nothing that is alive.
 func testPurge(t *testing.T, s receiver.Store) {
 	ctx := t.Context()
 	for _, scope := range []string{"a", "b", "c", "d", "e"} {

@@ -15,9 +15,9 @@ type TxStore struct {
 	Store receiver.Transactor
 	// Effect writes something in the transaction of the context.
 	Effect func(ctx context.Context) error
-	// OneWriter says that a transaction keeps everybody else from writing.
+	// OneWriter says that a transaction blocks all other writers.
 	OneWriter bool
-	// Count tells how often it was written.
+	// Count returns how often the effect was written.
 	Count func(t *testing.T) int
 }
 
@@ -72,8 +72,8 @@ func testRollback(t *testing.T, s TxStore) {
 	mustReserve(t, s.Store, reserve(hold("k", "b"), Start), receiver.Reserved)
 }
 
-// testLostInTx: the holder is so slow that somebody else takes its key over while its transaction runs. With one writer at a
-// time nobody can.
+// testLostInTx: the holder is so slow that another caller takes its key while its transaction runs. With one writer at a time
+// this cannot happen.
 func testLostInTx(t *testing.T, s TxStore) {
 	if s.OneWriter {
 		return
@@ -102,7 +102,7 @@ func testLostBeforeTx(t *testing.T, s TxStore) {
 		wantEffects(t, s, 0)
 		return
 	}
-	must(t, s.Effect(tx.Context(t.Context()))) // it is found out at the end
+	must(t, s.Effect(tx.Context(t.Context()))) // detected at the end
 	if ok, err := tx.Complete(t.Context(), completion(Start)); ok || err != nil {
 		t.Fatalf("completed %t, %v", ok, err)
 	}

@@ -28,34 +28,34 @@ import (
 )
 
 const (
-	// margin is how long before its end a token is not used any more: it has to last until the receiver looks at it.
+	// margin is the time before its expiry from which a token is no longer used: it must last until the receiver checks it.
 	margin = 30 * time.Second
-	// unknownLifetime is how long a token is kept whose lifetime the endpoint did not tell. A 401 ends it sooner.
+	// unknownLifetime is how long a token without a stated lifetime is kept. A 401 ends it sooner.
 	unknownLifetime = 5 * time.Minute
 	maxToken        = 16 << 10
 )
 
-// Config says where tokens come from.
+// Config configures a Source.
 type Config struct {
 	// TokenURL is the token endpoint. Required.
 	TokenURL string
 
-	// ClientID and ClientSecret are what the authorization server gave us. Required.
+	// ClientID and ClientSecret are the credentials from the authorization server. Required.
 	ClientID, ClientSecret string
 
 	// Scopes are asked for. Defaults to none: the authorization server decides.
 	Scopes []string
 
-	// Audience is sent as audience, which some servers want. Defaults to none.
+	// Audience is sent as audience, which some servers require. Defaults to none.
 	Audience string
 
-	// SecretInBody sends id and secret as form fields, for servers that do not take HTTP Basic. Defaults to false.
+	// SecretInBody sends id and secret as form fields, for servers that do not accept HTTP Basic. Defaults to false.
 	SecretInBody bool
 
-	// Timeout bounds a token request, within the attempt's deadline. Defaults to 30 s.
+	// Timeout limits a token request, within the attempt's deadline. Defaults to 30 s.
 	Timeout time.Duration
 
-	// Clock tells when a token expires. Required.
+	// Clock is used for the expiry of tokens. Required.
 	Clock func() time.Time
 }
 
@@ -69,16 +69,16 @@ type Sender interface {
 type Source struct {
 	cfg    Config
 	sender Sender
-	turn   chan struct{} // holds one value while someone asks the token endpoint
+	turn   chan struct{} // holds one value while a caller requests a token
 
 	mu       sync.Mutex
 	token    string
 	expires  time.Time
-	failures uint64 // how often asking has failed
+	failures uint64 // number of failed token requests
 	lastErr  error
 }
 
-// New returns a Source. It asks for no token yet.
+// New returns a Source. It requests no token yet.
 func New(s Sender, cfg Config) (*Source, error) {
 	switch {
 	case cfg.Clock == nil:
@@ -109,13 +109,13 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	case token != "":
 		return token, nil
 	case failures != failuresBefore:
-		return "", lastErr // who asked while we waited was told no: do not ask again for each who waits
+		return "", lastErr // the request we waited for failed: callers that waited do not repeat it
 	}
 	return s.ask(ctx)
 }
 
-// Invalidate forgets a token that a receiver refused, so that the next call asks for a new one. A token that has been
-// replaced meanwhile is left alone.
+// Invalidate forgets a token that a receiver refused, so that the next call requests a new one. A token that was replaced
+// meanwhile is kept.
 func (s *Source) Invalidate(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Source) cached() (token string, failures uint64, lastErr error) {
 	return token, s.failures, s.lastErr
 }
 
-// ask makes the token request and keeps its result. That we ourselves stopped is no result.
+// ask requests a token and keeps the result, unless this program interrupted the request.
 func (s *Source) ask(ctx context.Context) (string, error) {
 	asked := s.cfg.Clock()
 	token, lifetime, err := s.request(ctx)
@@ -173,7 +173,7 @@ func (s *Source) request(ctx context.Context) (token string, lifetime time.Durat
 	return readToken(x)
 }
 
-// reply is what a token endpoint answers (RFC 6749, sections 5.1 and 5.2).
+// reply is the answer of a token endpoint (RFC 6749, sections 5.1 and 5.2).
 type reply struct {
 	AccessToken string      `json:"access_token"`
 	TokenType   string      `json:"token_type"`
@@ -211,7 +211,7 @@ func lifetime(n json.Number) time.Duration {
 	return time.Duration(min(seconds, 365*24*60*60) * float64(time.Second))
 }
 
-// errorCode passes the codes that RFC 6749 and RFC 8707 define. Anything else could be text that repeats the secret.
+// errorCode returns only the codes that RFC 6749 and RFC 8707 define. Other text could repeat the secret.
 func errorCode(code string) string {
 	switch code {
 	case "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
@@ -223,9 +223,9 @@ func errorCode(code string) string {
 
 // A TokenError says why there is no token.
 type TokenError struct {
-	Failure godwit.FailureKind // the request failed on its way; then there is no status
+	Failure godwit.FailureKind // the request failed; then there is no status
 	Status  int                // what the token endpoint answered
-	Code    string             // its error code, if it is one of the known ones
+	Code    string             // the endpoint's error code, if it is a known one
 	Problem string             // what is wrong with a reply of 2xx
 }
 

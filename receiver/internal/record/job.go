@@ -9,10 +9,10 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// maxReason bounds what is kept of a reason.
+// maxReason limits the kept length of a reason.
 const maxReason = 1000
 
-// Token proves a worker.
+// Token makes a token that identifies a worker.
 func Token() string { return rand.Text() }
 
 // Job reads a claimed job.
@@ -25,8 +25,7 @@ func Job(id, text, token string, attempt int) (receiver.ClaimedJob, bool) {
 	return j, true
 }
 
-// SortJobs puts jobs that were claimed together in the order in which they were received: databases return what they have
-// changed in any order.
+// SortJobs sorts jobs that were claimed together by their time of receipt: databases return changed rows in any order.
 func SortJobs(jobs []receiver.ClaimedJob) {
 	slices.SortFunc(jobs, func(a, b receiver.ClaimedJob) int {
 		if c := a.Delivery.ReceivedAt.Compare(b.Delivery.ReceivedAt); c != 0 {
@@ -36,17 +35,17 @@ func SortJobs(jobs []receiver.ClaimedJob) {
 	})
 }
 
-// Reason is a reason as it is kept.
+// Reason is a reason in the form in which it is kept.
 func Reason(text string) string {
 	return Text(text[:min(len(text), maxReason)])
 }
 
-// Text is a text that every database takes: UTF-8 without NUL.
+// Text is a text that every database accepts: UTF-8 without NUL.
 func Text(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// Refund is how many attempts a settlement gives back.
+// Refund is the number of attempts that a settlement gives back.
 func Refund(s receiver.Settlement) int {
 	if s.Interrupted {
 		return 1

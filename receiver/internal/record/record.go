@@ -1,6 +1,6 @@
-// Package record is how stores write down what a receiver remembers. The tables and keys are the same in every language's
-// receiver, so that receivers of different languages can share a store: digests in hex, header fields as a JSON object,
-// bodies in base64, times in milliseconds since 1970.
+// Package record defines how stores write a receiver's records. The tables and keys are the same in every language, so that
+// receivers in different languages can share a store: digests in hex, header fields as a JSON object, bodies in base64, times
+// in milliseconds since 1970.
 package record
 
 import (
@@ -53,10 +53,10 @@ type Row struct {
 	Until       int64
 }
 
-// Live says whether the row has not expired.
+// Live reports whether the row has not expired.
 func (r *Row) Live(now time.Time) bool { return r.Until > Millis(now) }
 
-// Reservation is what a repeat finds.
+// Reservation is the state that a repeat finds.
 func (r *Row) Reservation() (receiver.Reservation, error) {
 	fingerprint, ok := receiver.ParseDigest(r.Fingerprint)
 	if !ok {
@@ -74,7 +74,7 @@ func (r *Row) Reservation() (receiver.Reservation, error) {
 // Outcome reads a kept answer.
 func Outcome(status int, headers string, body sql.NullString) (receiver.Outcome, error) {
 	o := receiver.Outcome{Status: status, Header: http.Header{}}
-	if status < 200 || status > 599 { // nothing that was kept, and net/http panics on some
+	if status < 200 || status > 599 { // not a kept answer, and net/http panics on some of these
 		return o, fmt.Errorf("read status: %d", status)
 	}
 	fields := map[string]string{}

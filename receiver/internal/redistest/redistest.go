@@ -1,4 +1,4 @@
-// Package redistest gives each test a part of a Redis server for itself.
+// Package redistest gives each test its own part of a Redis server.
 //
 // It starts no server and never skips: without one the test fails and says how to get one.
 package redistest

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// overLink makes the request over a link and writes what it saw to x. When the receiver turns out to speak HTTP/2, nothing
-// was sent, and the connection is returned for net/http.
+// overLink makes the request over a link and writes the result to x. If the receiver speaks HTTP/2, nothing was sent, and the
+// connection is returned for net/http.
 func (h *hop) overLink(b *bound, d *scratch, req *http.Request, x *godwit.Exchange) *offer {
 	whole, err := d.encode(req, h.place, h.request.Body, h.request.FreshConnection)
 	if err != nil {
@@ -32,7 +32,7 @@ func (h *hop) overLink(b *bound, d *scratch, req *http.Request, x *godwit.Exchan
 			return nil
 		}
 		x.RemoteAddr, x.Proto, x.Reused = l.remote, "HTTP/1.1", h.reused
-		if !h.converse(b, d, l, req, whole, x) {
+		if !h.exchange(b, d, l, req, whole, x) {
 			return nil
 		}
 	}
@@ -55,24 +55,24 @@ func (h *hop) connect(b *bound) (*link, *offer, error) {
 	return l, nil, err
 }
 
-// converse has the exchange on a link. It asks for another link when this one was an idle one that had died, and took not a
-// byte: the request has not left.
-func (h *hop) converse(b *bound, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
+// exchange sends the request over a link and reads the response. It returns true if the request must use another link: this one
+// was idle and had died, and no byte of the request was written.
+func (h *hop) exchange(b *bound, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
 	l.begin(b.at, h.sender.maxResponseHeader)
-	calm := func() bool { return true }
+	stopWatching := func() bool { return true }
 	if b.Context.Done() != nil {
-		calm = context.AfterFunc(b.Context, l.cut)
+		stopWatching = context.AfterFunc(b.Context, l.cut)
 	}
 	var resp *http.Response
 	err := errStale
 	w := l.send(d.out, h.request.Body, whole)
-	if w.left { // else what may have come answers nothing
+	if w.left { // otherwise bytes that arrived answer no request
 		d.in.Reset(l)
 		firstByte(b.Context, d)
 		resp, err = l.response(d.in, req)
 	}
 	if err != nil {
-		calm()
+		stopWatching()
 		l.cut()
 		w.wait()
 		if h.reused && !w.left && outOfTime(b, l, false) == nil {
@@ -81,9 +81,9 @@ func (h *hop) converse(b *bound, d *scratch, l *link, req *http.Request, whole b
 		x.Failure, x.Status = failedOverLink(b, l, err)
 		return false
 	}
-	keep := h.hear(b, l, resp, x) && d.in.Buffered() == 0 && !l.ended
+	keep := h.readResponse(b, l, resp, x) && d.in.Buffered() == 0 && !l.ended
 	keep = w.over(keep) && keep && !l.hungUp
-	if calm() && keep && !h.request.FreshConnection {
+	if stopWatching() && keep && !h.request.FreshConnection {
 		h.id.links.give(l)
 	} else {
 		l.close()
@@ -91,8 +91,8 @@ func (h *hop) converse(b *bound, d *scratch, l *link, req *http.Request, whole b
 	return false
 }
 
-// hear reads the response to its end. It says whether its connection may serve another request.
-func (h *hop) hear(b *bound, l *link, resp *http.Response, x *godwit.Exchange) (keep bool) {
+// readResponse reads the response to its end. It reports whether the connection can serve another request.
+func (h *hop) readResponse(b *bound, l *link, resp *http.Response, x *godwit.Exchange) (keep bool) {
 	x.Status, x.Header, x.Proto = resp.StatusCode, resp.Header, resp.Proto
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.Failure = switchedUnasked()
@@ -106,11 +106,11 @@ func (h *hop) hear(b *bound, l *link, resp *http.Response, x *godwit.Exchange) (
 		}
 		return false
 	}
-	// One that answered 421 leads to the wrong place for the next request, too (EDS-STA-421).
+	// A connection that answered 421 leads to the wrong host for the next request as well (EDS-STA-421).
 	return !x.BodyCapped && !resp.Close && resp.StatusCode > 199 && resp.StatusCode != http.StatusMisdirectedRequest
 }
 
-// failedOverLink says why there is no response header, and the status when at least its line had come.
+// failedOverLink returns why there is no response header, and the status if the status line had arrived.
 func failedOverLink(b *bound, l *link, err error) (*godwit.Failure, int) {
 	if f := outOfTime(b, l, l.written > 0); f != nil {
 		return f, 0
@@ -118,8 +118,8 @@ func failedOverLink(b *bound, l *link, err error) (*godwit.Failure, int) {
 	return failedHTTP1(err, l.seen())
 }
 
-// outOfTime returns nil unless the attempt's time was over, or its context. The link knows best: its timer and the machine's
-// clock may differ by a hair.
+// outOfTime returns nil unless the attempt's deadline has passed or its context has ended. The link's own timer decides: it and
+// the machine's clock may differ slightly.
 func outOfTime(b *bound, l *link, sent bool) *godwit.Failure {
 	switch {
 	case b.Context.Err() != nil:
@@ -130,7 +130,7 @@ func outOfTime(b *bound, l *link, sent bool) *godwit.Failure {
 	return nil
 }
 
-// firstByte serves a caller that traces its requests.
+// firstByte calls the trace of a caller that traces its requests.
 func firstByte(ctx context.Context, d *scratch) {
 	t := httptrace.ContextClientTrace(ctx)
 	if t == nil || t.GotFirstResponseByte == nil {
@@ -141,16 +141,15 @@ func firstByte(ctx context.Context, d *scratch) {
 	}
 }
 
-// writing is the rest of a request on its way out.
+// writing is the rest of a request that is being written.
 type writing struct {
 	link *link
-	left bool          // a byte of the request has left
-	done chan struct{} // nil when there was no rest
+	left bool          // a byte of the request was written
+	done chan struct{} // nil if there is no rest
 }
 
-// send writes a request. Of a large one, the rest is written aside, so that a reply that comes before all of it has left is
-// read (EDS T-39). When it fails with part of the request sent, the reading side will see the reply that came before, or the
-// end.
+// send writes a request. The rest of a large one is written by another goroutine, so that a response that comes early is read
+// (EDS T-39). If writing fails after some bytes, the reading side sees the early response or the end of the connection.
 func (l *link) send(head, payload []byte, whole bool) writing {
 	first := head[:min(len(head), writeAtOnce)]
 	err := l.write(first)
@@ -171,24 +170,24 @@ func (l *link) send(head, payload []byte, whole bool) writing {
 	return w
 }
 
-// wait waits until nothing is being written any more.
+// wait waits until writing has ended.
 func (w writing) wait() {
 	if w.done != nil {
 		<-w.done
 	}
 }
 
-// lastWords is how long a request may take to be written after its reply was read, for the connection to be kept.
-const lastWords = 50 * time.Millisecond
+// lateWrite is how long the rest of a request may take after its response was read, for the connection to be kept.
+const lateWrite = 50 * time.Millisecond
 
-// over ends the writing, the reply being there, and says whether it was finished. It waits for that only for the sake of
-// keeping the connection.
+// over ends the writing after the response was read, and reports whether it was complete. It waits for that only to keep the
+// connection.
 func (w writing) over(keep bool) bool {
 	if w.done == nil {
 		return true
 	}
 	if keep {
-		t := time.NewTimer(lastWords)
+		t := time.NewTimer(lateWrite)
 		defer t.Stop()
 		select {
 		case <-w.done:
