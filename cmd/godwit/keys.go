@@ -55,7 +55,7 @@ type keysCreateCommand struct {
 	Tenant     string          `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" xor:"tenant" required:""`
 	TenantName string          `name:"tenant-name" help:"The same by name; made when there is none of this name." placeholder:"NAME" xor:"tenant" required:""`
 	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
-	Scopes     []string        `name:"scopes" help:"What it may do: ingest, read, manage, admin, or all." placeholder:"SCOPE" required:""`
+	Scopes     []string        `name:"scopes" help:"What it may do: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
 	Expires    config.Duration `name:"expires" help:"How long it lives, such as 90d. Defaults to for ever." placeholder:"DURATION"`
 	Replaces   string          `name:"replaces" help:"Key whose place it takes; repeated requests stay the same requests." placeholder:"KEY_ID"`
 	JSON       bool            `name:"json" help:"Print one JSON object."`
@@ -70,6 +70,7 @@ Examples:
 
     godwit keys create --tenant-name acme --scopes ingest --name "shop backend"
     godwit keys create --tenant-name ops --scopes all --expires 90d
+    godwit keys create --tenant-name ops --scopes metrics --name prometheus
     export GODWIT_KEY=$(godwit keys create --tenant-name acme --scopes all --json | jq -r .api_key)`
 }
 

@@ -67,7 +67,6 @@ func TestPublicPaths(t *testing.T) {
 	}{
 		"/healthz":          {200, `"alive"`},
 		"/readyz":           {200, `"ready"`},
-		"/metrics":          {200, "godwit_build{"},
 		"/openapi.json":     {200, `"openapi": "3.1`},
 		"/docs/problems":    {200, "<html"},
 		"/docs/idempotency": {200, "<html"},
@@ -82,6 +81,34 @@ func TestPublicPaths(t *testing.T) {
 	}
 	if !srv.Log.Has("serving", "url="+srv.URL, "store=sqlite", "durability=") {
 		t.Errorf("the log does not say what is served:\n%s", srv.Log)
+	}
+}
+
+// Metrics name subscriptions and event types of all tenants: on the API's address they need a key that may read them.
+func TestMetricsNeedAKey(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	tenant, _ := srv.NewTenant("other", godwit.ScopeRead)
+	call := func(key string) *apptest.Response { return srv.Call(apptest.Call{Path: "/metrics", Key: key}) }
+	for name, c := range map[string]struct {
+		key    string
+		status int
+	}{
+		"without a key":      {"-", http.StatusUnauthorized},
+		"with a wrong key":   {"gdw_nonsense", http.StatusUnauthorized},
+		"all but the scope":  {srv.NewKey(tenant, godwit.ScopeIngest, godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAudit), http.StatusForbidden},
+		"the scope alone":    {srv.NewKey(tenant, godwit.ScopeMetrics), http.StatusOK},
+		"an administrator's": {srv.NewKey(tenant, godwit.ScopeAdmin), http.StatusOK},
+	} {
+		r := call(c.key)
+		if r.Status != c.status || strings.Contains(string(r.Body), "godwit_build{") != (c.status == http.StatusOK) {
+			t.Errorf("%s: %d %.200s", name, r.Status, r.Body)
+		}
+	}
+	// The key opens nothing else.
+	for _, path := range []string{"/v1/events", "/v1/endpoints", "/v1/keys", "/ids/v1/registry", "/ojs/v1/webhooks/subscriptions"} {
+		if r := srv.Call(apptest.Call{Path: path, Key: srv.NewKey(tenant, godwit.ScopeMetrics)}); r.Status != http.StatusForbidden {
+			t.Errorf("%s with the scope metrics: %d", path, r.Status)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -199,7 +200,11 @@ func (a *App) wireHTTP(d Dependencies) error {
 		t.ClientAuth = tls.RequestClientCert // known by its fingerprint: who issued it says nothing
 	}
 	if a.cfg.MetricsListen == "" {
-		mux.Handle("GET /metrics", a.metrics.Handler())
+		metrics, err := a.guardedMetrics(guard, problems)
+		if err != nil {
+			return err
+		}
+		mux.Handle("GET /metrics", metrics)
 	} else if err := a.serveMetrics(); err != nil {
 		return err
 	}
@@ -245,6 +250,21 @@ func (a *App) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) ht
 	})
 }
 
+// guardedMetrics serves the metrics on the API's own address. They name subscriptions and event types of all tenants, so that they
+// need an API key there.
+func (a *App) guardedMetrics(guard *idempotency.Guard, problems *problem.Writer) (http.Handler, error) {
+	api, err := httpapi.New(httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems})
+	if err != nil {
+		return nil, err
+	}
+	metrics := a.metrics.Handler()
+	return api.Handle(httpapi.Route{Need: []godwit.Scope{godwit.ScopeMetrics, godwit.ScopeAdmin}}, func(c *httpapi.Call) error {
+		metrics.ServeHTTP(c.W, c.R)
+		return nil
+	}), nil
+}
+
+// serveMetrics serves the metrics on an address of their own, which the operator keeps private.
 func (a *App) serveMetrics() error {
 	l, err := listen(context.Background(), a.cfg.MetricsListen)
 	if err != nil {

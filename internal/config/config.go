@@ -22,7 +22,8 @@ type Config struct {
 	// Answer ordinary posts of events on plain TCP by a short way that costs less; everything else, and all of TLS, is
 	// net/http's anyhow. Defaults to true.
 	ShortWay bool `name:"short-way" default:"true" negatable:""`
-	// Address /metrics is served on instead of the API's, so that it can be kept private. Defaults to the API's.
+	// Address /metrics is served on instead of the API's, without an API key: keep it private. Defaults to the API's, where it needs
+	// a key with the scope metrics.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
 	// How many combinations of event type and subscription a metric may have; what comes after is counted together.
 	// Defaults to 2000.

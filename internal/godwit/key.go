@@ -18,10 +18,13 @@ const (
 	ScopeManage Scope = "manage" // change the tenant's endpoints, deliveries and keys
 	ScopeAdmin  Scope = "admin"  // tenants, and keys of any tenant
 	ScopeAudit  Scope = "audit"  // read and export the evidence of what was commanded
+
+	// ScopeMetrics reads /metrics, which tells of all tenants, and nothing else.
+	ScopeMetrics Scope = "metrics"
 )
 
 // AllScopes lists every scope.
-var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin, ScopeAudit}
+var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin, ScopeAudit, ScopeMetrics}
 
 // An APIKey is a credential of a tenant. The token itself is shown once, when it is made; only its hash is kept.
 type APIKey struct {

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -56,7 +57,8 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{cfg: cfg, clock: cfg.Clock, api: api}
 	mux := http.NewServeMux()
-	anyScope := godwit.AllScopes
+	// A key that reads metrics is kept where metrics are collected: it opens nothing else.
+	anyScope := slices.DeleteFunc(slices.Clone(godwit.AllScopes), func(s godwit.Scope) bool { return s == godwit.ScopeMetrics })
 	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
 		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
 	}

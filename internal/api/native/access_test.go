@@ -2,6 +2,7 @@ package native
 
 import (
 	"slices"
+	"testing"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -15,4 +16,15 @@ func (h *harness) keysWithout(need access) map[godwit.Scope]string {
 		}
 	}
 	return tokens
+}
+
+// Metrics tell of all tenants: an administrator may let others read them, the manager of a tenant may not.
+func TestWhoMayGrantMetrics(t *testing.T) {
+	h := newHarness(t)
+	for scope, want := range map[godwit.Scope]int{godwit.ScopeManage: 403, godwit.ScopeAdmin: 201} {
+		_, token := h.mint(h.tenant.ID, scope)
+		if a := h.do(call{method: "POST", path: "/v1/keys", token: token, body: `{"name":"prometheus","scopes":["metrics"]}`}); a.status != want {
+			t.Errorf("a key with %s grants metrics: %d %s", scope, a.status, a.body)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func keyView(k *godwit.APIKey) Key {
 type keyInput struct {
 	Body struct {
 		Name      string     `json:"name"`
-		Scopes    []string   `json:"scopes" enum:"ingest,read,manage,admin,audit" doc:"What it may do. A key can grant no scope that it lacks."`
+		Scopes    []string   `json:"scopes" enum:"ingest,read,manage,admin,audit,metrics" doc:"What it may do. A key can grant no scope that it lacks; one with admin can grant metrics, too."`
 		ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"From then on it is refused; absent: never"`
 		Replaces  string     `json:"replaces,omitempty" doc:"Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated requests stay the same requests; the old key works until it is deleted."`
 	} `nameHint:"NewKey"`

@@ -702,8 +702,8 @@ export interface NewKey {
   name: string;
   /** Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated requests stay the same requests; the old key works until it is deleted. */
   replaces?: string;
-  /** What it may do. A key can grant no scope that it lacks. */
-  scopes: Array<"ingest" | "read" | "manage" | "admin" | "audit">;
+  /** What it may do. A key can grant no scope that it lacks; one with admin can grant metrics, too. */
+  scopes: Array<"ingest" | "read" | "manage" | "admin" | "audit" | "metrics">;
 }
 
 export interface NewSource {

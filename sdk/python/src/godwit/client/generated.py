@@ -832,8 +832,8 @@ class NewEndpoint(_NewEndpointRequired, total=False):
 
 class _NewKeyRequired(TypedDict):
     name: str
-    scopes: list[Literal["ingest", "read", "manage", "admin", "audit"]]
-    """What it may do. A key can grant no scope that it lacks."""
+    scopes: list[Literal["ingest", "read", "manage", "admin", "audit", "metrics"]]
+    """What it may do. A key can grant no scope that it lacks; one with admin can grant metrics, too."""
 
 
 class NewKey(_NewKeyRequired, total=False):
