@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/engine/commit"
@@ -11,15 +12,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// admission is a submission that is being stored, with the room reserved for its deliveries.
-type admission struct {
-	i     int // index of the submission
-	rooms []dispatch.Reservation
-}
+// maxInline is how many deliveries of one call to Submit are stored in the transaction that stores their events. More are
+// stored afterwards, by a fan-out.
+const maxInline = commit.MaxRows
 
 // Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
-// way. All are stored in one transaction. On error nothing is known to be stored; the caller may repeat it with the same
-// key.
+// way. All are stored in one transaction; where they have more than maxInline deliveries, it holds fan-outs in their place. On
+// error nothing is known to be stored; the caller may repeat it with the same key.
 func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
 	if !e.lanes.Running() {
 		return nil, ErrStopping
@@ -30,8 +29,8 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	now, step := e.watermark.Enter()
 	defer e.watermark.Leave(step)
 	receipts := make([]Receipt, len(submissions))
-	accepts := make([]store.Accept, 0, len(submissions))
 	admitted := make([]admission, 0, len(submissions))
+	total := 0
 	for i := range submissions {
 		s := &submissions[i]
 		if s.Idempotency != nil {
@@ -40,71 +39,134 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 			}
 			defer e.keys.leave(s.Idempotency.ID)
 		}
-		accept, rooms := e.prepareAccept(s, &receipts[i], now)
-		accepts, admitted = append(accepts, accept), append(admitted, admission{i, rooms})
+		a := e.admit(s, &receipts[i], now)
+		admitted = append(admitted, a)
+		total += a.total
 	}
-	if len(accepts) == 0 {
+	if len(admitted) == 0 {
 		return receipts, nil
 	}
-	answer := e.commits.Do(commit.Request{Tenant: submissions[0].TenantID, Accepts: accepts})
-	for k, a := range admitted {
+	request := commit.Request{Tenant: submissions[0].TenantID, Accepts: make([]store.Accept, len(admitted))}
+	for k := range admitted {
+		if total <= maxInline {
+			admitted[k].reserve(now)
+		} else {
+			request.Fanouts = admitted[k].spread(request.Fanouts)
+		}
+		request.Accepts[k] = admitted[k].accept
+	}
+	answer := e.commits.Do(request)
+	for k := range admitted {
+		a := &admitted[k]
 		switch {
 		case answer.Err != nil:
-			abandon(a.rooms, true)
+			a.abandon(true)
 		case answer.Existing[k] != nil:
-			abandon(a.rooms, false)
-			receipts[a.i] = answerRepeat(&submissions[a.i], answer.Existing[k])
+			a.abandon(false)
+			*a.receipt = answerRepeat(a.submission, answer.Existing[k])
 		default:
 			for i := range a.rooms {
 				a.rooms[i].Committed(now)
 			}
-			e.cfg.Recorder.Submitted(len(receipts[a.i].Events), len(a.rooms))
+			e.cfg.Recorder.Submitted(len(a.receipt.Events), a.total)
+		}
+	}
+	if answer.Err == nil {
+		for _, f := range request.Fanouts {
+			e.fanouts.Add(f)
 		}
 	}
 	return receipts, answer.Err
 }
 
-// abandon gives up the room of a submission that was not stored, or may have been: unknown says which.
-func abandon(rooms []dispatch.Reservation, unknown bool) {
-	for i := range rooms {
-		rooms[i].Abandon(unknown)
-	}
+// An admission is a submission that is being stored.
+type admission struct {
+	submission *Submission
+	receipt    *Receipt
+	accept     store.Accept
+	lanes      [][]*dispatch.Lane     // receivers, by event
+	total      int                    // deliveries
+	rooms      []dispatch.Reservation // reserved for the deliveries
 }
 
-// prepareAccept builds the events and their fan-out, and reserves room for the deliveries.
-func (e *Engine) prepareAccept(s *Submission, receipt *Receipt, now time.Time) (store.Accept, []dispatch.Reservation) {
+// admit builds the events of a submission and finds their receivers.
+func (e *Engine) admit(s *Submission, receipt *Receipt, now time.Time) admission {
 	receipt.Events = make([]godwit.Event, len(s.Events))
 	receipt.Fanout = make([]int, len(s.Events))
-	accept := store.Accept{Events: make([]store.NewEvent, len(s.Events))}
-	var rooms []dispatch.Reservation
+	a := admission{
+		submission: s, receipt: receipt, lanes: make([][]*dispatch.Lane, len(s.Events)),
+		accept: store.Accept{Events: make([]store.NewEvent, len(s.Events))},
+	}
 	for i := range s.Events {
 		p := &s.Events[i]
-		event := &receipt.Events[i]
 		lanes := e.receivers(s.TenantID, p)
 		if p.Key == "" {
 			p = p.forReceivers(lanes)
 		}
-		*event = newEvent(p, s.TenantID, s.Principal, now)
-		trigger := p.Trigger
-		if trigger == "" {
-			trigger = godwit.TriggerAccept
-		}
+		receipt.Events[i] = newEvent(p, s.TenantID, s.Principal, now)
 		receipt.Fanout[i] = len(lanes)
-		accept.Events[i] = store.NewEvent{Event: event, Deliveries: make([]store.NewDelivery, len(lanes))}
-		for k, l := range lanes {
-			room := l.Reserve(event, trigger, now)
-			accept.Events[i].Deliveries[k] = store.NewDelivery{ID: room.ID, EndpointID: l.ID(), Trigger: trigger, ClaimEpoch: room.Epoch}
-			rooms = append(rooms, room)
-		}
+		a.accept.Events[i].Event = &receipt.Events[i]
+		a.lanes[i] = lanes
+		a.total += len(lanes)
 	}
 	if s.Idempotency != nil {
-		accept.Record = &godwit.IdempotencyRecord{
+		a.accept.Record = &godwit.IdempotencyRecord{
 			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, CreatedAt: now,
 			ExpiresAt: now.Add(e.cfg.TimeScale.Real(cmp.Or(s.Idempotency.Window, e.cfg.IdempotencyWindow))),
 			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
 		}
 	}
-	return accept, rooms
+	return a
+}
+
+func (a *admission) trigger(i int) godwit.Trigger {
+	return cmp.Or(a.submission.Events[i].Trigger, godwit.TriggerAccept)
+}
+
+// reserve puts the deliveries beside their events, and reserves room for them in their lanes.
+func (a *admission) reserve(now time.Time) {
+	a.rooms = make([]dispatch.Reservation, 0, a.total)
+	for i, lanes := range a.lanes {
+		n := &a.accept.Events[i]
+		n.Deliveries = make([]store.NewDelivery, len(lanes))
+		for k, l := range lanes {
+			room := l.Reserve(n.Event, a.trigger(i), now)
+			n.Deliveries[k] = store.NewDelivery{ID: room.ID, EndpointID: l.ID(), Trigger: a.trigger(i), ClaimEpoch: room.Epoch}
+			a.rooms = append(a.rooms, room)
+		}
+	}
+}
+
+// spread adds the deliveries to fan-outs. Events one after the other that go to the same endpoints share one.
+func (a *admission) spread(fanouts []store.Fanout) []store.Fanout {
+	for i, lanes := range a.lanes {
+		if len(lanes) == 0 {
+			continue
+		}
+		endpoints := make([]godwit.EndpointID, len(lanes))
+		for k, l := range lanes {
+			endpoints[k] = l.ID()
+		}
+		id, trigger := a.receipt.Events[i].ID, a.trigger(i)
+		if n := len(fanouts); n > 0 {
+			last := &fanouts[n-1]
+			if last.TenantID == a.submission.TenantID && last.Trigger == trigger && slices.Equal(last.Endpoints, endpoints) {
+				last.Events = append(last.Events, id)
+				continue
+			}
+		}
+		fanouts = append(fanouts, store.Fanout{
+			TenantID: a.submission.TenantID, Events: []godwit.EventID{id}, Endpoints: endpoints, Trigger: trigger,
+		})
+	}
+	return fanouts
+}
+
+// abandon gives the room back when the submission was not stored, or may have been: unknown says which.
+func (a *admission) abandon(unknown bool) {
+	for i := range a.rooms {
+		a.rooms[i].Abandon(unknown)
+	}
 }
 
 // newEvent makes the event of a publication, with the members that its publisher left out.

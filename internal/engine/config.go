@@ -49,7 +49,7 @@ type Config struct {
 	MaxInFlight int
 	// MaxHeldBytes bounds the payloads in memory over all endpoints. Defaults to 64 MiB.
 	MaxHeldBytes int64
-	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds a few only. Defaults to 32768.
+	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds a few only. Defaults to 16384.
 	MaxHeld int64
 	// Linger is how long a commit waits for company while there is load. Defaults to 1 ms.
 	Linger time.Duration
@@ -90,7 +90,7 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.Window, 1024)
 	defaultTo(&c.MaxInFlight, 2048)
 	defaultTo(&c.MaxHeldBytes, 64<<20)
-	defaultTo(&c.MaxHeld, 32768)
+	defaultTo(&c.MaxHeld, 16384)
 	defaultTo(&c.Linger, time.Millisecond)
 	defaultTo(&c.LeaseTTL, 15*time.Second)
 	defaultTo(&c.PollInterval, 10*time.Second)

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/engine/fanout"
 	"github.com/godwit-hq/godwit/internal/engine/follow"
 	"github.com/godwit-hq/godwit/internal/engine/shard"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -16,8 +17,9 @@ import (
 
 // Engine delivers. Make it with New, start it with Run.
 //
-// An event passes through its members in this order: accept.go builds it and its deliveries, commits stores both, lanes
-// choose when each delivery is sent, maker sends and classifies, commits stores the result, and reporter tells of it.
+// An event passes through its members in this order: accept.go builds it and its deliveries, commits stores both (fanouts
+// adds deliveries that are too many for one transaction), lanes choose when each delivery is sent, maker sends and classifies,
+// commits stores the result, and reporter tells of it.
 type Engine struct {
 	cfg Config
 
@@ -25,6 +27,7 @@ type Engine struct {
 	shards   *shard.Keeper
 	maker    *attempt.Maker
 	lanes    *dispatch.Dispatcher
+	fanouts  *fanout.Expander
 	reporter *reporter
 	sweeper  *sweeper
 
@@ -61,6 +64,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		Window: cfg.Window, MaxInFlight: cfg.MaxInFlight, MaxHeldBytes: cfg.MaxHeldBytes, MaxHeld: cfg.MaxHeld,
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta,
 	})
+	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
 	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	return e, e.lanes.Load(ctx)
@@ -85,6 +89,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { e.shards.Keep(loops, e.lanes) })
 	wg.Go(func() { e.lanes.Poll(loops) })
+	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
 	wg.Go(func() { e.sweeper.run(loops) })
 	<-ctx.Done()
 	e.lanes.Stop(e.cfg.Drain)
@@ -136,7 +141,22 @@ func (e *Engine) Watch(tenant godwit.TenantID) (items <-chan FeedItem, stop func
 
 // Await waits until every delivery of an event has an outcome, but no longer than the limit; see follow.Outcomes.
 func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
+	open, err := e.openFanout(ctx, id, limit)
+	if err != nil || open {
+		return &Awaited{Open: 1}, err
+	}
 	return e.outcomes.Await(ctx, tenant, id, since, limit)
+}
+
+// openFanout waits for the deliveries of an event to be stored; it reports whether they are not after the limit.
+func (e *Engine) openFanout(ctx context.Context, id godwit.EventID, limit time.Duration) (open bool, err error) {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer e.cfg.Clock.AfterFunc(limit, cancel).Stop()
+	if e.fanouts.Wait(limited, id) == nil {
+		return false, nil
+	}
+	return true, ctx.Err()
 }
 
 // Settled is a time before which no event will be added any more by this node; see follow.Watermark.

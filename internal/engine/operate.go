@@ -70,7 +70,11 @@ func (e *Engine) ReplayEvent(ctx context.Context, tenant godwit.TenantID, id god
 	return append(made, added...), err
 }
 
+// deliveriesOf lists the deliveries of an event, once all are stored.
 func (e *Engine) deliveriesOf(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) ([]godwit.Delivery, error) {
+	if err := e.fanouts.Wait(ctx, id); err != nil {
+		return nil, err
+	}
 	var all []godwit.Delivery
 	page := store.Page{Limit: 200}
 	for {

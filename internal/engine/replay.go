@@ -104,6 +104,9 @@ func (e *Engine) split(ctx context.Context, tenant godwit.TenantID, endpoint god
 		if event.TenantID != tenant {
 			return nil, nil, fmt.Errorf("replay event %s: %w", event.ID, store.ErrNotFound)
 		}
+		if err := e.fanouts.Wait(ctx, event.ID); err != nil {
+			return nil, nil, err
+		}
 		found, err := e.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find deliveries to replay: %w", err)

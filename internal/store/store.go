@@ -80,6 +80,10 @@ type Pipeline interface {
 	// after now keeps the delay it was given, counted from now and at most until Lateness.Latest; one that is due after
 	// Lateness.Latest is due now. No time of a run's first attempt stays after now.
 	BringBack(ctx context.Context, now time.Time, endpoints []Lateness) (int, error)
+	// Fanouts lists fan-outs that are not complete, oldest first, after the given one.
+	Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]Fanout, error)
+	// Fanout returns one that is not complete, or ErrNotFound.
+	Fanout(ctx context.Context, id godwit.EventID) (*Fanout, error)
 }
 
 // Lateness is how far ahead deliveries to an endpoint may be due.
@@ -93,6 +97,7 @@ type Lateness struct {
 type Batch struct {
 	Now     time.Time
 	Accepts []Accept
+	Fanouts []Fanout        // of events among Accepts; one that is stored already is kept as it is
 	Results []Result        // applied in order: one delivery may occur again after a result that kept its claim
 	Health  []godwit.Health // latest state of each endpoint touched by Results; whole rows. Left out where the lease was lost
 	Changes []EndpointChange
@@ -114,6 +119,36 @@ type Accept struct {
 	// Record, when not nil, is completed: the answer to be replayed. If a record with its ID exists that has not expired
 	// at Batch.Now, nothing of this Accept is stored and that record is returned.
 	Record *godwit.IdempotencyRecord
+	// Part, when not nil, says that Events are stored already and gain deliveries of a fan-out. Nothing of this Accept is
+	// stored when the fan-out does not stand at Part.From.
+	Part *FanoutPart
+}
+
+// A Fanout is what is left to do for events whose deliveries are too many for one transaction: each of Events goes to each of
+// Endpoints. It is stored in the transaction that stores the events, so that an acknowledged event has all of its receivers,
+// and its deliveries are stored after that, in parts and in order: all of the first event, then all of the second. Several
+// nodes may work on one at the same time: the part that comes second finds that the fan-out has moved on. An event that was not
+// stored, since its key was known, or that was swept since, is passed over.
+type Fanout struct {
+	TenantID  godwit.TenantID
+	Events    []godwit.EventID // the first is the fan-out's id: an event is in one fan-out only
+	Endpoints []godwit.EndpointID
+	Trigger   godwit.Trigger
+	Done      int // deliveries that are stored or passed over
+}
+
+// ID is that of the first event.
+func (f *Fanout) ID() godwit.EventID { return f.Events[0] }
+
+// Total is how many deliveries there are in all.
+func (f *Fanout) Total() int { return len(f.Events) * len(f.Endpoints) }
+
+// A FanoutPart moves a fan-out on.
+type FanoutPart struct {
+	ID   godwit.EventID
+	From int // where it must stand
+	To   int
+	Last bool // it is complete, and removed
 }
 
 // A NewEvent is an event with its fan-out. An event that is stored already is kept as it is and only gains the
@@ -162,6 +197,8 @@ type EndpointChange struct {
 type Committed struct {
 	// Existing has one entry for each Accept: nil when it was stored, else the record that was there before.
 	Existing []*godwit.IdempotencyRecord
+	// Moved lists the indices of Accepts that were not stored because their fan-out stands elsewhere, or is complete.
+	Moved []int
 	// Fenced lists the indices of Results that were refused, because the shard's lease has another epoch or the delivery
 	// is no longer claimed under it. Everything else of the batch was stored.
 	Fenced []int

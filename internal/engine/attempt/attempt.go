@@ -50,9 +50,9 @@ type Job struct {
 	signer profile.Signer // of the attempt
 }
 
-// NewJob makes the job of a delivery that starts now.
-func NewJob(event *godwit.Event, endpoint godwit.EndpointID, id godwit.DeliveryID, trigger godwit.Trigger, now time.Time) Job {
-	return Job{Trigger: trigger, Work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, endpoint, trigger, now)}}
+// NewJob makes the job of a new delivery. It is due since its event was created, as the store has it.
+func NewJob(event *godwit.Event, endpoint godwit.EndpointID, id godwit.DeliveryID, trigger godwit.Trigger) Job {
+	return Job{Trigger: trigger, Work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, endpoint, trigger, event.CreatedAt)}}
 }
 
 // Send makes one request for the job. A token that the receiver does not accept is not used again.

@@ -22,8 +22,9 @@ func (g *Group) write(b batch) bool {
 	defer cancel()
 	started := g.cfg.Clock.Now()
 	committed, err := g.cfg.Store.Commit(ctx, stored)
-	g.cfg.Measured(len(b.requests), len(b.records), g.cfg.Clock.Now().Sub(started), err)
-	g.setError(err)
+	took := g.cfg.Clock.Now().Sub(started)
+	g.cfg.Measured(len(b.requests), len(b.records), took, err)
+	g.written(took, err)
 	if err == nil {
 		g.answer(b, committed)
 		for i := range stored.Notices {
@@ -114,6 +115,7 @@ func (g *Group) assemble(b batch) *store.Batch {
 	out := &store.Batch{Now: g.cfg.Clock.Now(), Accepts: make([]store.Accept, 0, len(b.requests))}
 	for _, op := range b.requests {
 		out.Accepts = append(out.Accepts, op.Accepts...)
+		out.Fanouts = append(out.Fanouts, op.Fanouts...)
 		out.Notices = append(out.Notices, op.Notices...)
 		if op.Change != nil {
 			out.Changes = append(out.Changes, *op.Change)
@@ -146,16 +148,17 @@ func (g *Group) assemble(b batch) *store.Batch {
 
 // answer tells every caller and every claim what became of its part of a batch.
 func (g *Group) answer(b batch, committed *store.Committed) {
-	existing := committed.Existing
+	first, moved := 0, indices(committed.Moved)
 	for _, op := range b.requests {
-		n := len(op.Accepts)
-		op.done <- Answer{Existing: existing[:n:n]}
-		existing = existing[n:]
+		next := first + len(op.Accepts)
+		a := Answer{Existing: committed.Existing[first:next:next]}
+		for i := first; i < next && len(moved) > 0; i++ {
+			a.Moved = a.Moved || moved[i]
+		}
+		op.done <- a
+		first = next
 	}
-	refused := map[int]bool{}
-	for _, i := range committed.Fenced {
-		refused[i] = true
-	}
+	refused := indices(committed.Fenced)
 	for i, r := range b.records {
 		// Also with a result that was refused: its news are stored, perhaps by an earlier commit whose answer was lost.
 		r.News.end(true)
@@ -168,4 +171,12 @@ func (g *Group) answer(b batch, committed *store.Committed) {
 		r.report(nil)
 		r.Claim.Stored(r)
 	}
+}
+
+func indices(list []int) map[int]bool {
+	set := make(map[int]bool, len(list))
+	for _, i := range list {
+		set[i] = true
+	}
+	return set
 }

@@ -16,17 +16,18 @@ import (
 var ErrStopping = errors.New("shutting down")
 
 const (
-	maxOps     = 1024
-	maxRows    = 2048 // of requests, and again of records
-	crowd      = 8    // a last batch of at least this size means load
-	timeout    = 30 * time.Second
-	minPause   = 50 * time.Millisecond
-	maxPause   = time.Second
-	backlogOps = 16
-)
+	// MaxRows is how many rows of requests one transaction carries, and again of records. A single request that is larger goes
+	// alone.
+	MaxRows = 1024
+	// MaxPart is how many rows of background requests one transaction carries.
+	MaxPart = 256
 
-// MaxPart is how many rows of background requests one transaction carries.
-const MaxPart = 512
+	maxOps   = 1024
+	crowd    = 8 // a last batch of at least this size means load
+	timeout  = 30 * time.Second
+	minPause = 50 * time.Millisecond
+	maxPause = time.Second
+)
 
 // Store writes batches.
 type Store interface {
@@ -59,6 +60,7 @@ type Group struct {
 	stopping   bool
 	failing    error
 	last       int           // size of the last batch
+	limit      limit         // of records in a transaction
 	filled     int           // size at which a lingering batch goes at once; 0: none lingers
 	work       chan struct{} // has one token when there is something to do
 	full       chan struct{} // has one token when a lingering batch has filled up
@@ -76,7 +78,7 @@ func New(cfg Config) *Group {
 	}
 	weigh := func(op *requestOp) int { return op.weight }
 	g := &Group{
-		cfg: cfg, work: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		cfg: cfg, limit: limit{rows: MaxRows}, work: make(chan struct{}, 1), full: make(chan struct{}, 1),
 		foreground: newQueue(weigh), background: newQueue(weigh), records: newQueue((*Record).rows),
 	}
 	g.idle = sync.NewCond(&g.mu)
@@ -204,12 +206,31 @@ func (g *Group) linger() {
 func (g *Group) take() (b batch, stop bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b.requests = g.foreground.take(maxOps, maxRows)
-	b.records = g.records.take(maxOps, maxRows)
+	b.requests = g.foreground.take(maxOps, MaxRows)
+	b.records = g.records.take(maxOps, g.limit.rows)
 	g.last = len(b.requests) + len(b.records)
-	b.requests = append(b.requests, g.background.take(backlogOps, MaxPart)...)
+	b.requests = append(b.requests, g.background.take(maxOps, MaxPart)...)
 	g.busy = true
 	return b, g.stopping
+}
+
+// A limit is how many rows of records a transaction may carry. It shrinks while transactions take long, on a slow disk or a
+// busy machine, since requests wait for them, and grows again when they do not.
+type limit struct{ rows int }
+
+const (
+	minRows   = 64
+	slowWrite = 40 * time.Millisecond
+	fastWrite = 15 * time.Millisecond
+)
+
+func (l *limit) learn(took time.Duration) {
+	switch {
+	case took > slowWrite:
+		l.rows = max(l.rows/2, minRows)
+	case took < fastWrite:
+		l.rows = min(l.rows+l.rows/4, MaxRows)
+	}
 }
 
 // finished ends a round; it reports whether nothing is left.
@@ -232,8 +253,10 @@ func (g *Group) LastError() error {
 	return g.failing
 }
 
-func (g *Group) setError(err error) {
+// written takes note of a transaction.
+func (g *Group) written(took time.Duration, err error) {
 	g.mu.Lock()
+	g.limit.learn(took)
 	g.failing = err
 	if err != nil {
 		g.idle.Broadcast()

@@ -11,6 +11,7 @@ import (
 type Request struct {
 	Tenant  godwit.TenantID
 	Accepts []store.Accept
+	Fanouts []store.Fanout // of events among Accepts
 	Change  *store.EndpointChange
 	Notices []godwit.Notice
 }
@@ -19,6 +20,8 @@ type Request struct {
 type Answer struct {
 	// Existing has an entry for each accept: nil when it was stored, else the record that was there before.
 	Existing []*godwit.IdempotencyRecord
+	// Moved says that an accept was a part of a fan-out that stands elsewhere. It was not stored.
+	Moved bool
 	// Err says that the request is not known to be stored.
 	Err error
 }
@@ -28,6 +31,9 @@ func (r *Request) rows() int {
 	n := 1
 	for i := range r.Accepts {
 		n += rowsOf(&r.Accepts[i])
+	}
+	for i := range r.Fanouts {
+		n += 1 + 16*(len(r.Fanouts[i].Events)+len(r.Fanouts[i].Endpoints))/rowBytes
 	}
 	return n
 }

@@ -79,7 +79,9 @@ type Dispatcher struct {
 	base     context.Context
 	cut      context.CancelCauseFunc
 	attempts sync.WaitGroup
-	tasks    sync.WaitGroup // claims, reloads, enabling
+	tasks    sync.WaitGroup // claims, reloads, enabling, fan-outs
+	tasksMu  sync.Mutex
+	finished bool // no more tasks are started
 	phase    atomic.Int32
 }
 
@@ -155,8 +157,14 @@ func (d *Dispatcher) Stop(limit time.Duration) {
 	close(d.workers.jobs)
 }
 
-// Wait returns when the tasks that were started beside the lanes are done. It is called after Stop.
-func (d *Dispatcher) Wait() { d.tasks.Wait() }
+// Wait returns when the tasks that were started beside the lanes are done. It is called after Stop; no task is started any
+// more.
+func (d *Dispatcher) Wait() {
+	d.tasksMu.Lock()
+	d.finished = true
+	d.tasksMu.Unlock()
+	d.tasks.Wait()
+}
 
 // Running reports whether lanes may send.
 func (d *Dispatcher) Running() bool { return d.phase.Load() == phaseRunning }
@@ -167,8 +175,14 @@ func (d *Dispatcher) Stopping() bool { return d.phase.Load() == phaseStopping }
 // Base is the context of requests in flight. It ends with a stop.
 func (d *Dispatcher) Base() context.Context { return d.base }
 
-// Go runs f beside the lanes; a stop waits for it.
-func (d *Dispatcher) Go(f func()) { d.tasks.Go(f) }
+// Go runs f beside the lanes; a stop waits for it. After Wait it does nothing.
+func (d *Dispatcher) Go(f func()) {
+	d.tasksMu.Lock()
+	defer d.tasksMu.Unlock()
+	if !d.finished {
+		d.tasks.Go(f)
+	}
+}
 
 // Lane returns the lane of an endpoint, or nil.
 func (d *Dispatcher) Lane(id godwit.EndpointID) *Lane { return d.index.lane(id) }

@@ -21,7 +21,7 @@ func (l *Lane) Reserve(event *godwit.Event, trigger godwit.Trigger, now time.Tim
 	r := Reservation{ID: godwit.NewDeliveryID(now), lane: l}
 	r.Epoch = l.reserve(r.ID, len(event.Body), now)
 	if r.Epoch != 0 {
-		r.item = &item{lane: l, Job: attempt.NewJob(event, l.id, r.ID, trigger, now)}
+		r.item = &item{lane: l, Job: attempt.NewJob(event, l.id, r.ID, trigger)}
 		r.item.Epoch = r.Epoch
 	}
 	return r

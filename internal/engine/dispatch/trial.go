@@ -57,7 +57,7 @@ func (l *Lane) trialJob(make func(now time.Time) *godwit.Event) (job *attempt.Jo
 	}
 	l.d.attempts.Add(1)
 	now := l.d.cfg.Clock.Now()
-	made := attempt.NewJob(make(now), l.id, godwit.NewDeliveryID(now), godwit.TriggerTest, now)
+	made := attempt.NewJob(make(now), l.id, godwit.NewDeliveryID(now), godwit.TriggerTest)
 	made.Budget = l.pace.budget(now)
 	return &made, true
 }

@@ -18,6 +18,7 @@ type newEvent struct {
 	record     *godwit.IdempotencyRecord // of its accept; nil without one
 	first      godwit.EventID            // first event of its accept
 	stored     bool                      // it is there and only gains the deliveries
+	part       *store.FanoutPart         // of its accept; nil when that is no part of a fan-out
 }
 
 // keyedAccept is an accept with a record.
@@ -50,6 +51,9 @@ func (c *commit) arrangeAccepts() {
 		if len(a.Events) > 0 {
 			first = a.Events[0].Event.ID
 		}
+		if a.Part != nil {
+			c.parts = append(c.parts, a.Part)
+		}
 		if a.Record != nil {
 			if place, double := places[a.Record.ID]; double {
 				if c.doubles == nil {
@@ -64,8 +68,10 @@ func (c *commit) arrangeAccepts() {
 		}
 		for j := range a.Events {
 			e := &a.Events[j]
-			*list = append(*list, newEvent{event: e.Event, deliveries: e.Deliveries, record: a.Record, first: first})
-			if c.batch.Now.Sub(e.Event.CreatedAt) > longAgo {
+			*list = append(*list, newEvent{
+				event: e.Event, deliveries: e.Deliveries, record: a.Record, first: first, part: a.Part, stored: a.Part != nil,
+			})
+			if a.Part == nil && c.batch.Now.Sub(e.Event.CreatedAt) > longAgo {
 				c.seenBefore = true
 			}
 		}

@@ -48,7 +48,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 // surprising reports whether the transaction was rolled back because an assumption of the fast path does not hold.
 func surprising(err error) bool {
 	switch sqlState(err) {
-	case stateUniqueViolation, stateLeaseLost, stateClaimLost:
+	case stateUniqueViolation, stateLeaseLost, stateClaimLost, stateFanoutMoved:
 		return true
 	}
 	return false
@@ -64,6 +64,8 @@ type commit struct {
 	doubles    map[int]int // accepts whose key occurs before in the batch, with that accept's place in records
 	seenBefore bool        // it holds an event that must have been stored long ago
 	existing   map[[32]byte]*godwit.IdempotencyRecord
+	parts      []*store.FanoutPart
+	moved      []int // accepts whose part is left out: the fan-out stands elsewhere
 
 	finished []*store.Result
 	waiting  []*store.Result // still pending
@@ -104,6 +106,7 @@ func (c *commit) sendAsIs(ctx context.Context, conn *pgx.Conn) error {
 // send runs the whole batch as one pipeline, with a last command if there is one.
 func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) error {
 	p := newPipeline(ctx, conn)
+	c.addFanouts(p)
 	c.addAccepts(p)
 	c.addResults(p)
 	c.addHealth(p)
@@ -117,7 +120,7 @@ func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) err
 }
 
 func (c *commit) committed() *store.Committed {
-	out := &store.Committed{Existing: make([]*godwit.IdempotencyRecord, len(c.batch.Accepts)), Fenced: c.fenced}
+	out := &store.Committed{Existing: make([]*godwit.IdempotencyRecord, len(c.batch.Accepts)), Moved: c.moved, Fenced: c.fenced}
 	for _, k := range c.records {
 		out.Existing[k.accept] = c.existing[k.record.ID]
 	}

@@ -21,6 +21,7 @@ const (
 	stateUndefinedTable  = "42P01"
 	stateLeaseLost       = "GW001" // raised by expect
 	stateClaimLost       = "GW002" // raised by expect
+	stateFanoutMoved     = "GW003" // raised by expect
 )
 
 // passing holds the classes of SQLSTATE that may be gone when the call is repeated.

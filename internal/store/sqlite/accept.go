@@ -14,6 +14,12 @@ func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 	events := make([]*store.NewEvent, 0, len(b.Accepts))
 	for i := range b.Accepts {
 		a := &b.Accepts[i]
+		if a.Part != nil {
+			if err := s.acceptPart(c, i, a, out); err != nil {
+				return err
+			}
+			continue
+		}
 		known, existing, err := answered(c, a, micros(b.Now))
 		if err != nil {
 			return err
@@ -25,10 +31,33 @@ func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 			}
 		}
 	}
+	for i := range b.Fanouts {
+		if err := insertFanout(c, &b.Fanouts[i]); err != nil {
+			return err
+		}
+	}
 	return s.acceptAll(c, events)
 }
 
-// publish stores events whose deliveries nobody holds.
+// acceptPart stores the deliveries of a part of a fan-out, if that stands where the part begins.
+func (s *Store) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed) error {
+	ok, err := advanceFanout(c, a.Part)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		out.Moved = append(out.Moved, i)
+		return nil
+	}
+	for k := range a.Events {
+		if err := acceptAgain(c, a.Events[k].Event, s.recipients(&a.Events[k])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish stores events whose deliveries no node holds.
 func (s *Store) publish(c *conn, list []store.NewEvent) error {
 	events := make([]*store.NewEvent, len(list))
 	for i := range list {
@@ -145,10 +174,12 @@ func acceptAgain(c *conn, e *godwit.Event, all []recipient) error {
 	if err != nil {
 		return err
 	}
+	fresh := inserter{bulk: deliveryRows, c: c}
 	for i := range added {
-		if err := insertDelivery(c, newDelivery(e, &added[i]), added[i].epoch); err != nil {
+		fresh.args = appendDelivery(fresh.args, newDelivery(e, &added[i]), added[i].epoch, nil)
+		if err := fresh.added(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return fresh.flush()
 }

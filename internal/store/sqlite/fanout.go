@@ -2,106 +2,67 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A recipient is a delivery as the row of its event names it. All of an event's deliveries are named there, which spares
-// an index over deliveries.
-type recipient struct {
-	id       godwit.DeliveryID
-	endpoint godwit.EndpointID
-	epoch    int64 // not 0: it was handed over with the event, and has no row until something becomes of it
-	trigger  godwit.Trigger
-}
-
-func (p *packer) recipient(r recipient) {
-	p.id(r.id)
-	p.id(r.endpoint)
-	p.number(r.epoch)
-	p.text(string(r.trigger))
-}
-
-func unpackRecipients(b []byte) (all []recipient, err error) {
-	u := unpacker{rest: b}
-	for len(u.rest) > 0 {
-		all = append(all, recipient{id: u.id(), endpoint: u.id(), epoch: u.number(), trigger: godwit.Trigger(u.text())})
+// insertFanout stores what is left to do for events. One that is there stays as it is.
+func insertFanout(c *conn, f *store.Fanout) error {
+	id := f.ID()
+	n, err := c.exec("INSERT INTO fanouts (id, done) VALUES (?, ?) ON CONFLICT DO NOTHING", id[:], int64(f.Done))
+	if err != nil || n == 0 {
+		return err
 	}
-	return all, u.err
+	_, err = c.exec("INSERT INTO fanout_lists (id, tenant_id, run_trigger, events, endpoints) VALUES (?, ?, ?, ?, ?)",
+		id[:], f.TenantID[:], string(f.Trigger), store.JoinIDs(f.Events), store.JoinIDs(f.Endpoints))
+	return err
 }
 
-// newDelivery is the delivery of a recipient to which nothing has happened yet.
-func newDelivery(e *godwit.Event, r *recipient) *godwit.Delivery {
-	d := godwit.NewDelivery(r.id, e, r.endpoint, r.trigger, e.CreatedAt)
-	d.EventType = e.Type
-	return &d
+// advanceFanout moves a fan-out on; ok is false when it does not stand where the part begins.
+func advanceFanout(c *conn, p *store.FanoutPart) (ok bool, err error) {
+	if !p.Last {
+		n, err := c.exec("UPDATE fanouts SET done = ? WHERE id = ? AND done = ?", int64(p.To), p.ID[:], int64(p.From))
+		return n == 1, err
+	}
+	n, err := c.exec("DELETE FROM fanouts WHERE id = ? AND done = ?", p.ID[:], int64(p.From))
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = c.exec("DELETE FROM fanout_lists WHERE id = ?", p.ID[:])
+	return true, err
 }
 
-// addRecipients names further deliveries in the row of an event, and returns those that were not named there.
-func addRecipients(c *conn, e *godwit.Event, more []recipient) ([]recipient, error) {
-	var packed packer
-	err := c.first(context.Background(), "SELECT deliveries FROM events WHERE tenant_id = ? AND id = ?", ids(e.TenantID[:], e.ID[:]),
-		func(r *rows) error { packed = r.blob(0); return nil })
+const fanoutColumns = "SELECT l.tenant_id, l.run_trigger, l.events, l.endpoints, f.done FROM fanouts f JOIN fanout_lists l ON l.id = f.id "
+
+func scanFanout(r *rows) store.Fanout {
+	return store.Fanout{
+		TenantID: r.id(0), Trigger: godwit.Trigger(r.text(1)),
+		Events: store.SplitIDs[godwit.EventID](r.blob(2)), Endpoints: store.SplitIDs[godwit.EndpointID](r.blob(3)), Done: int(r.int(4)),
+	}
+}
+
+// Fanouts lists fan-outs that are not complete.
+func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (list []store.Fanout, err error) {
+	err = s.read(ctx, "list fan-outs", func(c *conn) error {
+		list = nil
+		args := append(ids(after[:]), int64(limit))
+		return c.each(ctx, fanoutColumns+"WHERE f.id > ? ORDER BY f.id LIMIT ?", args, func(r *rows) error {
+			list = append(list, scanFanout(r))
+			return nil
+		})
+	})
+	return list, err
+}
+
+// Fanout returns one that is not complete.
+func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
+	var f store.Fanout
+	err := s.read(ctx, "read fan-out", func(c *conn) error {
+		return c.first(ctx, fanoutColumns+"WHERE f.id = ?", ids(id[:]), func(r *rows) error { f = scanFanout(r); return nil })
+	})
 	if err != nil {
 		return nil, err
 	}
-	there, err := unpackRecipients(packed)
-	if err != nil {
-		return nil, err
-	}
-	var added []recipient
-	for _, r := range more {
-		if slices.ContainsFunc(there, func(t recipient) bool { return t.id == r.id }) {
-			continue
-		}
-		packed.recipient(recipient{r.id, r.endpoint, 0, r.trigger}) // it gets a row
-		there, added = append(there, r), append(added, r)
-	}
-	if len(added) == 0 {
-		return nil, nil
-	}
-	_, err = c.exec("UPDATE events SET deliveries = ? WHERE tenant_id = ? AND id = ?", []byte(packed), e.TenantID[:], e.ID[:])
-	return added, err
-}
-
-// recipients are the deliveries with which an event comes. One whose lease has another epoch by now waits unclaimed.
-func (s *Store) recipients(n *store.NewEvent) []recipient {
-	all := make([]recipient, len(n.Deliveries))
-	for i := range all {
-		d := &n.Deliveries[i]
-		all[i] = recipient{d.ID, d.EndpointID, d.ClaimEpoch, d.Trigger}
-		if d.ClaimEpoch != s.epochs.shard[d.EndpointID.Shard()] {
-			all[i].epoch = 0
-		}
-	}
-	return all
-}
-
-// deliveriesOf lists an event's deliveries, those without a row too.
-func deliveriesOf(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.EventID) ([]godwit.Delivery, error) {
-	e := godwit.Event{TenantID: tenant, ID: id}
-	var packed []byte
-	there, err := c.one(ctx, "SELECT type, created_at, deliveries FROM events WHERE tenant_id = ? AND id = ?", ids(tenant[:], id[:]),
-		func(r *rows) { e.Type, e.CreatedAt, packed = r.text(0), r.time(1), r.blob(2) })
-	if err != nil || !there {
-		return nil, err
-	}
-	all, err := unpackRecipients(packed)
-	if err != nil {
-		return nil, err
-	}
-	ds := make([]godwit.Delivery, 0, len(all))
-	for i := range all {
-		d := newDelivery(&e, &all[i])
-		_, err := c.one(ctx, "SELECT "+deliveryColumns+" FROM deliveries d WHERE d.tenant_id = ? AND d.id = ?", ids(tenant[:], d.ID[:]),
-			func(r *rows) { *d = scanDelivery(r, 0) })
-		if err != nil {
-			return nil, err
-		}
-		d.EventType = e.Type
-		ds = append(ds, *d)
-	}
-	return ds, nil
+	return &f, nil
 }

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	}{
 		{"accept", acceptCases},
 		{"result", resultCases},
+		{"fan-out", fanoutCases},
 		{"handover", handoverCases},
 		{"engine", engineCases},
 		{"claim", claimCases},

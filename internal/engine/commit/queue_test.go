@@ -1,0 +1,122 @@
+package commit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+type fakeOp struct {
+	name string
+	rows int
+}
+
+func newFakeQueue() *queue[fakeOp] { return newQueue(func(op fakeOp) int { return op.rows }) }
+
+func names(ops []fakeOp) string {
+	var list []string
+	for _, op := range ops {
+		list = append(list, op.name)
+	}
+	return strings.Join(list, " ")
+}
+
+// A tenant with many large operations delays another one's small operation by what is in one transaction, and not by what it
+// has queued.
+func TestTenantsTakeTurns(t *testing.T) {
+	large, small := godwit.TenantID{1}, godwit.TenantID{2}
+	q := newFakeQueue()
+	for i := range 50 {
+		q.push(large, fakeOp{fmt.Sprintf("L%d", i), 1000})
+	}
+	for i := range 3 {
+		q.push(small, fakeOp{fmt.Sprintf("s%d", i), 2})
+	}
+	if got := names(q.take(1024, 1024)); got != "s0 s1 s2 L0" {
+		t.Errorf("the first transaction carries %q", got)
+	}
+	q.push(small, fakeOp{"s3", 2})
+	if got := names(q.take(1024, 1024)); !strings.Contains(got, "s3") {
+		t.Errorf("the second transaction carries %q", got)
+	}
+	if q.length != 48 {
+		t.Errorf("%d operations are left", q.length)
+	}
+}
+
+// Rows of tenants that all have much to write are shared equally, whatever the size of their operations.
+func TestTurnsCountRows(t *testing.T) {
+	q := newFakeQueue()
+	sizes := map[string]int{"a": 1, "b": 10, "c": 50}
+	for name, rows := range sizes {
+		for range 20000 / rows {
+			q.push(godwit.TenantID{name[0]}, fakeOp{name, rows})
+		}
+	}
+	written := map[string]int{}
+	for range 20 {
+		for _, op := range q.take(1<<20, 1000) {
+			written[op.name] += op.rows
+		}
+	}
+	for name, rows := range written {
+		if rows < 5500 || rows > 7800 {
+			t.Errorf("tenant %s wrote %d of 20000 rows, want about a third", name, rows)
+		}
+	}
+}
+
+// A transaction carries no more rows than it may, save for a single operation that is larger.
+func TestTransactionsAreBounded(t *testing.T) {
+	q := newFakeQueue()
+	for i, rows := range []int{5, 400, 700, 5000, 3, 3} {
+		q.push(godwit.TenantID{1}, fakeOp{fmt.Sprint(i), rows})
+	}
+	for _, want := range []string{"0 1", "2", "3", "4 5", ""} {
+		if got := names(q.take(1024, 1024)); got != want {
+			t.Errorf("a transaction carries %q, want %q", got, want)
+		}
+	}
+	q.push(godwit.TenantID{1}, fakeOp{"a", 1})
+	q.push(godwit.TenantID{1}, fakeOp{"b", 1})
+	if got := names(q.take(1, 1024)); got != "a" {
+		t.Errorf("one operation at a time: %q", got)
+	}
+}
+
+// Operations of one tenant stay in order, also when some come back to be written again.
+func TestOperationsStayInOrder(t *testing.T) {
+	q := newFakeQueue()
+	tenant := godwit.TenantID{1}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		q.push(tenant, fakeOp{name, 1})
+	}
+	back := q.take(2, 1024)
+	q.pushFront(tenant, back...)
+	if got := names(q.take(10, 1024)); got != "a b c d" || q.length != 0 || len(q.lines) != 0 {
+		t.Errorf("%q, %d left", got, q.length)
+	}
+}
+
+// Transactions that take long carry fewer records, so that requests do not wait for them; fast ones carry more again.
+func TestLimitFollowsHowLongATransactionTakes(t *testing.T) {
+	l := limit{rows: MaxRows}
+	for range 10 {
+		l.learn(2 * slowWrite)
+	}
+	if l.rows != minRows {
+		t.Errorf("%d rows after slow transactions", l.rows)
+	}
+	l.learn((slowWrite + fastWrite) / 2)
+	if l.rows != minRows {
+		t.Errorf("%d rows after a transaction that is neither slow nor fast", l.rows)
+	}
+	for range 30 {
+		l.learn(0)
+	}
+	if l.rows != MaxRows {
+		t.Errorf("%d rows after fast transactions", l.rows)
+	}
+}

@@ -1,0 +1,284 @@
+// Package fanout stores the deliveries of large fan-outs after their events were acknowledged.
+//
+//	Submit ─► events + store.Fanout in one transaction ─► 202
+//	                     │
+//	                     └─► Expander: a part, a part, … the last part removes the fan-out
+//	                             ▲
+//	start, poll ─► Run:    fan-outs that a crash or another node left
+//
+// One transaction carries a bounded number of deliveries, so that a submission of many events for many endpoints does not hold
+// up other tenants. The fan-out names all receivers and is as durable as the event: a crash between two parts loses nothing, and
+// the store's cursor keeps a part from being stored twice.
+package fanout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
+	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const (
+	// PartRows is how many deliveries are stored in one transaction.
+	PartRows = commit.MaxPart - 16
+	retry    = time.Second
+	listed   = 64
+)
+
+// Store is what an expander reads.
+type Store interface {
+	Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error)
+	Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error)
+	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
+}
+
+// Config is what an expander is made of.
+type Config struct {
+	Store   Store
+	Commits *commit.Group
+	Lanes   *dispatch.Dispatcher
+	Clock   clock.Clock
+	Log     *slog.Logger
+}
+
+// An Expander works on the fan-outs of all tenants, one of each tenant at a time, in the order they came.
+type Expander struct {
+	cfg Config
+
+	mu      sync.Mutex
+	tenants map[godwit.TenantID][]*work // the first is being worked on
+	known   map[godwit.EventID]*work    // by fan-out
+	events  map[godwit.EventID]*work    // by event
+}
+
+// work is a fan-out that is being completed.
+type work struct {
+	store.Fanout
+	done chan struct{}
+	// event is the one that was read last.
+	event *godwit.Event
+}
+
+// NewExpander makes an expander without work.
+func NewExpander(cfg Config) *Expander {
+	return &Expander{
+		cfg: cfg, tenants: map[godwit.TenantID][]*work{}, known: map[godwit.EventID]*work{}, events: map[godwit.EventID]*work{},
+	}
+}
+
+// Add takes up a stored fan-out, unless it is known.
+func (x *Expander) Add(f store.Fanout) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.known[f.ID()] != nil {
+		return
+	}
+	w := &work{Fanout: f, done: make(chan struct{})}
+	x.known[f.ID()] = w
+	for _, id := range f.Events {
+		x.events[id] = w
+	}
+	x.tenants[f.TenantID] = append(x.tenants[f.TenantID], w)
+	if len(x.tenants[f.TenantID]) == 1 {
+		x.cfg.Lanes.Go(func() { x.run(f.TenantID) })
+	}
+}
+
+// Run takes up fan-outs that a crash or another node left, at once and every interval, until ctx ends.
+func (x *Expander) Run(ctx context.Context, interval time.Duration) {
+	for again := true; again; again = clock.Wait(ctx, x.cfg.Clock, interval) {
+		x.resume(ctx)
+	}
+}
+
+// resume takes up the fan-outs in the store that are not known here.
+func (x *Expander) resume(ctx context.Context) {
+	var after godwit.EventID
+	for {
+		list, err := x.cfg.Store.Fanouts(ctx, after, listed)
+		if err != nil {
+			if ctx.Err() == nil {
+				x.cfg.Log.Error("list fan-outs", "error", err) // the next poll does it
+			}
+			return
+		}
+		for _, f := range list {
+			x.Add(f)
+			after = f.ID()
+		}
+		if len(list) < listed {
+			return
+		}
+	}
+}
+
+// Wait returns when no fan-out of the event is open here. The error is that of the context,
+// or commit.ErrStopping.
+func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
+	x.mu.Lock()
+	w := x.events[id]
+	x.mu.Unlock()
+	if w == nil {
+		return nil
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-x.cfg.Lanes.Base().Done():
+		return commit.ErrStopping
+	}
+}
+
+// run works on a tenant's fan-outs until there are none, or the engine stops.
+func (x *Expander) run(tenant godwit.TenantID) {
+	for {
+		x.mu.Lock()
+		if len(x.tenants[tenant]) == 0 {
+			delete(x.tenants, tenant)
+			x.mu.Unlock()
+			return
+		}
+		w := x.tenants[tenant][0]
+		x.mu.Unlock()
+		if !x.complete(w) {
+			return
+		}
+		x.mu.Lock()
+		x.tenants[tenant] = x.tenants[tenant][1:]
+		delete(x.known, w.ID())
+		for _, id := range w.Events {
+			delete(x.events, id)
+		}
+		close(w.done)
+		x.mu.Unlock()
+	}
+}
+
+// complete stores part after part; it reports false when the engine stopped before the end.
+func (x *Expander) complete(w *work) bool {
+	ctx := x.cfg.Lanes.Base()
+	for ctx.Err() == nil {
+		switch err := x.step(ctx, w); {
+		case errors.Is(err, errComplete):
+			return true
+		case err != nil:
+			if ctx.Err() == nil {
+				x.cfg.Log.Error("store a part of a fan-out", "event", w.ID().String(), "done", w.Done, "of", w.Total(), "error", err)
+			}
+			if !clock.Wait(ctx, x.cfg.Clock, retry) {
+				return false
+			}
+			if x.reread(ctx, w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errComplete = errors.New("the fan-out is complete")
+
+// step stores the next part.
+func (x *Expander) step(ctx context.Context, w *work) error {
+	accept, rooms, err := x.part(ctx, w)
+	if err != nil {
+		return err
+	}
+	answer := x.cfg.Commits.DoInBackground(commit.Request{Tenant: w.TenantID, Accepts: []store.Accept{accept}})
+	now := x.cfg.Clock.Now()
+	for i := range rooms {
+		if answer.Err != nil || answer.Moved {
+			rooms[i].Abandon(answer.Err != nil)
+		} else {
+			rooms[i].Committed(now)
+		}
+	}
+	switch {
+	case answer.Err != nil:
+		return answer.Err
+	case answer.Moved: // by another node, or by a commit whose answer was lost
+		if x.reread(ctx, w) {
+			return errComplete
+		}
+		return nil
+	case accept.Part.Last:
+		return errComplete
+	}
+	w.Done = accept.Part.To
+	return nil
+}
+
+// part builds the next part and reserves room for its deliveries in their lanes.
+func (x *Expander) part(ctx context.Context, w *work) (store.Accept, []dispatch.Reservation, error) {
+	accept := store.Accept{Part: &store.FanoutPart{ID: w.ID(), From: w.Done}}
+	var rooms []dispatch.Reservation
+	to, now := w.Done, x.cfg.Clock.Now()
+	for left := PartRows; left > 0 && to < w.Total(); {
+		event, err := x.eventAt(ctx, w, to/len(w.Endpoints))
+		if err != nil {
+			abandon(rooms)
+			return accept, nil, err
+		}
+		from := to % len(w.Endpoints)
+		n := len(w.Endpoints) - from
+		if event != nil {
+			n = min(n, left)
+			added := store.NewEvent{Event: event}
+			for _, id := range w.Endpoints[from : from+n] {
+				d := store.NewDelivery{ID: godwit.NewDeliveryID(now), EndpointID: id, Trigger: w.Trigger}
+				if l := x.cfg.Lanes.Lane(id); l != nil {
+					room := l.Reserve(event, w.Trigger, now)
+					d.ID, d.ClaimEpoch = room.ID, room.Epoch
+					rooms = append(rooms, room)
+				}
+				added.Deliveries = append(added.Deliveries, d)
+			}
+			accept.Events = append(accept.Events, added)
+			left -= n
+		}
+		to += n
+	}
+	accept.Part.To, accept.Part.Last = to, to == w.Total()
+	return accept, rooms, nil
+}
+
+func abandon(rooms []dispatch.Reservation) {
+	for i := range rooms {
+		rooms[i].Abandon(false)
+	}
+}
+
+// eventAt reads an event of the fan-out; nil when it is not in the store.
+func (x *Expander) eventAt(ctx context.Context, w *work, i int) (*godwit.Event, error) {
+	if w.event != nil && w.event.ID == w.Events[i] {
+		return w.event, nil
+	}
+	event, err := x.cfg.Store.Event(ctx, w.TenantID, w.Events[i])
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	w.event = event
+	return event, err
+}
+
+// reread asks the store how far the fan-out is; it reports whether it is complete.
+func (x *Expander) reread(ctx context.Context, w *work) bool {
+	w.event = nil // it may have been swept
+	f, err := x.cfg.Store.Fanout(ctx, w.ID())
+	if errors.Is(err, store.ErrNotFound) {
+		return true
+	}
+	if err == nil {
+		w.Done = f.Done
+	}
+	return false
+}
