@@ -21,7 +21,7 @@ import (
 type benchCommand struct {
 	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
 	What        string  `arg:"" optional:"" help:"The scenario, as --scenario says it."`
-	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
+	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,fanout,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
 	Profile     string  `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
 	Connections int     `name:"connections" help:"Clients that post at once." default:"64" placeholder:"N"`
 	Size        int     `name:"size" help:"Bytes of an event." default:"1024" placeholder:"N"`
@@ -29,6 +29,7 @@ type benchCommand struct {
 	Seconds     float64 `name:"seconds" help:"How long the whole run takes, about." default:"30" placeholder:"N"`
 	Rate        float64 `name:"rate" help:"Events a second of the latency measurement. Defaults to half of what was measured." placeholder:"N"`
 	Backlog     int     `name:"backlog" help:"Deliveries that wait for a dead endpoint in the backlog scenario." default:"1000000" placeholder:"N"`
+	Endpoints   int     `name:"endpoints" help:"Endpoints that the batch of the fanout scenario goes to." default:"1000" placeholder:"N"`
 	CPUProfile  string  `name:"cpu-profile" help:"Write a CPU profile of the server at full load to a file, for go tool pprof." placeholder:"FILE"`
 	JSON        bool    `name:"json" help:"Print the report as one JSON object, on the last line."`
 }
@@ -43,6 +44,7 @@ a relay that keeps events in memory only (not durable). The ratios tell what dur
     latency     post to arrival at a fixed rate (--rate)
     backlog     memory and speed with --backlog deliveries waiting for a dead endpoint
     isolation   a healthy endpoint beside one that hangs and one that answers 500
+    fanout      a tenant's posts while another's batch of --events goes to --endpoints endpoints, beside its posts alone
     profiles    every profile by turns on one server, and what each costs beside eds
     idle        memory of a server with nothing to do
     commands    commands executed and duplicates replayed, beside a bare insert into the same kind of store
@@ -54,6 +56,7 @@ Examples:
     godwit bench --scenario profiles --seconds 60
     godwit bench --scenario latency --rate 2000 --json | tail -n 1
     godwit bench --scenario backlog --backlog 100000
+    godwit bench fanout --seconds 60
     godwit bench commands`
 }
 
@@ -76,7 +79,7 @@ func (c *benchCommand) Run(env *environment) error {
 	}
 	report, err := bench.Run(env.ctx, bench.Options{
 		Executable: executable, Store: store, Scenario: c.Scenario, Profile: c.Profile, Connections: c.Connections, Size: c.Size, Events: c.Events,
-		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog, CPUProfile: c.CPUProfile,
+		Length: time.Duration(c.Seconds * float64(time.Second)), Rate: c.Rate, Backlog: c.Backlog, Endpoints: c.Endpoints, CPUProfile: c.CPUProfile,
 		Progress: func(format string, args ...any) {
 			fmt.Fprintf(progress, time.Now().Format("15:04:05")+"  "+format+"\n", args...)
 		},

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Rate float64
 	// Backlog is how many deliveries wait in the backlog scenario. Defaults to a million.
 	Backlog int
+	// Endpoints is how many endpoints the batch of the fanout scenario goes to. Defaults to 1000.
+	Endpoints int
 	// CPUProfile is a file for a CPU profile of the server at full load. Defaults to none.
 	CPUProfile string
 	// Progress is told what is going on. Defaults to nobody.
@@ -39,7 +42,7 @@ type Options struct {
 }
 
 // Scenarios are what can be measured.
-var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "profiles", "idle", "commands"}
+var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "fanout", "profiles", "idle", "commands"}
 
 func (o *Options) setDefaults() error {
 	if o.Executable == "" {
@@ -52,6 +55,10 @@ func (o *Options) setDefaults() error {
 	defaultTo(&o.Size, 1024)
 	defaultTo(&o.Length, 30*time.Second)
 	defaultTo(&o.Backlog, 1_000_000)
+	defaultTo(&o.Endpoints, 1000)
+	if o.Scenario == "fanout" {
+		defaultTo(&o.Events, godwit.MaxEventsPerBatch)
+	}
 	if o.Progress == nil {
 		o.Progress = func(string, ...any) {}
 	}
@@ -80,7 +87,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	scenario := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation,
-		"profiles": b.profiles, "idle": b.idle, "commands": b.commands,
+		"fanout": b.fanout, "profiles": b.profiles, "idle": b.idle, "commands": b.commands,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)

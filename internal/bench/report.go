@@ -45,6 +45,7 @@ type Report struct {
 
 	Backlog   *BacklogReport   `json:"backlog,omitempty"`
 	Isolation *IsolationReport `json:"isolation,omitempty"`
+	Fanout    *FanoutReport    `json:"fanout,omitempty"`
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
@@ -110,6 +111,8 @@ func (r *Report) Print(w io.Writer) error {
 		r.Commands.print(t)
 	case r.Isolation != nil:
 		r.Isolation.print(t)
+	case r.Fanout != nil:
+		r.Fanout.print(t)
 	case r.Profiles != nil:
 		for i := range r.Profiles {
 			r.Profiles[i].print(t)

@@ -56,11 +56,12 @@ func (b *bench) withServer(ctx context.Context, f func(*server) error) error {
 	return srv.stop()
 }
 
-func (b *bench) boot(ctx context.Context, data string) (*server, error) {
+// environment is that of a server with its own data and key ring.
+func (b *bench) environment(data, ring string) []string {
 	environment := append(cleanEnvironment(),
 		"GODWIT_DATA="+data,
 		"GODWIT_STORE="+b.o.Store,
-		"GODWIT_KEYRING="+keyring.Generate("bench"),
+		"GODWIT_KEYRING="+ring,
 		"GODWIT_LISTEN=127.0.0.1:0",
 		"GODWIT_NODE=bench",
 		"GODWIT_ALLOW_HTTP=true",
@@ -74,6 +75,11 @@ func (b *bench) boot(ctx context.Context, data string) (*server, error) {
 	if b.o.CPUProfile != "" {
 		environment = append(environment, "GODWIT_DEBUG_LISTEN=127.0.0.1:0")
 	}
+	return environment
+}
+
+func (b *bench) boot(ctx context.Context, data string) (*server, error) {
+	environment := b.environment(data, keyring.Generate("bench"))
 	cmd := exec.CommandContext(ctx, b.o.Executable, "keys", "create", "--json", "--scopes", "all",
 		"--tenant-name", "bench "+time.Now().UTC().Format(time.RFC3339Nano))
 	cmd.Env = environment

@@ -16,6 +16,7 @@ type sink struct {
 	listener net.Listener
 	manner   manner
 	tally    atomic.Pointer[tally]
+	served   atomic.Int64  // requests answered
 	hung     chan struct{} // closed at the end: lets those go that hang
 
 	mu    sync.Mutex
@@ -103,6 +104,7 @@ func (s *sink) serve(c net.Conn) {
 			<-s.hung
 			return
 		}
+		s.served.Add(1)
 		if run, seq, at, err := readStamp(body); err == nil {
 			if t := s.tally.Load(); t != nil && t.run == run {
 				t.arrive(seq, at)
