@@ -61,11 +61,15 @@ func TestOtherScenarios(t *testing.T) {
 			}
 			return len(r.Profiles) == 4
 		},
+		"fanout": func(r *bench.Report) bool {
+			f := r.Fanout
+			return f.Endpoints == 20 && f.Events == 500 && f.P99Alone > 0 && f.P99Beside > 0 && f.MaxBeside > 0 && f.Posts > 0 && f.Deliveries > 0
+		},
 		"idle": func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			r, err := bench.Run(t.Context(), bench.Options{
-				Executable: apptest.Binary(t), Scenario: scenario, Length: 2 * time.Second, Connections: 4, Events: 500, Rate: 200, Backlog: 3000,
+				Executable: apptest.Binary(t), Scenario: scenario, Length: 2 * time.Second, Connections: 4, Events: 500, Rate: 200, Backlog: 3000, Endpoints: 20,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -122,6 +122,7 @@ func (b *bench) fanoutOn(ctx context.Context, srv *server, other string, s *sink
 		return err
 	}
 	r.AddedRSS = round(mb(peak.peakRSS)-r.IdleRSS, 1)
+	b.report.ServerIdleRSS, b.report.ServerPeakRSS = r.IdleRSS, mb(peak.peakRSS)
 	r.P50Beside, r.P99Beside, r.MaxBeside = ms(beside.latency.quantile(0.5)), ms(beside.latency.quantile(0.99)), ms(time.Duration(beside.longest.Load()))
 	r.Posts, r.NotReady, r.Deliveries = int(beside.n.Load()), int(beside.notReady.Load()), s.served.Load()-before
 	return nil

@@ -141,22 +141,10 @@ func (e *Engine) Watch(tenant godwit.TenantID) (items <-chan FeedItem, stop func
 
 // Await waits until every delivery of an event has an outcome, but no longer than the limit; see follow.Outcomes.
 func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
-	open, err := e.openFanout(ctx, id, limit)
-	if err != nil || open {
+	if complete, err := e.fanouts.WaitUpTo(ctx, id, limit); err != nil || !complete {
 		return &Awaited{Open: 1}, err
 	}
 	return e.outcomes.Await(ctx, tenant, id, since, limit)
-}
-
-// openFanout waits for the deliveries of an event to be stored; it reports whether they are not after the limit.
-func (e *Engine) openFanout(ctx context.Context, id godwit.EventID, limit time.Duration) (open bool, err error) {
-	limited, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer e.cfg.Clock.AfterFunc(limit, cancel).Stop()
-	if e.fanouts.Wait(limited, id) == nil {
-		return false, nil
-	}
-	return true, ctx.Err()
 }
 
 // Settled is a time before which no event will be added any more by this node; see follow.Watermark.

@@ -13,15 +13,11 @@ import (
 
 // Retry makes a delivery due at once. One that is in memory is about to be sent anyway.
 func (e *Engine) Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error) {
-	return e.requeueOne(ctx, store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id},
-		Trigger: godwit.TriggerManual, Actor: actor, Now: e.cfg.Clock.Now()})
-}
-
-func (e *Engine) requeueOne(ctx context.Context, r store.Requeue) (*godwit.Delivery, error) {
-	if _, err := e.requeue(ctx, r); err != nil {
+	again := store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id}, Trigger: godwit.TriggerManual, Actor: actor, Now: e.cfg.Clock.Now()}
+	if _, err := e.requeue(ctx, again); err != nil {
 		return nil, err
 	}
-	return e.cfg.Store.Delivery(ctx, r.TenantID, r.Deliveries[0])
+	return e.cfg.Store.Delivery(ctx, tenant, id)
 }
 
 // Replay sends finished deliveries and dead letters again, under the same key. It returns those it made due.
@@ -105,7 +101,7 @@ func (e *Engine) addDeliveries(ctx context.Context, event *godwit.Event, lanes [
 	if answer := e.commits.Do(commit.Request{Tenant: event.TenantID, Accepts: []store.Accept{accept}}); answer.Err != nil {
 		return nil, answer.Err
 	}
-	e.tellWaiting(lanes)
+	e.lanes.Waiting(lanes)
 	var made []godwit.Delivery
 	for i := range lanes {
 		d, err := e.cfg.Store.Delivery(ctx, event.TenantID, accept.Events[0].Deliveries[i].ID)

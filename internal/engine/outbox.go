@@ -40,6 +40,6 @@ func (b *Outbox) Close(stored bool) {
 	if !stored {
 		return
 	}
-	b.engine.tellWaiting(b.lanes)
+	b.engine.lanes.Waiting(b.lanes)
 	b.engine.cfg.Recorder.Submitted(len(b.Events), len(b.lanes))
 }

@@ -74,7 +74,7 @@ func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoin
 	if !e.lanes.Running() {
 		return nil, ErrStopping
 	}
-	again, fresh, err := e.split(ctx, tenant, endpoint, inOrder(events))
+	again, fresh, err := e.splitReplay(ctx, tenant, endpoint, inOrder(events))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func inOrder(events []godwit.Event) []*godwit.Event {
 }
 
 // split tells events that went to the endpoint before, by their deliveries, from those that did not.
-func (e *Engine) split(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
+func (e *Engine) splitReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
 	for _, event := range events {
 		if event.TenantID != tenant {
 			return nil, nil, fmt.Errorf("replay event %s: %w", event.ID, store.ErrNotFound)

@@ -87,7 +87,7 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 		e.watermark.Leave(step)
 		if stored {
 			e.cfg.Recorder.Submitted(len(n.Accept.Events), len(told))
-			e.tellWaiting(told)
+			e.lanes.Waiting(told)
 		}
 	}
 	return n
@@ -121,12 +121,4 @@ func (rp *reporter) Orphaned() { rp.e.sweeper.cancelOrphans() }
 // Claimed measures a claim.
 func (rp *reporter) Claimed(n int, took time.Duration, err error) {
 	rp.e.cfg.Recorder.Claimed(n, took, err)
-}
-
-// tellWaiting tells lanes that deliveries of theirs wait in the store.
-func (e *Engine) tellWaiting(lanes []*dispatch.Lane) {
-	now := e.cfg.Clock.Now()
-	for _, l := range lanes {
-		l.Waiting(now)
-	}
 }

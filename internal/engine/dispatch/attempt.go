@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"time"
-
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -19,7 +17,7 @@ func (d *Dispatcher) attempt(it *item) {
 		r = attempt.Returned(&it.Job) // our own stop: it costs the delivery nothing
 	} else {
 		var decision *godwit.Decision
-		r, decision = d.cfg.Maker.Judge(t, &it.Job, &x, l.situation())
+		r, decision = d.cfg.Maker.Judge(t, &it.Job, &x, it.situation())
 		now := r.Result.Delivery.UpdatedAt
 		l.heal(t, r, decision, now)
 		d.cfg.Observer.Judged(t, r, now)
@@ -29,20 +27,12 @@ func (d *Dispatcher) attempt(it *item) {
 	d.slots.give()
 }
 
-// current returns the lane's target with a signer whose keys are live now.
-func (l *Lane) current(now time.Time) *attempt.Target {
-	t := l.Target()
-	next := l.d.cfg.Maker.Current(t, now)
-	if next != t {
-		l.target.CompareAndSwap(t, next)
-	}
-	return next
-}
-
-func (l *Lane) situation() attempt.Situation {
+// situation is what Judge has to know of the endpoint.
+func (it *item) situation() attempt.Situation {
+	l := it.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return attempt.Situation{SunsetAt: l.condition.SunsetAt, Deleted: l.Target().Endpoint.Status == godwit.EndpointDeleted}
+	return attempt.Situation{SunsetAt: l.condition.SunsetAt, Deleted: l.deleted()}
 }
 
 // claim makes the item the one that is called back about the record.

@@ -57,8 +57,10 @@ func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (do
 		list := make([]store.Lateness, 0, len(due))
 		for _, e := range due {
 			if l := d.index.lane(e.EndpointID); l != nil {
-				l.bringBack(now)
-				list = append(list, l.lateness(now, seen))
+				l.mu.Lock()
+				l.condition.bringBack(now)
+				l.mu.Unlock()
+				list = append(list, latenessOf(l, now, seen))
 			}
 		}
 		if len(list) > 0 {
@@ -77,8 +79,8 @@ func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (do
 	return true
 }
 
-// lateness is how far ahead deliveries to the lane's endpoint may be due.
-func (l *Lane) lateness(now time.Time, seen bool) store.Lateness {
+// latenessOf is how far ahead deliveries to the lane's endpoint may be due.
+func latenessOf(l *Lane, now time.Time, seen bool) store.Lateness {
 	p, scale := &l.Target().Policy, l.d.cfg.TimeScale
 	longest := scale.Real(p.LongestDelay())
 	late := store.Lateness{EndpointID: l.id, After: now, Latest: now.Add(max(longest, scale.Real(p.MaxElapsed)))}
@@ -89,10 +91,8 @@ func (l *Lane) lateness(now time.Time, seen bool) store.Lateness {
 }
 
 // bringBack moves the end of a hold and the next probe as far back as the endpoint's health was written ahead of now.
-func (l *Lane) bringBack(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h := &l.condition.Health
+func (c *condition) bringBack(now time.Time) {
+	h := &c.Health
 	ahead := h.UpdatedAt.Sub(now)
 	if ahead <= 0 {
 		return

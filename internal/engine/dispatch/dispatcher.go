@@ -94,6 +94,11 @@ const (
 // total counts what all lanes hold together.
 type total struct{ deliveries, bytes atomic.Int64 }
 
+// memoryShort reports that all lanes together hold as much as they may.
+func (d *Dispatcher) memoryShort() bool {
+	return d.held.bytes.Load() > d.cfg.MaxHeldBytes || d.held.deliveries.Load() > d.cfg.MaxHeld
+}
+
 // timeline counts time from the start of the process, so that a machine's clock that is set back holds up no lane.
 type timeline struct {
 	began time.Time
@@ -200,6 +205,15 @@ func (d *Dispatcher) Match(tenant godwit.TenantID, eventType string, attributes 
 	return d.index.match(tenant, eventType, attributes)
 }
 
+// Waiting tells lanes that deliveries of theirs wait in the store. A lane whose shard is another node's claims nothing; that
+// node finds them when it polls.
+func (d *Dispatcher) Waiting(lanes []*Lane) {
+	now := d.cfg.Clock.Now()
+	for _, l := range lanes {
+		l.Waiting(now)
+	}
+}
+
 // WakeAll has every lane look whether it may send.
 func (d *Dispatcher) WakeAll() { d.index.each((*Lane).wake) }
 
@@ -239,6 +253,6 @@ func (d *Dispatcher) Health(id godwit.EndpointID) (godwit.Health, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.recoverIfDue(d.cfg.Clock.Now())
+	l.condition.recover(l.Target().Policy.DegradedAbove, d.cfg.Clock.Now(), d.times.minute())
 	return l.condition.Health, true
 }

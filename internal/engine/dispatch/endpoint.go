@@ -137,17 +137,3 @@ func (l *Lane) disable(c *store.EndpointChange) {
 	})
 	l.shed()
 }
-
-// edit replaces the target by a changed copy; it reports whether f changed it.
-func (l *Lane) edit(f func(*attempt.Target) bool) bool {
-	for {
-		old := l.Target()
-		next := *old
-		if !f(&next) {
-			return false
-		}
-		if l.target.CompareAndSwap(old, &next) {
-			return true
-		}
-	}
-}

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
@@ -13,9 +12,9 @@ import (
 
 // A Lane is the part of an endpoint that lives in memory.
 type Lane struct {
-	d      *Dispatcher
-	id     godwit.EndpointID
-	target atomic.Pointer[attempt.Target] // what the endpoint is now; replaced whole on change
+	d  *Dispatcher
+	id godwit.EndpointID
+	view
 
 	inSlotLine    bool // guarded by slots.mu
 	inAccountLine bool // guarded by account.mu
@@ -27,14 +26,15 @@ type Lane struct {
 	window    window
 	backlog   backlog
 	alarm     alarm
-	enabling  *godwit.Notice // tells that the endpoint is enabled again, while that is being stored
+	reenabler reenabler
 }
 
 func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 	l := &Lane{d: d, id: loaded.Endpoint.ID, condition: condition{Health: loaded.Health}}
+	l.maker = d.cfg.Maker
 	l.condition.EndpointID = l.id
 	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held}
-	l.backlog.lane = l
+	l.backlog.lane, l.reenabler.lane = l, l
 	t := d.cfg.Maker.Target(loaded)
 	l.target.Store(t)
 	l.pace.follow(&t.Policy, &d.times)
@@ -44,11 +44,6 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 
 // ID is the endpoint's.
 func (l *Lane) ID() godwit.EndpointID { return l.id }
-
-// Target is what the endpoint is now.
-func (l *Lane) Target() *attempt.Target { return l.target.Load() }
-
-func (l *Lane) active() bool { return l.Target().Endpoint.Status == godwit.EndpointActive }
 
 // epoch is that of the lease under which this node may send for the endpoint at now, or 0.
 func (l *Lane) epoch(now time.Time) int64 { return l.d.cfg.Shards.EpochAt(l.id.Shard(), now) }
@@ -62,7 +57,7 @@ func (l *Lane) room(now time.Time) int {
 		size = 0
 	case !h.CircuitOpenAt.IsZero():
 		size = 1
-	case now.Before(h.HoldUntil), l.memoryShort():
+	case now.Before(h.HoldUntil), l.d.memoryShort(), l.window.bytes > l.d.cfg.MaxHeldBytes/laneShare:
 		size = smallWindow
 	case h.ConsecutiveFailures > 0:
 		size = min(size, 4*l.concurrency())
@@ -76,11 +71,6 @@ const (
 	// not leave all others with little.
 	laneShare = 2
 )
-
-func (l *Lane) memoryShort() bool {
-	cfg, held := &l.d.cfg, &l.d.held
-	return held.bytes.Load() > cfg.MaxHeldBytes || held.deliveries.Load() > cfg.MaxHeld || l.window.bytes > cfg.MaxHeldBytes/laneShare
-}
 
 // concurrency is how many requests may be in flight: halved with every failure in a row, down to one, so that an
 // endpoint in trouble gets relief and a hanging one ties up little.
@@ -249,7 +239,7 @@ func (l *Lane) shed() {
 	if l.active() {
 		keep = 1 // to try the endpoint with
 	}
-	deleted := l.Target().Endpoint.Status == godwit.EndpointDeleted
+	deleted := l.deleted()
 	for _, it := range l.window.cut(keep) {
 		if deleted {
 			l.d.cfg.Commits.Add(it.claim(attempt.Cancelled(&it.Job, l.d.cfg.Clock.Now())))
@@ -269,7 +259,7 @@ func (l *Lane) shedIfInactive() {
 // reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end soon and not
 // after the next sweep (OJS-API-10). Called with the lane locked.
 func (l *Lane) reportOrphans() {
-	if l.Target().Endpoint.Status == godwit.EndpointDeleted && l.d.Running() {
+	if l.deleted() && l.d.Running() {
 		l.d.cfg.Observer.Orphaned()
 	}
 }

@@ -11,33 +11,41 @@ import (
 
 // attend changes what changes about an endpoint with time alone. Called with the lane locked.
 func (l *Lane) attend(now time.Time) {
-	l.recoverIfDue(now)
+	if next := l.condition.recover(l.Target().Policy.DegradedAbove, now, l.d.times.minute()); !next.IsZero() {
+		l.wakeAt(next)
+	}
 	if l.Target().Endpoint.Status == godwit.EndpointDisabled {
-		l.enableIfDue(now)
+		l.reenabler.startIfDue(now)
 	}
 }
 
-// recoverIfDue ends the endpoint's being degraded when the failures have fallen out of the last hour.
-func (l *Lane) recoverIfDue(now time.Time) {
-	c := &l.condition
+// recover ends the endpoint's being degraded when the failures have fallen out of the last hour. It returns when to look
+// again, or zero.
+func (c *condition) recover(limit float64, now time.Time, minute time.Duration) (next time.Time) {
 	if c.DegradedAt.IsZero() {
-		return
+		return next
 	}
-	limit, minute := l.Target().Policy.DegradedAbove, l.d.times.minute()
 	if limit == 0 || c.Recent.FailedShare(now, minute) <= limit {
 		c.DegradedAt = time.Time{}
-		return
+		return next
 	}
-	l.wakeAt(time.Unix(0, (now.UnixNano()/int64(minute)+1)*int64(minute))) // when the oldest minute may leave
+	return time.Unix(0, (now.UnixNano()/int64(minute)+1)*int64(minute)) // when the oldest minute may leave
 }
 
-// enableIfDue enables an endpoint that was disabled for its failures once its time is over (CCW-HLT-5). The node that owns it
-// does so, also after a restart.
-func (l *Lane) enableIfDue(now time.Time) {
+// A reenabler enables an endpoint that was disabled for its failures once its time is over (CCW-HLT-5). The node that owns
+// the endpoint does so, also after a restart.
+type reenabler struct {
+	lane   *Lane
+	notice *godwit.Notice // tells of it, while it is being stored; nil else
+}
+
+// startIfDue starts when it is time, or has the lane woken then. Called with the lane locked.
+func (r *reenabler) startIfDue(now time.Time) {
+	l := r.lane
 	endpoint := &l.Target().Endpoint
 	at := endpoint.ReenableAt
 	switch {
-	case at.IsZero() || l.enabling != nil:
+	case at.IsZero() || r.notice != nil:
 		return
 	case now.Before(at):
 		l.wakeAt(at)
@@ -45,21 +53,22 @@ func (l *Lane) enableIfDue(now time.Time) {
 	case l.epoch(now) == 0:
 		return
 	}
-	l.enabling = &godwit.Notice{
+	r.notice = &godwit.Notice{
 		ID: godwit.NewNoticeID(now), TenantID: endpoint.TenantID, EndpointID: l.id, Kind: godwit.NoticeEndpointEnabled,
 		Detail: "it is tried again after its time of rest; it was disabled for: " + endpoint.StatusReason, CreatedAt: now,
 	}
-	l.d.Go(l.enable)
+	l.d.Go(r.run)
 }
 
-// enable stores that the endpoint is active, and reads it again: an operator may have changed it meanwhile. Repeating it is
+// run stores that the endpoint is active, and reads it again: an operator may have changed it meanwhile. Repeating it is
 // safe, and leaves one notice.
-func (l *Lane) enable() {
+func (r *reenabler) run() {
+	l := r.lane
 	d, log := l.d, l.d.cfg.Log
 	for {
 		answer := d.cfg.Commits.Do(commit.Request{
-			Tenant: l.enabling.TenantID,
-			Change: &store.EndpointChange{EndpointID: l.id, Enable: true}, Notices: []godwit.Notice{*l.enabling},
+			Tenant: r.notice.TenantID,
+			Change: &store.EndpointChange{EndpointID: l.id, Enable: true}, Notices: []godwit.Notice{*r.notice},
 		})
 		if answer.Err == nil {
 			break
@@ -72,7 +81,7 @@ func (l *Lane) enable() {
 	err := d.Changed(d.base, l.id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.enabling = nil
+	r.notice = nil
 	switch {
 	case err != nil:
 		log.Error("read enabled endpoint", "endpoint", l.id.String(), "error", err) // it is read again later

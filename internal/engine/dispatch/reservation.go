@@ -19,23 +19,16 @@ type Reservation struct {
 // Reserve keeps room for a new delivery if there is any. Without room the delivery waits in the store.
 func (l *Lane) Reserve(event *godwit.Event, trigger godwit.Trigger, now time.Time) Reservation {
 	r := Reservation{ID: godwit.NewDeliveryID(now), lane: l}
-	r.Epoch = l.reserve(r.ID, len(event.Body), now)
-	if r.Epoch != 0 {
-		r.item = &item{lane: l, Job: attempt.NewJob(event, l.id, r.ID, trigger)}
-		r.item.Epoch = r.Epoch
-	}
-	return r
-}
-
-func (l *Lane) reserve(id godwit.DeliveryID, size int, now time.Time) (epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	epoch = l.epoch(now)
+	epoch := l.epoch(now)
 	if epoch == 0 || l.backlog.overflow || l.backlog.reclaiming || l.room(now) <= 0 || !l.d.Running() {
-		return 0
+		return r
 	}
-	l.window.put(id, holding{state: heldReserved, size: size})
-	return epoch
+	l.window.put(r.ID, holding{state: heldReserved, size: len(event.Body)})
+	r.Epoch, r.item = epoch, &item{lane: l, Job: attempt.NewJob(event, l.id, r.ID, trigger)}
+	r.item.Epoch = epoch
+	return r
 }
 
 // Endpoint is the receiver of the delivery.

@@ -24,7 +24,7 @@ type Trial struct {
 // Try sends the event that make returns once to the endpoint and waits for the answer, whether the endpoint is active or not.
 // Nothing is stored, counted or tried again, and neither the endpoint's health nor its limits change.
 func (l *Lane) Try(ctx context.Context, make func(now time.Time) *godwit.Event) (*Trial, error) {
-	job, ok := l.trialJob(make)
+	job, ok := trialJob(l, make)
 	if !ok {
 		return nil, ErrStopped
 	}
@@ -49,7 +49,7 @@ func (l *Lane) Try(ctx context.Context, make func(now time.Time) *godwit.Event) 
 }
 
 // trialJob makes the job of a trial, and has a stop wait for it; ok is false when the dispatcher stops.
-func (l *Lane) trialJob(make func(now time.Time) *godwit.Event) (job *attempt.Job, ok bool) {
+func trialJob(l *Lane, make func(now time.Time) *godwit.Event) (job *attempt.Job, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.d.Running() {

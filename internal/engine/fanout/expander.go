@@ -138,6 +138,17 @@ func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	}
 }
 
+// WaitUpTo waits no longer than the limit; it reports whether the event's fan-out is complete.
+func (x *Expander) WaitUpTo(ctx context.Context, id godwit.EventID, limit time.Duration) (complete bool, err error) {
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer x.cfg.Clock.AfterFunc(limit, cancel).Stop()
+	if x.Wait(limited, id) == nil {
+		return true, nil
+	}
+	return false, ctx.Err()
+}
+
 // run works on a tenant's fan-outs until there are none, or the engine stops.
 func (x *Expander) run(tenant godwit.TenantID) {
 	for {

@@ -1,0 +1,46 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// A view is what a lane knows of its endpoint. It is replaced whole on change and read without a lock.
+type view struct {
+	maker  *attempt.Maker
+	target atomic.Pointer[attempt.Target]
+}
+
+// Target is what the endpoint is now.
+func (v *view) Target() *attempt.Target { return v.target.Load() }
+
+func (v *view) active() bool { return v.Target().Endpoint.Status == godwit.EndpointActive }
+
+func (v *view) deleted() bool { return v.Target().Endpoint.Status == godwit.EndpointDeleted }
+
+// current returns the target with a signer whose keys are live now.
+func (v *view) current(now time.Time) *attempt.Target {
+	t := v.Target()
+	next := v.maker.Current(t, now)
+	if next != t {
+		v.target.CompareAndSwap(t, next)
+	}
+	return next
+}
+
+// edit replaces the target by a changed copy; it reports whether f changed it.
+func (v *view) edit(f func(*attempt.Target) bool) bool {
+	for {
+		old := v.Target()
+		next := *old
+		if !f(&next) {
+			return false
+		}
+		if v.target.CompareAndSwap(old, &next) {
+			return true
+		}
+	}
+}
