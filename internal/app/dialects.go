@@ -30,7 +30,7 @@ func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
-	return a.whenDelivering(h, refuse), nil
+	return ojs.Binding(a.whenDelivering(h, refuse)), nil
 }
 
 // newCybercube makes the handlers of the CYBERCUBE standard.

@@ -122,7 +122,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	if err != nil { // what is encoded are texts, numbers and JSON that was checked
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"backend_error","message":"Internal error","retryable":true,"details":{}}}`)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", openJobSpec)
 	w.WriteHeader(status)
 	w.Write(body)
 }

@@ -70,8 +70,11 @@ func checkError(t *testing.T, resp *apptest.Response, got object) {
 	if e["request_id"] != resp.Header.Get("Request-Id") {
 		t.Errorf("request_id %v, header %q", e["request_id"], resp.Header.Get("Request-Id"))
 	}
-	if resp.Header.Get("Content-Type") != "application/json" {
+	if resp.Header.Get("Content-Type") != "application/openjobspec+json" {
 		t.Errorf("Content-Type %q", resp.Header.Get("Content-Type"))
+	}
+	if resp.Header.Get("X-Request-Id") != resp.Header.Get("Request-Id") || resp.Header.Get("OJS-Version") != "1.0" {
+		t.Errorf("headers of an error: %v", resp.Header)
 	}
 }
 

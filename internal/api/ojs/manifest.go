@@ -13,14 +13,17 @@ const (
 )
 
 type manifest struct {
+	OJSVersion     string `json:"ojs_version"`
 	SpecVersion    string `json:"specversion"` // of the event envelope
 	Implementation struct {
 		Name     string `json:"name"`
 		Version  string `json:"version,omitempty"`
 		Language string `json:"language"`
 	} `json:"implementation"`
-	Protocols  []string `json:"protocols"`
-	Extensions struct {
+	// ConformanceLevel is 0, the lowest that the binding allows: levels are of job systems, and this is none.
+	ConformanceLevel int      `json:"conformance_level"`
+	Protocols        []string `json:"protocols"`
+	Extensions       struct {
 		Official []extension `json:"official"`
 	} `json:"extensions"`
 	Capabilities map[string]bool   `json:"capabilities"`
@@ -34,10 +37,10 @@ type extension struct {
 	Version string `json:"version"`
 }
 
-// manifest says what is here, to anyone (OJS-CON-9). It claims no conformance level: those are of job systems.
+// manifest lists what this server offers, without an API key (OJS-CON-9).
 func (s *server) manifest() http.Handler {
 	var m manifest
-	m.SpecVersion = "1.0"
+	m.OJSVersion, m.SpecVersion = specVersion, specVersion
 	m.Implementation.Name, m.Implementation.Version, m.Implementation.Language = "godwit", s.cfg.Version, "go"
 	m.Protocols = []string{"http"}
 	m.Extensions.Official = []extension{{Name: "webhooks", URI: extensionURI, Version: extensionVersion}}

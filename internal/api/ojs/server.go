@@ -54,8 +54,8 @@ type server struct {
 	mux    *http.ServeMux
 }
 
-// The two media types of a request (decision 10).
-var mediaTypes = []string{"application/json", "application/openjobspec+json"}
+// mediaTypes are those of a request body (decision 10).
+var mediaTypes = []string{plainJSON, openJobSpec}
 
 // Who may do what.
 var (
@@ -64,7 +64,7 @@ var (
 	mayIngest = []godwit.Scope{godwit.ScopeIngest}
 )
 
-// New makes the handler of everything under /ojs/.
+// New makes the handler of everything under /ojs/. Put Binding around it.
 func New(cfg Config) (http.Handler, error) {
 	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: http.NewServeMux()}
 	if s.cfg.MaxBatchBody == 0 {

@@ -1,0 +1,88 @@
+package ojs
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+const (
+	plainJSON   = "application/json"
+	openJobSpec = "application/openjobspec+json"
+	specVersion = "1.0"
+)
+
+// Binding gives every response what the specification's HTTP binding requires: OJS-Version, X-Request-Id and the media type
+// application/openjobspec+json. A client that asks for application/json gets that. Put it around everything that answers under /ojs/.
+func Binding(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpapi.NameRequest(w, r)
+		h := w.Header()
+		h.Set("OJS-Version", specVersion)
+		h.Set("X-Request-Id", h.Get(problem.RequestIDHeader))
+		h.Add("Vary", "Accept")
+		next.ServeHTTP(&boundWriter{ResponseWriter: w, media: negotiate(r.Header.Values("Accept"))}, r)
+	})
+}
+
+// boundWriter gives JSON its negotiated media type, whichever handler writes it: answers that are kept for repeats name the one that
+// the first client asked for.
+type boundWriter struct {
+	http.ResponseWriter
+	media string
+	begun bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *boundWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader sets the media type.
+func (w *boundWriter) WriteHeader(status int) {
+	if !w.begun {
+		w.begun = status >= 200
+		if kind := w.Header().Get("Content-Type"); kind == plainJSON || kind == openJobSpec {
+			w.Header().Set("Content-Type", w.media)
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends the header first.
+func (w *boundWriter) Write(b []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// negotiate chooses between the two media types. The binding's own is for clients that name it, that accept anything, or that say
+// nothing; application/json is for clients that name it alone or prefer it.
+func negotiate(accept []string) string {
+	plain, own := -1.0, -1.0 // not named
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		q := 1.0
+		if text, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(text, 64); err != nil {
+				q = 0
+			}
+		}
+		switch kind {
+		case plainJSON:
+			plain = max(plain, q)
+		case openJobSpec:
+			own = max(own, q)
+		}
+	}
+	if plain > 0 && plain > own || own == 0 && plain != 0 {
+		return plainJSON
+	}
+	return openJobSpec
+}
