@@ -18,7 +18,7 @@ import (
 type Engine interface {
 	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) *engine.Outbox
 	Requeued(deliveries []godwit.Delivery)
-	Ask(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
+	Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*engine.Redelivery, error)
 }
 

@@ -101,7 +101,7 @@ func (r *remote) ask(ctx context.Context, c *command.Call, key string) (any, err
 	if err != nil {
 		return nil, command.NoEffect(err)
 	}
-	seen, err := r.cfg.Engine.Ask(ctx, r.tenant, r.endpoint, engine.Publication{
+	seen, err := r.cfg.Engine.Call(ctx, r.tenant, r.endpoint, engine.Publication{
 		Type: "command." + r.name, ContentType: "application/json", Body: body, Key: key, OccurredAt: time.Time{},
 	})
 	if err != nil {

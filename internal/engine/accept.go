@@ -17,7 +17,7 @@ import (
 const maxInline = commit.MaxRows
 
 // Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
-// way. All are stored in one transaction; where they have more than maxInline deliveries, it holds fan-outs in their place. On
+// way. All are stored in one transaction; where they have more than maxInline deliveries, it holds fan-outs instead of them. On
 // error nothing is known to be stored; the caller may repeat it with the same key.
 func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
 	if !e.lanes.Running() {

@@ -147,8 +147,8 @@ func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	return e.outcomes.Await(ctx, tenant, id, since, limit)
 }
 
-// Settled is a time before which no event will be added any more by this node; see follow.Watermark.
-func (e *Engine) Settled() time.Time { return e.watermark.Time() }
+// Watermark is a time before which no event will be added any more by this node; see follow.Watermark.
+func (e *Engine) Watermark() time.Time { return e.watermark.Time() }
 
 // Types of the engine's parts that its callers use.
 type (

@@ -18,8 +18,8 @@ const (
 	maxCalls = 256
 )
 
-// Probed is what a request outside of any delivery saw.
-type Probed struct {
+// A Trial is one request outside of any delivery, and its answer.
+type Trial struct {
 	Event    godwit.Event // as it was sent; it is not stored
 	Delivery godwit.DeliveryID
 	Attempt  godwit.AttemptID
@@ -27,21 +27,21 @@ type Probed struct {
 	Verdict  godwit.Verdict
 }
 
-// Probe sends one event to one endpoint and waits for the answer, whatever the endpoint's patterns and whether it is active
-// or not. It looks like any attempt, but nothing is stored, counted or tried again, and neither the endpoint's health nor
-// its limits take note (OJS-API-13, CCW-API-16). An endpoint of another tenant is store.ErrNotFound. An endpoint that cannot
-// be reached is no error: the Exchange tells.
-func (e *Engine) Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+// SendTest sends one event to one endpoint and waits for the answer, whatever the endpoint's patterns and whether it is
+// active or not. It looks like any attempt, but nothing is stored, counted or tried again, and neither the endpoint's health
+// nor its limits change (OJS-API-13, CCW-API-16). An endpoint of another tenant is store.ErrNotFound. An endpoint that cannot be
+// reached is no error: the Exchange tells.
+func (e *Engine) SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
 	return e.try(ctx, e.tests, tenant, id, p)
 }
 
-// Ask sends one request to an endpoint and waits for the answer, as Probe does: for commands that a tenant's own service
+// Call sends one request to an endpoint and waits for the answer, as SendTest does: for commands that a tenant's own service
 // executes.
-func (e *Engine) Ask(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+func (e *Engine) Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
 	return e.try(ctx, e.calls, tenant, id, p)
 }
 
-func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Probed, error) {
+func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
 	l := e.lanes.TenantLane(tenant, id)
 	if l == nil {
 		return nil, store.ErrNotFound
@@ -65,5 +65,5 @@ func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.Ten
 	if err != nil {
 		return nil, err
 	}
-	return &Probed{Event: event, Delivery: trial.Delivery, Attempt: trial.Attempt, Exchange: trial.Exchange, Verdict: trial.Verdict}, nil
+	return &Trial{Event: event, Delivery: trial.Delivery, Attempt: trial.Attempt, Exchange: trial.Exchange, Verdict: trial.Verdict}, nil
 }

@@ -58,7 +58,7 @@ func (s *server) testEndpoint(c *httpapi.Call) error {
 	}
 	pub := s.publication(c.Caller.Tenant, s.sample(eventType), "")
 	pub.Trigger = godwit.TriggerTest
-	seen, err := s.cfg.Engine.Probe(c.R.Context(), c.Tenant(), e.ID, pub)
+	seen, err := s.cfg.Engine.SendTest(c.R.Context(), c.Tenant(), e.ID, pub)
 	if err != nil {
 		giveBack()
 		return err

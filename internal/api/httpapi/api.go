@@ -30,11 +30,11 @@ type Store interface {
 // Engine is what handler sets ask of delivery.
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
-	Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
+	SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
 	ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error)
 	Health(id godwit.EndpointID) (godwit.Health, bool)
-	Settled() time.Time
+	Watermark() time.Time
 }
 
 // Services are what most handler sets are made of. Those that need less leave members out.

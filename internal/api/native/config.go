@@ -40,7 +40,7 @@ type Engine interface {
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
 	ReplayEvent(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, endpoints []godwit.EndpointID, actor string) ([]godwit.Delivery, error)
-	Probe(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Probed, error)
+	SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	Watch(tenant godwit.TenantID) (items <-chan engine.FeedItem, stop func())
 	Health(id godwit.EndpointID) (godwit.Health, bool)
 }

@@ -51,7 +51,7 @@ func (s *server) probeEndpoint(ctx context.Context, c *management.Caller, in *En
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.cfg.Engine.Probe(ctx, c.Tenant.ID, id, testPublication(id))
+	p, err := s.cfg.Engine.SendTest(ctx, c.Tenant.ID, id, testPublication(id))
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (s *server) pollEvents(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	before := firstEventAt(s.cfg.Engine.Settled())
+	before := firstEventAt(s.cfg.Engine.Watermark())
 	out := eventPage{Events: []json.RawMessage{}}
 	size, done := 0, false
 	for reads := 0; !done && len(out.Events) < p.limit && reads < maxPollReads; reads++ {

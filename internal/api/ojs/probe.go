@@ -34,7 +34,7 @@ func (s *server) testSubscription(c *httpapi.Call) error {
 	}
 	// The endpoint's own timeout bounds it. That of a request with a key is shorter than an endpoint may ask for.
 	ctx := context.WithoutCancel(c.R.Context())
-	probed, err := s.cfg.Engine.Probe(ctx, e.TenantID, e.ID, engine.Publication{
+	probed, err := s.cfg.Engine.SendTest(ctx, e.TenantID, e.ID, engine.Publication{
 		Type: testEvent, ContentType: "application/json", Format: godwit.FormatOJS,
 		Compose: func(event *godwit.Event) {
 			event.Body = profile.OJSEnvelope(profile.OJSEvent{
@@ -49,7 +49,7 @@ func (s *server) testSubscription(c *httpapi.Call) error {
 	return nil
 }
 
-func resultOf(p *engine.Probed) testResult {
+func resultOf(p *engine.Trial) testResult {
 	x := &p.Exchange
 	out := testResult{
 		Success: p.Verdict.Outcome == godwit.Accepted, StatusCode: x.Status, ResponseTimeMS: x.Duration.Milliseconds(),

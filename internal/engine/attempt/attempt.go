@@ -159,10 +159,10 @@ func Classify(t *Target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 	return t.Profile.Classify(x, &t.Policy, now)
 }
 
-// checkMove lets an endpoint move only where a redirect may lead, and not in circles; else the move is refused and the
-// outcome terminal. A place that we were sent to for the time being may move, but that is not the endpoint: what it says must
-// not be stored (EDS-RED-3). A credential stays with the origin it was given for, so an endpoint that has one does not leave
-// it without its owner (EDS-RED-6).
+// checkMove returns the change of an endpoint that moved, or nil. An endpoint moves only where a redirect may lead, and not in
+// circles; else the move is refused and the outcome terminal. The target of a temporary redirect may answer that it moved, but it
+// is not the endpoint: its answer is not stored (EDS-RED-3). A credential stays with the origin it was given for, so an endpoint
+// that has one does not leave its origin unless its owner says so (EDS-RED-6).
 func (m *Maker) checkMove(t *Target, job *Job, x *godwit.Exchange, v *godwit.Verdict) *store.EndpointChange {
 	if v.MoveTo == "" {
 		return nil

@@ -90,7 +90,7 @@ func latenessOf(l *Lane, now time.Time, seen bool) store.Lateness {
 	return late
 }
 
-// bringBack moves the end of a hold and the next probe as far back as the endpoint's health was written ahead of now.
+// bringBack moves the end of a hold and the next try of an open circuit as far back as the endpoint's health was written ahead of now.
 func (c *condition) bringBack(now time.Time) {
 	h := &c.Health
 	ahead := h.UpdatedAt.Sub(now)

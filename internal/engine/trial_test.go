@@ -28,7 +28,7 @@ func TestProbe(t *testing.T) {
 		srv.EndpointCall(ep, "POST", state, nil)
 		before, _ := e.Health(ep.ID)
 		sink.Script("/", apptest.Status(500).Body("text/plain", "not today"))
-		p, err := e.Probe(ctx, srv.Tenant, ep.ID, ping())
+		p, err := e.SendTest(ctx, srv.Tenant, ep.ID, ping())
 		must(t, err)
 		if p.Exchange.Status != 500 || string(p.Exchange.Body) != "not today" || p.Verdict.Outcome != godwit.Transient {
 			t.Errorf("after %s: %+v", state, p)
@@ -55,11 +55,11 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	other, _ := srv.NewTenant("other", godwit.AllScopes...)
-	if _, err := e.Probe(ctx, other, ep.ID, ping()); !errors.Is(err, store.ErrNotFound) {
+	if _, err := e.SendTest(ctx, other, ep.ID, ping()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant's probe: %v", err)
 	}
 	sink.Close()
-	p, err := e.Probe(ctx, srv.Tenant, ep.ID, ping())
+	p, err := e.SendTest(ctx, srv.Tenant, ep.ID, ping())
 	must(t, err)
 	if p.Exchange.Status != 0 || p.Exchange.Failure == nil || p.Exchange.Failure.Kind != godwit.FailureRefused {
 		t.Errorf("a closed port: %+v", p.Exchange)
@@ -77,13 +77,13 @@ func TestProbeEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { _, err := e.Probe(ctx, srv.Tenant, ep.ID, ping()); ended <- err }()
+	go func() { _, err := e.SendTest(ctx, srv.Tenant, ep.ID, ping()); ended <- err }()
 	sink.Wait(1)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("after its caller: %v", err)
 	}
-	go func() { _, err := e.Probe(context.Background(), srv.Tenant, ep.ID, ping()); ended <- err }()
+	go func() { _, err := e.SendTest(context.Background(), srv.Tenant, ep.ID, ping()); ended <- err }()
 	sink.Wait(2)
 	stopped := make(chan error, 1)
 	go func() { stopped <- srv.Stop() }()
@@ -99,7 +99,7 @@ func TestProbeEnds(t *testing.T) {
 		}
 	}
 	must(t, <-stopped)
-	if _, err := e.Probe(context.Background(), srv.Tenant, ep.ID, ping()); !errors.Is(err, engine.ErrStopping) {
+	if _, err := e.SendTest(context.Background(), srv.Tenant, ep.ID, ping()); !errors.Is(err, engine.ErrStopping) {
 		t.Errorf("of an engine that has stopped: %v", err)
 	}
 }

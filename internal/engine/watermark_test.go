@@ -38,12 +38,12 @@ func TestSettled(t *testing.T) {
 	}()
 	await(t, "the commit", held)
 	hands.Advance(time.Hour)
-	if at := e.Settled(); at.After(began) {
+	if at := e.Watermark(); at.After(began) {
 		t.Errorf("settled until %s, but an event of %s is under way", at, began)
 	}
 	close(gate)
 	must(t, <-done)
-	if at := e.Settled(); !at.After(start.Add(59*time.Minute)) || at.After(hands.Now()) {
+	if at := e.Watermark(); !at.After(start.Add(59*time.Minute)) || at.After(hands.Now()) {
 		t.Errorf("settled until %s at %s", at, hands.Now())
 	}
 }
@@ -66,13 +66,13 @@ func TestNewsAreSettled(t *testing.T) {
 	ev := srv.Publish("job.done", `{}`)
 	await(t, "the commit", held)
 	hands.Advance(time.Hour)
-	if at := srv.App.Engine().Settled(); at.After(start) {
+	if at := srv.App.Engine().Watermark(); at.After(start) {
 		t.Errorf("settled until %s", at)
 	}
 	close(gate)
 	srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
 	must(t, srv.Stop()) // so that it was heard of
-	if at := srv.App.Engine().Settled(); at.Before(start.Add(59 * time.Minute)) {
+	if at := srv.App.Engine().Watermark(); at.Before(start.Add(59 * time.Minute)) {
 		t.Errorf("settled until %s", at)
 	}
 }
@@ -107,10 +107,10 @@ func TestSettledNeverGoesBack(t *testing.T) {
 	shown, err := publish()
 	must(t, err)
 	hands.Advance(2 * time.Millisecond)
-	before := e.Settled()
+	before := e.Watermark()
 	var bound func(time.Time) godwit.EventID = godwit.FirstIDAt
 	visible := func(id godwit.EventID) bool {
-		b := bound(e.Settled())
+		b := bound(e.Watermark())
 		return bytes.Compare(id[:], b[:]) < 0
 	}
 	if !visible(shown) {
@@ -125,7 +125,7 @@ func TestSettledNeverGoesBack(t *testing.T) {
 		done <- err
 	}()
 	await(t, "the second commit", entered)
-	if at := e.Settled(); at.Before(before) || !visible(shown) {
+	if at := e.Watermark(); at.Before(before) || !visible(shown) {
 		t.Errorf("settled until %s, after it was %s", at, before)
 	}
 	close(gate)
