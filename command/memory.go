@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // of type MemoryEffect.
 type MemoryStore struct {
 	mu      sync.Mutex
-	records map[string]*Record
+	records map[RecordID]*Record
 	chains  map[string][]evidence.Item
 }
 
@@ -40,94 +39,70 @@ func InMemory[R any](do func() (R, error)) MemoryEffect[R] { return MemoryEffect
 
 // NewMemoryStore makes an empty one.
 func NewMemoryStore() *MemoryStore {
-	return &MemoryStore{records: map[string]*Record{}, chains: map[string][]evidence.Item{}}
+	return &MemoryStore{records: map[RecordID]*Record{}, chains: map[string][]evidence.Item{}}
 }
 
-// Advance applies steps.
-func (m *MemoryStore) Advance(_ context.Context, now time.Time, steps []*Step) ([]Result, error) {
+// Advance applies steps in order.
+func (m *MemoryStore) Advance(ctx context.Context, now time.Time, steps []*Step) ([]Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	results := make([]Result, len(steps))
-	for i, s := range steps {
-		results[i] = m.advance(now, s)
-	}
-	return results, nil
+	return Advance(ctx, &memoryTransaction{store: m}, now, steps)
 }
 
-func (m *MemoryStore) advance(now time.Time, s *Step) Result {
-	place := s.Tenant + "\x00" + s.Key
-	last := m.records[place]
-	if s.Key != "" {
-		free := s.Expect == 0 && (last == nil || last.FreeAt(now))
-		if !free && (last == nil || last.Version != s.Expect) {
-			return Result{Stored: copied(last), Refused: true}
+// memoryTransaction writes to the maps of a store whose lock is held.
+type memoryTransaction struct {
+	store *MemoryStore
+	undo  []func() // of the effects since the savepoint
+}
+
+func (t *memoryTransaction) Read(_ context.Context, tenants []string, records []RecordID) (Snapshot, error) {
+	read := Snapshot{Heads: map[string]evidence.Head{}, Records: map[RecordID]*Record{}}
+	for _, tenant := range tenants {
+		read.Heads[tenant] = t.store.head(tenant)
+	}
+	for _, id := range records {
+		if r := t.store.records[id]; r != nil {
+			read.Records[id] = r
 		}
 	}
-	var applied Applied
-	if s.Key != "" {
-		applied.Previous = copied(last)
-	}
-	undo := applied.apply(s.Effects)
-	change, items, err := m.settle(s, applied)
-	if err != nil {
+	return read, nil
+}
+
+// Bulk is false: an effect without Undo stays applied.
+func (t *memoryTransaction) Bulk() bool { return false }
+
+func (t *memoryTransaction) Savepoint(context.Context) error { t.undo = nil; return nil }
+func (t *memoryTransaction) Release(context.Context) error   { return nil }
+
+func (t *memoryTransaction) RollBack(context.Context) error {
+	for _, undo := range slices.Backward(t.undo) {
 		undo()
-		return Result{Stored: copied(last), Err: err}
 	}
-	m.chains[s.Tenant] = append(m.chains[s.Tenant], items...)
-	if change.Record != nil {
-		last = copied(change.Record)
-		m.records[place] = last
-	}
-	if s.Key == "" {
-		last = nil
-	}
-	return Result{Stored: copied(last), Applied: applied.Results}
+	return nil
 }
 
-// settle asks what is to be stored, and refuses what cannot be.
-func (m *MemoryStore) settle(s *Step, applied Applied) (Change, []evidence.Item, error) {
-	change, err := s.Settle(applied)
-	r := change.Record
-	switch {
-	case err != nil:
-		return change, nil, err
-	case r == nil && len(change.Evidence) == 0:
-		return change, nil, applied.Err
-	case r != nil && (s.Key == "" || r.Key != s.Key || r.Tenant != s.Tenant):
-		return change, nil, errors.New("a step stores the record of its own key alone")
-	}
-	head := m.head(s.Tenant)
-	items := make([]evidence.Item, len(change.Evidence))
-	for i, entry := range change.Evidence {
-		if items[i], err = evidence.Link(head, s.Tenant, entry); err != nil {
-			return change, nil, err
-		}
-		head = items[i].Head()
-	}
-	return change, items, nil
-}
-
-// apply applies effects in memory. When one fails, those before it are taken back.
-func (a *Applied) apply(effects []Effect) (undo func()) {
-	var done []func()
-	undo = func() {
-		for _, back := range slices.Backward(done) {
-			back()
-		}
-	}
+func (t *memoryTransaction) Apply(_ context.Context, effects []Effect) (results Results, refusal, err error) {
 	for _, effect := range effects {
-		v, back, err := applyInMemory(effect)
+		r, undo, err := applyInMemory(effect)
 		if err != nil {
-			undo()
-			a.Results, a.Err = nil, err
-			return func() {}
+			return nil, err, nil
 		}
-		if back != nil {
-			done = append(done, back)
+		if undo != nil {
+			t.undo = append(t.undo, undo)
 		}
-		a.Results = append(a.Results, v)
+		results = append(results, r)
 	}
-	return undo
+	return results, nil, nil
+}
+
+func (t *memoryTransaction) Commit(_ context.Context, w *Writes) error {
+	for _, r := range w.Records {
+		t.store.records[RecordID{r.Tenant, r.Key}] = r.Record
+	}
+	for _, item := range w.Items {
+		t.store.chains[item.Tenant] = append(t.store.chains[item.Tenant], item)
+	}
+	return nil
 }
 
 // applyInMemory applies one effect. It turns a panic into an error, because other commands share the transaction.
@@ -145,15 +120,6 @@ func applyInMemory(effect Effect) (r Returned, undo func(), err error) {
 	return r, nil, fmt.Errorf("a MemoryStore cannot apply an effect of type %T: use a MemoryEffect", effect)
 }
 
-func copied(r *Record) *Record {
-	if r == nil {
-		return nil
-	}
-	c := r.next()
-	c.Version--
-	return c
-}
-
 func (m *MemoryStore) head(tenant string) evidence.Head {
 	chain := m.chains[tenant]
 	if len(chain) == 0 {
@@ -166,7 +132,7 @@ func (m *MemoryStore) head(tenant string) evidence.Head {
 func (m *MemoryStore) Find(_ context.Context, tenant, key string) (*Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return copied(m.records[tenant+"\x00"+key]), nil
+	return copied(m.records[RecordID{tenant, key}]), nil
 }
 
 // FindCommand returns the record of a command.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/evidence"
 )
 
 // Advance applies steps in order, in one transaction.
@@ -22,7 +21,7 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	var late *lateError
 	if len(steps) == 1 && errors.As(err, &late) {
 		refused := *steps[0]
-		refused.Effects = []command.Effect{Effect(func(context.Context, *sql.Tx) (any, error) { return nil, late.err })}
+		refused.Effects = []command.Effect{Effect(func(context.Context, *sql.Tx) (command.Nothing, error) { return command.Nothing{}, late.err })}
 		results, err = s.advance(ctx, now, []*command.Step{&refused})
 	}
 	if err != nil {
@@ -31,8 +30,8 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	return results, nil
 }
 
-// A lateError is of effects that the database refused only when they were to be committed, by a deferred constraint. It is known which
-// effects these are where there is but one step; one that stands with others is tried by itself.
+// A lateError reports effects that the database refused at the commit, by a deferred constraint. If the transaction has one step, these
+// are the effects of that step. If it has more, the executor tries each step by itself.
 type lateError struct{ err error }
 
 func (e *lateError) Error() string { return e.err.Error() }
@@ -44,32 +43,7 @@ func (s *Store) advance(ctx context.Context, now time.Time, steps []*command.Ste
 		return nil, err
 	}
 	defer tx.Rollback()
-	var tenants []string
-	effects := false
-	for _, step := range steps {
-		effects = effects || len(step.Effects) > 0
-		if storable(step.Tenant) {
-			tenants = append(tenants, step.Tenant)
-		}
-	}
-	chains, err := s.lockHeads(ctx, tx, tenants)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]command.Result, len(steps))
-	for i, step := range steps {
-		if results[i], err = s.step(ctx, tx, now, step, chains); err != nil {
-			return nil, err
-		}
-	}
-	if err := chains.move(ctx); err != nil {
-		return nil, err
-	}
-	err = tx.Commit()
-	if effects && violated(err) {
-		err = &lateError{err}
-	}
-	return results, err
+	return command.Advance(ctx, &transaction{s, tx}, now, steps)
 }
 
 // isolation is one in which each statement sees what was committed while it waited for its locks.
@@ -80,88 +54,78 @@ func (s *Store) isolation() *sql.TxOptions {
 	return nil
 }
 
-// step applies one. The error is the transaction's; the step's own is in the result. Until the step is settled only its effects write, and
-// they can be undone.
-func (s *Store) step(ctx context.Context, tx *sql.Tx, now time.Time, step *command.Step, chains *chains) (command.Result, error) {
-	if !storable(step.Tenant) || !storable(step.Key) {
-		return command.Result{Err: fmt.Errorf("tenant %q or key %q is not text", step.Tenant, step.Key)}, nil
-	}
-	there, expected, err := s.expected(ctx, tx, now, step)
-	if err != nil || !expected {
-		return command.Result{Refused: true, Stored: there}, err
-	}
-	applied := command.Applied{Previous: there}
-	if len(step.Effects) > 0 {
-		if applied.Results, applied.Err, err = s.apply(ctx, tx, step.Effects); err != nil {
-			return command.Result{}, err
-		}
-	}
-	settled, refusal := settle(step, applied, chains)
-	if len(step.Effects) > 0 && applied.Err == nil {
-		end := keep
-		if refusal != nil {
-			end = undo
-		}
-		if err := end(ctx, tx); err != nil {
-			return command.Result{}, err
-		}
-	}
-	if refusal != nil {
-		return command.Result{Stored: there, Err: refusal}, nil
-	}
-	if settled.record != nil {
-		if _, err := tx.ExecContext(ctx, s.put, settled.values...); err != nil {
-			return command.Result{}, err
-		}
-		stored := *settled.record
-		there = &stored
-	}
-	return command.Result{Stored: there, Applied: applied.Results}, chains.append(ctx, settled.items)
+// transaction is one that commands advance in.
+type transaction struct {
+	s  *Store
+	tx *sql.Tx
 }
 
-// expected returns the record under the step's key, and whether that is what the step expects.
-func (s *Store) expected(ctx context.Context, tx *sql.Tx, now time.Time, step *command.Step) (*command.Record, bool, error) {
-	if step.Key == "" {
-		return nil, true, nil
+func (t *transaction) Read(ctx context.Context, tenants []string, records []command.RecordID) (read command.Snapshot, err error) {
+	if read.Heads, err = t.lockHeads(ctx, tenants); err != nil {
+		return read, err
 	}
-	there, err := one(tx.QueryRowContext(ctx, s.lockKey, step.Tenant, step.Key))
-	switch {
-	case err != nil:
-		return nil, false, err
-	case step.Expect == 0:
-		return there, there == nil || there.FreeAt(now), nil
-	}
-	return there, there != nil && there.Version == step.Expect, nil
-}
-
-// errStrayRecord is of a step that would store a record under another key than its own.
-var errStrayRecord = errors.New("a step stores the record of its own key alone")
-
-// settlement is what a step stores, ready to be.
-type settlement struct {
-	record *command.Record
-	values []any
-	items  []evidence.Item
-}
-
-// settle asks what is to be stored, and refuses what cannot be.
-func settle(step *command.Step, applied command.Applied, chains *chains) (n settlement, err error) {
-	change, err := step.Settle(applied)
-	r := change.Record
-	switch {
-	case err != nil:
-		return n, err
-	case r == nil && len(change.Evidence) == 0:
-		return n, applied.Err
-	case r != nil && (step.Key == "" || r.Key != step.Key || r.Tenant != step.Tenant):
-		return n, errStrayRecord
-	}
-	if r != nil {
-		n.record = r
-		if n.values, err = values(r); err != nil {
-			return n, err
+	read.Records = make(map[command.RecordID]*command.Record, len(records))
+	for _, id := range records {
+		r, err := one(t.tx.QueryRowContext(ctx, t.s.lockKey, id.Tenant, id.Key))
+		if err != nil {
+			return read, err
+		}
+		if r != nil {
+			read.Records[id] = r
 		}
 	}
-	n.items, err = chains.link(step.Tenant, change.Evidence)
-	return n, err
+	return read, nil
+}
+
+func (t *transaction) Bulk() bool { return true }
+
+func (t *transaction) Savepoint(ctx context.Context) error {
+	return t.run(ctx, "SAVEPOINT command_step")
+}
+
+func (t *transaction) Release(ctx context.Context) error {
+	return t.run(ctx, "RELEASE SAVEPOINT command_step")
+}
+
+func (t *transaction) RollBack(ctx context.Context) error {
+	if err := t.run(ctx, "ROLLBACK TO SAVEPOINT command_step"); err != nil {
+		return err
+	}
+	return t.Release(ctx)
+}
+
+func (t *transaction) run(ctx context.Context, statement string, args ...any) error {
+	_, err := t.tx.ExecContext(ctx, statement, args...)
+	return err
+}
+
+func (t *transaction) Apply(ctx context.Context, effects []command.Effect) (results command.Results, refusal, err error) {
+	for _, effect := range effects {
+		r, err := run(ctx, t.tx, effect)
+		switch {
+		case err == nil:
+			results = append(results, r)
+		case passes(err):
+			return nil, nil, err
+		default:
+			return nil, err, nil
+		}
+	}
+	return results, nil, nil
+}
+
+func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
+	for i := range w.Records {
+		if err := t.run(ctx, t.s.put, values(&w.Records[i])...); err != nil {
+			return err
+		}
+	}
+	if err := t.appendEvidence(ctx, w.Items, w.Heads); err != nil {
+		return err
+	}
+	err := t.tx.Commit()
+	if w.Effects && violated(err) {
+		return &lateError{err}
+	}
+	return err
 }

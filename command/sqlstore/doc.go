@@ -1,9 +1,7 @@
-// Package sqlstore keeps commands in a database of the application's own, by database/sql: what a command changes there, its outcome and its
+// Package sqlstore keeps commands in the application's own database, through database/sql. What a command changes there, its outcome and its
 // evidence are one transaction.
 //
-//	Advance ─ BEGIN ─ lock the tenants' heads ─┬─ step: compare ─ SAVEPOINT ─ effects ─ settle ─ link evidence ─ store ─┐
-//	                                           └──────────────────────── the next step ◄────────────────────────────────┘
-//	          ─ move the heads ─ COMMIT
+//	Advance ─ BEGIN ─ lock the tenants' heads ─ read the records ─ steps, by command.Advance ─ store records, evidence and heads ─ COMMIT
 //
 // An effect is a function of the transaction:
 //
@@ -19,6 +17,6 @@
 // The application opens the database, with the driver of its choice, and may use it for its own purposes. SQLite should have
 // journal_mode WAL, synchronous FULL and a busy_timeout. PostgreSQL needs 15 or later.
 //
-// What the package does not do: it opens nothing, makes no backups, and knows no other database. A change that an effect makes by another way
-// than its transaction is not undone with it.
+// What the package does not do: it opens no database, makes no backups, and knows no other kinds of databases. A change that an effect makes
+// outside its transaction is not undone with it.
 package sqlstore

@@ -60,38 +60,6 @@ func Fatal(err error) error { return &FatalError{err} }
 
 var errUnknownEffect = errors.New("sqlstore: make effects with Effect or Exec")
 
-// apply applies the effects of a step behind a savepoint. The error is the transaction's; that of an effect, which has then been undone
-// with those before it, is in what was applied.
-func (s *Store) apply(ctx context.Context, tx *sql.Tx, effects []command.Effect) (results command.Results, refusal, err error) {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT command_step"); err != nil {
-		return nil, nil, err
-	}
-	results = make(command.Results, len(effects))
-	for i, effect := range effects {
-		if results[i], err = run(ctx, tx, effect); err == nil {
-			continue
-		}
-		if passes(err) {
-			return nil, nil, err
-		}
-		return nil, err, undo(ctx, tx)
-	}
-	return results, nil, nil
-}
-
-// undo takes back what was done since the savepoint.
-func undo(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT command_step"); err != nil {
-		return err
-	}
-	return keep(ctx, tx)
-}
-
-func keep(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT command_step")
-	return err
-}
-
 // run applies one effect. It turns a panic into an error, because other commands share the transaction.
 func run(ctx context.Context, tx *sql.Tx, effect command.Effect) (r command.Returned, err error) {
 	defer func() {
@@ -107,14 +75,14 @@ func run(ctx context.Context, tx *sql.Tx, effect command.Effect) (r command.Retu
 	return r, fmt.Errorf("%w, not a %T", errUnknownEffect, effect)
 }
 
-// passing holds classes of SQLSTATE that may be gone when the transaction is taken anew: connection, rollback (deadlock), resources,
-// prerequisites (lock not available), operator, system, and read-only after a failover.
+// passing holds classes of SQLSTATE that a new transaction may not meet again: connection, rollback (deadlock), resources, prerequisites
+// (lock not available), operator, system, and read-only after a failover.
 var passing = map[string]bool{"08": true, "40": true, "53": true, "55": true, "57": true, "58": true, "25": true}
 
-// Of SQLite's codes those: BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL.
+// passingCodes are the same for SQLite: BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL.
 var passingCodes = map[int]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 13: true, 14: true, 15: true}
 
-// violated reports whether a constraint of the database is the reason.
+// violated reports whether the error is a violated constraint.
 func violated(err error) bool {
 	var (
 		state interface{ SQLState() string }
@@ -126,7 +94,8 @@ func violated(err error) bool {
 	return errors.As(err, &code) && code.Code()&0xff == 19
 }
 
-// passes reports whether an error is the transaction's. Drivers tell by their codes, which several name alike.
+// passes reports whether an error is the transaction's, so that a new transaction may succeed. Drivers give codes by methods that
+// several of them name alike.
 func passes(err error) bool {
 	var (
 		fatal *FatalError

@@ -22,68 +22,38 @@ func (s *Store) evidenceStatements() {
 	s.heads = s.in(`SELECT tenant, seq, hash, at FROM ~evidence_heads WHERE tenant > $1 AND seq > 0 ORDER BY tenant LIMIT $2`)
 }
 
-// chains are those that a transaction appends to. It holds their heads until it ends.
-type chains struct {
-	s     *Store
-	tx    *sql.Tx
-	heads map[string]evidence.Head
-	moved map[string]bool
-}
-
-// lockHeads makes the transactions of a tenant take turns: what they read then stays true until they end. The first of its statements
-// writes, so that in SQLite the transaction is a writer before it has read anything that could grow old. All are made before any is
-// locked, and locked in order, so that nobody waits in a circle.
-func (s *Store) lockHeads(ctx context.Context, tx *sql.Tx, tenants []string) (*chains, error) {
-	c := &chains{s: s, tx: tx, heads: map[string]evidence.Head{}, moved: map[string]bool{}}
-	slices.Sort(tenants)
-	tenants = slices.Compact(tenants)
+// lockHeads makes the transactions of a tenant take turns, so that what they read stays true until they end. Its first statement
+// writes: in SQLite the transaction is then a writer before it reads anything that another could change. All heads are made before any
+// is locked, and locked in order, so that transactions never wait for each other in a circle.
+func (t *transaction) lockHeads(ctx context.Context, tenants []string) (map[string]evidence.Head, error) {
+	tenants = slices.Sorted(slices.Values(tenants))
 	for _, tenant := range tenants {
-		if _, err := tx.ExecContext(ctx, s.makeHead, tenant); err != nil {
+		if err := t.run(ctx, t.s.makeHead, tenant); err != nil {
 			return nil, err
 		}
 	}
+	heads := make(map[string]evidence.Head, len(tenants))
 	for _, tenant := range tenants {
-		head, err := scanHead(tx.QueryRowContext(ctx, s.lockHead, tenant).Scan)
+		head, err := scanHead(t.tx.QueryRowContext(ctx, t.s.lockHead, tenant).Scan)
 		if err != nil {
 			return nil, err
 		}
-		c.heads[tenant] = head
+		heads[tenant] = head
 	}
-	return c, nil
+	return heads, nil
 }
 
-// link finds entries their places behind the head of a chain. It stores nothing.
-func (c *chains) link(tenant string, entries []evidence.Entry) ([]evidence.Item, error) {
-	head := c.heads[tenant]
-	items := make([]evidence.Item, len(entries))
-	for i := range entries {
-		var err error
-		if items[i], err = evidence.Link(head, tenant, entries[i]); err != nil {
-			return nil, fmt.Errorf("link evidence: %w", err)
-		}
-		head = items[i].Head()
-	}
-	return items, nil
-}
-
-// append stores items that were linked.
-func (c *chains) append(ctx context.Context, items []evidence.Item) error {
+// appendEvidence stores new items and the heads of their chains.
+func (t *transaction) appendEvidence(ctx context.Context, items []evidence.Item, heads []evidence.Head) error {
 	for i := range items {
 		it := &items[i]
-		_, err := c.tx.ExecContext(ctx, c.s.insertItem, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
+		err := t.run(ctx, t.s.insertItem, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
 		if err != nil {
 			return err
 		}
-		c.heads[it.Tenant], c.moved[it.Tenant] = it.Head(), true
 	}
-	return nil
-}
-
-// move stores how far the chains have come.
-func (c *chains) move(ctx context.Context) error {
-	for tenant := range c.moved {
-		h := c.heads[tenant]
-		if _, err := c.tx.ExecContext(ctx, c.s.moveHead, h.Seq, h.Hash, micros(h.At), tenant); err != nil {
+	for _, h := range heads {
+		if err := t.run(ctx, t.s.moveHead, h.Seq, h.Hash, micros(h.At), h.Tenant); err != nil {
 			return err
 		}
 	}
@@ -157,7 +127,7 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 	return items, nil
 }
 
-// evidenceQuery asks for a command by two indexes, each of which gives its first items in order.
+// evidenceQuery looks a command up in two indexes, each of which gives its first items in order.
 func (s *Store) evidenceQuery(q command.EvidenceQuery) (string, []any) {
 	where, args := "tenant = $1 AND seq > $2", []any{q.Tenant, q.After}
 	end := " ORDER BY seq"

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +18,7 @@ var commandColumns = []string{
 var selectCommands = `SELECT ` + names(commandColumns) + ` FROM command_records`
 
 var (
-	// A sweep may be about to remove what is free: who goes by what is there holds it.
+	// The lock keeps a sweep from removing a free record that a step has read.
 	lockCommands = prepared("command_lock", `SELECT `+names(commandColumns)+` FROM `+rows(1, "of text", "under text")+` AS n
 		JOIN command_records ON tenant = n.of AND idempotency_key = n.under FOR UPDATE OF command_records`)
 	findCommand   = prepared("command_find", selectCommands+` WHERE tenant = $1 AND idempotency_key = $2`)
@@ -28,54 +27,27 @@ var (
 		` ON CONFLICT (tenant, idempotency_key) `+replace(commandColumns))
 )
 
-// recordRest is what a record has beside its columns.
-type recordRest struct {
-	KeyVersion   int                   `json:"key_version,omitempty"`
-	Intent       command.Intent        `json:"intent,omitzero"`
-	Class        command.Class         `json:"class,omitempty"`
-	Actor        string                `json:"actor,omitempty"`
-	Principal    string                `json:"principal,omitempty"`
-	Owner        string                `json:"owner,omitempty"`
-	Try          int                   `json:"try,omitempty"`
-	Confirmation *command.Confirmation `json:"confirmation,omitempty"`
-	Ledger       []command.LedgerEntry `json:"ledger,omitempty"`
-	Previous     string                `json:"previous,omitempty"`
-}
-
-// A writtenRecord is one that is to be stored, with the part of it that is a document.
-type writtenRecord struct {
-	*command.Record
-	document []byte
-}
-
-func writeRecord(r *command.Record) (writtenRecord, error) {
-	document, err := json.Marshal(&recordRest{
-		r.KeyVersion, r.Intent, r.Class, r.Actor, r.Principal, r.Owner, r.Try, r.Confirmation, r.Ledger, r.Previous,
-	})
-	return writtenRecord{r, document}, err
-}
-
-func addCommands(p *pipeline, list []writtenRecord) {
+func addCommands(p *pipeline, list []command.RecordWrite) {
 	if len(list) == 0 {
 		return
 	}
 	a := p.begin()
-	column(a, typeText, list, func(r writtenRecord) { a.text(r.Tenant) })
-	column(a, typeText, list, func(r writtenRecord) { a.text(r.Key) })
-	column(a, typeText, list, func(r writtenRecord) { a.text(r.CommandID) })
-	column(a, typeText, list, func(r writtenRecord) { a.text(string(r.Status)) })
-	column(a, typeText, list, func(r writtenRecord) { a.text(string(r.Substatus)) })
-	column(a, typeText, list, func(r writtenRecord) { a.optionalText(r.OutcomeRef) })
-	column(a, typeTime, list, func(r writtenRecord) { a.time(r.CreatedAt) })
-	column(a, typeTime, list, func(r writtenRecord) { a.time(r.UpdatedAt) })
-	column(a, typeTime, list, func(r writtenRecord) { a.time(r.ExpiresAt) })
-	column(a, typeTime, list, func(r writtenRecord) { a.time(r.LeaseUntil) })
-	column(a, typeInt8, list, func(r writtenRecord) { a.int8(r.Version) })
-	column(a, typeText, list, func(r writtenRecord) { a.text(r.Fingerprint) })
-	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.Outcome) })
-	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.Envelope) })
-	column(a, typeJSON, list, func(r writtenRecord) { a.bytes(r.document) })
-	column(a, typeBytes, list, func(r writtenRecord) { a.optionalBytes(r.MAC) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.Tenant) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.Key) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.CommandID) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(string(r.Status)) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(string(r.Substatus)) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.optionalText(r.OutcomeRef) })
+	column(a, typeTime, list, func(r command.RecordWrite) { a.time(r.CreatedAt) })
+	column(a, typeTime, list, func(r command.RecordWrite) { a.time(r.UpdatedAt) })
+	column(a, typeTime, list, func(r command.RecordWrite) { a.time(r.ExpiresAt) })
+	column(a, typeTime, list, func(r command.RecordWrite) { a.time(r.LeaseUntil) })
+	column(a, typeInt8, list, func(r command.RecordWrite) { a.int8(r.Version) })
+	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.Fingerprint) })
+	column(a, typeBytes, list, func(r command.RecordWrite) { a.optionalBytes(r.Outcome) })
+	column(a, typeBytes, list, func(r command.RecordWrite) { a.optionalBytes(r.Envelope) })
+	column(a, typeJSON, list, func(r command.RecordWrite) { a.bytes(r.Document) })
+	column(a, typeBytes, list, func(r command.RecordWrite) { a.optionalBytes(r.MAC) })
 	p.add(storeCommands, nil)
 }
 
@@ -85,20 +57,9 @@ func readCommand(r *row) *command.Record {
 		OutcomeRef: r.text(), CreatedAt: r.time(), UpdatedAt: r.time(), ExpiresAt: r.time(), LeaseUntil: r.time(), Version: r.int8(),
 		Fingerprint: r.text(), Outcome: r.bytes(), Envelope: r.bytes(),
 	}
-	decodeRest(r.raw(), record)
+	record.SetDocument(r.raw())
 	record.MAC = r.bytes()
 	return record
-}
-
-// decodeRest leaves members empty that the document does not hold as we write them: somebody else has then been at it, which
-// the record's MAC tells whoever goes by it. An error here would hit everybody in the same batch or list.
-func decodeRest(document []byte, r *command.Record) {
-	var rest recordRest
-	if err := json.Unmarshal(document, &rest); err != nil {
-		return
-	}
-	r.KeyVersion, r.Intent, r.Class, r.Actor, r.Principal = rest.KeyVersion, rest.Intent, rest.Class, rest.Actor, rest.Principal
-	r.Owner, r.Try, r.Confirmation, r.Ledger, r.Previous = rest.Owner, rest.Try, rest.Confirmation, rest.Ledger, rest.Previous
 }
 
 // Find returns the record under a key, or nil.
@@ -107,13 +68,13 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return r, failed("find command", err)
 }
 
-// FindCommand returns the record whose first command has the id, or nil; the earliest one should several have.
+// FindCommand returns the record whose first command has the id, or nil: the earliest one, if several have it.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	r, err := s.findRecord(ctx, findCommandID, tenant, commandID)
 	return r, failed("find command by its id", err)
 }
 
-// findRecord is what every submission begins with, so it runs on the hot connections.
+// findRecord runs on the hot connections, because every submission begins with it.
 func (s *Store) findRecord(ctx context.Context, st *statement, tenant, by string) (*command.Record, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
@@ -165,11 +126,11 @@ func scanCommand(r pgx.CollectableRow) (command.Record, error) {
 	if ref != nil {
 		record.OutcomeRef = *ref
 	}
-	decodeRest(document, &record)
+	record.SetDocument(document)
 	return record, nil
 }
 
-// SweepRecords removes records that are free. Those that somebody is about to replace are left to them.
+// SweepRecords removes records that are free, except those that another transaction has locked in order to replace them.
 func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM command_records WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM command_records WHERE free_at <= $1 ORDER BY free_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, now, max(limit, 0))

@@ -148,21 +148,25 @@ func TestEffectsArePlannedForTheirValues(t *testing.T) {
 			t.Errorf("%s: %s, %v", when, got, err)
 		}
 	}
-	a := &advance{conn: conn.Conn()}
+	tx := &transaction{conn: conn.Conn()}
 	look("before", hot)
-	if err := a.command(t.Context(), begin); err != nil {
+	if err := tx.run(t.Context(), begin); err != nil {
 		t.Fatal(err)
 	}
+	effect := store.PurgeDead{Filter: store.DeadLetterFilter{}}
 	for range 2 {
-		if _, err := a.apply(t.Context(), []command.Effect{store.Publish{}}); err != nil {
+		if err := tx.Savepoint(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if _, refusal, err := tx.Apply(t.Context(), []command.Effect{effect}); refusal != nil || err != nil {
+			t.Fatal(refusal, err)
 		}
 		look("with effects", cold)
 	}
-	if err := a.undo(t.Context()); err != nil {
+	if err := tx.RollBack(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	look("with effects that were undone", cold)
-	abandon(t.Context(), a.conn)
+	abandon(t.Context(), tx.conn)
 	look("after", hot)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -75,7 +76,7 @@ type commit struct {
 
 	health  []godwit.Health
 	changes []store.EndpointChange
-	chains  chains // what evidence is appended to
+	chains  *evidence.Chains // the chains that evidence is appended to; nil without evidence
 }
 
 func arrange(b *store.Batch) *commit {
@@ -112,7 +113,9 @@ func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) err
 	c.addHealth(p)
 	c.addChanges(p)
 	c.addNotices(p)
-	c.chains.addItems(p)
+	if c.chains != nil {
+		addEvidence(p, c.chains.Items(), c.chains.Heads())
+	}
 	if last != "" {
 		p.command(last)
 	}

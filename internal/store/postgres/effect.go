@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,39 +29,79 @@ const (
 	nextSavepoint = `RELEASE SAVEPOINT effects; SAVEPOINT effects;`
 )
 
-// apply applies the effects of a step, all of them or, with the error, none.
-func (a *advance) apply(ctx context.Context, list []command.Effect) (command.Results, error) {
-	mark := nextSavepoint
-	if !a.effects {
-		mark = planCold + setSavepoint
+// Apply defers new events to the commit. Before any other effect it inserts those that are deferred, so that effects see what
+// was done before them.
+func (t *transaction) Apply(ctx context.Context, list []command.Effect) (results command.Results, refusal, err error) {
+	if !t.deferrable(list) {
+		if err := t.prepare(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
-	if err := a.command(ctx, mark); err != nil {
-		return nil, err
-	}
-	a.effects = true
-	results, err := store.Apply(ctx, effects{a.conn}, list)
+	results, err = store.Apply(ctx, effects{t}, list)
 	if err != nil {
 		err = failed("apply effects", err)
-		if store.Refused(err) {
-			return nil, cmp.Or(a.undo(ctx), err)
-		}
-		return nil, err
 	}
-	return results, nil
+	if store.Refused(err) {
+		return nil, err, nil
+	}
+	return results, nil, err
 }
 
-// undo takes back the effects of a step.
-func (a *advance) undo(ctx context.Context) error {
-	return a.command(ctx, `ROLLBACK TO SAVEPOINT effects`)
+// deferrable reports whether effects only publish events that must be new.
+func (t *transaction) deferrable(list []command.Effect) bool {
+	for _, effect := range list {
+		e, ok := effect.(store.Publish)
+		if !ok || t.careful {
+			return false
+		}
+		for i := range e.Events {
+			if t.now.Sub(e.Events[i].Event.CreatedAt) > longAgo {
+				return false
+			}
+		}
+	}
+	return true
 }
 
-func (a *advance) command(ctx context.Context, sql string) error {
-	_, err := a.conn.PgConn().Exec(ctx, sql).ReadAll()
+// prepare sets the savepoint that is wanted, and inserts deferred events on their side of it.
+func (t *transaction) prepare(ctx context.Context) error {
+	if err := t.flush(ctx, t.outbox[:t.marked]); err != nil {
+		return err
+	}
+	if t.wanted {
+		mark := nextSavepoint
+		if !t.set {
+			mark = planCold + setSavepoint
+		}
+		if err := t.run(ctx, mark); err != nil {
+			return err
+		}
+		t.wanted, t.set = false, true
+	}
+	err := t.flush(ctx, t.outbox[t.marked:])
+	t.outbox, t.marked, t.dirty = nil, 0, true
 	return err
 }
 
-// effects applies the effects of commands on a connection with an open transaction.
-type effects struct{ conn *pgx.Conn }
+func (t *transaction) flush(ctx context.Context, events []newEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	p := newPipeline(ctx, t.conn.PgConn())
+	addOutbox(p, events)
+	return p.run()
+}
+
+// addOutbox stores events of commands with their deliveries.
+func addOutbox(p *pipeline, events []newEvent) {
+	if len(events) > 0 {
+		addEvents(p, events, false)
+		addPending(p, deliveriesOf(events), false)
+	}
+}
+
+// effects applies the effects of commands in a transaction.
+type effects struct{ *transaction }
 
 var _ store.Applier = effects{}
 
@@ -102,16 +141,17 @@ func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godw
 func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
 	list := make([]newEvent, len(events))
 	for i := range events {
-		list[i] = newEvent{event: events[i].Event, deliveries: events[i].Deliveries}
+		list[i] = newEvent{event: events[i].Event, deliveries: slices.Clone(events[i].Deliveries)}
+	}
+	dropStaleClaims(list, nil)
+	if a.wanted { // nothing was prepared
+		a.outbox, a.deferred = append(a.outbox, list...), true
+		return nil
 	}
 	if err := leaveStored(ctx, a.conn, list); err != nil {
 		return err
 	}
-	dropStaleClaims(list, nil)
-	p := newPipeline(ctx, a.conn.PgConn())
-	addEvents(p, list, false)
-	addPending(p, deliveriesOf(list), false)
-	return p.run()
+	return a.flush(ctx, list)
 }
 
 // requeueDead makes the open dead letters due that a filter selects.
@@ -142,7 +182,7 @@ func requeueDead(ctx context.Context, q session, e store.RequeueDead) (*store.Re
 	return done, err
 }
 
-// purgeDead removes dead letters that a filter selects. It takes turns with whoever requeues them.
+// purgeDead removes dead letters that a filter selects. It takes turns with transactions that requeue them.
 func purgeDead(ctx context.Context, q session, e store.PurgeDead) (*store.PurgedDead, error) {
 	if err := lockRequeue(ctx, q, e.Filter.TenantID); err != nil {
 		return nil, err

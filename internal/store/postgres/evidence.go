@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Heads are the first that a transaction locks, in the order of their tenants; those that are missing are made before any
-// is locked. So nobody who holds one waits for a tenant that comes before it, and what is locked behind the heads is locked
-// by one transaction of a tenant at a time.
+// A transaction locks heads before anything else, in the order of their tenants, after it has made those that are missing. So a
+// transaction that holds a head never waits for one that comes before it, and two transactions of a tenant never lock other rows
+// at the same time.
 var (
 	makeHeads = prepared("heads_make", `INSERT INTO evidence_heads (tenant, seq, hash) SELECT unnest($1::text[]), 0, ''
 		ON CONFLICT DO NOTHING`)
@@ -31,72 +31,38 @@ var (
 // errUnlinked reports evidence that has no place in its chain: it is not valid, or the chain's head was tampered with.
 var errUnlinked = errors.New("evidence cannot be linked")
 
-// chains are the chains that a transaction appends to. It holds their heads until it ends.
-type chains struct {
-	heads map[string]evidence.Head
-	moved map[string]bool
-	items []evidence.Item
-}
-
-// addLock locks the heads of tenants, sorted and without repetition.
-func (c *chains) addLock(p *pipeline, tenants []string) {
-	c.heads, c.moved = make(map[string]evidence.Head, len(tenants)), map[string]bool{}
+// addLock locks the heads of tenants, sorted and without repetition, and reads them into a map.
+func addLock(p *pipeline, tenants []string, heads map[string]evidence.Head) {
 	a := p.begin()
 	column(a, typeText, tenants, func(tenant string) { a.text(tenant) })
 	p.add(makeHeads, nil)
 	p.add(lockHeads, func(r *row) {
 		h := evidence.Head{Tenant: r.text(), Seq: r.int8(), Hash: r.text(), At: r.time()}
-		c.heads[h.Tenant] = h
+		heads[h.Tenant] = h
 	})
 }
 
-// link gives entries their places, all of them or none.
-func (c *chains) link(tenant string, entries []evidence.Entry) error {
-	head, held := c.heads[tenant]
-	if !held {
-		return fmt.Errorf("%w: the head of %q is not held", errUnlinked, tenant)
-	}
-	before := len(c.items)
-	for _, e := range entries {
-		item, err := evidence.Link(head, tenant, e)
-		if err != nil {
-			c.items = c.items[:before]
-			return fmt.Errorf("%w: %w", errUnlinked, err)
-		}
-		c.items = append(c.items, item)
-		head = item.Head()
-	}
-	if len(entries) > 0 {
-		c.heads[tenant], c.moved[tenant] = head, true
-	}
-	return nil
-}
-
-// addItems stores what was linked, and where the chains end now.
-func (c *chains) addItems(p *pipeline) {
-	if len(c.items) == 0 {
+// addEvidence stores new items and the heads of their chains.
+func addEvidence(p *pipeline, items []evidence.Item, heads []evidence.Head) {
+	if len(items) == 0 {
 		return
 	}
 	a := p.begin()
-	column(a, typeText, c.items, func(i evidence.Item) { a.text(i.Tenant) })
-	column(a, typeInt8, c.items, func(i evidence.Item) { a.int8(i.Seq) })
-	column(a, typeText, c.items, func(i evidence.Item) { a.optionalText(i.Key) })
-	column(a, typeText, c.items, func(i evidence.Item) { a.optionalText(i.CommandID) })
-	column(a, typeText, c.items, func(i evidence.Item) {
+	column(a, typeText, items, func(i evidence.Item) { a.text(i.Tenant) })
+	column(a, typeInt8, items, func(i evidence.Item) { a.int8(i.Seq) })
+	column(a, typeText, items, func(i evidence.Item) { a.optionalText(i.Key) })
+	column(a, typeText, items, func(i evidence.Item) { a.optionalText(i.CommandID) })
+	column(a, typeText, items, func(i evidence.Item) {
 		if i.SubmittedID == i.CommandID {
 			a.null() // the index of commands has it
 		} else {
 			a.optionalText(i.SubmittedID)
 		}
 	})
-	column(a, typeText, c.items, func(i evidence.Item) { a.text(i.Hash) })
-	column(a, typeBytes, c.items, func(i evidence.Item) { a.bytes(evidence.Line(&i)) })
+	column(a, typeText, items, func(i evidence.Item) { a.text(i.Hash) })
+	column(a, typeBytes, items, func(i evidence.Item) { a.bytes(evidence.Line(&i)) })
 	p.add(insertEvidence, nil)
 
-	var heads []evidence.Head
-	for tenant := range c.moved {
-		heads = append(heads, c.heads[tenant])
-	}
 	a = p.begin()
 	column(a, typeText, heads, func(h evidence.Head) { a.text(h.Tenant) })
 	column(a, typeInt8, heads, func(h evidence.Head) { a.int8(h.Seq) })
@@ -105,7 +71,7 @@ func (c *chains) addItems(p *pipeline) {
 	p.add(moveHeads, nil)
 }
 
-// lockHeads locks the heads that a batch's evidence goes behind, after a first command if there is one.
+// lockHeads locks the heads of the chains that a batch appends to, after a first command if there is one.
 func (c *commit) lockHeads(ctx context.Context, conn *pgconn.PgConn, first string) error {
 	if len(c.batch.Evidence) == 0 {
 		return nil
@@ -118,19 +84,21 @@ func (c *commit) lockHeads(ctx context.Context, conn *pgconn.PgConn, first strin
 	for i := range c.batch.Evidence {
 		tenants[i] = c.batch.Evidence[i].TenantID.String()
 	}
-	c.chains.addLock(p, sorted(tenants))
+	heads := map[string]evidence.Head{}
+	c.chains = evidence.NewChains(heads)
+	addLock(p, sorted(tenants), heads)
 	return p.run()
 }
 
-// linkEvidence leaves out what tells of results that were refused.
+// linkEvidence links the evidence of a batch, except for entries about results that were refused.
 func (c *commit) linkEvidence() error {
 	for i := range c.batch.Evidence {
 		n := &c.batch.Evidence[i]
 		if slices.Contains(c.fenced, n.Result) {
 			continue
 		}
-		if err := c.chains.link(n.TenantID.String(), []evidence.Entry{n.Entry}); err != nil {
-			return err
+		if err := c.chains.Link(n.TenantID.String(), n.Entry); err != nil {
+			return fmt.Errorf("%w: %w", errUnlinked, err)
 		}
 	}
 	return nil
@@ -164,7 +132,7 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 	return list, failed("list evidence", err)
 }
 
-// evidenceQuery asks for a command by two indexes, each of which gives its first items in order.
+// evidenceQuery looks a command up in two indexes, each of which gives its first items in order.
 func evidenceQuery(q command.EvidenceQuery) (string, []any) {
 	var w where
 	w.add("tenant = ?", clean(q.Tenant))

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -16,63 +14,21 @@ var _ store.Commands = (*Store)(nil)
 const commandColumns = `command_id, status, substatus, outcome_ref, created_at, updated_at, ttl_expires_at, lease_until, version,
 	fingerprint, mac, document, outcome, envelope, tenant, idempotency_key`
 
-// commandRest is what a record has beside its columns.
-type commandRest struct {
-	KeyVersion   int                   `json:"key_version,omitempty"`
-	Intent       command.Intent        `json:"intent,omitzero"`
-	Class        command.Class         `json:"class,omitempty"`
-	Actor        string                `json:"actor,omitempty"`
-	Principal    string                `json:"principal,omitempty"`
-	Owner        string                `json:"owner,omitempty"`
-	Try          int                   `json:"try,omitempty"`
-	Previous     string                `json:"previous,omitempty"`
-	Confirmation *command.Confirmation `json:"confirmation,omitempty"`
-	Ledger       []ledgerEntry         `json:"ledger,omitempty"`
-}
-
-// A ledgerEntry keeps a provider's answer to the byte, where JSON within JSON would be compacted.
-type ledgerEntry struct {
-	command.LedgerEntry
-	Result []byte `json:"result,omitempty"` // in place of the entry's
-}
-
 // commandValues are the arguments for commandColumns.
-func commandValues(r *command.Record) ([]driver.Value, error) {
-	rest := commandRest{
-		KeyVersion: r.KeyVersion, Intent: r.Intent, Class: r.Class, Actor: r.Actor, Principal: r.Principal, Owner: r.Owner, Try: r.Try,
-		Previous: r.Previous, Confirmation: r.Confirmation,
-	}
-	for i := range r.Ledger {
-		rest.Ledger = append(rest.Ledger, ledgerEntry{r.Ledger[i], r.Ledger[i].Result})
-	}
-	document, err := json.Marshal(&rest)
-	if err != nil {
-		return nil, fmt.Errorf("encode command record: %w", err)
-	}
+func commandValues(r *command.RecordWrite) []driver.Value {
 	return []driver.Value{
 		r.CommandID, string(r.Status), string(r.Substatus), r.OutcomeRef, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.ExpiresAt),
-		micros(r.LeaseUntil), r.Version, r.Fingerprint, r.MAC, string(document), r.Outcome, r.Envelope, r.Tenant, r.Key,
-	}, nil
+		micros(r.LeaseUntil), r.Version, r.Fingerprint, r.MAC, string(r.Document), r.Outcome, r.Envelope, r.Tenant, r.Key,
+	}
 }
 
 func scanCommand(r *rows) *command.Record {
-	var rest commandRest
-	if r.parse(11, &rest) != nil {
-		// Somebody else has been at it, which the record's MAC tells whoever goes by it. An error here would hit everybody in the
-		// same batch or list.
-		rest = commandRest{}
-	}
 	record := &command.Record{
-		Tenant: r.text(14), Key: r.text(15), KeyVersion: rest.KeyVersion, CommandID: r.text(0), Intent: rest.Intent, Class: rest.Class,
-		Actor: rest.Actor, Principal: rest.Principal, Fingerprint: r.text(9), Status: command.Status(r.text(1)),
+		Tenant: r.text(14), Key: r.text(15), CommandID: r.text(0), Fingerprint: r.text(9), Status: command.Status(r.text(1)),
 		Substatus: command.Substatus(r.text(2)), OutcomeRef: r.text(3), Outcome: r.blob(12), CreatedAt: r.time(4), UpdatedAt: r.time(5),
-		ExpiresAt: r.time(6), Owner: rest.Owner, LeaseUntil: r.time(7), Try: rest.Try, Envelope: r.blob(13),
-		Confirmation: rest.Confirmation, Previous: rest.Previous, Version: r.int(8), MAC: r.blob(10),
+		ExpiresAt: r.time(6), LeaseUntil: r.time(7), Envelope: r.blob(13), Version: r.int(8), MAC: r.blob(10),
 	}
-	for i := range rest.Ledger {
-		rest.Ledger[i].LedgerEntry.Result = rest.Ledger[i].Result
-		record.Ledger = append(record.Ledger, rest.Ledger[i].LedgerEntry)
-	}
+	record.SetDocument([]byte(r.text(11)))
 	return record
 }
 
@@ -92,17 +48,13 @@ const (
 		WHERE status = 'in_progress' AND substatus = 'awaiting_confirmation' AND lease_until <= ? ORDER BY lease_until LIMIT ?)`
 )
 
-// putCommand stores a record, in place of the one that is there.
-func putCommand(c *conn, r *command.Record, there bool) error {
+// putCommand stores a record in place of the one under its key.
+func putCommand(c *conn, r *command.RecordWrite) error {
 	query := insertCommand
-	if there {
+	if r.Exists {
 		query = updateCommand
 	}
-	args, err := commandValues(r)
-	if err != nil {
-		return err
-	}
-	_, err = c.exec(query, args...)
+	_, err := c.exec(query, commandValues(r)...)
 	return err
 }
 
@@ -117,7 +69,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return s.findCommand(ctx, underKey, tenant, key)
 }
 
-// FindCommand returns the record of a command. Where several have its id it is the earliest.
+// FindCommand returns the record of a command: the earliest one, if several have its id.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	return s.findCommand(ctx, underCommand, tenant, commandID)
 }
@@ -130,7 +82,7 @@ func (s *Store) findCommand(ctx context.Context, query, tenant, id string) (reco
 	return record, err
 }
 
-// Lost lists records whose holder's lease is over, earliest first.
+// Lost lists records in progress whose lease is over, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list lost commands", lostCommands, micros(now), int64(max(limit, 0)))
 }

@@ -11,75 +11,24 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// chains appends evidence within one transaction. A head is read once and written at the end.
-type chains struct {
-	c     *conn
-	heads map[string]evidence.Head // those read, and how far they have come
-	moved map[string]bool          // which of them have come further
-	rows  inserter
-}
-
-// links are items of one tenant which have their place and are not stored yet.
-type links struct {
-	head  evidence.Head
-	items []evidence.Item
-}
-
 var evidenceRows = newBulk("evidence_items (tenant, seq, key, command_id, submitted_id, hash, line)", 7, "")
 
-func newChains(c *conn) *chains {
-	return &chains{c: c, heads: map[string]evidence.Head{}, moved: map[string]bool{}, rows: inserter{bulk: evidenceRows, c: c}}
-}
-
-// link finds entries their place behind head.
-func link(head evidence.Head, tenant string, entries []evidence.Entry) (l links, err error) {
-	l = links{head, make([]evidence.Item, len(entries))}
-	for i := range entries {
-		if l.items[i], err = evidence.Link(l.head, tenant, entries[i]); err != nil {
-			return links{}, err
-		}
-		l.head = l.items[i].Head()
-	}
-	return l, nil
-}
-
-// head is the last link of a chain, with what was appended so far.
-func (ch *chains) head(tenant string) (evidence.Head, error) {
-	if head, ok := ch.heads[tenant]; ok {
-		return head, nil
-	}
-	head, err := readHead(context.Background(), ch.c, tenant)
-	if err == nil {
-		ch.heads[tenant] = head
-	}
-	return head, err
-}
-
-// append stores links that were made behind the head of their chain.
-func (ch *chains) append(l links) error {
-	if len(l.items) == 0 {
-		return nil
-	}
-	ch.heads[l.head.Tenant], ch.moved[l.head.Tenant] = l.head, true
-	for i := range l.items {
-		it := &l.items[i]
-		ch.rows.args = append(ch.rows.args, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
-		if err := ch.rows.added(); err != nil {
+// appendEvidence stores new items and the heads of their chains.
+func appendEvidence(c *conn, items []evidence.Item, heads []evidence.Head) error {
+	rows := inserter{bulk: evidenceRows, c: c}
+	for i := range items {
+		it := &items[i]
+		rows.args = append(rows.args, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
+		if err := rows.added(); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// flush stores what is left.
-func (ch *chains) flush() error {
-	if err := ch.rows.flush(); err != nil {
+	if err := rows.flush(); err != nil {
 		return err
 	}
-	for tenant := range ch.moved {
-		head := ch.heads[tenant]
-		_, err := ch.c.exec(`INSERT INTO evidence_heads (tenant, seq, hash, at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (tenant) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at`, tenant, head.Seq, head.Hash, micros(head.At))
+	for _, head := range heads {
+		_, err := c.exec(`INSERT INTO evidence_heads (tenant, seq, hash, at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (tenant) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at`, head.Tenant, head.Seq, head.Hash, micros(head.At))
 		if err != nil {
 			return err
 		}
@@ -87,28 +36,30 @@ func (ch *chains) flush() error {
 	return nil
 }
 
-// appendOf appends the evidence of a batch. What tells of a result that was refused is left out.
+// appendOf appends the evidence of a batch, except for entries about results that were refused.
 func appendOf(c *conn, b *store.Batch, fenced []int) error {
-	ch := newChains(c)
+	var (
+		entries []*store.NewEvidence
+		tenants []string
+	)
 	for i := range b.Evidence {
 		e := &b.Evidence[i]
-		if _, refused := slices.BinarySearch(fenced, e.Result); refused {
-			continue
+		if _, refused := slices.BinarySearch(fenced, e.Result); !refused {
+			entries, tenants = append(entries, e), append(tenants, e.TenantID.String())
 		}
-		tenant := e.TenantID.String()
-		head, err := ch.head(tenant)
-		if err != nil {
-			return err
-		}
-		l, err := link(head, tenant, []evidence.Entry{e.Entry})
-		if err != nil {
-			return err
-		}
-		if err := ch.append(l); err != nil {
+	}
+	slices.Sort(tenants)
+	heads, err := readHeads(c, slices.Compact(tenants))
+	if err != nil {
+		return err
+	}
+	chains := evidence.NewChains(heads)
+	for _, e := range entries {
+		if err := chains.Link(e.TenantID.String(), e.Entry); err != nil {
 			return err
 		}
 	}
-	return ch.flush()
+	return appendEvidence(c, chains.Items(), chains.Heads())
 }
 
 func readHead(ctx context.Context, c *conn, tenant string) (head evidence.Head, err error) {
