@@ -88,9 +88,7 @@ func (t *transaction) Read(ctx context.Context, tenants []string, records []comm
 	p.command(begin)
 	addLock(p, sorted(tenants), read.Heads)
 	if len(records) > 0 {
-		a := p.begin()
-		column(a, typeText, records, func(id command.RecordID) { a.text(id.Tenant) })
-		column(a, typeText, records, func(id command.RecordID) { a.text(id.Key) })
+		addRecordIDs(p.begin(), records)
 		p.add(lockCommands, func(r *row) {
 			record := readCommand(r)
 			read.Records[command.RecordID{Tenant: record.Tenant, Key: record.Key}] = record

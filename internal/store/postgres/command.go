@@ -21,7 +21,6 @@ var (
 	// The lock keeps a sweep from removing a free record that a step has read.
 	lockCommands = prepared("command_lock", `SELECT `+names(commandColumns)+` FROM `+rows(1, "of text", "under text")+` AS n
 		JOIN command_records ON tenant = n.of AND idempotency_key = n.under FOR UPDATE OF command_records`)
-	findCommand   = prepared("command_find", selectCommands+` WHERE tenant = $1 AND idempotency_key = $2`)
 	findCommandID = prepared("command_find_id", selectCommands+` WHERE tenant = $1 AND command_id = $2 ORDER BY created_at LIMIT 1`)
 	storeCommands = prepared("command_store", insert("command_records", commandColumns...)+
 		` ON CONFLICT (tenant, idempotency_key) `+replace(commandColumns))
@@ -64,31 +63,25 @@ func readCommand(r *row) *command.Record {
 
 // Find returns the record under a key, or nil.
 func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
-	r, err := s.findRecord(ctx, findCommand, tenant, key)
+	r, err := s.lookups.find(ctx, command.RecordID{Tenant: clean(tenant), Key: clean(key)})
 	return r, failed("find command", err)
 }
 
 // FindCommand returns the record whose first command has the id, or nil: the earliest one, if several have it.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
-	r, err := s.findRecord(ctx, findCommandID, tenant, commandID)
-	return r, failed("find command by its id", err)
-}
-
-// findRecord runs on the hot connections, because every submission begins with it.
-func (s *Store) findRecord(ctx context.Context, st *statement, tenant, by string) (*command.Record, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, failed("find command by its id", err)
 	}
 	defer conn.Release()
 	var found *command.Record
 	p := newPipeline(ctx, conn.Conn().PgConn())
 	a := p.begin()
 	a.scalarText(tenant)
-	a.scalarText(by)
-	p.add(st, func(r *row) { found = readCommand(r) })
+	a.scalarText(commandID)
+	p.add(findCommandID, func(r *row) { found = readCommand(r) })
 	if err := p.run(); err != nil {
-		return nil, err
+		return nil, failed("find command by its id", err)
 	}
 	return found, nil
 }

@@ -102,7 +102,7 @@ func TestHotCommandStatementsUseTheirIndex(t *testing.T) {
 		}
 		defer conn.Release()
 		for st, c := range map[*statement]struct{ values, index, column string }{
-			findCommand:   {`('t1', 'key_5')`, "command_records_pkey", "idempotency_key"},
+			findCommands:  {`('{t1}', '{key_5}')`, "command_records_pkey", "idempotency_key"},
 			findCommandID: {`('t1', 'cmd_5')`, "command_records_by_command", "command_id"},
 			lockCommands:  {`('{t1,t2}', '{key_5,key_6}')`, "command_records_pkey", "idempotency_key"},
 			lockHeads:     {`('{t1,t2}')`, "evidence_heads_pkey", "tenant"},

@@ -87,6 +87,7 @@ type Store struct {
 	pool    *pgxpool.Pool // everything else
 	options Options
 	vacuum  *vacuumer
+	lookups lookups // of commands by their keys
 
 	prepared atomic.Int64 // partitions are there up to this time, in Unix nanoseconds
 }
@@ -107,6 +108,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: o}
+	s.lookups.s = s
 	config.ConnConfig.Tracer = o.tracer
 	if s.pool, err = openPool(ctx, config, o.Connections, connectCold); err != nil {
 		return nil, err
