@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -74,6 +75,11 @@ func (o *opened) marks(t testing.TB, name string) (n int) {
 	return n
 }
 
+var marked atomic.Int64
+
+// nextMark is a name that no test has marked.
+func nextMark() string { return fmt.Sprintf("mark %d", marked.Add(1)) }
+
 var errSoldOut = errors.New("sold out")
 
 func soldOut(context.Context, *sql.Tx) (any, error) { return nil, errSoldOut }
@@ -105,11 +111,11 @@ func TestStore(t *testing.T) {
 				},
 				Kinds: []storetest.Kind{
 					{Name: "statement", Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
-						name := t.Name()
+						name := nextMark()
 						return mark(name), func() any { return s.(*opened).marks(t, name) }
 					}},
 					{Name: "function", Make: func(t testing.TB, s command.Store) (command.Effect, func() any) {
-						name := t.Name()
+						name := nextMark()
 						return sqlstore.Effect(func(ctx context.Context, tx *sql.Tx) (sql.Result, error) {
 								return tx.ExecContext(ctx, insertMark(name))
 							}),

@@ -14,7 +14,9 @@ var effectCases = []recordCase{
 	{name: "is undone when a later one fails", test: effectUndone},
 	{name: "is undone when settle refuses", test: effectRefused},
 	{name: "does not happen when the step is refused", test: effectFenced},
-	{name: "that nobody knows fails its step alone", test: effectUnknown},
+	{name: "of an unknown kind fails its step alone", test: effectUnknown},
+	{name: "of many steps are applied together", test: effectsTogether},
+	{name: "that fails among those of many steps fails its step alone", test: effectFailsAmongMany},
 }
 
 // eachKind runs fn for every kind of effect, on a record in progress.
@@ -131,4 +133,86 @@ func effectUnknown(t *testing.T, f *records) {
 	same(t, "stored", results[0].Stored, &done)
 	f.holds(other.Key, &other)
 	same(t, "state", state(), before)
+}
+
+// batch makes a record in progress for each kind of effect, and the steps that end them.
+func (f *records) batch(t *testing.T) (ended []command.Record, steps []*command.Step, states []func() any) {
+	for i, k := range f.b.Kinds {
+		effect, state := k.Make(t, f.cs)
+		r := f.newRecord(key(i))
+		f.apply(put(0, r))
+		ended = append(ended, f.ended(r, command.Executed))
+		steps, states = append(steps, f.outcome(r, effect)), append(states, state)
+	}
+	return ended, steps, states
+}
+
+func effectsTogether(t *testing.T, f *records) {
+	ended, steps, states := f.batch(t)
+	var before []any
+	for _, state := range states {
+		before = append(before, state())
+	}
+	fresh, late := f.newRecord(key(100)), f.newRecord(key(0))
+	effect, untouched := f.b.Kinds[0].Make(t, f.cs)
+	unapplied := untouched()
+	results := f.advance(append(steps, put(0, fresh), f.outcome(late, effect))...)
+	for i := range ended {
+		if results[i].Err != nil || results[i].Refused || len(results[i].Applied) != 1 {
+			t.Errorf("step %d: %+v", i, results[i])
+		}
+		f.holds(key(i), &ended[i])
+		if reflect.DeepEqual(before[i], states[i]()) {
+			t.Errorf("%s: nothing changed", f.b.Kinds[i].Name)
+		}
+	}
+	same(t, "a step that expects another version", results[len(results)-1], command.Result{Refused: true, Stored: &ended[0]})
+	same(t, "what it would have changed", untouched(), unapplied)
+	f.holds(fresh.Key, &fresh)
+	f.chain(f.name, len(ended))
+}
+
+func effectFailsAmongMany(t *testing.T, f *records) {
+	fails, failure := f.b.Fails(t, f.cs)
+	no := errors.New("no")
+	for name, spoil := range map[string]func(step *command.Step) (want command.Status, err error){
+		"by itself": func(step *command.Step) (command.Status, error) {
+			step.Effects = append(step.Effects, fails)
+			return command.Rejected, nil
+		},
+		"unnoticed": func(step *command.Step) (command.Status, error) {
+			step.Effects = append(step.Effects, fails)
+			step.Settle = func(command.Applied) (command.Change, error) { return command.Change{}, nil }
+			return command.InProgress, failure
+		},
+		"by its outcome": func(step *command.Step) (command.Status, error) {
+			step.Settle = func(command.Applied) (command.Change, error) { return command.Change{}, no }
+			return command.InProgress, no
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := f.in(t)
+			f.name = f.anotherTenant()
+			ended, steps, states := f.batch(t)
+			victim := f.newRecord(key(100))
+			f.apply(put(0, victim))
+			effect, state := f.b.Kinds[0].Make(t, f.cs)
+			before := state()
+			spoiled := f.outcome(victim, effect)
+			want, err := spoil(spoiled)
+			results := f.advance(append([]*command.Step{steps[0], spoiled}, steps[1:]...)...)
+			f.is(results[1].Err, err)
+			same(t, "what the failed step changed", state(), before)
+			same(t, "status", got(f.cs.Find(f.ctx, f.name, victim.Key))(t).Status, want)
+			for i := range ended {
+				f.holds(key(i), &ended[i])
+				states[i]()
+			}
+			items := len(ended)
+			if want == command.Rejected {
+				items++
+			}
+			f.chain(f.name, items)
+		})
+	}
 }
