@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
 )
@@ -135,7 +134,7 @@ func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error)
 // markCompensated changes an executed record; one that is changed already stays.
 func (x *Executor) markCompensated(ctx context.Context, rec *Record) error {
 	for rec.Status == Executed {
-		now := x.cfg.Now().Truncate(time.Microsecond)
+		now := x.now()
 		var kept StoredOutcome
 		if err := x.open(rec.Outcome, outcomeBound(rec.Tenant, rec.Key), &kept); err != nil {
 			return err

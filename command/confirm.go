@@ -95,7 +95,7 @@ func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*
 
 // confirmed spends the token and executes. It has raced when somebody else spent it.
 func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
-	now := x.cfg.Now().Truncate(time.Microsecond)
+	now := x.now()
 	next := rec.next()
 	next.Substatus, next.Owner, next.LeaseUntil = Running, x.ownName(), now.Add(x.cfg.Lease)
 	next.Confirmation.ConfirmedAt = now

@@ -100,7 +100,7 @@ func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced b
 
 // newRecord is what reserves a key.
 func (x *Executor) newRecord(s *submission) (*Record, string, error) {
-	now := x.cfg.Now().Truncate(time.Microsecond)
+	now := x.now()
 	rec := &Record{
 		Tenant: s.caller.Tenant, Key: s.derived.Key, KeyVersion: s.derived.KeyVersion, CommandID: s.envelope.CommandID, Intent: s.envelope.Intent,
 		Class: s.command.Class, Actor: s.caller.Actor, Principal: s.derived.Principal, Fingerprint: s.derived.Fingerprint, Status: InProgress,
@@ -174,7 +174,7 @@ func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 			return nil, false, fmt.Errorf("store command: %w", err)
 		}
 		pause = max(2*pause, 20*time.Millisecond)
-		rest(context.Background(), pause)
+		x.rest(context.Background(), pause)
 	}
 }
 
@@ -220,20 +220,18 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	a, err := x.answer(e.final, e.command, e.caller, FirstSeen)
-	if err != nil {
-		return nil, err
+	if !e.final.Status.Terminal() || e.outcome == nil {
+		return x.answer(e.final, e.command, e.caller, FirstSeen)
 	}
-	a.Executed = e.final.Status.Terminal() && e.final.Status != Rejected
-	if e.outcome != nil {
-		a.Outcome = mask(e.outcome, e.command, e.caller)
-	}
+	a := standing(e.final, e.command, FirstSeen)
+	a.Executed = e.final.Status != Rejected
+	a.Outcome = mask(e.outcome, e.command, e.caller)
 	return a, nil
 }
 
 // run executes the command to its end, or to where somebody else has to go on.
 func (e *execution) run(ctx context.Context) {
-	stop := e.keepLease(ctx)
+	stop := e.keepLease()
 	defer stop()
 	deadline := e.x.cfg.Now().Add(e.x.retryFor(e.command))
 	for pause := time.Duration(0); ; {
@@ -247,7 +245,7 @@ func (e *execution) run(ctx context.Context) {
 		}
 		e.x.cfg.Log.Info("command is tried again", "command_id", e.call.CommandID, "try", e.call.Try, "error", passing)
 		pause = min(max(2*pause, 100*time.Millisecond, passing.After), 10*time.Second)
-		rest(ctx, pause)
+		e.x.rest(ctx, pause)
 		e.call.Try++
 	}
 }
@@ -302,17 +300,6 @@ func (x *Executor) retryFor(c *Registered) time.Duration {
 	return x.cfg.RetryFor
 }
 
-func rest(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // safely keeps a handler's panic from taking others along.
 func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
 	defer func() {
@@ -321,35 +308,6 @@ func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
 		}
 	}()
 	return h.Execute(ctx, c)
-}
-
-// keepLease renews the lease as long as the execution runs. An execution that has lost it is cancelled, and so is one whose lease has
-// run out unrenewed: from then on another may go on, and what this one has on the wire would meet the other's.
-func (e *execution) keepLease(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	lapse := func() *time.Timer { return time.AfterFunc(e.x.cfg.Lease, func() { e.cancel(errLapsed) }) }
-	lapses := lapse()
-	go func() {
-		defer close(ended)
-		defer func() { lapses.Stop() }()
-		for rest(ctx, e.x.cfg.Lease/3) {
-			renewed := lapse()
-			err := e.update(func(r *Record) []evidence.Entry {
-				r.LeaseUntil = e.x.cfg.Now().Truncate(time.Microsecond).Add(e.x.cfg.Lease)
-				return nil
-			})
-			if err == nil {
-				lapses, renewed = renewed, lapses
-			}
-			renewed.Stop()
-			if errors.Is(err, errSuperseded) {
-				e.cancel(errSuperseded)
-				return
-			}
-		}
-	}()
-	return func() { cancel(); <-ended }
 }
 
 // update changes the execution's record, if it still is the execution's: errSuperseded else.

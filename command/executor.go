@@ -18,7 +18,10 @@ type Config struct {
 	Registry *Registry
 	Sealer   Sealer
 	Log      *slog.Logger
-	Now      func() time.Time
+	// Now and AfterFunc are the clock. AfterFunc calls f on a goroutine of its own once d has passed, unless stop is called before; it
+	// defaults to time.AfterFunc.
+	Now       func() time.Time
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// Owner names this process among those that share the store. Defaults to a random name.
 	Owner string
@@ -74,6 +77,9 @@ func New(cfg Config) (*Executor, error) {
 	orElse(&cfg.DuplicatesPerActor, 300)
 	if cfg.TokenLife < time.Second || cfg.TokenLife > 15*time.Minute {
 		return nil, errors.New("command: a confirmation may be given for at most 15 minutes")
+	}
+	if cfg.AfterFunc == nil {
+		cfg.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if cfg.Scale == nil {
 		cfg.Scale = func(d time.Duration) time.Duration { return d }

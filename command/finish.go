@@ -86,8 +86,8 @@ func (n *ending) fail(cause error) bool {
 // as long as transient errors are tried, never will: the command fails without them rather than being tried for ever.
 func (e *execution) outlast(n *ending, cause error) {
 	n.pause = min(max(2*n.pause, 50*time.Millisecond), 2*time.Second)
-	rest(context.Background(), n.pause)
-	now := e.x.cfg.Now().Truncate(time.Microsecond)
+	e.x.rest(context.Background(), n.pause)
+	now := e.x.now()
 	err := e.change(func(r *Record) []evidence.Entry {
 		r.LeaseUntil = now.Add(e.x.cfg.Lease)
 		return nil
@@ -126,7 +126,7 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	if cause != nil {
 		e.x.cfg.Log.Error("command failed", "command", e.command.Name(), "command_id", last.CommandID, "error", cause)
 	}
-	now := e.x.cfg.Now().Truncate(time.Microsecond)
+	now := e.x.now()
 	next := last.next()
 	next.Status, next.Substatus, next.UpdatedAt = stored.Status, Running, now
 	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+last.CommandID, nil, time.Time{}

@@ -23,9 +23,9 @@ const (
 func (x *Executor) Run(ctx context.Context) {
 	written := make(chan struct{})
 	go func() { defer close(written); x.commits.run() }()
-	look, sweep := time.NewTicker(lookEvery), time.NewTicker(sweepEvery)
-	defer look.Stop()
-	defer sweep.Stop()
+	look, sweep := x.newTicker(lookEvery), x.newTicker(sweepEvery)
+	defer look.stop()
+	defer sweep.stop()
 	x.look()
 	for ctx.Err() == nil {
 		select {
@@ -124,7 +124,7 @@ func (x *Executor) takeOver(rec *Record) (bool, error) {
 	if c == nil {
 		return false, fmt.Errorf("%s.%s is no longer registered: register it, so that what is under way can end", rec.Intent.Entity, rec.Intent.Action)
 	}
-	now := x.cfg.Now().Truncate(time.Microsecond)
+	now := x.now()
 	next := rec.next()
 	next.Owner, next.LeaseUntil, next.Try = x.ownName(), now.Add(x.cfg.Lease), rec.Try+1
 	x.authenticate(next)
@@ -187,7 +187,7 @@ func (e *execution) reconciled(effects []ProviderEffect) error {
 			if entry.State != CallStarted {
 				continue
 			}
-			entry.State, entry.EndedAt = CallFailed, e.x.cfg.Now().Truncate(time.Microsecond)
+			entry.State, entry.EndedAt = CallFailed, e.x.now()
 			if len(effects) == 1 {
 				entry.State, entry.Result = CallDone, e.sealed(entry.Name, effects[0].Result)
 			}

@@ -43,11 +43,7 @@ func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 
 // answer tells what a record says, as far as the caller may know.
 func (x *Executor) answer(rec *Record, c *Registered, caller Caller, d Decision) (*Answer, error) {
-	a := &Answer{Decision: d, CommandID: rec.CommandID, Intent: rec.Intent, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint, Status: rec.Status, Substatus: rec.Substatus, OutcomeRef: rec.OutcomeRef,
-		CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, ExpiresAt: rec.ExpiresAt}
-	if rec.Substatus == AwaitingConfirmation {
-		a.TokenExpiry, a.StepUp = rec.Confirmation.ExpiresAt, c.StepUp
-	}
+	a := standing(rec, c, d)
 	if !rec.Status.Terminal() {
 		return a, nil
 	}
@@ -57,6 +53,19 @@ func (x *Executor) answer(rec *Record, c *Registered, caller Caller, d Decision)
 	}
 	a.Outcome = mask(&stored, c, caller)
 	return a, nil
+}
+
+// standing is an answer without the outcome.
+func standing(rec *Record, c *Registered, d Decision) *Answer {
+	a := &Answer{
+		Decision: d, CommandID: rec.CommandID, Intent: rec.Intent, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint,
+		Status: rec.Status, Substatus: rec.Substatus, OutcomeRef: rec.OutcomeRef,
+		CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, ExpiresAt: rec.ExpiresAt,
+	}
+	if rec.Substatus == AwaitingConfirmation {
+		a.TokenExpiry, a.StepUp = rec.Confirmation.ExpiresAt, c.StepUp
+	}
+	return a
 }
 
 // mask hides what the caller may not see (IDS-SEC-4).

@@ -69,7 +69,7 @@ func state(rec *Record) string {
 
 // markResolved ends a record by a person's verdict. Whoever is asking the provider meanwhile finds that the record is no longer theirs.
 func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict Status, note string) error {
-	now := x.cfg.Now().Truncate(time.Microsecond)
+	now := x.now()
 	next := rec.next()
 	next.Status, next.Substatus, next.UpdatedAt, next.Owner = verdict, Running, now, mark
 	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+rec.CommandID, nil, time.Time{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
 )
@@ -68,7 +67,7 @@ func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, 
 			return *known, false, ErrUnresolved
 		}
 	}
-	entry := LedgerEntry{Name: name, State: CallStarted, StartedAt: e.x.cfg.Now().Truncate(time.Microsecond)}
+	entry := LedgerEntry{Name: name, State: CallStarted, StartedAt: e.x.now()}
 	err := e.update(func(r *Record) []evidence.Entry {
 		r.put(entry)
 		return nil
@@ -98,11 +97,11 @@ func (e *execution) done(ctx context.Context, name string, result []byte) error 
 // close writes down how a call ended.
 func (e *execution) close(name string, state LedgerState, result []byte) error {
 	err := e.update(func(r *Record) []evidence.Entry {
-		entry := LedgerEntry{Name: name, StartedAt: e.x.cfg.Now().Truncate(time.Microsecond)}
+		entry := LedgerEntry{Name: name, StartedAt: e.x.now()}
 		if known := r.entry(name); known != nil {
 			entry = *known
 		}
-		entry.State, entry.EndedAt, entry.Result = state, e.x.cfg.Now().Truncate(time.Microsecond), e.sealed(name, result)
+		entry.State, entry.EndedAt, entry.Result = state, e.x.now(), e.sealed(name, result)
 		r.put(entry)
 		return nil
 	})

@@ -49,7 +49,9 @@ func (a *App) newCommands(d Dependencies) (*commands, error) {
 		return nil, err
 	}
 	cfg := command.Config{
-		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node, Lease: max(d.TimeScale.Real(set.Lease.Real()), time.Second),
+		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node,
+		AfterFunc: func(d time.Duration, f func()) func() bool { return a.clock.AfterFunc(d, f).Stop },
+		Lease:     max(d.TimeScale.Real(set.Lease.Real()), time.Second),
 		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
 		Scale:   d.TimeScale.Real,
 		Decided: func(d command.Decision) { counts.Decided(string(d)) }, Limited: counts.Limited, Unresolved: counts.Unresolved,

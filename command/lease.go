@@ -1,0 +1,133 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/evidence"
+)
+
+// A leaseKeeper renews the lease of an execution while it runs. It cancels the execution when another executor has taken the command
+// over, and when the lease has run out unrenewed: from then on another may go on with the command, and both would call the provider.
+type leaseKeeper struct {
+	e *execution
+
+	mu      sync.Mutex
+	ended   bool
+	renewal func() bool // stops the timer of the next renewal
+	lapse   func() bool // stops the timer that cancels the execution at the end of the lease
+	renewed sync.WaitGroup
+}
+
+// keepLease starts a leaseKeeper. After stop returns, it does not change the record any more.
+func (e *execution) keepLease() (stop func()) {
+	k := &leaseKeeper{e: e}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lapse = k.lapseTimer()
+	k.schedule()
+	return k.stop
+}
+
+func (k *leaseKeeper) lapseTimer() func() bool {
+	return k.e.x.cfg.AfterFunc(k.e.x.cfg.Lease, func() { k.e.cancel(errLapsed) })
+}
+
+func (k *leaseKeeper) schedule() {
+	k.renewal = k.e.x.cfg.AfterFunc(k.e.x.cfg.Lease/3, k.renew)
+}
+
+func (k *leaseKeeper) renew() {
+	k.mu.Lock()
+	if k.ended {
+		k.mu.Unlock()
+		return
+	}
+	k.renewed.Add(1)
+	k.mu.Unlock()
+	defer k.renewed.Done()
+
+	lapse := k.lapseTimer() // it counts from before the renewal
+	err := k.e.update(func(r *Record) []evidence.Entry {
+		r.LeaseUntil = k.e.x.now().Add(k.e.x.cfg.Lease)
+		return nil
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		k.lapse, lapse = lapse, k.lapse
+	}
+	lapse()
+	switch {
+	case k.ended:
+		k.lapse()
+	case errors.Is(err, errSuperseded):
+		k.e.cancel(errSuperseded)
+	default:
+		k.schedule()
+	}
+}
+
+func (k *leaseKeeper) stop() {
+	k.mu.Lock()
+	k.ended = true
+	k.renewal()
+	k.lapse()
+	k.mu.Unlock()
+	k.renewed.Wait()
+}
+
+// now is the time in the precision that stores keep.
+func (x *Executor) now() time.Time { return x.cfg.Now().Truncate(time.Microsecond) }
+
+// rest waits for a time. It reports false if the context ended first.
+func (x *Executor) rest(ctx context.Context, d time.Duration) bool {
+	over := make(chan struct{})
+	stop := x.cfg.AfterFunc(d, func() { close(over) })
+	defer stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// A ticker sends on C every so often, until it is stopped.
+type ticker struct {
+	C chan struct{}
+
+	mu    sync.Mutex
+	next  func() bool
+	ended bool
+}
+
+func (x *Executor) newTicker(every time.Duration) *ticker {
+	t := &ticker{C: make(chan struct{}, 1)}
+	var schedule func()
+	schedule = func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.ended {
+			return
+		}
+		t.next = x.cfg.AfterFunc(every, func() {
+			select {
+			case t.C <- struct{}{}:
+			default:
+			}
+			schedule()
+		})
+	}
+	schedule()
+	return t
+}
+
+func (t *ticker) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	t.next()
+}
