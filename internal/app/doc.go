@@ -6,6 +6,8 @@
 //	start   listen, then deliver; /readyz turns 200 once the store takes writes and shards are held
 //	stop    /readyz turns 503 and ingest answers 503 ─► the engine drains ─► the server closes ─► the store closes
 //
-// Each service is a Run(ctx) error; the first that ends stops the process. Below this package no code asks the machine
-// for the time.
+// Each service is a Run(ctx) error; the first that ends stops the process.
+//
+// Below this package, every time that is stored, or that decides when something is due, comes from a clock that is passed in.
+// The machine's own clock is read only for the deadlines of connections and for pauses between transactions.
 package app
