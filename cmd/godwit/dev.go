@@ -102,8 +102,12 @@ func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 			return cfg, remove, err
 		}
 		remove = func() { os.RemoveAll(cfg.Data) }
-		// Made here it is not warned about: what it signs goes with it.
-		if err := app.EnsureEvidenceKey(cfg.Data); err != nil {
+		// Made here it is not warned about. On PostgreSQL a later trial has to sign with the same key.
+		seed := ""
+		if cfg.Postgres() {
+			seed = devRing
+		}
+		if err := app.EnsureEvidenceKey(cfg.Data, seed); err != nil {
 			return cfg, remove, err
 		}
 		if cfg.Keyring == "" {

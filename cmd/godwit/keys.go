@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -24,6 +25,8 @@ type keysCommand struct {
 	Revoke    keysRevokeCommand    `cmd:"" help:"End an API key."`
 	Ring      keysRingCommand      `cmd:"" help:"Make a key for the key ring."`
 	Reencrypt keysReencryptCommand `cmd:"" help:"Seal everything anew with the first key of the ring."`
+
+	AdoptEvidence keysAdoptEvidenceCommand `cmd:"" name:"adopt-evidence" help:"Have a store's evidence signed with another key from now on."`
 }
 
 // Help teaches.
@@ -309,6 +312,11 @@ func (c *keysReencryptCommand) Run(env *environment) error {
 	for _, id := range commands.Broken {
 		fmt.Fprintf(env.stderr, "the record of command %s opens with no key of the ring, or is not as it was written\n", id)
 	}
+	if len(commands.Broken) == 0 && commands.UnderWay == 0 {
+		if err := app.ResealRingCheck(env.ctx, st, ring); err != nil {
+			return err
+		}
+	}
 	switch {
 	case len(commands.Broken) > 0:
 		return fmt.Errorf("%d records of commands could not be sealed anew: keep the other keys", len(commands.Broken))
@@ -316,5 +324,41 @@ func (c *keysReencryptCommand) Run(env *environment) error {
 		return fmt.Errorf("%d commands are under way or await confirmation, and still sealed with another key: keep it, and run this again when they have ended", commands.UnderWay)
 	}
 	fmt.Fprintf(env.stdout, "all %d values are sealed with key %s; %d were changed now\n", done.Seen+commands.Seen, ring.Active(), done.Resealed+commands.Resealed)
+	return nil
+}
+
+type keysAdoptEvidenceCommand struct {
+	Key     string `arg:"" help:"File with the new private key (Ed25519, PEM)." placeholder:"FILE"`
+	onStore `embed:""`
+}
+
+// Help teaches.
+func (keysAdoptEvidenceCommand) Help() string {
+	return `A store remembers which key its evidence is signed with, and a server with another key refuses to start. Run this when that key
+is lost or has to be replaced, with all servers stopped; then start them with --commands-evidence-key FILE. Exports verify with
+the new key alone (godwit evidence verify --key); keep an export that was made with the old one.
+
+Example:
+
+    openssl genpkey -algorithm ed25519 -out evidence.key
+    godwit keys adopt-evidence evidence.key --store postgres://godwit@db/godwit --keyring-file /etc/godwit/keyring`
+}
+
+func (c *keysAdoptEvidenceCommand) Run(env *environment) error {
+	_, st, err := c.open(env)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	cfg := config.Config{Storage: c.Storage}
+	cfg.Commands.EvidenceKey = c.Key
+	key, err := app.EvidenceKey(&cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if err := app.AdoptEvidenceKey(env.ctx, st, key); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.stderr, "evidence of this store is signed with the key in", c.Key, "from now on")
 	return nil
 }

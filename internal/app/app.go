@@ -49,6 +49,7 @@ type App struct {
 	log       *slog.Logger
 	ring      *keyring.Ring
 	store     store.Store
+	node      godwit.Node
 	sender    *sender.Sender
 	engine    *engine.Engine
 	registry  *management.Service
@@ -105,8 +106,13 @@ func (a *App) open(ctx context.Context) error {
 	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
 		return err
 	}
-	a.store, err = openStore(ctx, &a.cfg.Storage, a.log)
-	return err
+	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log); err != nil {
+		return err
+	}
+	if err := CheckRing(ctx, a.store, a.ring); err != nil {
+		return err
+	}
+	return a.claimNode(ctx)
 }
 
 // publicURL is where others reach us: as configured, else the address we listen on.
@@ -141,6 +147,14 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
+	keeping, enough := context.WithCancel(context.Background()) // the name is kept until delivery has ended
+	defer enough()
+	kept := make(chan error, 1)
+	go func() {
+		err := a.keepNode(keeping)
+		stop(err)
+		kept <- err
+	}()
 	var announced sync.WaitGroup
 	announced.Go(func() { a.announce(ctx) })
 	stopAlerts := a.alerts.start()
@@ -157,7 +171,8 @@ func (a *App) Run(ctx context.Context) error {
 	for _, s := range a.servers {
 		s.close()
 	}
-	errs := []error{err}
+	enough()
+	errs := []error{err, <-kept}
 	for range a.servers {
 		errs = append(errs, <-served)
 	}

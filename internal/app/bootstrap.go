@@ -23,6 +23,10 @@ func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*ma
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := CheckRing(ctx, st, ring); err != nil {
+		st.Close()
+		return nil, nil, err
+	}
 	r, err := management.New(management.Config{
 		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: clock.Real{}.Now,
 	})

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
+	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
@@ -34,10 +37,13 @@ type commands struct {
 	app        *App
 }
 
-func (a *App) newCommands(d Dependencies) (*commands, error) {
+func (a *App) newCommands(ctx context.Context, d Dependencies) (*commands, error) {
 	set := &a.cfg.Commands
-	key, err := a.evidenceKey()
+	key, err := EvidenceKey(&a.cfg, a.log)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkEvidenceKey(ctx, a.store, key); err != nil {
 		return nil, err
 	}
 	counts, err := a.metrics.Commands()
@@ -191,18 +197,18 @@ func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem
 	return a.whenDelivering(h, problems), nil
 }
 
-// evidenceKey reads the key that evidence is signed with, or makes it the first time.
-func (a *App) evidenceKey() (ed25519.PrivateKey, error) {
-	path := a.cfg.Commands.EvidenceKey
+// EvidenceKey reads the key that evidence is signed with, or makes it the first time.
+func EvidenceKey(cfg *config.Config, log *slog.Logger) (ed25519.PrivateKey, error) {
+	path := cfg.Commands.EvidenceKey
 	if path == "" {
-		path = filepath.Join(a.cfg.Storage.Data, evidenceKeyFile)
+		path = filepath.Join(cfg.Storage.Data, evidenceKeyFile)
 	}
 	text, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && a.cfg.Commands.EvidenceKey == "":
+	case errors.Is(err, fs.ErrNotExist) && cfg.Commands.EvidenceKey == "":
 		key, err := makeEvidenceKey(path)
 		if err == nil {
-			a.log.Warn("made the key that evidence is signed with; back it up, and give the same to other nodes", "file", path)
+			log.Warn("made the key that evidence is signed with; back it up, and give the same to other nodes", "file", path)
 		}
 		return key, err
 	case err != nil:
@@ -223,9 +229,17 @@ func (a *App) evidenceKey() (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// EnsureEvidenceKey makes the key in a data directory, unless there is one: for development.
-func EnsureEvidenceKey(data string) error {
-	_, err := makeEvidenceKey(filepath.Join(data, evidenceKeyFile))
+// EnsureEvidenceKey makes the key in a data directory, unless there is one: for development. With a seed it is always the
+// same, so that a trial that is started again on the same database signs as before.
+func EnsureEvidenceKey(data, seed string) error {
+	path := filepath.Join(data, evidenceKeyFile)
+	var err error
+	if seed == "" {
+		_, err = makeEvidenceKey(path)
+	} else {
+		sum := sha256.Sum256([]byte(seed))
+		err = writeEvidenceKey(path, ed25519.NewKeyFromSeed(sum[:]))
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -239,12 +253,16 @@ func makeEvidenceKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	return key, writeEvidenceKey(path, key)
+}
+
+func writeEvidenceKey(path string, key ed25519.PrivateKey) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := writeOnce(path, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))); err != nil {
-		return nil, fmt.Errorf("write evidence key: %w", err)
+		return fmt.Errorf("write evidence key: %w", err)
 	}
-	return key, nil
+	return nil
 }

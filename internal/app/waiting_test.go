@@ -39,7 +39,7 @@ func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
 		return w.Code
 	}
 	<-second.Waiting()
-	if log.Has("msg=serving") || !log.Has("waiting", "another node", "node=second") || readyz() != http.StatusServiceUnavailable {
+	if log.Has("msg=serving") || !log.Has("waiting", "another node", `node="second `) || readyz() != http.StatusServiceUnavailable {
 		t.Errorf("while it waits, /readyz answers %d and the log says:\n%s", readyz(), log)
 	}
 	if err := first.Stop(); err != nil {

@@ -58,7 +58,7 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.commands, err = a.newCommands(d); err != nil {
+	if a.commands, err = a.newCommands(ctx, d); err != nil {
 		return err
 	}
 	return a.wireHTTP(d)
@@ -96,7 +96,7 @@ const longestSchedule = 48 * time.Hour
 func (a *App) engineConfig(d Dependencies) engine.Config {
 	c := engine.Config{
 		Store: a.store, Sender: a.sender, Ring: a.ring, Clock: a.clock, Log: a.log, Recorder: &a.metrics.Recorder,
-		Node:              a.cfg.Node,
+		Node:              a.node.Owner(),
 		Window:            a.cfg.Limits.Window,
 		MaxInFlight:       a.cfg.Limits.InFlight,
 		MaxHeldBytes:      int64(a.cfg.Limits.Held),

@@ -119,6 +119,10 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Configure != nil {
 		o.Configure(&cfg)
 	}
+	// Every server of a test process signs with the same key, as it seals with the same ring.
+	if err := app.EnsureEvidenceKey(cfg.Data, testRing()); err != nil {
+		t.Fatal(err)
+	}
 	s := &Server{t: t, Clock: o.Clock, Config: cfg, Log: &Log{}, stopped: make(chan struct{}), client: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 64},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -62,7 +62,10 @@ func (b *bench) fanout(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(data)
-	ring := keyring.Generate("bench")
+	ring := benchRing
+	if err := app.EnsureEvidenceKey(data, ring); err != nil {
+		return err
+	}
 	b.o.Progress("making %d endpoints", b.o.Endpoints)
 	crowd, other, err := b.seed(ctx, data, ring, s.url())
 	if err != nil {

@@ -12,6 +12,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -44,6 +45,7 @@ func Passing(err error) bool {
 type Store interface {
 	Pipeline
 	Leases
+	Nodes
 	Deliveries
 	DeadLetters
 	Events
@@ -56,6 +58,7 @@ type Store interface {
 	Sources
 	Commands
 	Upkeep
+	KeyChecks
 	io.Closer
 }
 
@@ -235,6 +238,40 @@ type Leases interface {
 	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
 	// Release gives them up at once, and the claims under them; the epoch grows, so that a late result is fenced.
 	Release(ctx context.Context, held []godwit.Lease, now time.Time) error
+}
+
+// Nodes keeps which process runs under a node's name.
+type Nodes interface {
+	// ClaimNode makes n the process that runs under its name until the store is closed or the process ends. The leases of the
+	// process that had the name before are free from then on. A *NodeTaken error reports that another process with the name
+	// lives. Where that cannot be told at once, the call waits for a sign of life of the other, at most some seconds.
+	ClaimNode(ctx context.Context, n godwit.Node) error
+	// KeepNode is the sign of life. It is called every NodeBeat. ErrFenced reports that another process has the name now.
+	KeepNode(ctx context.Context, n godwit.Node) error
+}
+
+const (
+	// NodeBeat is how often a process shows that it lives.
+	NodeBeat = 2 * time.Second
+	// NodeSilence is after how long a process that does not show that it lives has lost its name.
+	NodeSilence = 15 * time.Second
+)
+
+// NodeTaken reports that another process runs under a node's name.
+type NodeTaken struct {
+	Name, Holder string
+}
+
+func (e *NodeTaken) Error() string {
+	return fmt.Sprintf("node name %q is in use by %s", e.Name, e.Holder)
+}
+
+// KeyChecks keeps by what keys outside the store are known to be the store's own.
+type KeyChecks interface {
+	// KeyCheck returns the value of that name, or ErrNotFound.
+	KeyCheck(ctx context.Context, name string) ([]byte, error)
+	// SetKeyCheck stores a value in place of old; nil: there must be none. ErrConflict when another one is there.
+	SetKeyCheck(ctx context.Context, name string, old, value []byte) error
 }
 
 // Page selects a part of a list, newest first.

@@ -30,6 +30,7 @@ const (
 	leaseLock     = 113728124578164 // "godwit"
 	migrationLock = leaseLock + 1
 	sweepLock     = leaseLock + 2
+	nodeLock      = 26480 // first of two numbers; the other one stands for the instance of a node
 	requeueLock   = 26479 // first of two numbers; the other one stands for the tenant
 )
 

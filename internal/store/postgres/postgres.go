@@ -88,6 +88,7 @@ type Store struct {
 	options Options
 	vacuum  *vacuumer
 	lookups lookups // of commands by their keys
+	node    nodeSession
 
 	prepared atomic.Int64 // partitions are there up to this time, in Unix nanoseconds
 }
@@ -129,6 +130,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() error {
 	s.vacuum.close()
+	s.node.close()
 	s.hot.Close()
 	s.pool.Close()
 	return nil

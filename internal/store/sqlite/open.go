@@ -39,11 +39,12 @@ type Store struct {
 	log  *slog.Logger
 	lock *lockFile // nil unless exclusive
 
-	turn   chan struct{} // holds a token while somebody writes
-	writer *conn         // nil: opened by the next who writes
-	epochs epochs        // belongs to who has the turn
-	handed handed        // same
-	sweeps sweepCursors  // same
+	turn   chan struct{}          // holds a token while somebody writes
+	writer *conn                  // nil: opened by the next who writes
+	epochs epochs                 // belongs to who has the turn
+	handed handed                 // same
+	sweeps sweepCursors           // same
+	nodes  map[string]godwit.Node // same; claimed by this process, by name
 
 	readers chan *conn // nil ones are opened by who takes them
 
@@ -65,7 +66,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		path: file, log: o.Log, turn: make(chan struct{}, 1), closing: make(chan struct{}),
+		path: file, log: o.Log, turn: make(chan struct{}, 1), closing: make(chan struct{}), nodes: map[string]godwit.Node{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

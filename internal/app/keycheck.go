@@ -1,0 +1,129 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Names of the check values, by which a store knows its own keys.
+const (
+	ringCheck     = "keyring"  // a value sealed with the ring
+	evidenceCheck = "evidence" // the public key
+)
+
+// CheckRing refuses a key ring that is not the store's own. With another one nothing that is sealed would open, and every
+// attempt would fail. A store without a check value takes the ring as its own if nothing is sealed, or the ring opens some
+// of it.
+func CheckRing(ctx context.Context, s store.Store, ring *keyring.Ring) error {
+	check, err := s.KeyCheck(ctx, ringCheck)
+	if errors.Is(err, store.ErrNotFound) {
+		if err := checkUnchecked(ctx, s, ring); err != nil {
+			return err
+		}
+		if check, err = adopt(ctx, s, ringCheck, ring.Seal([]byte(ringCheck), ringCheck)); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := ring.Open(check, ringCheck); err != nil {
+		return wrongRing(err)
+	}
+	return nil
+}
+
+func wrongRing(err error) error {
+	return fmt.Errorf("the key ring is not this store's own (%w); start with the key ring that the store was made with, "+
+		"or put its lines behind those of the new one and run \"godwit keys reencrypt\"", err)
+}
+
+// checkUnchecked holds a ring against what is sealed in a store that has no check value yet.
+func checkUnchecked(ctx context.Context, s store.Store, ring *keyring.Ring) error {
+	const page = 100
+	var closed error
+	for after := ""; ; {
+		rows, err := s.SealedRows(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := management.CheckSealed(ring, row); err == nil {
+				return nil
+			} else if closed == nil {
+				closed = err
+			}
+		}
+		if len(rows) < page {
+			break
+		}
+		after = rows[len(rows)-1].Ref
+	}
+	if closed != nil {
+		return wrongRing(closed)
+	}
+	return nil
+}
+
+// adopt stores a check value, unless another process was faster, and returns the one that is stored.
+func adopt(ctx context.Context, s store.Store, name string, value []byte) ([]byte, error) {
+	err := s.SetKeyCheck(ctx, name, nil, value)
+	if err == nil {
+		return value, nil
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return s.KeyCheck(ctx, name)
+	}
+	return nil, err
+}
+
+// ResealRingCheck seals the check value anew with the ring's first key. Once everything else is sealed with it, the other
+// keys can be removed.
+func ResealRingCheck(ctx context.Context, s store.Store, ring *keyring.Ring) error {
+	check, err := s.KeyCheck(ctx, ringCheck)
+	if err != nil || !ring.Stale(check) {
+		return err
+	}
+	err = s.SetKeyCheck(ctx, ringCheck, check, ring.Seal([]byte(ringCheck), ringCheck))
+	if errors.Is(err, store.ErrConflict) {
+		return nil // another process has done it
+	}
+	return err
+}
+
+// checkEvidenceKey refuses an evidence key that is not the store's own: checkpoints of two keys in one chain would not
+// verify with either.
+func checkEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
+	public := key.Public().(ed25519.PublicKey)
+	own, err := s.KeyCheck(ctx, evidenceCheck)
+	if errors.Is(err, store.ErrNotFound) {
+		own, err = adopt(ctx, s, evidenceCheck, public)
+	}
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(own, public) {
+		return fmt.Errorf("commands-evidence-key: the key sha256:%x is not the one that this store's evidence is signed with, sha256:%x; "+
+			"give every node that one with --commands-evidence-key, or change to the new one for good with \"godwit keys adopt-evidence\"",
+			sha256.Sum256(public), sha256.Sum256(own))
+	}
+	return nil
+}
+
+// AdoptEvidenceKey makes a key the one that the store's evidence is signed with from now on.
+func AdoptEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
+	public := key.Public().(ed25519.PublicKey)
+	old, err := s.KeyCheck(ctx, evidenceCheck)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return s.SetKeyCheck(ctx, evidenceCheck, old, public)
+}

@@ -1,0 +1,131 @@
+package app_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// refuses starts a server that must not start, and returns what it says.
+func refuses(t *testing.T, cfg config.Config) string {
+	t.Helper()
+	_, err := app.New(t.Context(), cfg, app.Dependencies{Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		t.Fatal("the server starts")
+	}
+	return err.Error()
+}
+
+// A server does not start with a key ring or an evidence key that is valid and not the store's own.
+func TestOtherKeysAreRefused(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		srv := apptest.Start(t, o)
+		if err := srv.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		cfg := srv.Config
+		cfg.Keyring = app.GenerateRing()
+		if text := refuses(t, cfg); !strings.Contains(text, "not this store's own") || !strings.Contains(text, "start with the key ring") {
+			t.Errorf("another ring: %s", text)
+		}
+		cfg.Keyring = srv.Config.Keyring
+		other := t.TempDir()
+		if err := app.EnsureEvidenceKey(other, ""); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Commands.EvidenceKey = other + "/evidence.key"
+		if text := refuses(t, cfg); !strings.Contains(text, "evidence is signed with") || !strings.Contains(text, "adopt-evidence") {
+			t.Errorf("another evidence key: %s", text)
+		}
+
+		// A new key in front of the ring, and the evidence key after it was adopted, are fine.
+		st, err := app.OpenStore(t.Context(), &cfg.Storage, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := app.EvidenceKey(&cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := app.AdoptEvidenceKey(t.Context(), st, key); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rotated := cfg.Keyring
+		o.Data, o.Store, o.Postgres = cfg.Data, cfg.Store, false
+		o.Configure = func(c *config.Config) {
+			c.Keyring, c.Commands.EvidenceKey = app.GenerateRing()+"\n"+rotated, cfg.Commands.EvidenceKey
+		}
+		apptest.Start(t, o)
+	})
+}
+
+// A store of an earlier release has no check value. It takes a ring that opens what is sealed in it, or any if nothing is.
+func TestStoreWithoutACheckValue(t *testing.T) {
+	for _, backend := range []string{config.SQLite, "postgres"} {
+		t.Run(backend, func(t *testing.T) {
+			storage := &config.Storage{Data: t.TempDir(), Store: config.SQLite}
+			if backend != config.SQLite {
+				storage.Store = postgrestest.URL(t)
+			}
+			own, other := ringOf(t), ringOf(t)
+			st, err := app.OpenStore(t.Context(), storage, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			reg, err := management.New(management.Config{Store: st, Engine: nowhere{}, URLs: nowhere{}, Ring: own, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tenant, err := reg.CreateTenant(t.Context(), management.TenantSpec{Name: "acme"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = reg.CreateEndpoint(t.Context(), tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := app.CheckRing(t.Context(), st, other); err == nil {
+				t.Error("a ring that opens nothing was taken")
+			}
+			for range 2 {
+				if err := app.CheckRing(t.Context(), st, own); err != nil {
+					t.Errorf("the store's own ring: %v", err)
+				}
+			}
+			if err := app.CheckRing(t.Context(), st, other); err == nil {
+				t.Error("another ring was taken")
+			}
+		})
+	}
+}
+
+func ringOf(t *testing.T) *keyring.Ring {
+	t.Helper()
+	ring, err := keyring.Parse(app.GenerateRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// nowhere stands for an engine that is not there.
+type nowhere struct{}
+
+func (nowhere) Changed(context.Context, godwit.EndpointID) error     { return nil }
+func (nowhere) Announce(context.Context, profile.Announcement) error { return nil }
+func (nowhere) CheckURL(string) error                                { return nil }

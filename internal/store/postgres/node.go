@@ -1,0 +1,176 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// nodeSession is the connection that shows that a process lives: the server notices its end at once, also when the process
+// was killed, and frees the advisory lock that the session holds for the process's instance.
+type nodeSession struct {
+	mu   sync.Mutex
+	conn *pgx.Conn
+}
+
+// nodeLook is how often a claim looks whether the process that has the name still lives.
+const nodeLook = 100 * time.Millisecond
+
+// ClaimNode gives the name to the process unless another one that lives has it. A process lives if it holds the lock of its
+// instance. One whose machine has lost power keeps that lock until the server gives its connection up; so the claim waits
+// for a sign of life, or for the silence to be long enough.
+func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
+	s.node.mu.Lock()
+	defer s.node.mu.Unlock()
+	conn, err := s.connectNode(ctx, &n)
+	if err != nil {
+		return failed("claim node name", err)
+	}
+	var first time.Time
+	for {
+		other, err := takeNode(ctx, conn, &n)
+		if err == nil && other == nil {
+			s.node.conn = conn
+			return nil
+		}
+		if err == nil {
+			if first.IsZero() {
+				first = other.seen
+			}
+			if other.seen.After(first) {
+				err = &store.NodeTaken{Name: n.Name, Holder: other.holder}
+			} else {
+				err = pause(ctx, nodeLook)
+			}
+		}
+		if err != nil {
+			_ = conn.Close(context.WithoutCancel(ctx))
+			return failed("claim node name", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connectNode opens the connection that shows that the process lives.
+func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, nodeLock, n.Instance); err != nil {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return conn, nil
+}
+
+// A nodeHolder is the process that has a name.
+type nodeHolder struct {
+	holder string
+	seen   time.Time
+}
+
+// takeNode gives the name to the process, or returns the other one that has it.
+func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeHolder, err error) {
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO nodes (name, instance, holder, claimed_at, seen_at)
+			VALUES ($1, '', '', clock_timestamp(), clock_timestamp()) ON CONFLICT DO NOTHING`, n.Name)
+		if err != nil {
+			return err
+		}
+		var h nodeHolder
+		var instance string
+		var silent bool
+		err = tx.QueryRow(ctx, `SELECT instance, holder, seen_at, seen_at < clock_timestamp() - $2::interval FROM nodes WHERE name = $1 FOR UPDATE`,
+			n.Name, store.NodeSilence).Scan(&instance, &h.holder, &h.seen, &silent)
+		if err != nil {
+			return err
+		}
+		if instance != "" && instance != n.Instance && !silent {
+			var gone bool
+			err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, hashtext($2))`, nodeLock, instance).Scan(&gone)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				other = &h
+				return nil
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE nodes SET instance = $2, holder = $3, claimed_at = clock_timestamp(), seen_at = clock_timestamp() WHERE name = $1`,
+			n.Name, n.Instance, n.Holder)
+		if err != nil {
+			return err
+		}
+		// An owner without an instance is one of an earlier release.
+		_, err = tx.Exec(ctx, `UPDATE leases SET owner = '' WHERE owner = $1 OR starts_with(owner, $1 || ' ')`, n.Name)
+		return err
+	})
+	return other, err
+}
+
+// KeepNode shows that the process lives, on a new connection if the old one was lost.
+func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
+	s.node.mu.Lock()
+	defer s.node.mu.Unlock()
+	if s.node.conn == nil || s.node.conn.IsClosed() {
+		conn, err := s.connectNode(ctx, &n)
+		if err != nil {
+			return failed("keep node name", err)
+		}
+		s.node.conn = conn
+	}
+	tag, err := s.node.conn.Exec(ctx, `UPDATE nodes SET seen_at = clock_timestamp() WHERE name = $1 AND instance = $2`, n.Name, n.Instance)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = fmt.Errorf("%w: another process runs under the name %q", store.ErrFenced, n.Name)
+	}
+	return failed("keep node name", err)
+}
+
+// close ends the session, which gives the name up.
+func (s *nodeSession) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = s.conn.Close(ctx)
+	}
+}
+
+// KeyCheck reads a check value.
+func (s *Store) KeyCheck(ctx context.Context, name string) (value []byte, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT value FROM key_checks WHERE name = $1`, name).Scan(&value)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("read key check: %w", store.ErrNotFound)
+	}
+	return value, failed("read key check", err)
+}
+
+// SetKeyCheck replaces a check value.
+func (s *Store) SetKeyCheck(ctx context.Context, name string, old, value []byte) error {
+	sql, args := `INSERT INTO key_checks (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, []any{name, value}
+	if old != nil {
+		sql, args = `UPDATE key_checks SET value = $2 WHERE name = $1 AND value = $3`, []any{name, value, old}
+	}
+	tag, err := s.pool.Exec(ctx, sql, args...)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = store.ErrConflict
+	}
+	return failed("write key check", err)
+}
