@@ -121,7 +121,7 @@ func (w *watch) analyse(name, point string) string {
 func (w *watch) die(point string) {
 	first := point
 	switch point {
-	case "recovered": // after somebody else died
+	case "recovered": // after another executor died
 		first = "started"
 	case "observed": // a repeat
 		first = ""

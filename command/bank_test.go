@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// A bank is somebody else's system, behind HTTP. It charges as often as it is asked.
+// A bank is an external system, behind HTTP. It charges each time it is asked.
 type bank struct {
 	*httptest.Server
 	honoursKeys bool // it recognises a repeat by its Idempotency-Key

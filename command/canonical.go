@@ -33,7 +33,7 @@ func canonical(v any) ([]byte, error) {
 }
 
 // exactNumber is a number in canonical form. It reports whether that is the same number: the canonical form is that of the
-// nearest double, and 9007199254740993 would become 9007199254740992, which is somebody else's.
+// nearest double, and 9007199254740993 would become 9007199254740992, which is another number.
 func exactNumber(text string) (json.Number, bool) {
 	const most = 400 // no double that is written out takes more
 	if len(text) > most {

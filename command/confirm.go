@@ -66,7 +66,7 @@ func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token,
 	}
 }
 
-// guess counts wrong tokens, so that nobody tries many.
+// guess counts wrong tokens and refuses an actor that tries too many.
 func (x *Executor) guess(caller Caller, r *Refusal) error {
 	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
 		return x.limited(after)
@@ -93,7 +93,7 @@ func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*
 	return rec, c, nil
 }
 
-// confirmed spends the token and executes. It has raced when somebody else spent it.
+// confirmed spends the token and executes. raced reports that another confirmation spent it first.
 func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
 	now := x.now()
 	next := rec.next()
@@ -209,7 +209,7 @@ func independent(approver Caller, rec *Record) bool {
 	return !slices.Contains(rec.Confirmation.Makers, approver.Actor) && (approver.Since.IsZero() || approver.Since.Before(rec.CreatedAt))
 }
 
-// Status tells how a command stands. Whoever may submit it, or did, may ask.
+// Status returns the state of a command. Every caller that may submit the command may ask.
 func (x *Executor) Status(ctx context.Context, caller Caller, commandID string) (*Answer, error) {
 	rec, c, err := x.mine(ctx, caller, commandID)
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	I0 Class = "I0" // reads only: runs every time, leaves no record
 	I1 Class = "I1" // strict: effects in the transaction of the outcome
 	I2 Class = "I2" // as I1, within a declared window
-	I3 Class = "I3" // calls somebody else's system: shielded
+	I3 Class = "I3" // calls an external system: shielded
 )
 
 // Strategy is how the calls of an I3 command are kept from happening twice (IDS-SHD).

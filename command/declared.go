@@ -144,8 +144,8 @@ func (d *Declaration) checkShielding(p *problemList, h Handler) {
 			p.add("shielding names %s twice", s)
 			continue
 		case d.Class == I0, (d.Class == I1 || d.Class == I2) && s != S2:
-			// S2 alone calls nobody: its events are effects of the outcome's transaction.
-			p.add("shielding %s is for class I3: a command that calls somebody else's system has to declare it", s)
+			// S2 alone calls no other system: its events are effects in the outcome's transaction.
+			p.add("shielding %s is for class I3: a command that calls an external system has to declare that class", s)
 		}
 		if _, ok := h.(Reconciler); s == S3 && !ok {
 			p.add("shielding S3 needs a handler that is a Reconciler: it asks the provider what became of a call")
@@ -196,7 +196,7 @@ func (d *Declaration) checkRemote(p *problemList) {
 		return
 	}
 	if d.Class != I3 || !slices.Contains(d.Shielding, S1) {
-		p.add("remote is a call to somebody else's system: declare class I3 with shielding S1, for the service gets the command's key")
+		p.add("remote is a call to an external system: declare class I3 with shielding S1, for the service gets the command's key")
 	}
 	if d.Tenant == "" {
 		p.add("remote is a tenant's own service: declare the tenant")

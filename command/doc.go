@@ -14,14 +14,14 @@
 //	   ▼
 //	finish ─ effects + outcome + evidence in ONE transaction
 //
-// A record changes by compare-and-set on its version, in one kind of store step (Store.Advance): whoever finds another version
-// than it expected did not change anything. That one rule carries the atomic check-and-set, the fencing of holders whose
-// lease ran out, single-use confirmation and the replay of outcomes.
+// A record changes by compare-and-set on its version, in one kind of store step (Store.Advance): a step that finds another version
+// than it expects changes nothing. That one rule carries the atomic check-and-set, the fencing of executors whose lease ran out,
+// single-use confirmation and the replay of outcomes. All stores share one step machine, Advance, and differ in their Transaction.
 //
 // A program that embeds it brings a Store (package sqlstore, on a database of its own; MemoryStore for tests), a Registry with a declaration and a
 // Handler for each command, a Sealer, and calls Run; then it submits. The examples show the simplest embedding, and each way of shielding
-// a call to somebody else's system. docs/commands.md tells what a crash at each point leaves behind.
+// a call to an external system. docs/commands.md says what a crash at each point leaves behind.
 //
-// What the package does not do: it cannot undo a call to somebody else's system. Commands that make such calls are of class
+// What the package does not do: it cannot undo a call to an external system. Commands that make such calls are of class
 // I3 and name the strategy that shields them (see Shielding).
 package command

@@ -12,7 +12,7 @@ import (
 // reconciling charges at a bank that knows no keys, but can be asked what it has (S3).
 type reconciling struct{ charging }
 
-// Reconcile asks by a reference that the call had carried: without one, nobody could tell this charge from another.
+// Reconcile asks by a reference that the call had carried: without one, this charge could not be told from another.
 func (h reconciling) Reconcile(ctx context.Context, c *command.Call) (command.Found, error) {
 	charges, err := h.bank.find(ctx, c.CommandID)
 	if err != nil {

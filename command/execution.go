@@ -24,9 +24,9 @@ var FaultPoints = []string{
 	"called",    // a call was made, its result is not written down
 	"recorded",  // the result of a call is written down
 	"handled",   // the handler has returned, nothing of its outcome is stored
-	"finished",  // the outcome is stored, nobody was told
+	"finished",  // the outcome is stored, the caller has no answer yet
 	"recovered", // another has taken over, nothing was done yet
-	"observed",  // a repeat's evidence is stored, nobody was told
+	"observed",  // the evidence of a repeat is stored, the caller has no answer yet
 }
 
 func (x *Executor) fault(point string) {
@@ -67,7 +67,7 @@ var (
 	errShutdown   = errors.New("the executor is shutting down")
 )
 
-// first reserves the key for a submission and executes it. It has raced when somebody else was faster.
+// first reserves the key for a submission and executes it. raced reports that another submission took the key first.
 func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced bool, err error) {
 	x.fault("admitted")
 	rec, token, err := x.newRecord(s)
@@ -153,7 +153,7 @@ func (x *Executor) reserve(s *submission, rec *Record) (*Record, bool, error) {
 }
 
 // commit advances a record to a version of our own. When the store's answer was lost the step is tried again; that it had arrived
-// is then known by its record's MAC, which no other step has. It reports false when another record is there: somebody else's, or an
+// is then known by its record's MAC, which no other step has. It reports false when another record is there: another executor's, or an
 // earlier one of the same owner's whose answer was lost for good.
 func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 	var pause time.Duration
@@ -229,7 +229,7 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	return a, nil
 }
 
-// run executes the command to its end, or to where somebody else has to go on.
+// run executes the command until it has an outcome, or until another execution has to continue it.
 func (e *execution) run(ctx context.Context) {
 	stop := e.keepLease()
 	defer stop()
@@ -284,7 +284,7 @@ func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline tim
 	return nil
 }
 
-// uncertain reports whether a call was begun of which nobody knows what became of it: whatever the handler says, a panic or an error of
+// uncertain reports whether the result of a started call is not known. Whatever the handler returned, a panic or an error of
 // its own, or that its time is over, the command must not be called failed before the provider was asked (IDS-SHD-5); one that
 // recognises repeats is asked by calling it again.
 func (e *execution) uncertain() bool { return e.rec.Load().openCalls() }
@@ -317,8 +317,8 @@ func (e *execution) update(change func(*Record) []evidence.Entry) error {
 	return e.change(change)
 }
 
-// change is update for those who hold the lock. Where an earlier step of this execution is found of which nobody heard that it was
-// stored, it is made upon that one.
+// change is update for callers that hold the lock. If it finds an earlier step of this execution whose answer was lost, it builds upon
+// that one.
 func (e *execution) change(change func(*Record) []evidence.Entry) error {
 	for {
 		if e.over {
@@ -351,7 +351,7 @@ func (e *execution) earlier(stored *Record) bool {
 		!stored.Status.Terminal() && e.x.trust(stored) == nil
 }
 
-// leave gives the command up without an outcome: somebody goes on with it after the given time.
+// leave ends the execution without an outcome. Another execution continues the command after the given time.
 func (e *execution) leave(sub Substatus, until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

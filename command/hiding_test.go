@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Commands that nobody can go on with do not hide one that can be gone on with.
+// Commands that cannot be recovered do not hide one that can.
 func TestLostCommandsHideNoOthers(t *testing.T) {
 	r := newRig(t)
 	unknown := HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return nil, ErrUnresolved })
@@ -35,7 +35,7 @@ func TestLostCommandsHideNoOthers(t *testing.T) {
 	r.eventually(func() bool { return runs.Load() == 1 })
 }
 
-// damaged is a store in which somebody has been at one tenant's evidence.
+// damaged is a store in which the evidence of one tenant was tampered with.
 type damaged struct {
 	Store
 	tenant string

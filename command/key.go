@@ -50,7 +50,7 @@ const effectiveActor = "effective_actor_id"
 //
 // The fingerprint is "sha256:" and the digits of the SHA-256 of the canonical form of the whole envelope without what is
 // ephemeral: the object above and, where they apply, effective_actor_id and options ({} when absent). Where a binding principal
-// is declared the principal is its actor_id and there is no effective_actor_id, so that a retry on somebody's behalf is no
+// is declared the principal is its actor_id and there is no effective_actor_id, so that a retry on another actor's behalf is no
 // conflict (IDS-STO-15).
 type Derivation struct {
 	Key         string // 64 hexadecimal digits

@@ -6,7 +6,7 @@ import (
 )
 
 // limiter counts what comes under a name within a window that begins with the first. It remembers a bounded number of names; when
-// there are more it starts over, which lets somebody through once more and refuses nobody wrongly.
+// there are more it starts over, which lets some callers through once more and refuses none wrongly.
 type limiter struct {
 	limit  int
 	window time.Duration

@@ -62,7 +62,7 @@ func unlimited(c *Config) { c.DuplicatesPerKey, c.DuplicatesPerActor = -1, -1 }
 
 var ledgered = Declaration{Class: I3, Justification: "for a test", Shielding: []Strategy{S3}}
 
-// A renewal of the lease is stored, and nobody hears of it. What comes next is made upon it, and is not taken for it.
+// A renewal of the lease is stored, and its answer is lost. The next step builds upon the renewal and is not mistaken for it.
 func TestStepsAfterALostAnswer(t *testing.T) {
 	u, p := &unreliable{}, &provider{}
 	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 600 * time.Millisecond }))
@@ -172,7 +172,7 @@ func TestLeaseRunsOut(t *testing.T) {
 }
 
 // A process whose lease ran out while the store was away does not take over from itself.
-func TestNobodySucceedsHimself(t *testing.T) {
+func TestExecutorDoesNotTakeOverFromItself(t *testing.T) {
 	r := newRig(t)
 	started, gate := make(chan struct{}, 2), make(chan struct{})
 	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {

@@ -34,7 +34,7 @@ type Outcome struct {
 	// or another error. Without it the command fails.
 	Refused func(err error) error
 	// Done is called once it is known whether the outcome was stored, with what its effects returned (nil when that answer was lost):
-	// to wake whoever waits for them. What must not be lost is an effect.
+	// for example to wake the dispatcher. Whatever must survive a crash is an effect.
 	Done func(stored bool, results Results)
 }
 

@@ -51,7 +51,7 @@ type Record struct {
 	UpdatedAt time.Time // moves when the status does
 	ExpiresAt time.Time // end of the window; zero: never. It counts once the record is terminal
 
-	// While in progress: who executes it, until when nobody else may, and which try this is.
+	// While in progress: which execution owns it, until when no other may take it over, and which try this is.
 	Owner      string
 	LeaseUntil time.Time
 	Try        int
@@ -66,8 +66,8 @@ type Record struct {
 	MAC     []byte
 }
 
-// FreeAt reports whether the key may be given to a new command: its window is over, or nobody confirmed it in time. A record in
-// progress is not free, however old: it belongs to whoever executes or recovers it (IDS-STO-12).
+// FreeAt reports whether the key may be given to a new command: its window is over, or it was not confirmed in time. A record in
+// progress is not free, however old: it belongs to the executor that executes or recovers it (IDS-STO-12).
 func (r *Record) FreeAt(now time.Time) bool {
 	if r.Status.Terminal() {
 		return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
@@ -100,7 +100,7 @@ type Confirmation struct {
 	Makers []string `json:"makers,omitempty"`
 }
 
-// A LedgerEntry is one call to somebody else's system, written down before it is made (IDS-SHD-5).
+// A LedgerEntry is one call to an external system. It is stored before the call is made (IDS-SHD-5).
 type LedgerEntry struct {
 	Name      string      `json:"name"`
 	State     LedgerState `json:"state"`
@@ -112,7 +112,7 @@ type LedgerEntry struct {
 // LedgerState is what is known of a call.
 type LedgerState string
 
-// The states. One that stays started after its caller died is neither: somebody has to ask the provider.
+// The states. If an entry stays started after its executor died, the provider has to be asked.
 const (
 	CallStarted     LedgerState = "started"
 	CallDone        LedgerState = "done"

@@ -76,8 +76,8 @@ func (x *Executor) sweep(ctx context.Context) {
 // Recover goes on with commands whose executor was not heard of since its lease ended. It returns how many it took over; they are
 // executed in the background. Run calls it every few seconds.
 //
-// Those that nobody can go on with, because they were tampered with or are no longer registered, stay the earliest for ever. They must
-// not hide others, so it looks further.
+// Commands that cannot be recovered, because they were tampered with or are no longer registered, stay the earliest for ever. Recover looks
+// further, so that they do not hide others.
 func (x *Executor) Recover(ctx context.Context) (int, error) {
 	taken, tried := 0, map[string]bool{}
 	for limit := atOnce; ; limit *= 2 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// provider is somebody else's system that does a thing as often as it is asked.
+// provider is an external system that acts each time it is asked.
 type provider struct {
 	mu      sync.Mutex
 	charges []string // ids

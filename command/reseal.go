@@ -26,7 +26,7 @@ type Resealer interface {
 type Resealing struct {
 	Seen     int // records looked at
 	Resealed int // of those, sealed anew
-	// UnderWay are stale, and left to whoever executes them: a change from outside would take them over. The end of a command seals
+	// UnderWay are stale, and left to their executors: a change from outside would fence those off. The end of a command seals
 	// its record anew.
 	UnderWay int
 	// Broken open with none of the keys, or are not as they were written. An operator has to look at them.
@@ -82,7 +82,7 @@ func (x *Executor) reseal(ctx context.Context, sealer Resealer, rec *Record, don
 			done.Resealed++
 			return nil
 		}
-		rec = results[0].Stored // as somebody has changed it meanwhile; nil: it was swept
+		rec = results[0].Stored // as another writer has left it; nil: it was swept
 	}
 	return nil
 }

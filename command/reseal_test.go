@@ -127,7 +127,7 @@ func TestResealLeavesBrokenRecordsBroken(t *testing.T) {
 	}
 }
 
-// raced is a store in which somebody changes every record right before it is sealed anew.
+// raced is a store in which another writer changes every record right before it is sealed anew.
 type raced struct {
 	*command.MemoryStore
 	change func(tenant, key string)
@@ -153,7 +153,7 @@ func TestResealGivesWayToChanges(t *testing.T) {
 	stop()
 	both := ring(t, newKey+"\n"+oldKey)
 	store.change = func(string, string) {
-		// Somebody else is faster.
+		// Another process is faster.
 		if done, err := command.Reseal(ctx, store.MemoryStore, both, time.Now); err != nil || done.Resealed != 1 {
 			t.Errorf("the other: %+v, %v", done, err)
 		}

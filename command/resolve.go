@@ -11,7 +11,7 @@ import (
 )
 
 // Resolution is the declaration of the command by which an operator ends another one that needs reconciliation and whose provider cannot be
-// asked, or does not know: its target is the id of that one, its verdict what the operator found out. It calls nobody.
+// asked, or does not know: its target is the id of that one, its verdict what the operator found out. It calls no other system.
 func Resolution(scopes ...string) Declaration {
 	return Declaration{
 		Entity: "command", Action: "resolve", TargetRequired: true, Scopes: scopes, Critical: true, Confirmation: true,
@@ -67,7 +67,7 @@ func state(rec *Record) string {
 	return string(rec.Status)
 }
 
-// markResolved ends a record by a person's verdict. Whoever is asking the provider meanwhile finds that the record is no longer theirs.
+// markResolved ends a record by an operator's verdict. An execution that is asking the provider meanwhile finds that it has lost the record.
 func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict Status, note string) error {
 	now := x.now()
 	next := rec.next()

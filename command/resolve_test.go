@@ -48,7 +48,7 @@ func TestOperatorResolves(t *testing.T) {
 			if again := r.resolve(a.CommandID, string(verdict)); again.Decision != DuplicateReplayed || again.Status != Executed {
 				t.Errorf("resolved again: %+v", again)
 			}
-			r.pass(time.Hour) // nobody goes on with it
+			r.pass(time.Hour) // no executor takes it over
 			if n, err := r.x.Recover(context.Background()); err != nil || n != 0 {
 				t.Errorf("recovered %d, %v", n, err)
 			}

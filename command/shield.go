@@ -19,7 +19,7 @@ func (e *NoEffectError) Unwrap() error { return e.Err }
 // NoEffect marks an error of a call that certainly did nothing.
 func NoEffect(err error) error { return &NoEffectError{err} }
 
-// Do makes a call to somebody else's system, which it names, once: it is written down before it is made, and its result after. After
+// Do makes a named call to an external system once: the ledger has the call before it is made, and its result after. After
 // a crash, or when the handler is run again, a call whose result is known is not made; one without a known result is not made either,
 // unless the provider recognises repeats by the key it is given (S1). It is then for reconciliation to find out (S3, S4).
 //

@@ -14,8 +14,8 @@ type Store interface {
 	Advance(ctx context.Context, now time.Time, steps []*Step) ([]Result, error)
 	// Find returns the record under a key, or nil.
 	Find(ctx context.Context, tenant, key string) (*Record, error)
-	// FindCommand returns the record whose first command has the id, or nil. Where several have it, it is the earliest: nobody
-	// stands for a command of somebody else's by using its id again.
+	// FindCommand returns the record whose first command has the id, or nil. If several have it, it returns the earliest: a caller
+	// cannot put a command in the place of another by using its id again.
 	FindCommand(ctx context.Context, tenant, commandID string) (*Record, error)
 	// Lost lists records in progress whose lease is over, earliest first; those that await confirmation are not among them.
 	Lost(ctx context.Context, now time.Time, limit int) ([]Record, error)

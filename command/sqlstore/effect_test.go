@@ -244,7 +244,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		wg.Wait()
 		for n := range orders {
-			for _, x := range executors { // whoever executed it, it is done by now or still under way
+			for _, x := range executors { // whichever executed it, it is done by now or still under way
 				for a := (*command.Answer)(nil); a == nil || a.Outcome == nil; {
 					var err error
 					if a, err = x.Submit(t.Context(), shop, order(1000+n, n)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// provider is somebody else's system behind a socket of its own: it charges as often as it is asked. It tells by reference what it has
+// provider is an external system behind a socket of its own: it charges as often as it is asked. It tells by reference what it has
 // done, when it is not silent, and takes a charge back. A charge under a key it knows is the same charge only for "/keyed".
 type provider struct {
 	*httptest.Server

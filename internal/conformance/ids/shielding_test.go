@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// shieldingRows: what calls somebody else's system does so once.
+// shieldingRows: what calls an external system does so once.
 func shieldingRows(t *testing.T, r *rig) {
 	t.Run("S1", func(t *testing.T) {
 		trace.Covers(t, "IDS-SHD-3")

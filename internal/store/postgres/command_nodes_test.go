@@ -60,7 +60,7 @@ func TestOneOfManyReservesAtTwoNodes(t *testing.T) {
 }
 
 // Batches of two nodes name the same tenants in different orders, new ones among them; commits of deliveries append to the
-// same chains. Nobody waits in a circle, and no chain has a gap or a fork.
+// same chains. They never wait in a circle, and no chain has a gap or a fork.
 func TestNodesLockTenantsInOneOrder(t *testing.T) {
 	nodes := twoNodes(t)
 	const rounds, tenants, writers = 6, 10, 4
@@ -70,7 +70,7 @@ func TestNodesLockTenantsInOneOrder(t *testing.T) {
 	}
 	want := map[string][]string{}
 	for round := range rounds {
-		// The later half of the tenants is new to all. Everybody begins at once.
+		// The later half of the tenants is new to all. All begin at once.
 		list := names[max(0, round-1)*tenants : (round+1)*tenants]
 		begin := make(chan struct{})
 		var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func appendTo(ctx context.Context, s *Store, writer int, id string, tenants []go
 	return err
 }
 
-// Whoever waits for a tenant holds none that comes after it, in whatever order it was given them: neither while heads are
+// A transaction that waits for a tenant holds none that comes after it, in whatever order it was given them: neither while heads are
 // made nor while they are locked.
 func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 	for name, c := range map[string]struct{ before, take string }{
@@ -170,7 +170,7 @@ func awaitLock(t *testing.T, s *Store, which string, pid uint32) {
 	}
 }
 
-// Somebody outside has locked rows in another order. The server ends one of the two; what it ended may be repeated.
+// Another program has locked rows in another order. The server ends one of the two; what it ended may be repeated.
 func TestDeadlockIsUnavailable(t *testing.T) {
 	url := postgrestest.URL(t)
 	s := openURL(t, url+"&deadlock_timeout=10ms")

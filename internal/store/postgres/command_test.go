@@ -151,7 +151,7 @@ func TestAdvanceWithUnknownOutcomeCanBeRepeated(t *testing.T) {
 	}
 }
 
-// Whoever is about to replace a record has it: a sweep goes past it, and does not wait.
+// A transaction that is about to replace a record has locked it: a sweep skips it and does not wait.
 func TestSweepLeavesWhatIsBeingReplaced(t *testing.T) {
 	s := openAt(t, Options{})
 	old, other := reserved("t1", "key", "cmd_1"), reserved("t1", "other", "cmd_2")
@@ -208,7 +208,7 @@ func TestTamperedHeadTakesNoEvidence(t *testing.T) {
 	}
 }
 
-// A record that somebody has been at is found all the same, and stands in the way of none but itself: whoever goes by it
+// A record that was tampered with is found all the same, and stands in the way of none but itself: an executor that reads it
 // learns from its MAC.
 func TestTamperedRecordHidesNoOther(t *testing.T) {
 	s := openAt(t, Options{})

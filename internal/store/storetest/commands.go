@@ -18,7 +18,7 @@ type Commands struct {
 type commandCase struct {
 	name  string
 	test  func(t *testing.T, f *commands)
-	alone bool // it needs a store that nobody else has written to
+	alone bool // it needs a store that no other case has written to
 }
 
 // RunCommands shows what store.Commands promises: all that RunRecords shows, with Godwit's own effects, and what each of these does.

@@ -21,7 +21,7 @@ func evidenceOfResults(t *testing.T, f *commands) {
 	claimed := f.claim(f.endpoint, 10).Work
 	same(t, "claimed", len(claimed), 2)
 	b := &store.Batch{Results: []store.Result{f.attempted(claimed[0], godwit.DeliveryAccepted), f.attempted(claimed[1], godwit.DeliveryAccepted)}}
-	b.Results[1].Epoch++ // of somebody else
+	b.Results[1].Epoch++ // of another owner
 	told := func(i int, kind string) store.NewEvidence {
 		return store.NewEvidence{TenantID: f.tenant, Result: i, Entry: evidence.Entry{
 			Type: kind, At: f.now, CommandID: "cmd_1", DeliveryID: b.Results[i].Delivery.ID.String(), ResponseStatus: 200,

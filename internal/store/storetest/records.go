@@ -17,7 +17,7 @@ type Records struct {
 	// Reopen closes a store that Open gave, and opens what it has stored, as a process would that starts again. Nil: what it holds
 	// ends with the process.
 	Reopen func(t testing.TB, s command.Store) command.Store
-	// Exec runs a statement on the store's database, past the store: as somebody would who tampers with it. It returns the
+	// Exec runs a statement on the store's database, past the store, to tamper with it. It returns the
 	// database's error. Nil: there is no database.
 	Exec func(t testing.TB, s command.Store, statement string) error
 	// Kinds are effects that the store knows.
@@ -35,7 +35,7 @@ type Kind struct {
 type recordCase struct {
 	name   string
 	test   func(t *testing.T, f *records)
-	alone  bool // it needs a store that nobody else has written to, or opens it anew
+	alone  bool // it needs a store that no other case has written to, or opens it anew
 	reopen bool // it needs Reopen
 	exec   bool // it needs Exec
 }

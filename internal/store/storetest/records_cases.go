@@ -223,7 +223,7 @@ func recordStatus(t *testing.T, f *records) {
 	f.must(f.b.Exec(t, f.cs, "SELECT idempotency_key, command_id, status, outcome_ref, created_at, updated_at, ttl_expires_at FROM command_records"))
 }
 
-// Whoever uses the id of somebody else's command again does not stand for it: it would be theirs that is confirmed or resolved.
+// A caller that uses the id of another command again does not take its place; else its own would be confirmed or resolved instead.
 func recordFirstID(t *testing.T, f *records) {
 	r := f.newRecord(key(1))
 	f.apply(put(0, r))

@@ -130,7 +130,7 @@ func evidenceImpossible(t *testing.T, f *records) {
 func evidenceQueries(t *testing.T, f *records) {
 	one, two, again := f.newRecord(key(1)), f.newRecord(key(2)), f.newRecord(key(1))
 	dup := f.entry(evidence.Observation, one)
-	dup.SubmittedID = two.CommandID // somebody gave both the same id
+	dup.SubmittedID = two.CommandID // both have the same id
 	third := f.entry(evidence.Observation, one)
 	third.SubmittedID = "cmd_third"
 	f.apply(observe(f.name,

@@ -223,7 +223,7 @@ func recordsListed(t *testing.T, f *records) {
 	same(t, "records", list, want)
 }
 
-// A record that somebody has been at is found all the same, and stands in the way of none but itself: whoever goes by it learns from
+// A record that was tampered with is found all the same, and stands in the way of none but itself: an executor that reads it learns from
 // its MAC.
 func recordTampered(t *testing.T, f *records) {
 	bad, good := f.newRecord(key(1)), f.newRecord(key(2))
