@@ -7,22 +7,21 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// An Alert is what a tenant's people are told at once.
+// An Alert is a group of notices that is sent to a tenant's people at once.
 type Alert struct {
 	Tenant  *godwit.Tenant
 	Notices []Notice // at least one, oldest first
 	More    map[godwit.NoticeKind]int
 }
 
-// A Notice is a stored notice with what people know its endpoint by.
+// A Notice is a stored notice with the names of its endpoint.
 type Notice struct {
 	godwit.Notice
 	Endpoint    string // public id; empty when it is unknown
-	Description string // its owner's words
+	Description string // as its owner wrote it
 }
 
-// Concerns reports whether a notice is something to alert people of. Others wait in the list of notices until somebody
-// looks.
+// Concerns reports whether people are alerted of a notice. Other notices are only listed.
 func Concerns(kind godwit.NoticeKind) bool {
 	switch kind {
 	case godwit.NoticeDeadLetter, godwit.NoticeEndpointDegraded, godwit.NoticeEndpointDisabled:
@@ -31,13 +30,13 @@ func Concerns(kind godwit.NoticeKind) bool {
 	return false
 }
 
-// A Notifier reaches people.
+// A Notifier sends alerts to people.
 type Notifier interface {
-	// Notify tells of an alert. An error that is Permanent is not tried again.
+	// Notify sends an alert. An error that is Permanent is not retried.
 	Notify(ctx context.Context, a Alert) error
 }
 
-// Permanent marks an error that will be the same the next time.
+// Permanent marks an error that a retry would not change.
 type Permanent struct{ Err error }
 
 func (p *Permanent) Error() string { return p.Err.Error() }

@@ -15,14 +15,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// titles are what the kinds are called in a subject.
+// titles are the names of the kinds in a subject.
 var titles = map[godwit.NoticeKind]string{
 	godwit.NoticeDeadLetter:       "Delivery failed for good",
 	godwit.NoticeEndpointDegraded: "Endpoint degraded",
 	godwit.NoticeEndpointDisabled: "Endpoint disabled",
 }
 
-// compose writes the mail: a short plain text. No line of it is longer than a mail server must take (RFC 5322, 2.1.1).
+// compose writes the mail: a short plain text. No line is longer than mail servers must accept (RFC 5322, 2.1.1).
 func (m *Mail) compose(a Alert) []byte {
 	var b bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&b, "%s: %s\r\n", name, value) }
@@ -31,13 +31,13 @@ func (m *Mail) compose(a Alert) []byte {
 	header("Subject", strings.ReplaceAll(mime.QEncoding.Encode("utf-8", "[Godwit] "+clean(subject(a))), "?= =?", "?=\r\n =?"))
 	header("Date", m.cfg.Now().UTC().Format(time.RFC1123Z))
 	header("Message-ID", "<"+a.Notices[0].ID.String()+"@"+domain(m.from.Address)+">")
-	header("Auto-Submitted", "auto-generated") // no answer to this from holiday notices (RFC 3834)
+	header("Auto-Submitted", "auto-generated") // no automatic reply (RFC 3834)
 	header("MIME-Version", "1.0")
 	header("Content-Type", "text/plain; charset=utf-8")
 	header("Content-Transfer-Encoding", "quoted-printable")
 	b.WriteString("\r\n")
 	w := quotedprintable.NewWriter(&b)
-	_, _ = w.Write([]byte(m.text(a))) // into memory
+	_, _ = w.Write([]byte(m.text(a))) // to memory
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -68,7 +68,7 @@ func (a *Alert) count() int {
 	return n
 }
 
-// name is what people know an endpoint by.
+// name is the endpoint's name for people.
 func name(n *Notice) string {
 	switch {
 	case n.Endpoint == "":
@@ -113,7 +113,7 @@ func (m *Mail) text(a Alert) string {
 	return b.String()
 }
 
-// clean keeps what receivers and owners wrote on its line: details may quote from an answer.
+// clean keeps text of receivers and owners on its line: details may quote a response.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {

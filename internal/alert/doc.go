@@ -1,12 +1,11 @@
-// Package alert tells people of what they should know soon: deliveries that are dead, endpoints that are degraded or disabled
-// (CCW-DLQ-3, CCW-HLT-8).
+// Package alert notifies people of dead deliveries and of endpoints that are degraded or disabled (CCW-DLQ-3, CCW-HLT-8).
 //
 //	engine.OnNotice ─► Queue.Post (never waits) ─► group by tenant: a few a minute, the rest summed up ─► outbox ─► Notifier
 //	                                                                                       ▲                  │ failed for now
 //	                                                                                       └── back-off ◄─────┘
 //
-// A Notifier is a way to reach people: Mail sends e-mail, Log writes a line. The notice itself is in the store before anything
-// comes here, so what cannot be told is not lost: it is in the list of notices.
+// A Notifier sends alerts: Mail by e-mail, Log as log lines. Notices are stored before they come here, so an alert that cannot
+// be sent is not lost: its notices are listed.
 //
 // The package decides nothing about endpoints and keeps nothing over a restart.
 package alert

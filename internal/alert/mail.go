@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// MailConfig is how mail is sent.
+// MailConfig configures Mail.
 type MailConfig struct {
 	// URL of the server: smtp://user:password@host:587 or smtps://user:password@host:465.
 	URL string
-	// From is the address that mail comes from.
+	// From is the sender's address.
 	From string
-	// Link is where the notices are listed; part of the text.
+	// Link is the address of the list of notices; part of the text.
 	Link string
-	// Now is the time that mail is dated.
+	// Now returns the date of the mail.
 	Now func() time.Time
-	// RootCAs are whom the server's certificate is checked against. Defaults to the system's.
+	// RootCAs are the authorities that sign the server's certificate. Defaults to the system's.
 	RootCAs *x509.CertPool
 }
 
-// Mail is a Notifier that sends e-mail to the tenant's addresses. A password goes over an encrypted connection or to this very
-// machine, and so does the text.
+// Mail is a Notifier that sends e-mail to the tenant's addresses. Password and text go over an encrypted connection or to this
+// machine only.
 type Mail struct {
 	cfg            MailConfig
 	from           *mail.Address
@@ -69,7 +69,7 @@ func NewMail(cfg MailConfig) (*Mail, error) {
 	return m, nil
 }
 
-// Notify sends one mail to all of the tenant's addresses; none where it has none.
+// Notify sends one mail to all of the tenant's addresses, if it has any.
 func (m *Mail) Notify(ctx context.Context, a Alert) error {
 	if len(a.Tenant.AlertEmails) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (m *Mail) Notify(ctx context.Context, a Alert) error {
 	return verdict("send mail", m.send(client, a))
 }
 
-// verdict tells what will be the same the next time from what may pass (RFC 5321, 4.2.1).
+// verdict marks errors that a retry would not change (RFC 5321, 4.2.1).
 func verdict(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -104,7 +104,7 @@ func (m *Mail) connect(ctx context.Context) (*smtp.Client, error) {
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(end) // an unusable connection shows at the first read
+		_ = conn.SetDeadline(end) // an unusable connection fails at the first read
 	}
 	if m.implicit {
 		secured := tls.Client(conn, m.tls(conn))
@@ -126,8 +126,8 @@ func (m *Mail) connect(ctx context.Context) (*smtp.Client, error) {
 	return client, nil
 }
 
-// tls checks the server's certificate, but for a server on this very machine: those have certificates that nobody signed,
-// and nobody is on the way to them.
+// tls checks the server's certificate, except for a server on this machine: its certificate is often self-signed, and the
+// connection cannot be intercepted.
 func (m *Mail) tls(conn net.Conn) *tls.Config {
 	return &tls.Config{
 		ServerName: m.host, RootCAs: m.cfg.RootCAs, MinVersion: tls.VersionTLS12, InsecureSkipVerify: m.local(conn.RemoteAddr()),
@@ -141,7 +141,7 @@ func loopback(a net.Addr) bool {
 
 var errNoTLS = errors.New("the mail server offers no STARTTLS: passwords and alerts are not sent in the clear")
 
-// secure encrypts the connection, unless nobody is on its way.
+// secure encrypts the connection, except to this machine.
 func (m *Mail) secure(client *smtp.Client, conn net.Conn) error {
 	if m.implicit {
 		return nil
@@ -162,7 +162,7 @@ func (m *Mail) greet(client *smtp.Client) error {
 	if offered, _ := client.Extension("AUTH"); !offered {
 		return &Permanent{errors.New("the mail server takes no password")}
 	}
-	// Its own check is by name; ours was by address, before.
+	// net/smtp checks by name; this was checked by address before.
 	return client.Auth(plain{m.user, m.password})
 }
 
@@ -180,8 +180,8 @@ func (p plain) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// send delivers to whoever the server takes. It fails when there is nobody: a mistyped address must not keep the others
-// uninformed.
+// send delivers to the addresses that the server accepts. It fails if there is none: one mistyped address must not keep the
+// mail from the others.
 func (m *Mail) send(client *smtp.Client, a Alert) error {
 	if err := client.Mail(m.from.Address); err != nil {
 		return err

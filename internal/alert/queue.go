@@ -13,54 +13,54 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Store is where the people of a tenant and the names of endpoints are found.
+// Store finds the people of a tenant and the names of endpoints.
 type Store interface {
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
 	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 }
 
-// Config is what a Queue is made of.
+// Config configures a Queue.
 type Config struct {
 	Store    Store
 	Notifier Notifier
 	Clock    clock.Clock
 	Log      *slog.Logger
-	// PerMinute is how many alerts a tenant gets in a minute; what comes beyond is summed up in the next one. Defaults to 5.
+	// PerMinute limits a tenant's alerts in a minute; further notices are summed up in the next alert. Defaults to 5.
 	PerMinute int
-	// Timeout is how long telling may take. Defaults to 30 s.
+	// Timeout limits sending an alert. Defaults to 30 s.
 	Timeout time.Duration
 }
 
-// Bounds of what waits. What is beyond them is counted, not kept.
+// Limits of what waits. Notices beyond them are counted, not kept.
 const (
 	maxPosted  = 1024
 	maxOutbox  = 64
 	maxRetries = 256
-	maxTold    = 20 // notices in one alert; of the others their number
+	maxTold    = 20 // notices in one alert; the others are counted
 )
 
-// backOff is how long an alert that could not be told waits before it is tried again; after the last one it is given up.
+// backOff lists the waits before an alert that failed is sent again; after the last one it is dropped.
 var backOff = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute}
 
-// stopTimeout is how long a stop may take to tell of what waits.
+// stopTimeout limits how long a stop may take to send what waits.
 const stopTimeout = 5 * time.Second
 
-// A Queue takes notices and has people told of them, not too often.
+// A Queue receives notices and alerts people, at a limited rate.
 type Queue struct {
 	cfg    Config
 	posted chan godwit.Notice
 	lost   atomic.Int64
 	outbox chan *letter
 	again  chan *letter
-	later  map[*letter]struct{} // those on their way to again; of the telling goroutine
+	later  map[*letter]struct{} // alerts to be retried; used by the sending goroutine
 
-	accounts map[godwit.TenantID]*account // of the collecting goroutine
+	accounts map[godwit.TenantID]*account // used by the collecting goroutine
 	wake     chan struct{}
 	timer    clock.Timer
 	due      time.Time
 }
 
-// account is what a tenant has been told in the minute that runs, and what waits for the next one.
+// account counts a tenant's alerts in the current minute and holds the notices for the next one.
 type account struct {
 	told  int
 	until time.Time
@@ -68,7 +68,7 @@ type account struct {
 	more  map[godwit.NoticeKind]int
 }
 
-// letter is an alert on its way.
+// letter is an alert to be sent.
 type letter struct {
 	tenant  godwit.TenantID
 	notices []godwit.Notice
@@ -93,7 +93,7 @@ func NewQueue(cfg Config) (*Queue, error) {
 	}, nil
 }
 
-// Post hands in a notice. It never waits: it is called by whoever delivers.
+// Post adds a notice. It never waits: the delivering goroutine calls it.
 func (d *Queue) Post(n godwit.Notice) {
 	if !Concerns(n.Kind) {
 		return
@@ -105,7 +105,7 @@ func (d *Queue) Post(n godwit.Notice) {
 	}
 }
 
-// Run has people told until ctx ends. Then what waits is told once more, without waiting long.
+// Run sends alerts until ctx ends. Then it sends what waits once more, within stopTimeout.
 func (d *Queue) Run(ctx context.Context) error {
 	var telling sync.WaitGroup
 	telling.Go(func() { d.tellAll(ctx) })
@@ -169,7 +169,7 @@ func (d *Queue) send(l *letter) bool {
 	}
 }
 
-// turn begins the next minute of those whose minute is over, with what waited for it.
+// turn starts the next minute of accounts whose minute is over, with the notices that waited for it.
 func (d *Queue) turn() {
 	now := d.cfg.Clock.Now()
 	for id, a := range d.accounts {
@@ -180,7 +180,7 @@ func (d *Queue) turn() {
 		case d.send(&letter{tenant: id, notices: a.wait, more: a.more}):
 			*a = account{told: 1, until: now.Add(time.Minute)}
 		default:
-			a.until = now.Add(time.Minute) // the outbox is full: mail does not get through
+			a.until = now.Add(time.Minute) // the outbox is full: mail cannot be sent
 		}
 	}
 }
@@ -225,8 +225,7 @@ func (d *Queue) tellAll(ctx context.Context) {
 	}
 }
 
-// tell makes one try. What fails for now comes again later, behind the letters of others: one mailbox that is full must not
-// hold up all.
+// tell sends an alert once. If that fails, the alert waits behind those of others: one full mailbox must not delay all.
 func (d *Queue) tell(ctx context.Context, l *letter) {
 	err := d.try(ctx, l)
 	var permanent *Permanent
@@ -235,7 +234,7 @@ func (d *Queue) tell(ctx context.Context, l *letter) {
 	case errors.As(err, &permanent) || l.tries >= len(backOff) || len(d.later) >= maxRetries:
 		d.giveUp(l, err)
 	case ctx.Err() != nil:
-		d.later[l] = struct{}{} // a stop has cut it off: finish has a last try
+		d.later[l] = struct{}{} // a stop interrupted it: finish tries once more
 	default:
 		d.later[l] = struct{}{}
 		wait := backOff[l.tries]
@@ -259,7 +258,7 @@ func (d *Queue) try(ctx context.Context, l *letter) error {
 	a := Alert{Tenant: tenant, More: l.more}
 	for _, n := range l.notices {
 		named := Notice{Notice: n}
-		if e, err := d.cfg.Store.Endpoint(ctx, n.TenantID, n.EndpointID); err == nil { // it may be deleted by now
+		if e, err := d.cfg.Store.Endpoint(ctx, n.TenantID, n.EndpointID); err == nil { // it may have been deleted
 			named.Endpoint, named.Description = profile.FormatCode(profile.CodeEndpoint, e.Code), e.Description
 		}
 		a.Notices = append(a.Notices, named)
@@ -267,7 +266,7 @@ func (d *Queue) try(ctx context.Context, l *letter) error {
 	return d.cfg.Notifier.Notify(ctx, a)
 }
 
-// finish tells once of everything that waits.
+// finish sends everything that waits, once.
 func (d *Queue) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

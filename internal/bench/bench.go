@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Options say what to measure.
+// Options configure a run.
 type Options struct {
 	// Executable is the godwit binary. Required.
 	Executable string
@@ -21,27 +21,27 @@ type Options struct {
 	Scenario string
 	// Profile is the dialect of the endpoints, with its rate limits lifted. Defaults to eds.
 	Profile string
-	// Connections is how many clients post at once. Defaults to 64.
+	// Connections is the number of concurrent clients. Defaults to 64.
 	Connections int
 	// Size of an event's body in bytes. Defaults to 1024.
 	Size int
-	// Events bounds each measurement by number. Defaults to 0: by time alone.
+	// Events limits each measurement by number. Defaults to 0: by time only.
 	Events int
-	// Length is how long the whole run takes, about. Defaults to 30 s.
+	// Length is the approximate duration of the whole run. Defaults to 30 s.
 	Length time.Duration
-	// Rate of the latency measurement, in events a second. Defaults to half of what was measured.
+	// Rate of the latency measurement, in events a second. Defaults to half of the measured throughput.
 	Rate float64
-	// Backlog is how many deliveries wait in the backlog scenario. Defaults to a million.
+	// Backlog is the number of waiting deliveries in the backlog scenario. Defaults to a million.
 	Backlog int
 	// Endpoints is how many endpoints the batch of the fanout scenario goes to. Defaults to 1000.
 	Endpoints int
 	// CPUProfile is a file for a CPU profile of the server at full load. Defaults to none.
 	CPUProfile string
-	// Progress is told what is going on. Defaults to nobody.
+	// Progress receives messages about the run. Defaults to none.
 	Progress func(format string, args ...any)
 }
 
-// Scenarios are what can be measured.
+// Scenarios lists the available measurements.
 var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "fanout", "profiles", "idle", "commands"}
 
 func (o *Options) setDefaults() error {
@@ -75,7 +75,7 @@ func defaultTo[T comparable](v *T, d T) {
 	}
 }
 
-// Run measures.
+// Run runs a scenario.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ type bench struct {
 // share is a part of the run's whole length.
 func (b *bench) share(percent int) time.Duration { return b.o.Length * time.Duration(percent) / 100 }
 
-// result is what one measurement found.
+// result is the result of one measurement.
 type result struct {
 	acked, arrived, failed   int64
 	acksPerS, deliveriesPerS float64
@@ -120,10 +120,10 @@ type result struct {
 	missing, duplicates      int64
 }
 
-// quiet is after how long without an arrival the rest is given up as missing.
+// quiet is the time without an arrival after which the remaining events count as missing.
 const quiet = 15 * time.Second
 
-// measure runs a load into the sink and waits until everything acknowledged has arrived there.
+// measure runs a load into the sink and waits until every acknowledged event has arrived there.
 func (b *bench) measure(ctx context.Context, l load, s *sink) (result, error) {
 	b.runs++
 	t := newTally(b.runs, b.clock)
@@ -170,7 +170,7 @@ func (b *bench) warm(ctx context.Context, t target, s *sink) error {
 	return err
 }
 
-// target is where the generator posts.
+// target is the address to which the generator posts.
 type target struct {
 	addr   string
 	path   string

@@ -22,7 +22,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// CommandsReport tells what the executor does beside a bare insert into the same kind of store.
+// CommandsReport compares the executor with a bare insert into the same kind of store.
 type CommandsReport struct {
 	BarePerS    float64 `json:"bare_insert_per_s"` // one durable row of the size of an envelope, a transaction each, from as many clients
 	FirstPerS   float64 `json:"first_per_s"`       // commands executed: reserved, with an effect, with evidence
@@ -85,7 +85,7 @@ func (b *bench) commands(ctx context.Context) error {
 	return nil
 }
 
-// bareInserts is what the store itself does: a row of the size of an envelope in a durable transaction each.
+// bareInserts measures the store itself: each insert is a row of the size of an envelope in its own durable transaction.
 func (b *bench) bareInserts(ctx context.Context, length time.Duration) (perS float64, err error) {
 	insert, closeAll, err := b.bareStore(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func barePostgres(ctx context.Context, url string, connections int) (func(contex
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg.MaxConns = int32(min(connections, 16)) // more only wait for each other
+	cfg.MaxConns = int32(min(connections, 16)) // more would only wait for each other
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
@@ -174,7 +174,7 @@ func barePostgres(ctx context.Context, url string, connections int) (func(contex
 	}, drop, nil
 }
 
-// commanders submit commands, each after the answer to the one before.
+// commanders submit commands, each after the response to the one before.
 type commanders struct {
 	url, key      string
 	tenant, actor string

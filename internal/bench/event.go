@@ -20,7 +20,7 @@ const (
 
 var opening = []byte(`{"run":"`)
 
-// newBody makes the body of a run's events, to be stamped with number and time.
+// newBody makes the body of a run's events, in which number and time are set later.
 func newBody(run uint32, size int) []byte {
 	body := make([]byte, max(size, minSize))
 	for i := range body {
@@ -43,7 +43,7 @@ func stamp(body []byte, seq uint64, at time.Duration) {
 
 // readStamp finds the stamp of a body, also within a profile's envelope.
 func readStamp(body []byte) (run uint32, seq uint64, at time.Duration, err error) {
-	if i := bytes.Index(body, opening[1:]); i > 1 { // an envelope may put members of its own before ours
+	if i := bytes.Index(body, opening[1:]); i > 1 { // an envelope may add members before ours
 		body = body[i-1:]
 	}
 	if len(body) < minSize {

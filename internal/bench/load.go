@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// A load is what the generator does: post events over keep-alive connections, each waiting for its answer before the next.
+// A load describes the generator's work: it posts events over keep-alive connections, each waiting for its response before the
+// next.
 type load struct {
 	addr        string // host:port
 	path        string
 	header      []string // "Name: value"
 	connections int
 	size        int
-	// seconds or events, whichever ends first, bound the run; zero is no bound.
+	// seconds or events end the run, whichever is reached first; zero is no limit.
 	length time.Duration
 	events int
-	// rate, when not zero, is the number of events a second over all connections. An event's time then counts from when it
-	// was due, not from when a connection was free: a server that stalls is charged for what it held up.
+	// rate, if not zero, is the number of events a second over all connections. An event's latency then counts from the time at
+	// which it was due, not from when a connection was free: a stalled server is charged for the events it delayed.
 	rate float64
 }
 
-// run posts until the load is done, and leaves what happened in the tally. It returns when the first event was posted.
+// run posts until the load is done and records the results in the tally. It returns the time of the first post.
 func (l *load) run(ctx context.Context, t *tally) (start time.Duration, err error) {
 	if l.length > 0 {
 		var cancel context.CancelFunc
@@ -93,7 +94,7 @@ func (l *load) drive(ctx context.Context, t *tally, c *connection, i int, start 
 	return nil
 }
 
-// connection is one keep-alive connection with a request ready to be stamped.
+// connection is a keep-alive connection with a request in which number and time are set.
 type connection struct {
 	conn    net.Conn
 	br      *bufio.Reader
@@ -118,7 +119,7 @@ func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
 
 func (c *connection) close() { c.conn.Close() }
 
-// answerWithin bounds the wait for one answer, so that a server that has died ends the run.
+// answerWithin limits the wait for one response, so that the run ends if the server has died.
 const answerWithin = 30 * time.Second
 
 func (c *connection) post(seq uint64, at time.Duration) (status int, err error) {

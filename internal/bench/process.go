@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// A process is a child that is measured: the server, or the relay.
+// A process is a measured child process: the server, or the relay.
 type process struct {
 	cmd    *exec.Cmd
 	url    string
-	debug  string // where its profiler is, when it has said so before its url
+	debug  string // address of its profiler, if it reported one before its url
 	exited chan struct{}
 	err    error
 
 	mu   sync.Mutex
-	tail []string // last lines it wrote, told when it fails
+	tail []string // the last lines it wrote, shown if it fails
 }
 
-// start runs the executable and waits until it says its url, as a member of a JSON object on a line of its own, on
-// standard output or standard error.
+// start runs the executable and waits until it reports its url, as a member of a JSON object on its own line, on standard
+// output or standard error.
 func start(ctx context.Context, executable string, environment []string, args ...string) (*process, error) {
 	cmd := exec.Command(executable, args...)
 	cmd.Env = environment
@@ -106,7 +106,7 @@ func (p *process) lastLines() string {
 	return strings.Join(p.tail, "\n")
 }
 
-// stop asks the process to end, and ends it when it does not within a while.
+// stop asks the process to end, and kills it if it does not.
 func (p *process) stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -126,12 +126,12 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// usage is what a process has used so far.
+// usage is the resource usage of a process so far.
 type usage struct {
 	cpu     time.Duration
 	rss     int64 // bytes in memory now
 	peakRSS int64
 }
 
-// usage reads the accounts of the running process.
+// usage reads the resource usage of the running process.
 func (p *process) usage() (usage, error) { return readUsage(p.cmd.Process.Pid) }

@@ -9,11 +9,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// rounds is how often each profile has its turn. Each round begins with another one, so that none is always the first.
+// rounds is the number of turns of each profile. Each round begins with another profile, so that none is always the first.
 const rounds = 4
 
-// profiles measures all profiles at full load on one server, by turns: on a machine with neighbours, speed changes by the
-// minute, and a store slows down as it fills.
+// profiles measures all profiles at full load on one server, in turns: on a shared machine the speed changes by the minute, and
+// a store slows down as it fills.
 func (b *bench) profiles(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
@@ -48,10 +48,10 @@ func (b *bench) profiles(ctx context.Context) error {
 	return nil
 }
 
-// eventTypeOf is the type of the events that the profile's endpoint alone is subscribed to.
+// eventTypeOf is the type of events to which only the profile's endpoint subscribes.
 func eventTypeOf(name string) string { return "bench." + strings.ReplaceAll(name, "-", "_") }
 
-// turn measures one profile for a while and adds it to what was measured before.
+// turn measures one profile for a while and adds the result to the earlier ones.
 func (b *bench) turn(ctx context.Context, srv *server, s *sink, name string, length time.Duration, to *sum) error {
 	before, err := srv.usage()
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *bench) turn(ctx context.Context, srv *server, s *sink, name string, len
 	return nil
 }
 
-// compare puts the profiles beside the default one.
+// compare computes the ratios to the default profile.
 func (b *bench) compare(names []string, sums []sum) {
 	var base sum
 	for i, name := range names {

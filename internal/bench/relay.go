@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Relay is the baseline: it takes a POST, keeps it in memory, answers 202 and forwards it with net/http. It checks
-// nothing, stores nothing, signs nothing and retries nothing; a crash loses all it holds. It has what no relay can do without:
-// a deadline for each request and a bound on its queue, the same as godwit's for one endpoint. It runs until ctx ends.
+// Relay is the baseline: it accepts a POST, keeps it in memory, answers 202 and forwards it with net/http. It checks, stores,
+// signs and retries nothing; a crash loses all events. It has the minimum of any relay: a deadline for each request and a limit
+// of its queue, equal to godwit's for one endpoint. It runs until ctx ends.
 func Relay(ctx context.Context, l net.Listener, target string) error {
 	const workers = 64
 	type item struct {

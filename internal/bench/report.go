@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Report is what a run found. The names are stable: scripts read them.
+// A Report is the result of a run. The names are stable: scripts read them.
 type Report struct {
 	Scenario    string  `json:"scenario"`
 	Store       string  `json:"store"`
@@ -20,14 +20,14 @@ type Report struct {
 	Seconds     float64 `json:"seconds"` // the whole run
 
 	AcksPerS       float64 `json:"acks_per_s"`
-	DeliveriesPerS float64 `json:"deliveries_per_s"` // until the last arrival
+	DeliveriesPerS float64 `json:"deliveries_per_s"` // up to the last arrival
 	RawPerS        float64 `json:"raw_per_s"`
 	RelayPerS      float64 `json:"relay_per_s"`
 	RatioRelay     float64 `json:"ratio_relay"`
 	RatioRaw       float64 `json:"ratio_raw"`
 
-	Rate      float64 `json:"rate"`   // offered in the latency measurement
-	P50       float64 `json:"p50_ms"` // post to arrival at that rate
+	Rate      float64 `json:"rate"`   // posted in the latency measurement
+	P50       float64 `json:"p50_ms"` // from post to arrival at that rate
 	P99       float64 `json:"p99_ms"`
 	P50Full   float64 `json:"p50_full_load_ms"`
 	P99Full   float64 `json:"p99_full_load_ms"`
@@ -50,10 +50,10 @@ type Report struct {
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
 
-// BacklogReport tells what deliveries waiting for a dead endpoint cost.
+// BacklogReport shows the cost of deliveries that wait for a dead endpoint.
 type BacklogReport struct {
 	Waiting     int     `json:"waiting"`
-	LoadPerS    float64 `json:"load_per_s"` // at which the backlog was posted
+	LoadPerS    float64 `json:"load_per_s"` // rate at which the backlog was posted
 	AddedRSS    float64 `json:"added_rss_mb"`
 	AlonePerS   float64 `json:"healthy_alone_per_s"`
 	BesidePerS  float64 `json:"healthy_beside_per_s"`
@@ -63,9 +63,9 @@ type BacklogReport struct {
 	DataMB      float64 `json:"data_mb,omitempty"`
 }
 
-// IsolationReport compares a healthy endpoint alone with the same beside one that hangs and one that fails.
+// IsolationReport compares a healthy endpoint alone with the same endpoint beside one that hangs and one that fails.
 type IsolationReport struct {
-	Rate       float64 `json:"rate"` // offered in both
+	Rate       float64 `json:"rate"` // posted in both
 	AlonePerS  float64 `json:"healthy_alone_per_s"`
 	BesidePerS float64 `json:"healthy_beside_per_s"`
 	P50Alone   float64 `json:"p50_alone_ms"`

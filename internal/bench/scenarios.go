@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// throughput is the whole comparison: raw, relay, godwit at full load, relay again, and godwit's latency at half of its
-// load. The relay is measured before and after: on a machine with neighbours, speed changes by the minute.
+// throughput is the whole comparison: raw, relay, godwit at full load, relay again, and godwit's latency at half of its load.
+// The relay is measured before and after: on a shared machine the speed changes by the minute.
 func (b *bench) throughput(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
@@ -147,7 +147,7 @@ func each(cpu time.Duration, n int64) float64 {
 	return round(float64(cpu.Microseconds())/float64(n), 1)
 }
 
-// atRate offers a fixed rate and measures from post to arrival.
+// atRate posts at a fixed rate and measures from post to arrival.
 func (b *bench) atRate(ctx context.Context, srv *server, s *sink, rate float64, length time.Duration) error {
 	b.o.Progress("godwit: latency at %.0f/s", rate)
 	l := b.load(srv.target("bench.load"), length)
@@ -162,7 +162,7 @@ func (b *bench) atRate(ctx context.Context, srv *server, s *sink, rate float64, 
 	return nil
 }
 
-// latencyOnly offers the given rate, or finds out half of the full one in a short run first.
+// latencyOnly posts at the given rate, or at half of the full rate, which a short run measures first.
 func (b *bench) latencyOnly(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
@@ -184,7 +184,7 @@ func (b *bench) latencyOnly(ctx context.Context) error {
 	})
 }
 
-// idle looks at a server that has nothing to do.
+// idle measures an idle server.
 func (b *bench) idle(ctx context.Context) error {
 	return b.withServer(ctx, func(srv *server) error {
 		b.o.Progress("idle: waiting for the memory to settle")
@@ -199,7 +199,7 @@ func (b *bench) idle(ctx context.Context) error {
 	})
 }
 
-// backlog measures a healthy endpoint, lets a great many deliveries pile up for a dead one, and measures again.
+// backlog measures a healthy endpoint, queues many deliveries for a dead one, and measures again.
 func (b *bench) backlog(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
@@ -211,7 +211,7 @@ func (b *bench) backlog(ctx context.Context) error {
 		return err
 	}
 	deadURL := dead.url()
-	dead.close() // from now on connections are refused
+	dead.close() // connections are refused from now on
 	return b.withServer(ctx, func(srv *server) error {
 		if err := errors.Join(srv.subscribe(ctx, b.o.Profile, s.url(), "bench.load"), srv.subscribe(ctx, b.o.Profile, deadURL, "bench.dead")); err != nil {
 			return err
@@ -263,8 +263,8 @@ func (b *bench) healthy(ctx context.Context, srv *server, s *sink, how string, l
 	return r, nil
 }
 
-// isolation offers half of the full rate to a healthy endpoint: alone, then with each event also going to one endpoint
-// that hangs and one that answers 500.
+// isolation posts half of the full rate to a healthy endpoint: alone, then with each event also going to one endpoint that
+// hangs and one that answers 500.
 func (b *bench) isolation(ctx context.Context) error {
 	var sinks [3]*sink
 	for i, m := range []manner{accepts, hangs, fails} {

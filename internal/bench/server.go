@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/app"
 )
 
-// server is `godwit serve` as a child, with a tenant and a key of the bench's own.
+// server is `godwit serve` as a child process, with the bench's own tenant and key.
 type server struct {
 	*process
 	key    string
@@ -70,7 +70,7 @@ func (b *bench) environment(data, ring string) []string {
 		"GODWIT_ALLOW_HTTP=true",
 		"GODWIT_ALLOW_ADDRESS=127.0.0.0/8",
 		"GODWIT_LOG_FORMAT=json",
-		"GODWIT_DRAIN_TIMEOUT=2s", // what hangs on purpose is not worth waiting for
+		"GODWIT_DRAIN_TIMEOUT=2s", // endpoints that hang on purpose are not waited for
 	)
 	if b.o.Scenario == "commands" {
 		environment = append(environment, "GODWIT_COMMANDS_PROBE=true", "GODWIT_COMMANDS_REPEATS_PER_KEY=0", "GODWIT_COMMANDS_REPEATS_PER_ACTOR=0")
@@ -116,7 +116,7 @@ func (b *bench) boot(ctx context.Context, data string) (*server, error) {
 	return srv, nil
 }
 
-// cleanEnvironment is ours without settings of godwit, which are not meant for the bench's children.
+// cleanEnvironment is our environment without godwit's settings.
 func cleanEnvironment() []string {
 	var kept []string
 	for _, e := range os.Environ() {
@@ -226,7 +226,7 @@ func (s *server) profile(ctx context.Context, length time.Duration, path string)
 	return errors.Join(err, f.Close())
 }
 
-// settledUsage waits until the memory no longer changes much: the runtime gives it back with some delay.
+// settledUsage waits until the memory is stable: the runtime returns it with some delay.
 func (s *server) settledUsage(ctx context.Context) (usage, error) {
 	last := usage{rss: -1}
 	for range 20 {

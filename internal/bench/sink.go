@@ -11,20 +11,20 @@ import (
 	"sync/atomic"
 )
 
-// A sink receives deliveries on a port of its own and counts them in the current tally.
+// A sink receives deliveries on its own port and counts them in the current tally.
 type sink struct {
 	listener net.Listener
 	manner   manner
 	tally    atomic.Pointer[tally]
 	served   atomic.Int64  // requests answered
-	hung     chan struct{} // closed at the end: lets those go that hang
+	hung     chan struct{} // closed at the end: releases the requests that hang
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 	done  sync.WaitGroup
 }
 
-// manner is how a sink treats its senders.
+// manner is how a sink answers.
 type manner int
 
 const (

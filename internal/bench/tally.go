@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A tally follows the events of one run by number: which were acknowledged, how often each arrived.
+// A tally tracks the events of one run by number: which were acknowledged, and how often each arrived.
 type tally struct {
 	run   uint32
 	clock *stopwatch
@@ -17,7 +17,7 @@ type tally struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 
 	acked       atomic.Int64
-	failed      atomic.Int64 // answered otherwise, or not at all
+	failed      atomic.Int64 // another response, or none
 	arrived     atomic.Int64 // distinct events
 	lastAck     atomic.Int64
 	lastArrival atomic.Int64
@@ -34,14 +34,14 @@ type chunk [chunkSize]atomic.Uint32
 
 const ackedBit = 1 << 31
 
-// stopwatch measures since the start of the program's bench, on the monotonic clock.
+// stopwatch measures the time since the start of the bench, on the monotonic clock.
 type stopwatch struct{ start time.Time }
 
 func (s *stopwatch) now() time.Duration { return time.Since(s.start) }
 
 func newTally(run uint32, clock *stopwatch) *tally { return &tally{run: run, clock: clock} }
 
-// take reserves the number of a new event. ok is false when a run has more events than can be followed.
+// take reserves the number of a new event. ok is false if a run has more events than the tally can track.
 func (t *tally) take() (seq uint64, ok bool) {
 	seq = t.next.Add(1) - 1
 	i := seq / chunkSize
@@ -75,7 +75,7 @@ func (t *tally) ack(seq uint64) {
 	raise(&t.lastAck, int64(t.clock.now()))
 }
 
-// arrive notes an event at the sink; at is when it was posted.
+// arrive records an event at the sink; at is the time of its post.
 func (t *tally) arrive(seq uint64, at time.Duration) {
 	w := t.word(seq)
 	if w == nil {
@@ -98,7 +98,7 @@ func raise(v *atomic.Int64, to int64) {
 	}
 }
 
-// settle waits until everything acknowledged has arrived. It gives up when nothing arrives for a while.
+// settle waits until every acknowledged event has arrived. It gives up if nothing arrives for a while.
 func (t *tally) settle(ctx context.Context, quiet time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -115,7 +115,7 @@ func (t *tally) settle(ctx context.Context, quiet time.Duration) {
 	}
 }
 
-// count tells how many acknowledged events never arrived, and how many arrivals were repeats.
+// count returns how many acknowledged events never arrived, and how many arrivals were repeats.
 func (t *tally) count() (missing, duplicates int64) {
 	for seq := range min(t.next.Load(), chunkSize*maxChunks) {
 		w := t.word(seq)

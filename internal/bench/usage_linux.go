@@ -18,7 +18,7 @@ func readUsage(pid int) (usage, error) {
 	if err != nil {
 		return u, err
 	}
-	// The command's name may hold anything; the fields begin after its closing parenthesis.
+	// The command's name may hold any character; the fields begin after its closing parenthesis.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 13 {
 		return u, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// readUsage asks ps, which is everywhere that /proc is not. It knows no peak: the memory of the moment stands for it.
+// readUsage calls ps, which exists on systems without /proc. It has no peak; the current memory takes its place.
 func readUsage(pid int) (usage, error) {
 	out, err := exec.Command("ps", "-o", "rss=,time=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package clock passes time in. Everything below the wiring that waits or asks the time does so through a Clock, so that
-// a test moves the hours by hand while sockets and stores stay real.
+// Package clock passes time in. Code below the wiring waits and reads the time through a Clock, so that a test can move the
+// hours while sockets and stores are real.
 package clock
 
 import (
@@ -20,7 +20,7 @@ type Timer interface {
 	Stop() bool
 }
 
-// Wait lets d pass on the clock; it reports false when ctx ended first.
+// Wait waits for d on the clock; it reports false if ctx ended first.
 func Wait(ctx context.Context, c Clock, d time.Duration) bool {
 	passed := make(chan struct{})
 	defer c.AfterFunc(d, func() { close(passed) }).Stop()
@@ -43,7 +43,8 @@ func Earliest(a, b time.Time) time.Time {
 // Real is the machine's clock.
 type Real struct{}
 
-// Now is the current time in UTC. The monotonic reading is kept, so that a clock that jumps does not move a wait.
+// Now is the current time in UTC. It keeps the monotonic reading, so that a change of the machine's clock does not change a
+// wait.
 func (Real) Now() time.Time { return time.Now().UTC() }
 
 // AfterFunc is time.AfterFunc.
@@ -54,7 +55,7 @@ type Manual struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers map[*manualTimer]struct{}
-	set    chan struct{} // closed and replaced whenever a timer is set
+	set    chan struct{} // closed and replaced when a timer is set
 }
 
 // NewManual starts at the given time.
@@ -90,8 +91,8 @@ func (m *Manual) AfterFunc(d time.Duration, f func()) Timer {
 	return t
 }
 
-// Await returns once a timer is set for exactly this time, so that moving the clock there finds it; false when none is
-// within the patience, which is real time.
+// Await returns once a timer is set for exactly this time, so that moving the clock there fires it. It reports false if none is
+// set within patience, which is real time.
 func (m *Manual) Await(at time.Time, patience time.Duration) bool {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -117,7 +118,7 @@ func (m *Manual) waitsFor(at time.Time) (set <-chan struct{}, waits bool) {
 	return m.set, waits
 }
 
-// Advance moves the time on and fires what falls due, earliest first, each at its own time.
+// Advance moves the time forward and fires due timers, earliest first, each at its own time.
 func (m *Manual) Advance(d time.Duration) {
 	m.mu.Lock()
 	end := m.now.Add(d)
@@ -139,8 +140,7 @@ func (m *Manual) Advance(d time.Duration) {
 	m.mu.Unlock()
 }
 
-// Step sets the time without firing anything, as an operator who sets a machine's clock does. Timers keep what they have
-// left to wait.
+// Step sets the time without firing timers, as when an operator sets a machine's clock. Timers keep their remaining wait.
 func (m *Manual) Step(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

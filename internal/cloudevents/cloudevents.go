@@ -1,10 +1,10 @@
 // Package cloudevents recognises a CloudEvent in an HTTP request (HTTP protocol binding 1.0.2), in either mode, so that it can
-// be taken in and sent on unaltered (EDS-CE-1).
+// be accepted and sent on unaltered (EDS-CE-1).
 //
-//	structured   Content-Type: application/cloudevents+json   the body is the event, and goes on as it is
-//	binary       ce-specversion and other ce-* fields          the body is its data; the fields go on as they are
+//	structured   Content-Type: application/cloudevents+json   the body is the event, and is sent on unchanged
+//	binary       ce-specversion and other ce-* fields          the body is its data; the fields are sent on unchanged
 //
-// Its id never becomes an idempotency key: it is unique within its source only, and need not be stable over retries
+// The event's id never becomes an idempotency key: it is unique only within its source, and need not be stable over retries
 // (EDS-CE-2 to 4). Batches are not read.
 package cloudevents
 
@@ -30,14 +30,14 @@ const (
 	versionName = "Ce-Specversion"
 )
 
-// An Event is what is to be known of a CloudEvent.
+// An Event holds the attributes of a CloudEvent that Godwit uses.
 type Event struct {
 	Type string
-	// Headers are the attributes of binary mode, as they came; nil in structured mode.
+	// Headers are the attributes of binary mode, as received; nil in structured mode.
 	Headers []godwit.KeptHeader
 }
 
-// Present reports whether a request says that it is a CloudEvent.
+// Present reports whether a request declares a CloudEvent.
 func Present(h http.Header) bool { return h[versionName] != nil || Structured(h) }
 
 // Structured reports whether the body is the event itself.
@@ -50,7 +50,7 @@ func Structured(h http.Header) bool {
 	return err == nil && media == MediaType
 }
 
-// Read reads a CloudEvent; nil when the request does not say that it is one. The error names the attribute that is wrong.
+// Read reads a CloudEvent; nil if the request does not declare one. The error names the invalid attribute.
 func Read(h http.Header, body []byte) (*Event, *godwit.FieldError) {
 	switch {
 	case Structured(h):
@@ -106,7 +106,7 @@ func readBinary(h http.Header) (*Event, *godwit.FieldError) {
 	return e, nil
 }
 
-// check wants the attributes that every CloudEvent has.
+// check requires the attributes that every CloudEvent has.
 func check(attribute func(name string) string, where string) (*Event, *godwit.FieldError) {
 	if v := attribute("specversion"); v != "1.0" {
 		return nil, &godwit.FieldError{Field: where + "specversion", Detail: `must be "1.0"`}

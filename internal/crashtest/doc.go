@@ -1,3 +1,3 @@
-// Package crashtest kills and stops the real binary under load, on both stores, and counts what arrives: nothing that was
-// acknowledged may be missing, and only what was on its way at a kill may come twice. It holds tests alone.
+// Package crashtest kills and stops the real binary under load, on both stores, and counts the deliveries: no acknowledged
+// event may be missing, and only deliveries under way at a kill may come twice. It holds only tests.
 package crashtest

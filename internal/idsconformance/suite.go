@@ -1,11 +1,11 @@
-// Package idsconformance tries a running server against the minimum of RFC-WF-0010, section XIII: six tests over HTTP, by its address and an API
-// key alone, one verdict each (IDS-TST-7).
+// Package idsconformance tests a running server against the minimum of RFC-WF-0010, section XIII: six tests over HTTP that need
+// only its address and an API key, with one verdict each (IDS-TST-7).
 //
-//	Run ─ who am I, what may be commanded ─► six tests, each under marks of its own ─► verdicts
+//	Run ─ read caller and registry ─► six tests, each with its own marks ─► verdicts
 //
-// It commands probe.touch and probe.delete, whose effect is an event of type ids.probe, and counts effects by listing those events:
-// what the server says of itself is not believed. Everything it leaves behind is such events and the evidence of its commands; a
-// server that should not be touched this way does not register the probes.
+// It submits probe.touch and probe.delete, whose effect is an event of type ids.probe, and counts effects by listing those
+// events instead of trusting the server's answers. It leaves such events and the evidence of its commands behind; a server that
+// should not be tested this way does not register the probes.
 //
 // It imports nothing of the server.
 package idsconformance
@@ -20,24 +20,24 @@ import (
 	"time"
 )
 
-// Config says which server is tried.
+// Config names the server to test.
 type Config struct {
-	// URL is where it is, Key an API key with the scopes ingest, read and audit.
+	// URL is its address, Key an API key with the scopes ingest, read and audit.
 	URL string
 	Key string
 	Now func() time.Time
-	// Client. Defaults to one that gives up on a request after 30 s.
+	// Client makes the requests. Defaults to one with a timeout of 30 s.
 	Client *http.Client
-	// Parallel is how many send the same command at once. Defaults to 200.
+	// Parallel is how many clients send the same command at once. Defaults to 200.
 	Parallel int
 }
 
-// A Verdict is what one test came to.
+// A Verdict is the result of one test.
 type Verdict struct {
 	ID     string `json:"id"` // IDS-TST-1
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
-	// Detail is what was seen, or the first thing that is wrong.
+	// Detail is what the test saw, or the first deviation.
 	Detail string `json:"detail"`
 	TookMS int64  `json:"took_ms"`
 }
@@ -57,7 +57,7 @@ var tests = []test{
 	{"IDS-TST-6", "ids_confirmation", confirmation},
 }
 
-// Run makes all tests, one after the other, and tells each verdict as it comes. The error says why nothing could be tried.
+// Run runs all tests, one after the other, and reports each verdict. The error says why no test could run.
 func Run(ctx context.Context, cfg Config, each func(Verdict)) ([]Verdict, error) {
 	if cfg.URL == "" || cfg.Key == "" || cfg.Now == nil {
 		return nil, errors.New("URL, key and clock are required")
@@ -93,14 +93,14 @@ func Run(ctx context.Context, cfg Config, each func(Verdict)) ([]Verdict, error)
 	return verdicts, nil
 }
 
-// caller is who the key makes us.
+// caller is the identity that the server derives from the key.
 type caller struct {
 	Tenant string   `json:"tenant_id"`
 	Actor  string   `json:"actor_id"`
 	Scopes []string `json:"scopes"`
 }
 
-// introduce learns who we are, and whether the server can be tried.
+// introduce reads the caller, and checks that the server can be tested.
 func introduce(ctx context.Context, cfg *Config) (*caller, error) {
 	var reg struct {
 		Caller   caller `json:"caller"`

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// same checks that a repeat was answered with what the first was.
+// same checks that a repeat got the answer of the first.
 func same(first, repeat *answer) error {
 	switch {
 	case len(first.Outcome) == 0 && first.OutcomeRef == "":
@@ -99,7 +99,7 @@ func replayAfterSuccess(t *trial) (string, error) {
 	return "the outcome is the same to the byte, executed is false", t.expect(run, 1)
 }
 
-// holds are for how long a command is kept under way, one try after the other: on a busy machine a repeat may come too late for the
+// holds lists how long a command is kept running, one try after the other: on a busy machine a repeat may come too late for the
 // first.
 var holds = []time.Duration{time.Second, 5 * time.Second, 15 * time.Second}
 
@@ -117,7 +117,7 @@ func inProgress(t *trial) (string, error) {
 	return "", fmt.Errorf("a command that takes %s was never seen in progress", holds[len(holds)-1])
 }
 
-// during repeats a command while it is under way. It is late when the command has ended before.
+// during repeats a command while it is running. It reports late if the command ended before.
 func (t *trial) during(run string, hold time.Duration) (late bool, err error) {
 	args := object{"run": run, "hold_ms": hold.Milliseconds()}
 	e := t.envelope("touch", args, nil)
@@ -154,7 +154,7 @@ func (t *trial) during(run string, hold time.Duration) (late bool, err error) {
 	return false, err
 }
 
-// await asks for a command's status until it is as expected. It reports false when the command has ended before.
+// await reads a command's status until it is as expected. It reports false if the command ended before.
 func (t *trial) await(path, want string, ended <-chan struct{}) (bool, error) {
 	for {
 		a, err := t.get(path)
@@ -200,7 +200,7 @@ func collision(t *trial) (string, error) {
 	return "409 idempotency_conflict, evidence with both fingerprints, the original still replays", t.conflictEvidence(first.Key)
 }
 
-// conflictEvidence looks for the item that tells of a conflict.
+// conflictEvidence finds the item about a conflict.
 func (t *trial) conflictEvidence(key string) error {
 	a, err := t.get("/ids/v1/evidence?limit=1000&idempotency_key=" + key)
 	if err != nil {
@@ -268,7 +268,7 @@ func confirmation(t *trial) (string, error) {
 	return "bound to command and key, used once, neither bypassed nor asked for again", t.confirmedOnce(x, one, two)
 }
 
-// awaiting submits a command that has to be confirmed (IDS-CNF-1).
+// awaiting submits a command that needs a confirmation (IDS-CNF-1).
 func (t *trial) awaiting(run string) (*answer, error) {
 	a, err := t.submit(202, "delete", object{"run": run}, nil)
 	if err == nil && (a.Substatus != "awaiting_confirmation" || a.Token == "" || a.CommandID == "") {

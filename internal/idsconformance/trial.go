@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// trial is one test's dealings with the server.
+// trial holds one test's requests to the server.
 type trial struct {
 	ctx   context.Context
 	cfg   *Config
@@ -24,10 +24,10 @@ type trial struct {
 	began time.Time
 }
 
-// object is JSON on its way out.
+// object is JSON to be sent.
 type object = map[string]any
 
-// answer is what the server said, whatever it was.
+// answer is any response of the server.
 type answer struct {
 	code   int
 	header http.Header
@@ -48,7 +48,7 @@ type answer struct {
 	Reason      string          `json:"reason"`
 }
 
-// String is the answer in one line that is safe to show on a terminal.
+// String is the response in one line that is safe for a terminal.
 func (a *answer) String() string {
 	const most = 300
 	text, more := strings.TrimSpace(string(a.raw)), ""
@@ -93,22 +93,22 @@ func request(ctx context.Context, cfg *Config, method, path string, body any) (*
 	}
 	resp, err := cfg.Client.Do(req)
 	if err != nil {
-		return nil, err // says method and address itself
+		return nil, err // it names method and address
 	}
 	defer resp.Body.Close()
 	a := &answer{code: resp.StatusCode, header: resp.Header}
 	if a.raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
 		return nil, fmt.Errorf("%s %s: read answer: %w", method, path, err)
 	}
-	// What is no such object has none of the members that tests look for, and the tests say so.
+	// Other JSON has none of the members that tests look for, and the tests say so.
 	_ = json.Unmarshal(a.raw, a)
 	return a, nil
 }
 
-// run is what the effects of a test, or of a part of it, are told from others by.
+// run marks the effects of a test or of a part of it.
 func (t *trial) run() string { return t.marks + "-" + uuid.NewString()[:8] }
 
-// envelope is a command, new each time by what is ephemeral.
+// envelope is a command with new ephemeral fields each time.
 func (t *trial) envelope(action string, args, options object) object {
 	e := object{
 		"command_id": "cmd_" + uuid.Must(uuid.NewV7()).String(), "tenant_id": t.who.Tenant, "actor_id": t.who.Actor,
@@ -142,7 +142,7 @@ func (t *trial) get(path string) (*answer, error) {
 	return request(t.ctx, t.cfg, http.MethodGet, path, nil)
 }
 
-// effects counts the events that a run's commands have left.
+// effects counts the events that a run's commands have made.
 func (t *trial) effects(run string) (int, error) {
 	n := 0
 	since := t.began.Add(-10 * time.Minute).UTC().Format(time.RFC3339) // clocks differ

@@ -109,8 +109,8 @@ func installPython(t testing.TB, dir string) {
 	}
 }
 
-// provide makes sure that a runtime is there: on Debian as root it is installed,
-// elsewhere the test fails and says what is needed.
+// provide makes sure that a runtime is installed. On Debian as root it installs it; elsewhere the test fails and says what is
+// needed.
 func provide(t testing.TB, what string, debian []string, present func() bool) {
 	t.Helper()
 	if present() {
@@ -156,7 +156,7 @@ func content(t testing.TB, name string) []byte {
 	return data
 }
 
-// unpack writes an embedded file to the test's own directory.
+// unpack writes an embedded file to the test's directory.
 func unpack(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(name))

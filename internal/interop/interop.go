@@ -1,23 +1,20 @@
 //go:build unix
 
-// Package interop starts receivers of deliveries that verify them with libraries
-// that this project did not write: the npm package http-message-signatures on
-// Node.js and the PyPI package of the same name on Python. They answer 204 to a
-// request whose signature, digest, age and nonce are right and 401 to any other.
-// The dialects have no such libraries: for them two small receivers check what
-// their documents tell receivers to check, with nothing of ours in them.
+// Package interop starts receivers that verify deliveries with independent libraries: the npm package http-message-signatures
+// on Node.js and the PyPI package of the same name on Python. They answer 204 to a request whose signature, digest, age and
+// nonce are right and 401 to any other. The dialects have no such libraries: for them two small receivers, which share no code
+// with Godwit, make the checks that their documents require.
 //
 //	StartNode(t) / StartPython(t)
 //	   ├ install: locked packages into the user's cache directory, once per lock file
 //	   ├ start the receiver on 127.0.0.1, http or https
 //	   └ Receiver: SetKeys ─► stdin of the process, Next ◄─ a verdict per request
 //
-// The lock files are renewed in receivers/node by
-// `npm install --package-lock-only --omit-lockfile-registry-resolved` and in
+// The lock files are renewed in receivers/node by `npm install --package-lock-only --omit-lockfile-registry-resolved` and in
 // receivers/python by the command at the top of requirements.txt.
 //
-// Tests only. It verifies nothing itself, and never skips: without Node.js or
-// Python the test fails and says what to install.
+// For tests only. It verifies nothing itself, and never skips: without Node.js or Python the test fails and says what to
+// install.
 package interop
 
 import (
@@ -31,21 +28,21 @@ import (
 	"time"
 )
 
-// patience bounds each wait for a receiver's process.
+// patience limits each wait for a receiver's process.
 const patience = 30 * time.Second
 
-// Key is a key that a receiver accepts signatures of: a shared secret or a public key.
+// Key is a key of which a receiver accepts signatures: a shared secret or a public key.
 type Key struct {
 	ID     string
 	Secret []byte            // for hmac-sha256
 	Public ed25519.PublicKey // for ed25519
 
-	// For the receivers of dialects: which one, and the secret or public key as its owner was shown it.
+	// For the receivers of dialects: the dialect, and the secret or public key in the form shown to its owner.
 	Dialect string
 	Text    string
 }
 
-// Verdict is what a receiver made of one request.
+// Verdict is a receiver's judgement of one request.
 type Verdict struct {
 	Accepted       bool   `json:"accepted"`
 	Reason         string `json:"reason"` // in the words of the library; empty if accepted
@@ -53,7 +50,7 @@ type Verdict struct {
 	Method         string `json:"method"`
 	Target         string `json:"target"`
 	IdempotencyKey string `json:"idempotency_key"` // the field, unparsed
-	Body           string `json:"body"`            // of an accepted request, told by the receivers of dialects
+	Body           string `json:"body"`            // of an accepted request, from the receivers of dialects
 }
 
 // Receiver is a running receiver.
@@ -68,7 +65,7 @@ type Receiver struct {
 
 	mu       sync.Mutex
 	verdicts []Verdict
-	arrived  chan struct{} // has room for one: there are verdicts to look at
+	arrived  chan struct{} // has room for one: signals new verdicts
 }
 
 // Option changes how a receiver is started.
@@ -109,7 +106,7 @@ func StartPythonDialects(t testing.TB, options ...Option) *Receiver {
 	return start(t, "Python", pythonCommand(t, "dialects.py"), options)
 }
 
-// SetKeys replaces the keys that the receiver knows. From its return on they are in force.
+// SetKeys replaces the keys that the receiver knows. They are in force when it returns.
 func (r *Receiver) SetKeys(t testing.TB, keys ...Key) {
 	t.Helper()
 	type wireKey struct {
@@ -142,8 +139,8 @@ func (r *Receiver) SetKeys(t testing.TB, keys ...Key) {
 	}
 }
 
-// Next returns the oldest verdict not returned yet, waiting for one if need be.
-// Verdicts are in the order in which the receiver finished the requests.
+// Next returns the oldest verdict not returned yet, and waits for one if needed. Verdicts are in the order in which the
+// receiver finished the requests.
 func (r *Receiver) Next(t testing.TB) Verdict {
 	t.Helper()
 	for {

@@ -37,7 +37,7 @@ func start(t testing.TB, name string, cmd *exec.Cmd, options []Option) *Receiver
 	return r
 }
 
-// listen takes what the process says until it ends.
+// listen reads the output of the process until it ends.
 func (r *Receiver) listen(stdout io.Reader, cmd *exec.Cmd, listening chan<- string) {
 	defer close(r.ended)
 	lines := bufio.NewScanner(stdout)
@@ -49,7 +49,7 @@ func (r *Receiver) listen(stdout io.Reader, cmd *exec.Cmd, listening chan<- stri
 			Verdict   *Verdict `json:"verdict"`
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
-			continue // a warning of the runtime, say; the awaited line will be missed
+			continue // for example a warning of the runtime
 		}
 		switch {
 		case line.Listening != "":
@@ -60,7 +60,7 @@ func (r *Receiver) listen(stdout io.Reader, cmd *exec.Cmd, listening chan<- stri
 			r.record(*line.Verdict)
 		}
 	}
-	_ = cmd.Wait() // killed or not, it has ended: that is all that matters here
+	_ = cmd.Wait() // killed or not, it has ended
 }
 
 func (r *Receiver) record(verdict Verdict) {
@@ -80,8 +80,7 @@ func (r *Receiver) send(t testing.TB, command any) {
 	}
 }
 
-// await fails the test with what the process wrote to its standard error if the
-// process ends, or takes too long.
+// await fails the test with the standard error of the process if the process ends or takes too long.
 func await[T any](t testing.TB, r *Receiver, from <-chan T, what string) T {
 	t.Helper()
 	timeout := time.NewTimer(patience)

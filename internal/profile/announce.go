@@ -8,43 +8,42 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// The types of the events that tell of deliveries and subscriptions (OJS-OBS-1..5).
+// The types of the events about deliveries and subscriptions (OJS-OBS-1..5).
 const (
 	AnnounceDelivered           = "webhook.delivered"
-	AnnounceFailed              = "webhook.failed" // an attempt failed and there will be another
+	AnnounceFailed              = "webhook.failed" // an attempt failed and another will follow
 	AnnounceDead                = "webhook.dead"
 	AnnounceSubscriptionCreated = "webhook.subscription.created"
 	AnnounceSubscriptionDeleted = "webhook.subscription.deleted"
 )
 
-// announceSource is where these events come from, as their envelope says it.
+// announceSource is the source in the envelope of these events.
 const announceSource = "ojs://godwit/webhooks"
 
-// An Announcement tells of a delivery's or a subscription's fate on the tenant's own bus. It has no member for a secret
-// or for what a receiver answered, so that none can slip into it (OJS-OBS-7).
+// An Announcement is an event about a delivery or a subscription, on the tenant's own bus. It has no member for a secret or a
+// receiver's response, so that neither can appear in it (OJS-OBS-7).
 type Announcement struct {
 	Type       string
-	TenantID   godwit.TenantID // whose bus it goes to; not in the envelope
+	TenantID   godwit.TenantID // owner of the bus; not in the envelope
 	EndpointID godwit.EndpointID
-	DeliveryID godwit.DeliveryID // zero when it is about the subscription
+	DeliveryID godwit.DeliveryID // zero if it is about the subscription
 	EventID    string            // as the receiver saw it
 	EventType  string
 	Attempt    int
-	StatusCode int       // 0 when no answer arrived
-	Error      string    // what went wrong, in a stable code or a short text free of secrets
+	StatusCode int       // 0 if no response arrived
+	Error      string    // a stable code or a short text free of secrets
 	Reason     string    // why a delivery is dead
-	NextAt     time.Time // of the next attempt; zero when there is none
+	NextAt     time.Time // of the next attempt; zero if there is none
 	At         time.Time
 }
 
-// Meta reports whether events of this type tell of the server's own doing. Nothing is announced about their deliveries,
-// or one event would be followed by others without end (OJS-OBS-8).
+// Meta reports whether events of this type are about the server's own actions. Their deliveries are not announced: one event
+// would be followed by others without end (OJS-OBS-8).
 func Meta(eventType string) bool {
 	return strings.HasPrefix(eventType, "webhook.") || strings.HasPrefix(eventType, "godwit.")
 }
 
-// Envelope renders the announcement as the Open Job Spec event with the given id (OJS-OBS-6). Members that say nothing
-// are left out.
+// Envelope renders the announcement as the Open Job Spec event with the given id (OJS-OBS-6). Empty members are left out.
 func (a *Announcement) Envelope(id godwit.EventID) []byte {
 	subject := a.EndpointID.String()
 	if !a.DeliveryID.IsZero() {
@@ -73,7 +72,7 @@ func (a *Announcement) Envelope(id godwit.EventID) []byte {
 	})
 }
 
-// appendNumber adds an integer member to an object that is being written; zero adds nothing.
+// appendNumber adds an integer member to an object; zero adds nothing.
 func appendNumber(b []byte, name string, n int) []byte {
 	if n == 0 {
 		return b

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// classifyEDS reads an exchange by the draft's tables: transport failures first, then the final status code. Bodies are
-// looked at for a 207 under agreement alone.
+// classifyEDS reads an exchange by the draft's tables: transport failures first, then the final status code. It reads a body
+// only for a 207 under agreement.
 func classifyEDS(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict {
 	v := godwit.Verdict{SunsetAt: sunset(x.Header)}
 	switch {
@@ -28,8 +28,8 @@ func classifyEDS(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Ver
 	return v
 }
 
-// classifyFailure: an attempt without a complete response is transient (EDS-NET-1, EDS-NET-2), except where we ourselves
-// refuse to go: that cannot clear by sending again (EDS T-8, T-11).
+// classifyFailure: an attempt without a complete response is transient (EDS-NET-1, EDS-NET-2), except where the sender itself
+// refuses the target: a retry cannot change that (EDS T-8, T-11).
 func classifyFailure(v *godwit.Verdict, f *godwit.Failure) {
 	v.Outcome, v.Class, v.Reason = godwit.Transient, godwit.ClassTransport, godwit.Reason(f.Kind)
 	v.ReceiverUnknown = f.Sent
@@ -118,5 +118,5 @@ func statusOutcome(code int) (godwit.Outcome, godwit.Reason) {
 	case code >= 400 && code <= 499:
 		return godwit.Terminal, godwit.ReasonStatus
 	}
-	return godwit.Transient, godwit.ReasonStatus // 5xx, and what is no status code at all (EDS-STA-INV)
+	return godwit.Transient, godwit.ReasonStatus // 5xx, and invalid status codes (EDS-STA-INV)
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// cybercube is the CYBERCUBE webhooks standard: its event schema, a MAC over time and body, seven attempts over 34 hours,
-// limits on how much an endpoint gets, and health rules that disable one for a day.
+// cybercube is the CYBERCUBE webhooks standard: its event schema, a MAC over time and body, seven attempts over 34 hours, rate
+// limits of an endpoint, and health rules that disable one for a day.
 type cybercube struct{}
 
 func init() { register(cybercube{}) }
 
 func (cybercube) Name() string { return "cybercube" }
 
-// Defaults: the schedule takes a day and a half; the ten days leave room for receivers that ask for longer waits.
+// Defaults: the schedule takes a day and a half; the ten days leave room for longer Retry-After waits.
 func (cybercube) Defaults() godwit.Policy {
 	return godwit.Policy{
 		Schedule:             seconds(60, 300, 1800, 7200, 28800, 86400), // CCW-RTY-1

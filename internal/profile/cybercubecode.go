@@ -15,7 +15,7 @@ const (
 )
 
 const (
-	codeAlphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789" // without I, O, 0 and 1, which people mix up
+	codeAlphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789" // without I, O, 0 and 1, which are easily confused
 	codeLength   = 6
 )
 

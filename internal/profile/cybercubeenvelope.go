@@ -14,12 +14,12 @@ const CybercubeAPIVersion = "2026-01-17"
 // cybercubeTime is a time in UTC to the second (CCW-EVT-3).
 const cybercubeTime = "2006-01-02T15:04:05Z"
 
-// CybercubeEvent is what an event of the CYBERCUBE standard says (CCW-EVT-1).
+// CybercubeEvent holds the members of an event of the CYBERCUBE standard (CCW-EVT-1).
 type CybercubeEvent struct {
 	ID        string
 	Type      string
 	CreatedAt time.Time
-	Data      []byte // a JSON object with the members object and perhaps previous_attributes, put in as it is
+	Data      []byte // a JSON object with the members object and optionally previous_attributes, inserted unchanged
 	Account   string // code of the tenant
 	Livemode  bool
 }
@@ -47,8 +47,8 @@ func cybercubeTail(b []byte, account string, livemode bool) []byte {
 	return append(b, `,"livemode":false}`...)
 }
 
-// CybercubeEventID is the id that an event has in this dialect: its producer's own when it was told in it, else ours in
-// the form that sorts by time (CCW-EVT-13, CCW-EVT-16).
+// CybercubeEventID is the id of an event in this dialect: the producer's own if the event came in this format, else ours in the
+// form that sorts by time (CCW-EVT-13, CCW-EVT-16).
 func CybercubeEventID(e *godwit.Event) string {
 	if e.Format == godwit.FormatCybercube && e.SourceID != "" {
 		return e.SourceID
@@ -59,8 +59,8 @@ func CybercubeEventID(e *godwit.Event) string {
 // CybercubeAttemptID is the id of one attempt (CCW-HTTP-4).
 func CybercubeAttemptID(id godwit.AttemptID) string { return "wh_" + hex.EncodeToString(id[4:]) }
 
-// cybercubeBody is the body of a delivery: the event as it was told, or one whose resource is what the event carries. The
-// resource gets an id and a type where it has none, and nothing else is made up.
+// cybercubeBody is the body of a delivery: the event as received, or an envelope around the event's content. The resource gets
+// an id and a type if it has none; nothing else is added.
 func cybercubeBody(e *godwit.Event, account string) []byte {
 	if e.Format == godwit.FormatCybercube {
 		return e.Body
@@ -86,7 +86,7 @@ func cybercubeBody(e *godwit.Event, account string) []byte {
 	return cybercubeTail(b, account, !isTest(e.Type))
 }
 
-// cybercubeResource is the JSON object that an event of another format is about, and the subject that its envelope names.
+// cybercubeResource is the JSON object in an event of another format, and the subject that its envelope names.
 func cybercubeResource(e *godwit.Event, id, object *member) (resource, subject []byte) {
 	if e.Format == godwit.FormatOJS {
 		data, subject := member{name: "data"}, member{name: "subject"}
@@ -97,5 +97,5 @@ func cybercubeResource(e *godwit.Event, id, object *member) (resource, subject [
 	return payloadObject(readJSON(e.Body, id, object), e), nil
 }
 
-// isTest tells the types of the events by which an endpoint is tried out: not production (CCW-EVT-8).
+// isTest reports whether events of this type test an endpoint: not production (CCW-EVT-8).
 func isTest(eventType string) bool { return eventType == "webhook.test" || eventType == "godwit.test" }

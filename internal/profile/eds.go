@@ -23,8 +23,8 @@ func init() { register(eds{}) }
 
 func (eds) Name() string { return "eds" }
 
-// Defaults: the expected run of retries is about 7.6 hours, the longest possible one 15.3, and none outlives the 24
-// hours for which a receiver may be assumed to remember keys (EDS T-10).
+// Defaults: the expected run of retries is about 7.6 hours, the longest 15.3, below the 24 hours for which receivers are
+// expected to remember keys (EDS T-10).
 func (eds) Defaults() godwit.Policy {
 	return godwit.Policy{
 		Base:          time.Second,
@@ -38,7 +38,7 @@ func (eds) Defaults() godwit.Policy {
 		CircuitAfter:  10,
 		ProbeInterval: 5 * time.Second,
 		MaxHops:       3,
-		RefreshOn401:  true, // every attempt is signed, and a signature is renewed by making it again (EDS T-26)
+		RefreshOn401:  true, // every attempt is signed anew, which renews the signature (EDS T-26)
 		DedupWindow:   24 * time.Hour,
 	}
 }
@@ -77,8 +77,7 @@ func (eds) ImportKey(algorithm, text string) (KeyMaterial, error) {
 	return KeyMaterial{}, fmt.Errorf("must be base64 of an Ed25519 seed of %d bytes", ed25519.SeedSize)
 }
 
-// The fields that tell a receiver what it got, beside what the draft asks for. They are signed, so that a receiver may
-// route by them.
+// The fields that describe the event, beside those of the draft. They are signed, so that a receiver may route by them.
 const (
 	fieldEventID    = "Godwit-Event-Id"
 	fieldEventType  = "Godwit-Event-Type"
@@ -100,7 +99,7 @@ func (eds) Render(m Message) (http.Header, []byte) {
 	return h, m.Event.Body
 }
 
-// QuoteKey renders an idempotency key as the structured-field String it is on the wire. Keys are printable ASCII.
+// QuoteKey renders an idempotency key as a structured-field String. Keys are printable ASCII.
 func QuoteKey(key string) string {
 	if strings.ContainsAny(key, `"\`) {
 		key = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key)
@@ -120,7 +119,7 @@ type edsSigner struct {
 	signer *httpsig.Signer
 	keys   []httpsig.Key
 	ids    []string
-	keep   bool // signatures that are on the request already stay: they are the origin's
+	keep   bool // existing signatures stay: they are the origin's
 }
 
 func (eds) NewSigner(keys []SigningKey) (Signer, error) {
@@ -151,12 +150,11 @@ func (eds) NewSigner(keys []SigningKey) (Signer, error) {
 	return s, nil
 }
 
-// Sign stamps the attempt with its own time and nonce: a retry two hours later must not look stale, nor replayed
-// (EDS-SEC-RPL-4).
+// Sign gives the attempt its own time and nonce: a retry two hours later must look neither stale nor replayed (EDS-SEC-RPL-4).
 func (s *edsSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 	var nonce [16]byte
 	godwit.Random(nonce[:])
-	if !s.keep || r.Header[fieldDigest] == nil { // one that the origin signed was verified when it came
+	if !s.keep || r.Header[fieldDigest] == nil { // one that the origin signed was verified on receipt
 		r.Header[fieldDigest] = []string{httpsig.ContentDigest(body)}
 	}
 	return s.signer.SignRequest(r, httpsig.Params{
@@ -170,10 +168,10 @@ func (s *edsSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 
 func (s *edsSigner) KeyIDs() []string { return s.ids }
 
-// For signs in the name of a relay: the key id tells whose event it is, since a receiver's dedup scope goes by that and keys
-// are not rewritten (EDS T-14). It is the endpoint's own key under the id "<key id>/<origin>": the id is part of what is
-// signed. CloudEvents attributes in headers are covered, so that a receiver may route by them; an origin's own signature
-// stays (EDS-INT-7).
+// For signs for a relayed event. The key id names the event's origin, since a receiver's dedup scope follows the key id and
+// keys are not rewritten (EDS T-14). It is the endpoint's own key under the id "<key id>/<origin>"; the id is signed.
+// CloudEvents attributes in headers are covered, so that a receiver may route by them; an origin's own signature stays
+// (EDS-INT-7).
 func (s *edsSigner) For(e *godwit.Event) (Signer, error) {
 	own := &edsSigner{signer: s.signer, keys: s.keys, ids: s.ids}
 	if !e.Origin.IsZero() {
@@ -201,7 +199,7 @@ func (s *edsSigner) For(e *godwit.Event) (Signer, error) {
 	return own, err
 }
 
-// ascii: a signature covers no other characters (RFC 9421, section 2.1).
+// ascii: a signature covers only ASCII (RFC 9421, section 2.1).
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] > '~' {

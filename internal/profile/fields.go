@@ -14,11 +14,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// maxRetryAfter stands for "longer than any budget": a number of forty digits is no overflow and no crash.
+// maxRetryAfter stands for "longer than any limit": a number of forty digits must not overflow.
 const maxRetryAfter = time.Duration(math.MaxInt64 / 4)
 
-// retryAfter reads Retry-After in both its forms (EDS-RAF-5): the largest valid value counts; zero, a past date and what
-// cannot be parsed all mean no wish.
+// retryAfter reads Retry-After in both its forms (EDS-RAF-5): the largest valid value counts; zero, a past date and invalid
+// text count as absent.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, value := range h.Values("Retry-After") {
@@ -45,7 +45,7 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// sunset reads RFC 8594's field; what cannot be parsed is ignored (EDS-SUN-1).
+// sunset reads RFC 8594's field; invalid text is ignored (EDS-SUN-1).
 func sunset(h http.Header) time.Time {
 	value := h.Get("Sunset")
 	if value == "" {
@@ -78,7 +78,7 @@ func location(x *godwit.Exchange) string {
 
 const maxProblemText = 1024
 
-// problemDetails keeps what an RFC 9457 document says. It never takes part in classification (EDS-PRB-2).
+// problemDetails keeps the content of an RFC 9457 document. It has no part in classification (EDS-PRB-2).
 func problemDetails(x *godwit.Exchange) *godwit.Problem {
 	mediaType, _, err := mime.ParseMediaType(x.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/problem+json" || x.BodyCapped {

@@ -7,20 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep nesting may go in what is taken for JSON. Common receivers give up at about the same depth; deeper
-// bodies travel as opaque bytes.
+// maxDepth limits nesting in JSON bodies. Common receivers have about the same limit; deeper bodies are sent as opaque bytes.
 const maxDepth = 500
 
-// A member is looked for in an object: value is its JSON, nil when the object has none of that name. Of several with the
-// same name the last one counts.
+// A member is a requested member of an object: value is its JSON, nil if it is missing. If a name occurs twice, the last
+// counts.
 type member struct {
 	name  string
 	value []byte
 }
 
-// readJSON finds the one JSON value that b holds, without the space around it; nil when b is no JSON in valid UTF-8. If it
-// is an object, the wanted members are filled in. One pass over the bytes and no decoding: this is done for every attempt,
-// and the envelope carries the producer's own spelling of numbers and texts.
+// readJSON finds the one JSON value in b, without surrounding space; nil if b is not JSON in valid UTF-8. If it is an object,
+// the requested members are filled in. It passes over the bytes once and decodes nothing: it runs for every attempt, and the
+// envelope keeps the producer's own spelling of numbers and texts.
 func readJSON(b []byte, want ...*member) []byte {
 	if !utf8.Valid(b) {
 		return nil
@@ -44,7 +43,7 @@ func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
 // isText reports whether a JSON value is a string that is not empty.
 func isText(value []byte) bool { return len(value) > 2 && value[0] == '"' }
 
-// The skip functions return the index behind what they are named after, or -1 when there is no such thing at i.
+// The skip functions return the index behind the element in their name, or -1 if there is none at i.
 
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
@@ -158,9 +157,9 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipPlain passes over what stands for itself in a JSON string: all but quotes, backslashes and control characters.
-// Eight bytes at a time, since texts are most of what bodies hold: a byte's top bit is set in found when it is one of
-// these. Bytes behind the first such one may be marked wrongly; only the first is looked at.
+// skipPlain skips the characters of a JSON string that stand for themselves: all but quotes, backslashes and control
+// characters. It checks eight bytes at a time, since most of a body is text: a byte's top bit is set in found if it is one of
+// these. Bytes behind the first such one may be marked wrongly; only the first is used.
 func skipPlain(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(b) {
@@ -226,7 +225,7 @@ func skipNumber(b []byte, i int) int {
 	return i
 }
 
-// skipDigits wants at least one.
+// skipDigits requires at least one.
 func skipDigits(b []byte, i int) int {
 	start := i
 	for i < len(b) && isDigit(b[i]) {
@@ -247,7 +246,7 @@ func skipLiteral(b []byte, i int, text string) int {
 	return -1
 }
 
-// named compares a member's name as it is spelt with the one wanted, which is plain ASCII.
+// named compares a member's name, as spelt, with the requested one, which is plain ASCII.
 func named(spelt []byte, name string) bool {
 	inner := spelt[1 : len(spelt)-1]
 	if len(inner) < len(name) {

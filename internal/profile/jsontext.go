@@ -6,9 +6,9 @@ import (
 )
 
 // The envelopes are written by hand: their bytes are signed and sent again days later, perhaps by another version of this
-// program, so nothing about them is left to a library's taste. See also the golden files.
+// program, so they must not depend on a library. See also the golden files.
 
-// appendMember adds a text member to an object that is being written; an empty text adds nothing.
+// appendMember adds a text member to an object; an empty text adds nothing.
 func appendMember(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
@@ -16,7 +16,7 @@ func appendMember(b []byte, name, text string) []byte {
 	return appendText(appendName(b, name), text)
 }
 
-// appendRaw adds a member whose value is JSON already.
+// appendRaw adds a member whose value is already JSON.
 func appendRaw(b []byte, name string, value []byte) []byte {
 	return append(appendName(b, name), value...)
 }
@@ -39,7 +39,7 @@ func appendName(b []byte, name string) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText adds a JSON string. What is no valid UTF-8 becomes the replacement character.
+// appendText adds a JSON string. Invalid UTF-8 becomes the replacement character.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0

@@ -37,7 +37,7 @@ func SignSHA256(body []byte, secret string, timestamp int64) string {
 // macKey is an HMAC-SHA256 key, ready for concurrent use.
 type macKey struct{ states sync.Pool }
 
-// macState keeps what a MAC needs, so that signing allocates nothing.
+// macState keeps the state of a MAC, so that signing allocates nothing.
 type macState struct {
 	mac hash.Hash
 	buf [96]byte
@@ -86,8 +86,8 @@ func newTextSigner(p Profile, timestamp, signature string, keys []SigningKey) (*
 	return s, nil
 }
 
-// Sign stamps every attempt anew: a receiver that allows five minutes accepts a retry of tomorrow (OT-3, OJS-RTY-8,
-// CCW-SIG-5).
+// Sign gives every attempt a new time: a receiver with a tolerance of five minutes accepts a retry of tomorrow (OT-3,
+// OJS-RTY-8, CCW-SIG-5).
 func (s *textSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	var buf [160]byte

@@ -9,9 +9,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// multiStatus reads a 207 under agreement: accepted only when every element is, terminal when any element is terminal or
-// the body cannot be understood, else transient (EDS T-7). Understood are WebDAV's XML and JSON: an array of objects with
-// a numeric `status`, bare or under `responses`.
+// multiStatus reads a 207 under agreement: accepted only if every element is, terminal if any element is terminal or the body
+// cannot be read, else transient (EDS T-7). It reads WebDAV's XML, and JSON: an array of objects with a numeric `status`, bare
+// or under `responses`.
 func multiStatus(x *godwit.Exchange, p *godwit.Policy, table statusTable) godwit.Outcome {
 	codes := multiStatusCodes(x.Body)
 	if len(codes) == 0 || x.BodyCapped {
@@ -53,7 +53,7 @@ func multiStatusCodes(body []byte) []int {
 	var codes []int
 	for _, e := range list {
 		if e.Status == 0 {
-			return nil // an element that says nothing
+			return nil // an element without a status
 		}
 		codes = append(codes, e.Status)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// ojs is the Open Job Spec's webhook extension: its event envelope, a MAC over time and body, eight attempts over 41 hours.
-// It never disables an endpoint, and tells of every outcome on the bus.
+// ojs is the Open Job Spec's webhook extension: its event envelope, a MAC over time and body, eight attempts over 41 hours. It
+// never disables an endpoint, and announces every outcome on the bus.
 type ojs struct{}
 
 func init() { register(ojs{}) }
@@ -22,8 +22,8 @@ func (ojs) Name() string { return "ojs" }
 // ojsMaxRetryAfter is the longest wait that a receiver can ask for (OJS-DLV-8).
 const ojsMaxRetryAfter = 24 * time.Hour
 
-// Defaults: should a receiver answer every attempt with the longest wait, the run still has its eight attempts within the
-// eight days.
+// Defaults: if a receiver answers every attempt with the longest wait, the run still has its eight attempts within the eight
+// days.
 func (ojs) Defaults() godwit.Policy {
 	return godwit.Policy{
 		Schedule:           seconds(30, 120, 600, 3600, 4*3600, 12*3600, 24*3600), // OJS-RTY-1
@@ -54,7 +54,7 @@ func (p ojs) NewKey(algorithm string) (KeyMaterial, error) {
 	return newTextSecret(), nil
 }
 
-// ImportKey takes any printable text of 16 to 256 characters: the public tools bring secrets of their own (decision 9).
+// ImportKey accepts any printable text of 16 to 256 characters: the public tools bring their own secrets (decision 9).
 func (p ojs) ImportKey(algorithm, text string) (KeyMaterial, error) {
 	if algorithm != godwit.AlgorithmHMAC {
 		return KeyMaterial{}, fmt.Errorf("profile %s has no algorithm %q", p.Name(), algorithm)
@@ -95,8 +95,8 @@ func (ojs) eventID(e *godwit.Event) string { return OJSEventID(e) }
 
 func (ojs) FollowStatuses() []int { return redirects() }
 
-// Classify: a Retry-After counts on a 429 alone, and there in place of the schedule's delay (OJS-DLV-7). A 410 is a
-// rejection like others; the subscription stays (OT-25).
+// Classify: Retry-After counts only on a 429, where it replaces the schedule's delay (OJS-DLV-7). A 410 is a rejection like
+// others; the subscription stays (OT-25).
 func (ojs) Classify(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict {
 	v := classifyBy(rejecting, x, p)
 	if x.Failure == nil && x.Status == http.StatusTooManyRequests && v.Outcome == godwit.Transient {

@@ -8,13 +8,13 @@ import (
 
 const (
 	ojsSpecVersion = "1.0"
-	// ojsSource is where events come from that were not told in this dialect.
+	// ojsSource is the source of events that came in another format.
 	ojsSource = "ojs://godwit"
 	// ojsTime is RFC 3339 with milliseconds, and without them when they are zero.
 	ojsTime = "2006-01-02T15:04:05.999Z07:00"
 )
 
-// OJSEvent is what an Open Job Spec event envelope says (OJS-PAY-2).
+// OJSEvent holds the members of an Open Job Spec event envelope (OJS-PAY-2).
 type OJSEvent struct {
 	ID      string
 	Type    string
@@ -37,8 +37,8 @@ func OJSEnvelope(e OJSEvent) []byte {
 	return append(b, '}')
 }
 
-// CompleteOJS gives an envelope that came without them its specversion, id and time, in front of its own members, which
-// stay as they are: extension members and the spelling of numbers too. What is no JSON object is returned as it is.
+// CompleteOJS adds missing specversion, id and time to an envelope, in front of its own members, which stay unchanged,
+// extension members and the spelling of numbers included. Text that is not a JSON object is returned unchanged.
 func CompleteOJS(envelope []byte, id string, at time.Time) []byte {
 	version, ownID, own := member{name: "specversion"}, member{name: "id"}, member{name: "time"}
 	object := readJSON(envelope, &version, &ownID, &own)
@@ -58,7 +58,7 @@ func CompleteOJS(envelope []byte, id string, at time.Time) []byte {
 	return joinObjects(add, object)
 }
 
-// OJSEventID is the id that an event has in this dialect: its producer's own when it was told in it, else ours.
+// OJSEventID is the id of an event in this dialect: the producer's own if the event came in this format, else ours.
 func OJSEventID(e *godwit.Event) string {
 	if e.Format == godwit.FormatOJS && e.SourceID != "" {
 		return e.SourceID
@@ -66,8 +66,7 @@ func OJSEventID(e *godwit.Event) string {
 	return e.ID.String()
 }
 
-// OJSEnvelopeOf is an event as deliveries of this dialect carry it: the envelope as it was told, or one made of what the
-// event carries.
+// OJSEnvelopeOf is an event in the form of this dialect: the envelope as received, or one made around the event's content.
 func OJSEnvelopeOf(e *godwit.Event) []byte {
 	if e.Format == godwit.FormatOJS {
 		return e.Body

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// payloadObject makes a JSON object of a producer's body, whatever that is; value is what readJSON found in it. An object
-// is taken verbatim, other JSON under `value`, and what is no JSON under `base64` with its media type.
+// payloadObject makes a JSON object of a producer's body; value is the result of readJSON. An object is used verbatim, other
+// JSON under `value`, and other bytes under `base64` with their media type.
 func payloadObject(value []byte, e *godwit.Event) []byte {
 	switch {
 	case isObject(value):
@@ -23,7 +23,7 @@ func payloadObject(value []byte, e *godwit.Event) []byte {
 	return append(b, '"', '}')
 }
 
-// joinObjects completes an object that is being written with the members of another.
+// joinObjects completes an object with the members of another.
 func joinObjects(b, object []byte) []byte {
 	rest := object[1:]
 	if b[len(b)-1] != '{' && rest[skipSpace(rest, 0)] != '}' {
@@ -41,7 +41,7 @@ func textOf(value []byte) string {
 	return text
 }
 
-// ReceiverEventID is the id under which a receiver of the profile knows an event.
+// ReceiverEventID is the event's id as a receiver of the profile sees it.
 func ReceiverEventID(p Profile, e *godwit.Event) string {
 	if own, ok := p.(interface{ eventID(*godwit.Event) string }); ok {
 		return own.eventID(e)

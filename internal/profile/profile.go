@@ -1,17 +1,17 @@
-// Package profile holds the wire dialects, one file each: how a delivery looks on the wire, how it is signed, how an
-// answer is read, when to try again. A profile is a value, not a mode of the server: every endpoint names one, and
-// nothing outside this package asks which.
+// Package profile holds the wire dialects, one file each: how a delivery is rendered and signed, how a response is classified,
+// when to retry. A profile is a value, not a mode of the server: every endpoint names one, and no code outside this package
+// asks which.
 //
 //	eds                 the producer's bytes          RFC 9421 message signature     the draft's status tables
 //	ojs                 Open Job Spec envelope        X-OJS-Signature                its section 7.1
 //	cybercube           CYBERCUBE event               X-Webhook-Signature            its section 4.5
-//	standard-webhooks   the producer's bytes          webhook-signature, v1 and v1a  all but 2xx and 410 is tried again
+//	standard-webhooks   the producer's bytes          webhook-signature, v1 and v1a  retries all but 2xx and 410
 //
-// An event that was told in one dialect reaches endpoints of all: a profile sends its own format as it came and wraps what
-// any other carries in its own envelope, verbatim and without decoding it.
+// An event in one dialect reaches endpoints of all: a profile sends its own format unchanged, and wraps the content of any
+// other in its own envelope, verbatim and without decoding it.
 //
-// A profile does no I/O. What it renders for an event and an endpoint is a pure function of fields that never change,
-// so the bytes of a retry are the bytes of the first attempt; only headers with time, attempt number and signature differ.
+// A profile does no I/O. What it renders for an event and an endpoint is a pure function of fields that never change, so the
+// bytes of a retry are the bytes of the first attempt; only headers with time, attempt number and signature differ.
 package profile
 
 import (
@@ -28,26 +28,26 @@ import (
 // A Profile is one dialect.
 type Profile interface {
 	Name() string
-	// Defaults is the policy an endpoint of this profile has before its overrides.
+	// Defaults is the policy of an endpoint without overrides.
 	Defaults() godwit.Policy
-	// Algorithms lists the signature algorithms it can use; the first is the default.
+	// Algorithms lists the supported signature algorithms; the first is the default.
 	Algorithms() []string
 	// NewKey makes signing material for an algorithm.
 	NewKey(algorithm string) (KeyMaterial, error)
-	// ImportKey reads signing material that the endpoint's owner brought along, in the form the dialect shows it in. The
-	// error says what is wrong without repeating it.
+	// ImportKey reads signing material supplied by the endpoint's owner, in the dialect's own form. The error does not repeat
+	// it.
 	ImportKey(algorithm, text string) (KeyMaterial, error)
-	// NewSigner prepares keys for use; each of them signs every request, in the order given.
+	// NewSigner prepares keys for use; each of them signs every request, in the given order.
 	NewSigner(keys []SigningKey) (Signer, error)
-	// Render makes the header and body of an attempt. Signature and credentials come later.
+	// Render makes the header and body of an attempt. Signature and credentials are added later.
 	Render(m Message) (http.Header, []byte)
-	// FollowStatuses are the redirects followed inside an attempt.
+	// FollowStatuses are the redirects that are followed within an attempt.
 	FollowStatuses() []int
-	// Classify reads an exchange. It looks at nothing else than its arguments.
+	// Classify reads an exchange. It depends only on its arguments.
 	Classify(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict
 }
 
-// Message is what is to be delivered.
+// Message is a delivery to be rendered.
 type Message struct {
 	Event    *godwit.Event
 	Delivery *godwit.Delivery // before the attempt is counted
@@ -58,7 +58,7 @@ type Message struct {
 	Budget   Budget
 }
 
-// Budget is what is left of an endpoint's allowance; the zero value when it has none.
+// Budget is the remaining allowance of an endpoint; zero without a limit.
 type Budget struct {
 	Limit     int // attempts a minute
 	Remaining int // after this one
@@ -67,8 +67,8 @@ type Budget struct {
 
 // KeyMaterial is a fresh signing key.
 type KeyMaterial struct {
-	Secret  []byte // what is sealed and signs
-	Display string // what the endpoint's owner is shown once, a public key where the dialect writes those down; may be empty beside Public
+	Secret  []byte // sealed, and used for signing
+	Display string // shown once to the endpoint's owner; may be empty if Public is set
 	Public  []byte // published; nil for symmetric keys
 }
 
@@ -87,16 +87,16 @@ type Signer interface {
 	KeyIDs() []string
 }
 
-// A Carrier is a Signer that minds what an event brings along from upstream: it signs for the event's origin, and covers
-// or keeps the headers that came with it. Others sign relayed events as any other.
+// A Carrier is a Signer for relayed events: it signs for the event's origin, and covers or keeps the headers that came with it.
+// Other signers treat relayed events like any other.
 type Carrier interface {
-	// For is the signer for one event that carries something.
+	// For returns the signer for one event with relayed headers.
 	For(e *godwit.Event) (Signer, error)
 }
 
-// keep puts the headers that an event carries on an attempt, save where the profile has its own. The upstream's
-// Idempotency-Key is there if its bytes are not those that we would make of the key: then they go on as they came (EDS-INT-1).
-// Those that speak of the body, as CloudEvents attributes and signatures do, stay behind when it is wrapped (EDS-MTH-4).
+// keep adds the headers of a relayed event to an attempt, except those that the profile sets. The upstream's Idempotency-Key is
+// among them if its bytes differ from our rendering: then they are sent on as received (EDS-INT-1). Headers about the body,
+// such as CloudEvents attributes and signatures, are left out if the body is wrapped (EDS-MTH-4).
 func keep(h http.Header, e *godwit.Event, wrapped bool) {
 	if len(e.KeptHeaders) == 0 {
 		return

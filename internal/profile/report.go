@@ -9,21 +9,21 @@ import (
 
 const jsonType = "application/json"
 
-// A ServerEvent is an event that the server itself puts on a tenant's bus.
+// A ServerEvent is an event that the server publishes on a tenant's bus.
 type ServerEvent struct {
 	Type        string
 	ContentType string
 	Format      string
-	Keep        bool // it is stored also when no endpoint wants it
+	Keep        bool // stored even if no endpoint subscribes to it
 	Body        func(id godwit.EventID) []byte
 }
 
-// Event is the announcement as an event, which is kept for callers that ask later.
+// Event is the announcement as an event. It is stored for callers that ask later.
 func (a *Announcement) Event() ServerEvent {
 	return ServerEvent{Type: a.Type, ContentType: jsonType, Format: godwit.FormatOJS, Keep: true, Body: a.Envelope}
 }
 
-// A Report is what is known after an attempt, or after a delivery's time was over.
+// A Report is the result of an attempt, or of a delivery whose time has run out.
 type Report struct {
 	Profile  Profile
 	Policy   *godwit.Policy
@@ -35,9 +35,9 @@ type Report struct {
 	At       time.Time
 }
 
-// Events are the server events that tell of it, by the endpoint's policy: what became of the delivery (Announce), and the
-// notices that an account's admins are told of (Alert). Deliveries of server events are not reported, or one event would be
-// followed by others without end (OJS-OBS-8).
+// Events returns the server events about the report, by the endpoint's policy: the result of the delivery (Announce), and the
+// notices for an account's admins (Alert). Deliveries of server events are not reported: one event would be followed by others
+// without end (OJS-OBS-8).
 func (r *Report) Events() (events []ServerEvent) {
 	if Meta(r.Event.Type) {
 		return nil
@@ -57,8 +57,8 @@ func (r *Report) Events() (events []ServerEvent) {
 	return events
 }
 
-// announcement tells that the delivery was accepted (OJS-OBS-1), is to be tried again (OJS-OBS-2) or is dead (OJS-OBS-3). A
-// death is kept for callers that ask later, the others are stored when an endpoint wants them.
+// announcement says that the delivery was accepted (OJS-OBS-1), will be retried (OJS-OBS-2) or is dead (OJS-OBS-3). A death is
+// stored for callers that ask later; the others are stored only if an endpoint subscribes to them.
 func (r *Report) announcement() (event ServerEvent, ok bool) {
 	d := r.Delivery
 	a := Announcement{
@@ -83,8 +83,7 @@ func (r *Report) announcement() (event ServerEvent, ok bool) {
 	return event, true
 }
 
-// alerts are the notices that an account's admins are told of (CCW-DLQ-3, CCW-HLT-2, CCW-HLT-8), with the last part of the
-// event's type.
+// alerts maps the notices for an account's admins (CCW-DLQ-3, CCW-HLT-2, CCW-HLT-8) to the last part of the event's type.
 var alerts = map[godwit.NoticeKind]string{
 	godwit.NoticeDeadLetter:       "delivery_dead",
 	godwit.NoticeEndpointDegraded: "endpoint_degraded",
@@ -103,7 +102,7 @@ type alertBody struct {
 	At         time.Time         `json:"at"`
 }
 
-// alert tells of a notice to the endpoints that ask for alerts by name.
+// alert sends a notice to the endpoints that subscribe to alerts by name.
 func (r *Report) alert(n *godwit.Notice) (event ServerEvent, ok bool) {
 	kind := alerts[n.Kind]
 	if kind == "" {

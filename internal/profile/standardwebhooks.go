@@ -22,8 +22,8 @@ func init() { register(standardWebhooks{}) }
 
 func (standardWebhooks) Name() string { return "standard-webhooks" }
 
-// Defaults: eight attempts within 27 h 35 min of waiting, lengthened by jitter; the three days leave room for receivers
-// that ask for longer waits.
+// Defaults: eight attempts within 27 h 35 min of waiting, lengthened by jitter; the three days leave room for longer
+// Retry-After waits.
 func (standardWebhooks) Defaults() godwit.Policy {
 	return godwit.Policy{
 		Schedule:      seconds(5, 5*60, 30*60, 2*3600, 5*3600, 10*3600, 10*3600),
@@ -44,7 +44,7 @@ func (standardWebhooks) Algorithms() []string {
 	return []string{godwit.AlgorithmHMAC, godwit.AlgorithmEd25519}
 }
 
-// How keys are written down for people: base64 with a prefix that tells what they are.
+// The text forms of keys: base64 with a prefix that names the kind.
 const (
 	privatePrefix  = "whsk_"
 	publicPrefix   = "whpk_"
@@ -52,8 +52,8 @@ const (
 	maxSecretBytes = 64
 )
 
-// NewKey makes a key. Of an Ed25519 pair the owner is shown the public half, whpk_…, which is all a receiver needs; the
-// private one stays here.
+// NewKey makes a key. For an Ed25519 pair the owner sees the public half, whpk_…, which receivers need; the private half stays
+// here.
 func (p standardWebhooks) NewKey(algorithm string) (KeyMaterial, error) {
 	var b [32]byte
 	rand.Read(b[:])
@@ -71,8 +71,8 @@ func edMaterial(seed []byte) KeyMaterial {
 	return KeyMaterial{Secret: seed, Public: public, Display: publicPrefix + base64.StdEncoding.EncodeToString(public)}
 }
 
-// ImportKey takes whsec_ with 24 to 64 bytes, or whsk_ with a seed or with a seed and its public key behind it, the two
-// forms in use.
+// ImportKey accepts whsec_ with 24 to 64 bytes, or whsk_ with a seed, optionally followed by its public key; both forms are in
+// use.
 func (p standardWebhooks) ImportKey(algorithm, text string) (KeyMaterial, error) {
 	switch algorithm {
 	case godwit.AlgorithmHMAC:
@@ -97,7 +97,7 @@ func (p standardWebhooks) ImportKey(algorithm, text string) (KeyMaterial, error)
 
 func prefixedBase64(prefix, text string) ([]byte, bool) {
 	encoded, ok := strings.CutPrefix(text, prefix)
-	if !ok || strings.ContainsAny(encoded, "\r\n") { // the decoder passes over line breaks
+	if !ok || strings.ContainsAny(encoded, "\r\n") { // the decoder ignores line breaks
 		return nil, false
 	}
 	b, err := base64.StdEncoding.Strict().DecodeString(encoded)
@@ -111,8 +111,8 @@ const (
 	fieldSWSignature = "Webhook-Signature"
 )
 
-// Render: the id is the event's own, the same for every attempt and endpoint, and never the producer's, which might hold
-// a dot and shift the bounds of what is signed.
+// Render uses the event's own id, the same for every attempt and endpoint. It never uses the producer's id, which might hold a
+// dot and change the boundaries of the signed text.
 func (standardWebhooks) Render(m Message) (http.Header, []byte) {
 	values := [...]string{m.Event.ContentType, QuoteKey(m.Event.Key), m.Event.ID.String(), userAgent}
 	h := make(http.Header, 8)
@@ -126,8 +126,8 @@ func (standardWebhooks) Render(m Message) (http.Header, []byte) {
 // FollowStatuses: none. The specification asks to correct the URL instead.
 func (standardWebhooks) FollowStatuses() []int { return nil }
 
-// Classify: whatever is not 2xx failed and is tried again, a 410 excepted, which disables. A Retry-After on any of them is
-// a floor under the schedule's delay.
+// Classify: every status but 2xx failed and is retried, except 410, which disables. A Retry-After on any of them is a lower
+// bound of the schedule's delay.
 func (standardWebhooks) Classify(x *godwit.Exchange, p *godwit.Policy, now time.Time) godwit.Verdict {
 	v := classifyBy(persistent, x, p)
 	v.DisableEndpoint = gone(x, &v)
@@ -178,7 +178,7 @@ func (p standardWebhooks) NewSigner(keys []SigningKey) (Signer, error) {
 	return s, nil
 }
 
-// Sign signs "<id>.<seconds>.<body>" with each key; the signatures stand in one field, separated by spaces.
+// Sign signs "<id>.<seconds>.<body>" with each key; the signatures are in one field, separated by spaces.
 func (s *swSigner) Sign(r *http.Request, body []byte, now time.Time) error {
 	id := r.Header.Get(fieldSWID)
 	if id == "" {

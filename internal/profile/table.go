@@ -7,11 +7,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A statusTable is a dialect's reading of every status code.
+// A statusTable maps every status code to an outcome.
 type statusTable func(code int) godwit.Outcome
 
-// classifyBy reads an exchange by a dialect's table. Every failure to get a complete answer may be tried again: of these
-// dialects none tells one kind from another (OJS-DLV-5, OJS-DLV-11, CCW-RSP-3, CCW-RTY-3).
+// classifyBy reads an exchange by a dialect's table. Every failure to get a complete response may be retried: these dialects do
+// not distinguish them (OJS-DLV-5, OJS-DLV-11, CCW-RSP-3, CCW-RTY-3).
 func classifyBy(table statusTable, x *godwit.Exchange, p *godwit.Policy) godwit.Verdict {
 	if x.Failure != nil {
 		v := godwit.Verdict{
@@ -65,8 +65,8 @@ func plainReason(code int) godwit.Reason {
 	return godwit.ReasonStatus
 }
 
-// rejecting is the table that the Open Job Spec and CYBERCUBE share: 2xx is accepted, 4xx other than 429 is not tried
-// again, and everything else is, also what is no status code at all (OJS-DLV-2..9, CCW-RSP-1..11).
+// rejecting is the table that the Open Job Spec and CYBERCUBE share: 2xx is accepted, 4xx other than 429 is not retried, and
+// everything else is, invalid status codes included (OJS-DLV-2..9, CCW-RSP-1..11).
 func rejecting(code int) godwit.Outcome {
 	switch {
 	case code >= 200 && code <= 299:
@@ -77,12 +77,12 @@ func rejecting(code int) godwit.Outcome {
 	return godwit.Transient
 }
 
-// gone reports whether the receiver says that it is there no more, and no agreement reads that otherwise.
+// gone reports whether the receiver says that the endpoint no longer exists, and no agreement reads that otherwise.
 func gone(x *godwit.Exchange, v *godwit.Verdict) bool {
 	return x.Failure == nil && x.Status == http.StatusGone && v.Reason != godwit.ReasonAgreement
 }
 
-// redirects are all that keep a request what it is, with us: method and body stay as they are (OJS-DLV-4, CCW-RSP-3).
+// redirects are all redirects that can be followed with the same method and body (OJS-DLV-4, CCW-RSP-3).
 func redirects() []int {
 	return []int{
 		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,

@@ -15,27 +15,26 @@ import (
 
 const (
 	claimSuffix = ".claims"
-	sdkSuffix   = ".json" // what the test suites of other languages record
+	sdkSuffix   = ".json" // written by the test suites of other languages
 )
 
-// Claim says that a test which passed shows a row.
+// Claim says that a passed test shows a row.
 type Claim struct {
 	ID      string // EDS-STA-503
 	Package string // internal/sender
 	Test    string // TestClassify/503
 }
 
-// String is the claim as a line of a claims file. Neither ids nor the names of
-// packages and tests hold a tab.
+// String is the claim as a line of a claims file. Ids and names of packages and tests hold no tab.
 func (c Claim) String() string { return c.ID + "\t" + c.Package + "\t" + c.Test }
 
-// processFile is the name of this process's claims file. The random part keeps
-// a process id that the system hands out again from writing to an older file.
+// processFile is the name of this process's claims file. The random part keeps a reused process id from writing to an older
+// file.
 var processFile = sync.OnceValue(func() string {
 	return fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text(), claimSuffix)
 })
 
-// ReadClaims reads what the tests of one run recorded in dir.
+// ReadClaims reads the claims of one run in dir.
 func ReadClaims(dir string) ([]Claim, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

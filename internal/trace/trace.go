@@ -29,9 +29,8 @@ import (
 // directory that collects claims.
 const DirVariable = "GODWIT_TRACE_DIR"
 
-// Covers claims that the test shows the rows with these ids. It is the first
-// line of the test or subtest: cleanups run in reverse, so that a failure in
-// any later cleanup still takes the claim back.
+// Covers claims that the test shows the rows with these ids. Call it in the first line of the test or subtest: cleanups run in
+// reverse, so that a failure in any later cleanup still withdraws the claim.
 func Covers(t testing.TB, ids ...string) {
 	t.Helper()
 	tables, err := requirements.Embedded()
@@ -60,8 +59,8 @@ func Covers(t testing.TB, ids ...string) {
 	})
 }
 
-// record appends the claims of one test in a single write, which the kernel
-// keeps whole among parallel tests; every process has a file of its own.
+// record appends the claims of one test in a single write, which the kernel keeps whole among parallel tests. Every process has
+// its own file.
 func record(dir, pkg, test string, ids []string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("%s must be an absolute path, is %q", DirVariable, dir)
@@ -81,9 +80,8 @@ func record(dir, pkg, test string, ids []string) error {
 	return f.Close()
 }
 
-// testPackage is the package under test, relative to the module. It comes from
-// the test binary and not from the caller, so that a suite shared by several
-// packages is told apart by who ran it.
+// testPackage is the package under test, relative to the module. It comes from the test binary and not from the caller, so that
+// a shared suite is attributed to the package that ran it.
 var testPackage = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

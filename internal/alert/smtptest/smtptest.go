@@ -1,5 +1,5 @@
-// Package smtptest is a mail server for tests, on a real socket: it speaks as much SMTP as sending takes, and keeps what it is
-// sent.
+// Package smtptest is a mail server for tests, on a real socket. It implements the part of SMTP that sending uses, and keeps
+// the mail.
 package smtptest
 
 import (
@@ -13,21 +13,21 @@ import (
 	"testing"
 )
 
-// A Mail is one that was taken.
+// A Mail is an accepted mail.
 type Mail struct {
 	From      string
 	To        []string
 	Text      string // header and body, without transparency dots
 	Encrypted bool
-	User      string // who authenticated; empty: nobody
+	User      string // the authenticated user; empty without authentication
 	Password  string
 }
 
-// A Server takes mail. Its fields are set before the first connection, but for Reply.
+// A Server accepts mail. Set its fields before the first connection, except Reply.
 type Server struct {
 	Certificate *tls.Certificate // with it STARTTLS is offered, or TLS from the first byte
 	Implicit    bool             // TLS from the first byte
-	NoAuth      bool             // no password is taken
+	NoAuth      bool             // refuses authentication
 	Mails       chan Mail
 
 	t        testing.TB
@@ -64,7 +64,7 @@ func Start(t testing.TB, s *Server) *Server {
 // Address is host and port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Refuse has commands answered by f where it returns something: its lines are whole replies.
+// Refuse answers commands with the result of f if it is not empty: its lines are whole replies.
 func (s *Server) Refuse(f func(command string) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) serve(conn net.Conn) {
 }
 
 func (c *session) say(lines string) {
-	_ = c.text.PrintfLine("%s", strings.ReplaceAll(lines, "\n", "\r\n")) // who is gone hears nothing
+	_ = c.text.PrintfLine("%s", strings.ReplaceAll(lines, "\n", "\r\n")) // the client may have disconnected
 }
 
 func (c *session) encrypt() {

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/spec/requirements"
 )
 
-// state is where a row stands.
+// state is the state of a row.
 type state string
 
 const (
@@ -76,7 +76,7 @@ func (c *coverage) lost(recorded []string) []error {
 	return []error{fmt.Errorf("covered before, and claimed by no passing test now: %s", strings.Join(ids, ", "))}
 }
 
-// unrecorded are the covered rows that the ratchet does not hold yet.
+// unrecorded are the covered rows that covered.csv does not list yet.
 func (c *coverage) unrecorded(recorded []string) []string {
 	var ids []string
 	for _, d := range c.tables.Documents {
@@ -89,7 +89,7 @@ func (c *coverage) unrecorded(recorded []string) []string {
 	return ids
 }
 
-// recorded is keep and all that is covered now, in the order of the documents.
+// recorded is keep with all rows covered now, in the order of the documents.
 func (c *coverage) recorded(keep []string) []string {
 	var ids []string
 	for _, d := range c.tables.Documents {
@@ -109,7 +109,7 @@ func coveredFile(ids []string) []byte {
 // tally counts rows by state.
 type tally struct {
 	covered, notApplicable, open int
-	openMust                     int // open rows whose level leaves no choice
+	openMust                     int // open rows whose level is binding
 }
 
 func (t tally) rows() int { return t.covered + t.notApplicable + t.open }

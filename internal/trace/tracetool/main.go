@@ -1,14 +1,13 @@
-// Command tracetool tells which requirement rows the tests have shown.
+// Command tracetool reports which requirement rows the tests have shown.
 //
 //	make test ─► .cache/trace/*.claims, passed ─┐
 //	spec/requirements/*.csv ────────────────────┴► states ─► table on the terminal
 //	                                                  ├────► docs/conformance.md
 //	                                                  └────► exit 1 with the reasons, if something was lost
 //
-// It reads a finished run and runs no test itself, so that the suite runs once
-// however many checks follow. It fails, naming the rows, when one recorded in
-// covered.csv is no longer claimed by a passing test, when a row is claimed and
-// listed as not applicable, when an id is unknown, and when the run did not pass.
+// It reads a finished run and runs no test itself, so that the suite runs once for all checks. It fails, naming the rows, if a
+// row in covered.csv is no longer claimed by a passing test, a row is both claimed and listed as not applicable, an id is
+// unknown, or the run did not pass.
 package main
 
 import (
@@ -24,11 +23,10 @@ import (
 	"github.com/godwit-hq/godwit/spec/requirements"
 )
 
-// passedFile is what `make test` leaves in the run's directory when every test
-// passed.
+// passedFile is written to the run's directory by `make test` when every test passed.
 const passedFile = "passed"
 
-// options is what the command line says.
+// options holds the command line.
 type options struct {
 	run          string // directory of the finished run
 	requirements string // folder of the tables
@@ -52,8 +50,7 @@ func main() {
 	}
 }
 
-// run prints problems on stderr and the result on stdout, which always ends
-// with the line for each document.
+// run prints problems on stderr and the result on stdout, which always ends with a line for each document.
 func run(o options, stdout, stderr io.Writer) error {
 	tables, err := requirements.Read(os.DirFS(o.requirements))
 	if err != nil {
@@ -86,7 +83,7 @@ func run(o options, stdout, stderr io.Writer) error {
 	return errors.Join(problems...)
 }
 
-// verdict is a problem when the run did not pass.
+// verdict is a problem if the run did not pass.
 func verdict(dir string) []error {
 	_, err := os.Stat(filepath.Join(dir, passedFile))
 	switch {
@@ -116,7 +113,7 @@ func publish(o options, page []byte) []error {
 	return nil
 }
 
-// record brings covered.csv up to date, and tables.Covered with it.
+// record updates covered.csv and tables.Covered.
 func record(o options, c *coverage, tables *requirements.Tables) []error {
 	keep := tables.Covered
 	if o.prune {

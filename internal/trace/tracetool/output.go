@@ -20,7 +20,7 @@ func printTable(w io.Writer, c *coverage) {
 	t.Flush()
 }
 
-// printSummary prints the line for each document that other programs read.
+// printSummary prints the line for each document that other programs parse.
 func printSummary(w io.Writer, c *coverage) {
 	for _, d := range c.tables.Documents {
 		n := c.count(d.Rows)
@@ -28,8 +28,7 @@ func printSummary(w io.Writer, c *coverage) {
 	}
 }
 
-// markdown is the conformance page. It holds nothing that varies between runs
-// of the same tests, so that its diff is what changed.
+// markdown is the conformance page. Equal test results give an equal page, so that its diff shows only changes.
 func markdown(c *coverage) []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Conformance
@@ -61,8 +60,7 @@ when it cannot apply, and **open** otherwise. Statements are ours; the documents
 	return b.Bytes()
 }
 
-// shownBy lists the tests of a covered row, or the reason of one that cannot
-// apply.
+// shownBy lists the tests of a covered row, or the reason of one that does not apply.
 func (c *coverage) shownBy(id string) string {
 	if c.state(id) == notApplicable {
 		return cell(c.tables.NotApplicable[id])
