@@ -185,7 +185,7 @@ func TestSamplesKeepNoSecret(t *testing.T) {
 	}
 }
 
-// TestReadmeIsHonest: it says what handlers have to bear.
+// TestReadmeIsHonest: it says that handlers must cope with duplicates.
 func TestReadmeIsHonest(t *testing.T) {
 	f, err := os.Open(readme)
 	if err != nil {
@@ -193,9 +193,9 @@ func TestReadmeIsHonest(t *testing.T) {
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if strings.Contains(lines.Text(), "A handler has to bear the same event twice") {
+		if strings.Contains(lines.Text(), "A handler must cope with the same event twice") {
 			return
 		}
 	}
-	t.Error("the README does not say that handlers have to bear duplicates")
+	t.Error("the README does not say that handlers must cope with duplicates")
 }

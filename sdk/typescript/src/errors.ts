@@ -1,4 +1,4 @@
-/** Why a request was not accepted as signed. The values are stable: log them, count them. */
+/** Why a request is not authentic. The values are stable and fit for logs and metrics. */
 export type SignatureReason =
   | "missing"
   | "malformed"
@@ -14,8 +14,8 @@ export type SignatureReason =
   | "replayed";
 
 /**
- * The verdict that a request is not what it claims to be. Whatever the headers hold, verification throws this class and
- * no other (OJS-SIG-10, CCW-SDK-5); any other error means that verification itself could not be done.
+ * The request is not authentic. Verification throws this class for any content of the headers (OJS-SIG-10, CCW-SDK-5);
+ * another error means that verification itself failed.
  */
 export class WebhookSignatureError extends Error {
   readonly reason: SignatureReason;
@@ -27,7 +27,7 @@ export class WebhookSignatureError extends Error {
   }
 }
 
-/** The delivery is authentic, but what it carries cannot be taken: a missing or malformed key, a body that is no JSON. */
+/** The delivery is authentic but not acceptable: a missing or malformed key, a body that is not JSON. */
 export class DeliveryError extends Error {
   readonly code: DeliveryErrorCode;
 

@@ -18,7 +18,7 @@ export function expressHandler(
   };
 }
 
-/** Express routes /hooks, /Hooks and /hooks/ to one place. */
+/** Express routes /hooks, /Hooks and /hooks/ to the same handler. */
 function routedPath(path: string): string {
   return path.toLowerCase().replace(/\/+$/, "") || "/";
 }

@@ -1,2 +1,2 @@
-/** The core under the name of its adapter: `receiver(…).fetch` answers Fetch requests as it is. */
+/** The core under the name of its adapter: `receiver(…).fetch` answers Fetch requests directly. */
 export * from "./index.js";

@@ -1,6 +1,6 @@
 /**
- * The field lines of a message, in order. A Fetch `Headers` has joined repeated lines with ", " already; Node's raw
- * headers are kept line by line, so that a repeated Idempotency-Key shows (IKH-SYN-5).
+ * The field lines of a message, in order. A Fetch `Headers` has already joined repeated lines with ", "; Node's raw
+ * headers are kept line by line, so that a repeated Idempotency-Key is noticed (IKH-SYN-5).
  */
 export type HeadersLike =
   | Headers
@@ -23,7 +23,7 @@ export class Fields {
     }
   }
 
-  /** Node's `rawHeaders`: names and values by turns. */
+  /** Node's `rawHeaders`: alternating names and values. */
   static fromRaw(raw: readonly string[]): Fields {
     const fields = new Fields();
     for (let i = 0; i + 1 < raw.length; i += 2) fields.#add(raw[i]!, raw[i + 1]!);

@@ -1,17 +1,17 @@
-/** Ids as the dialects render them: one event has the same 128 bits in each. */
+/** Ids as the dialects render them: an event has the same 128 bits in each. */
 import { utf8 } from "./crypto/bytes.js";
 import { sha256 } from "./crypto/sha256.js";
 
 const codeAlphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const base32Alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** Says whether a public id such as WEB-X2M8KD-Z has the right check character (CCW-API-4). */
+/** Whether a public id such as WEB-X2M8KD-Z has the right check character (CCW-API-4). */
 export function isPublicId(id: string): boolean {
   const match = /^([A-Z]{3})-([A-HJ-NP-Z2-9]{6})-([A-HJ-NP-Z2-9])$/.exec(id.trim().toUpperCase());
   return match !== null && codeAlphabet[sha256(utf8(`${match[1]}|${match[2]}`))[0]! % 32] === match[3];
 }
 
-/** `evt_` and base32, as CYBERCUBE has it, to `evt_` and UUID, as the others have it; undefined if it is neither. */
+/** `evt_` and base32, the form of CYBERCUBE, to `evt_` and UUID, the form of the others; undefined for other text. */
 export function eventIdToUuid(id: string): string | undefined {
   if (/^evt_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id;
   const match = /^evt_([0-7][0-9A-HJKMNP-TV-Z]{25})$/.exec(id);
@@ -21,7 +21,7 @@ export function eventIdToUuid(id: string): string | undefined {
   return `evt_${digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")}`;
 }
 
-/** The other way. */
+/** The reverse. */
 export function eventIdToBase32(id: string): string | undefined {
   const uuid = eventIdToUuid(id);
   if (uuid === undefined) return undefined;

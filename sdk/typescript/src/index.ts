@@ -1,4 +1,4 @@
-/** The core: it uses the Web's interfaces alone and runs wherever they are. */
+/** The core: it uses only Web interfaces and runs wherever they exist. */
 export { receiver, verify, asResponse, type Receiver, type RequestFacts, type VerifyOptions } from "./receiver/create.js";
 export { IncompleteBodyError, readStream, type Incoming, type RequestLike } from "./receiver/incoming.js";
 export { accepted, reject, retryAfter, type Accepted, type AcceptedOptions, type Reject, type Result, type RetryAfter } from "./receiver/result.js";

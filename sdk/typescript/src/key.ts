@@ -1,11 +1,11 @@
-/** The idempotency key: its syntax, the scope it is remembered in, and the fingerprint it is held against. */
+/** The idempotency key: its syntax, its scope, and the fingerprint of its payload. */
 import { concat, hex, utf8, type Bytes } from "./crypto/bytes.js";
 import { digest } from "./crypto/keys.js";
 import { DeliveryError } from "./errors.js";
 import { isInnerList, parseItem, parseList, StructuredFieldError } from "./httpsig/structured.js";
 import type { KeyPolicy } from "./profiles/profile.js";
 
-/** 16 to 255 printable ASCII characters, as structured-field String and nothing else (IKH K-3). */
+/** 16 to 255 printable ASCII characters, as a structured-field String only (IKH K-3). */
 export const defaultKeyPolicy: KeyPolicy = { minLength: 16, maxLength: 255, lenient: false };
 
 /**
@@ -45,20 +45,20 @@ function describe(line: string, error: StructuredFieldError): string {
 }
 
 /**
- * The id under which a delivery is remembered: a digest over principal, URI and key, each with its length before it, so
- * that no two different triples run together (EDS-KEY-5, IKH-SEC-6) and no text of a sender reaches a store.
+ * The id under which a delivery is remembered: a digest over principal, URI and key, each preceded by its length, so
+ * that different triples have different digests (EDS-KEY-5, IKH-SEC-6). The sender's own text does not reach the store.
  */
 export async function scopeOf(principal: string, uri: string, key: string): Promise<string> {
   return digestOf([utf8(principal), utf8(uri), utf8(key)]);
 }
 
-/** SHA-256 of media type and body: what a sender may not change under one key. */
+/** SHA-256 of media type and body, which a sender must not change under one key. */
 export async function fingerprintOf(contentType: string, body: Bytes): Promise<string> {
   const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase();
   return digestOf([utf8(mediaType), body]);
 }
 
-/** SHA-256 over parts with their lengths before them, so that no two different lists run together. */
+/** SHA-256 over parts, each preceded by its length, so that different lists have different digests. */
 export async function digestOf(parts: readonly Bytes[]): Promise<string> {
   const framed = parts.flatMap((part) => {
     const length = new Uint8Array(8);

@@ -7,27 +7,29 @@ import { RateLimiter, rateLimitExceeded, type RateLimitOptions } from "./ratelim
 import type { Receiver } from "./receiver/create.js";
 import { IncompleteBodyError, type Incoming } from "./receiver/incoming.js";
 
-/** What the adapter needs of a request; Node's and Express's have it. */
+/** The part of a request that the adapter uses; Node's and Express's have it. */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown; readonly rawBody?: unknown };
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface NodeOptions {
-  /** The sender's address, where a proxy is in front. Defaults to the address of the connection. */
+  /** The sender's address, if a proxy is in front. Defaults to the address of the connection. */
   readonly ip?: (request: IncomingMessage) => string | undefined;
-  /** The one spelling of all paths that are routed here, such as in lower case. Defaults to the path with its escapes undone. */
+  /**
+   * The normal spelling of all paths that are routed here, such as in lower case. Defaults to the path without escapes.
+   */
   readonly routedPath?: (path: string) => string;
 }
 
 /** A request listener: `http.createServer(nodeListener(hooks))`. */
 export function nodeListener(receiver: Receiver, options: NodeOptions = {}): NodeListener {
   return (request, response) => {
-    // An answer that cannot be written ends the connection, not the process.
+    // If an answer cannot be written, the connection ends, not the process.
     respond(receiver, request, response, options).catch(() => response.destroy());
   };
 }
 
-/** Answers one request. It resolves when the answer is written, or when the sender has gone. */
+/** Answers one request. It resolves when the answer is written, or when the sender has disconnected. */
 export async function respond(receiver: Receiver, request: NodeRequest, response: ServerResponse, options: NodeOptions = {}): Promise<void> {
   send(request, response, await receiver.receive(nodeIncoming(request, options)));
 }
@@ -53,8 +55,8 @@ function requestUrl(request: NodeRequest): string {
 }
 
 /**
- * Reads up to a limit. Who read the body before must have left the raw bytes, or there is nothing to verify: that is our
- * failure, which a sender gets over by coming again, and no forgery.
+ * Reads up to a limit. Code that read the body before must have kept the raw bytes; otherwise there is nothing to
+ * verify. That is an internal failure, for which a sender retries, and not a forgery.
  */
 async function readBody(request: NodeRequest, limit: number): Promise<Bytes | undefined> {
   for (const raw of [request.rawBody, request.body]) {
@@ -78,7 +80,7 @@ async function readBody(request: NodeRequest, limit: number): Promise<Bytes | un
   return new Uint8Array(Buffer.concat(parts, size));
 }
 
-/** How much of a refused body is still taken, so that the sender gets to read the answer (EDS T-39). */
+/** How much of a refused body is still read, so that the sender can read the answer (EDS T-39). */
 const maxDrain = 1 << 20;
 
 function send(request: NodeRequest, response: ServerResponse, answer: Answer): void {
@@ -102,7 +104,7 @@ function drain(request: NodeRequest, response: ServerResponse): void {
 
 export type Next = (error?: unknown) => void;
 
-/** Puts a bound before a handler of Node's or Express's kind. */
+/** Limits the requests to a handler of Node's or Express's kind. */
 export function rateLimit(
   options: RateLimitOptions & { readonly key?: (request: IncomingMessage) => string } = {},
 ): (request: IncomingMessage, response: ServerResponse, next: Next) => void {

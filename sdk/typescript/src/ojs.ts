@@ -1,4 +1,4 @@
-/** Order among Open Job Spec events: they arrive in any order, and their `time` says which came first (OJS-DLV-17). */
+/** The order of Open Job Spec events: they arrive in any order, and their `time` says which came first (OJS-DLV-17). */
 
 export interface TimedEvent {
   readonly time: string;
@@ -16,8 +16,8 @@ export function sortByTime<E extends TimedEvent>(events: Iterable<E>): E[] {
 }
 
 /**
- * Keeps the newest event of each subject, whatever the order of arrival: apply an event only if `takes` says so, and a
- * late `job.started` never overwrites `job.completed`.
+ * Keeps the newest event of each subject: apply an event only if `takes` returns true, and a late `job.started` never
+ * overwrites `job.completed`.
  */
 export class NewestBySubject<E extends TimedEvent & { readonly subject?: string }> {
   readonly #newest = new Map<string, E>();

@@ -1,8 +1,8 @@
-/** A bound on requests in a window of time, after the sample of CYBERCUBE's standard (CCW-LIM-12). */
+/** A limit of requests in a window of time, after the sample of CYBERCUBE's standard (CCW-LIM-12). */
 export interface RateLimitOptions {
   /** Length of the window in seconds. Defaults to 60. */
   readonly windowSeconds?: number;
-  /** Requests that pass in a window. Defaults to 1000. */
+  /** Requests allowed in a window. Defaults to 1000. */
   readonly max?: number;
   /** Milliseconds since 1970. Defaults to Date.now. */
   readonly clock?: () => number;
@@ -35,7 +35,7 @@ export class RateLimiter {
     let window = this.#windows.get(key);
     if (window === undefined || window.until <= now) {
       window = { count: 0, until: now + this.#windowMs };
-      this.#windows.delete(key); // to the end: windows lie in the order in which they end
+      this.#windows.delete(key); // to the end: windows are in the order in which they end
       this.#sweep(now);
       this.#windows.set(key, window);
     }
@@ -53,7 +53,7 @@ export class RateLimiter {
     };
   }
 
-  /** Keys come from outside: windows that are over go, and past the bound the oldest. */
+  /** Keys come from outside: windows that have ended are dropped, and beyond the limit the oldest. */
   #sweep(now: number): void {
     for (const [key, window] of this.#windows) {
       if (window.until > now && this.#windows.size < maxKeys) return;
@@ -65,7 +65,7 @@ export class RateLimiter {
 /** The body of a request over the limit. */
 export const rateLimitExceeded = { error: "Rate limit exceeded" } as const;
 
-/** Puts a bound before a Fetch handler. */
+/** Limits the requests to a Fetch handler. */
 export function rateLimit(
   handler: (request: Request) => Promise<Response>,
   options: RateLimitOptions & { readonly key?: (request: Request) => string } = {},

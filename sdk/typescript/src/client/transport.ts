@@ -1,5 +1,5 @@
 /**
- * How the client talks to a server: one request a call, nothing repeated by itself. To repeat a call safely, give it an
+ * The transport of the client: one request per call, without automatic repeats. To repeat a call safely, give it an
  * `idempotencyKey` and send the same again.
  */
 export interface ClientOptions {
@@ -13,11 +13,11 @@ export interface ClientOptions {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Sees the response before it is read, for its status and header fields. */
+  /** Called with the response before it is read, for its status and header fields. */
   readonly onResponse?: ((response: Response) => void) | undefined;
 }
 
-/** A payload that is sent byte for byte, under its own media type. */
+/** A payload that is sent unchanged, with its own media type. */
 export class Payload {
   constructor(
     readonly body: string | Uint8Array<ArrayBuffer>,
@@ -29,7 +29,7 @@ export class Payload {
 export class GodwitError extends Error {
   constructor(
     readonly status: number,
-    /** Stable: decide by this. */
+    /** Stable: use this in code. */
     readonly code: string,
     message: string,
     readonly requestId: string | undefined,
@@ -153,7 +153,7 @@ async function failure(response: Response): Promise<GodwitError> {
     const value: unknown = await response.json();
     if (typeof value === "object" && value !== null) problem = value as Record<string, unknown>;
   } catch {
-    // Not the server's own answer, perhaps a proxy's: the status has to do.
+    // Not the server's own response, perhaps a proxy's: only the status is known.
   }
   const text = (name: string): string | undefined => (typeof problem[name] === "string" ? problem[name] : undefined);
   const errors: unknown[] = Array.isArray(problem["errors"]) ? problem["errors"] : [];

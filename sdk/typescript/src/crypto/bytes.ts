@@ -1,4 +1,4 @@
-/** Bytes and their text forms. Decoders are strict and answer undefined for what is malformed; none of them throws. */
+/** Bytes and their text forms. Decoders are strict and return undefined for malformed input; none of them throws. */
 
 /** Bytes over an ArrayBuffer, as WebCrypto takes them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -11,12 +11,12 @@ export function utf8(text: string): Bytes {
   return encoder.encode(text) as Bytes;
 }
 
-/** Decodes UTF-8; what is none becomes U+FFFD. */
+/** Decodes UTF-8; invalid bytes become U+FFFD. */
 export function text(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** Decodes UTF-8, or answers undefined if it is none. */
+/** Decodes UTF-8; undefined for invalid bytes. */
 export function strictText(bytes: Uint8Array): string | undefined {
   try {
     return strictDecoder.decode(bytes);
@@ -25,12 +25,15 @@ export function strictText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Throws a TypeError for anything else: what a parser has made of a body does not verify, and that is no one's forgery. */
+/**
+ * Throws a TypeError for anything else: a parsed body cannot be verified, and that is the caller's mistake, not a
+ * forgery.
+ */
 export function asBytes(data: string | Uint8Array | ArrayBuffer): Bytes {
   if (typeof data === "string") return utf8(data);
   if (ArrayBuffer.isView(data)) {
     const view = new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
-    return data.buffer instanceof ArrayBuffer ? view : view.slice(); // WebCrypto takes no shared memory
+    return data.buffer instanceof ArrayBuffer ? view : view.slice(); // WebCrypto accepts no shared memory
   }
   if (data instanceof ArrayBuffer) return new Uint8Array(data);
   throw new TypeError("the raw body is needed, as text or bytes: not what a body parser has made of it");
@@ -46,7 +49,7 @@ export function concat(...parts: readonly Uint8Array[]): Bytes {
   return joined;
 }
 
-/** Says whether two byte strings are equal, in a time that depends on their length alone (CCW-SIG-17). */
+/** Whether two byte strings are equal, in a time that depends only on their length (CCW-SIG-17). */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

@@ -1,19 +1,19 @@
-/** Keys that verify, over WebCrypto. */
+/** Keys for verification, over WebCrypto. */
 import { equalBytes, fromBase64, type Bytes } from "./bytes.js";
 
-/** Says whether any of the signatures is good. It never throws for a bad one. */
+/** Whether any of the signatures is valid. It does not throw for an invalid one. */
 export interface VerifyingKey {
   verify(message: Bytes, ...signatures: readonly Bytes[]): Promise<boolean>;
 }
 
-/** A message carries a signature a key; more are tried in vain, and each costs. */
+/** A message carries one signature per key; more are tried in vain, and each costs time. */
 const maxSignatures = 16;
 
 export function hmacKey(hash: "SHA-1" | "SHA-256", secret: Bytes): VerifyingKey {
   if (secret.length === 0) throw new Error("a secret must not be empty");
   let key: Promise<CryptoKey> | undefined;
   return {
-    // The MAC is made once, however many a header offers, and compared in constant time with each.
+    // The MAC is computed once and compared in constant time with each signature of the header.
     async verify(message, ...signatures) {
       key ??= crypto.subtle.importKey("raw", secret, { name: "HMAC", hash }, false, ["sign"]);
       const mac = new Uint8Array(await crypto.subtle.sign("HMAC", await key, message));
@@ -29,7 +29,7 @@ export function ed25519Key(publicKey: Bytes): VerifyingKey {
   return publicVerifier({ name: "Ed25519" }, (algorithm) => crypto.subtle.importKey("raw", publicKey, algorithm, false, ["verify"]));
 }
 
-/** An RSA key (PKCS #1 v1.5, SHA-256) out of the PEM of a certificate or of a public key. */
+/** An RSA key (PKCS #1 v1.5, SHA-256) from the PEM of a certificate or of a public key. */
 export function rsaKey(pem: string): VerifyingKey {
   const info = publicKeyInfo(pem);
   const rsa = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };

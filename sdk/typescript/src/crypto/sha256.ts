@@ -1,6 +1,6 @@
 /**
- * SHA-256 and HMAC-SHA256 that answer at once. WebCrypto answers with promises, and the CYBERCUBE class verifies
- * synchronously by its standard (CCW-SDK-2); everything else uses WebCrypto.
+ * Synchronous SHA-256 and HMAC-SHA256. WebCrypto returns promises, and the CYBERCUBE class verifies synchronously by
+ * its standard (CCW-SDK-2); everything else uses WebCrypto.
  */
 import { concat, type Bytes } from "./bytes.js";
 

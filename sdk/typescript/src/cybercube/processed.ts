@@ -4,7 +4,7 @@ import { createSchema, plainText, rowsOfOthers, statements, tableName, type SqlO
 import { day } from "../profiles/profile.js";
 import type { ProcessedEvent, ProcessedEvents } from "./processor.js";
 
-/** In this process alone. */
+/** In this process. */
 export function memoryProcessedEvents(): ProcessedEvents {
   const events = new Map<string, { token: string; receivedAt: number; processed?: ProcessedEvent }>();
   return {
@@ -59,8 +59,8 @@ export interface SqlProcessedOptions extends SqlOptions {
 }
 
 /**
- * In the standard's table. A pending row is the lock, and the time it was received is the holder's token: a row is taken
- * over only when that time is old enough, and it gets a new one then.
+ * In the standard's table. A pending row is the lock, and its time of receipt is the holder's token: another holder
+ * takes a row over only when that time is old enough, and sets a new one.
  */
 export function sqlProcessedEvents(options: SqlProcessedOptions): ProcessedEvents & { migrate(): Promise<void> } {
   const sql = statements(options);
@@ -101,13 +101,13 @@ WHERE event_id = ${id} AND processing_status = 'pending' AND received_at = ${tok
 }
 
 export interface RedisProcessedOptions {
-  /** Put before every key. Defaults to "godwit:". */
+  /** Prefix of every key. Defaults to "godwit:". */
   readonly prefix?: string;
   /** How long events are remembered, in seconds. Defaults to 30 days; the floor is 7 (CCW-IDM-9). */
   readonly retentionSeconds?: number;
 }
 
-/** As of a store's: a script that is sent again, because its reply was lost, finds its own token. */
+/** As in a store: a script that is sent again, because its reply was lost, finds its own token. */
 const scripts = {
   lock: `local held = redis.call('GET', KEYS[1])
 if held == ARGV[1] then return 1 end
@@ -125,7 +125,7 @@ return 1`,
 return 0`,
 } as const;
 
-/** In Redis: the lock ends by Redis' own clock, and everything expires by itself. */
+/** In Redis: the lock ends by Redis' own clock, and all entries expire by themselves. */
 export function redisProcessedEvents(client: RedisClient, options: RedisProcessedOptions = {}): ProcessedEvents {
   const command = redisCommand(client);
   const { prefix = "godwit:", retentionSeconds = 30 * day } = options;

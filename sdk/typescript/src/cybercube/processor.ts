@@ -18,19 +18,19 @@ export type ProcessingResult =
   | { status: "concurrent"; message: string }
   | { status: "processed"; result: string };
 
-/** Where processed events are remembered. Every method is one atomic step, good across processes (CCW-IDM-7). */
+/** Stores processed events. Every method is one atomic step, also across processes (CCW-IDM-7). */
 export interface ProcessedEvents {
   get(eventId: string): Promise<ProcessedEvent | undefined>;
-  /** Takes the lock; undefined if somebody has it or the event is processed. The token proves the holder. */
+  /** Takes the lock; undefined if another holder has it or the event is processed. The token identifies the holder. */
   lock(event: Pick<WebhookEvent, "id" | "type">, now: Date, expiredBefore: Date): Promise<string | undefined>;
   /** Keeps the result. False, and nothing is kept, if the holder has lost the lock. */
   markProcessed(eventId: string, token: string, result: string, now: Date): Promise<boolean>;
   releaseLock(eventId: string, token: string): Promise<void>;
-  /** Drops events received before a time, `limit` at most; tells how many. */
+  /** Drops at most `limit` events received before a time; returns how many. */
   cleanup(before: Date, limit?: number): Promise<number>;
 }
 
-/** Handles one type of event; what it answers is kept as the result. */
+/** Handles one type of event; its result is kept. */
 export type EventHandler = (object: WebhookEvent["data"]["object"], event: WebhookEvent) => Promise<string | void> | string | void;
 
 export interface ProcessorOptions {
@@ -60,7 +60,7 @@ export class WebhookProcessor {
 
   async processWebhook(event: WebhookEvent): Promise<ProcessingResult> {
     const { events, lockSeconds = 300 } = this.#options;
-    if (typeof event.id !== "string" || event.id === "") throw new Error("the event has no id"); // it could not be told from others
+    if (typeof event.id !== "string" || event.id === "") throw new Error("the event has no id"); // it could not be deduplicated
     const original = await events.get(event.id);
     if (original !== undefined) return { status: "duplicate", original };
     const now = this.#clock();
@@ -73,13 +73,14 @@ export class WebhookProcessor {
       await events.releaseLock(event.id, token).catch(() => undefined); // it ends by itself
       throw error;
     }
-    // The effect has happened. If that cannot be kept the lock stays, so that a retry does not repeat it at once.
+    // The effect has happened. If the result cannot be kept, the lock stays, so that a retry does not repeat the effect
+    // at once.
     const kept = await events.markProcessed(event.id, token, result, new Date(this.#clock()));
     if (!kept) throw new Error("the lock was lost while the event was handled");
     return { status: "processed", result };
   }
 
-  /** Somebody else has it, or has just finished with it. */
+  /** Another process has it, or has just finished it. */
   async #contended(event: WebhookEvent): Promise<ProcessingResult> {
     const original = await this.#options.events.get(event.id);
     if (original !== undefined) return { status: "duplicate", original };
@@ -94,7 +95,7 @@ export class WebhookProcessor {
     return typeof result === "string" ? result : "ok";
   }
 
-  /** Drops events that need not be remembered any longer, in small steps; tells how many. */
+  /** Drops events older than the retention, in small steps; returns how many. */
   async cleanup(): Promise<number> {
     const step = 1000;
     for (let total = 0; ; ) {
@@ -105,7 +106,7 @@ export class WebhookProcessor {
   }
 }
 
-/** What to answer: 200 for what is processed, now or before; 503 for what is being processed, so that it comes again. */
+/** The response: 200 for a processed event; 503 for one that is being processed, so that the sender retries. */
 export function processingAnswer(event: Pick<WebhookEvent, "id">, result: ProcessingResult): Answer {
   if (result.status === "concurrent") return jsonAnswer(503, { error: result.message }, { "retry-after": "1" });
   return jsonAnswer(200, { received: true, event_id: event.id });

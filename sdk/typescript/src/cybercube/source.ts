@@ -1,11 +1,11 @@
-/** Source addresses: may a request have come from where deliveries come from? (CCW-HTTP-17) */
+/** Source addresses: whether a request came from the published ranges (CCW-HTTP-17). */
 
 /** The document at /.well-known/webhook-ips, its ranges, or its text form. */
 export type SourceDocument = { readonly production: readonly string[] } | readonly string[] | string;
 
 /**
- * Says whether an address is in one of the published ranges. It is an extra bar, never a replacement for verification;
- * behind a proxy, take the address from what the proxy vouches for.
+ * Whether an address is in one of the published ranges. It complements verification and does not replace it. Behind a
+ * proxy, pass the address that the trusted proxy reports.
  */
 export function isAllowedSource(ip: string, document: SourceDocument): boolean {
   const address = parseAddress(ip);

@@ -11,8 +11,8 @@ const members: readonly [name: string, type: string, required: boolean][] = [
 ];
 
 /**
- * Says what is wrong with a CYBERCUBE event, or undefined; fits `validate` of a receiver. The four members of the minimal
- * form are required, the others must have their type if they are there (CCW-EVT-32, CCW-RCV-15).
+ * Returns what is wrong with a CYBERCUBE event, or undefined; fits `validate` of a receiver. The four members of the
+ * minimal form are required; the others must have their type if present (CCW-EVT-32, CCW-RCV-15).
  */
 export function validateCybercubeEvent(delivery: Pick<Delivery, "json">): string | undefined {
   let event: unknown;

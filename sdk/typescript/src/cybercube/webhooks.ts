@@ -24,7 +24,7 @@ export interface ConstructOptions {
   tolerance?: number | null | undefined;
 }
 
-/** Verifies and parses webhooks, synchronously. Give it all secrets that are good: the new one and the old. */
+/** Verifies and parses webhooks, synchronously. During a rotation pass both secrets. */
 export class CybercubeWebhooks {
   readonly #secrets: readonly Bytes[];
   readonly #clock: () => number;
@@ -40,8 +40,8 @@ export class CybercubeWebhooks {
   }
 
   /**
-   * Verifies the raw body and parses it. Throws a {@link WebhookSignatureError} if it does not prove itself, and a
-   * SyntaxError if it does but is no JSON.
+   * Verifies the raw body and parses it. Throws a {@link WebhookSignatureError} if it is not authentic, and a
+   * SyntaxError if it is not JSON.
    */
   constructEvent(
     payload: string | Uint8Array,
@@ -86,14 +86,14 @@ function mac(body: Bytes, secret: Bytes, timestamp: string): Bytes {
   return hmacSha256(secret, concat(utf8(`${timestamp}.`), body));
 }
 
-/** Node gives repeated headers as an array; a repeated one is no signature. */
+/** Node gives repeated headers as an array; a repeated header is not a signature. */
 function field(value: string | readonly string[] | undefined): string {
   return typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : "";
 }
 
 /**
- * Format, time, tolerance, MAC: in this order (CCW-SIG-14). A tolerance that is no number would let every time pass, so it
- * is an error of the caller's.
+ * Format, time, tolerance, MAC: in this order (CCW-SIG-14). A tolerance that is not a number would accept every time,
+ * so it is an error of the caller.
  */
 function verdict(
   body: Bytes,

@@ -1,6 +1,6 @@
 /**
  * Component identifiers and their values (RFC 9421, section 2). Every derived component and the parameters sf, key, bs,
- * tr and req are read; anything else is refused, because a wrong base is a signature over something else.
+ * tr and req are supported; anything else is refused, because a wrong base is a signature over something else.
  */
 import { base64 } from "../crypto/bytes.js";
 import { WebhookSignatureError } from "../errors.js";
@@ -20,7 +20,7 @@ export interface Component {
   readonly name: string;
   /** The identifier as it stands in the signature base. */
   readonly id: string;
-  /** What makes it distinct: name and parameters, in any order. */
+  /** Name and parameters, in any order, which make it distinct. */
   readonly identity: string;
   readonly key?: string;
   readonly queryName?: string;

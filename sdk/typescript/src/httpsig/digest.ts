@@ -12,9 +12,9 @@ export async function contentDigest(body: Bytes): Promise<string> {
 }
 
 /**
- * Checks Content-Digest against the body. Of the digests in the field those with sha-256 or sha-512 have to match, and
- * one of the two has to be there; the others are broken or checksums and count for nothing. With `only`, just the
- * members named there count: a signature may cover single members.
+ * Checks Content-Digest against the body. Digests with sha-256 or sha-512 must match, and one of the two must be
+ * present; other algorithms are broken or checksums and are ignored. With `only`, just the members named there count: a
+ * signature may cover single members.
  */
 export async function verifyContentDigest(lines: readonly string[], body: Bytes, only?: readonly string[]): Promise<void> {
   let known = 0;

@@ -1,13 +1,13 @@
-/** What component values are taken from: a request, or (to prove the reading of RFC 9421) a response. */
+/** The source of component values: a request, or (to prove the reading of RFC 9421) a response. */
 import { utf8 } from "../crypto/bytes.js";
 import { WebhookSignatureError } from "../errors.js";
 import type { Fields } from "../fields.js";
 
 export interface SignedMessage {
   readonly method?: string;
-  /** The target URI as the client used it, in the form in which it went over the wire. */
+  /** The target URI as the client sent it. */
   readonly url?: string;
-  /** The target of an HTTP/1.1 request line, where it is not path and query of the URL. */
+  /** The target of an HTTP/1.1 request line, if it is not path and query of the URL. */
   readonly requestTarget?: string;
   readonly fields: Fields;
   readonly trailers?: Fields;
@@ -47,14 +47,16 @@ export function authority(uri: TargetUri): string {
   return host.replace(uri.scheme === "https" ? /:(443)?$/ : /:(80)?$/, "");
 }
 
-/** The URI by which a receiver knows itself: scheme and host in lower case, no default port, no fragment (EDS T-23). */
+/**
+ * The public URI of a receiver in normal form: scheme and host in lower case, no default port, no fragment (EDS T-23).
+ */
 export function normalizedUri(uri: TargetUri): string {
   return `${uri.scheme}://${authority(uri)}${pathAndQuery(uri)}`;
 }
 
 /**
- * A path in one spelling: servers route /%68ooks as /hooks, so it must not be another address. Only what cannot stand in a
- * path stays escaped. What is no escape leaves the path as it is.
+ * A path in its simplest spelling: servers route /%68ooks as /hooks, so both must be one address. Only characters that
+ * cannot occur in a path stay escaped. An invalid escape leaves the path as it is.
  */
 export function plainPath(path: string): string {
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return path;

@@ -1,5 +1,5 @@
 /**
- * Structured field values (RFC 9651): parsing and serialisation, as far as signatures, digests and keys need them.
+ * Structured field values (RFC 9651): the parts of parsing and serialisation that signatures, digests and keys need.
  * Parsing fails with a {@link StructuredFieldError}; it never guesses.
  */
 import { base64, fromBase64, strictText, type Bytes } from "../crypto/bytes.js";
@@ -21,7 +21,7 @@ export class SfDate {
   constructor(readonly seconds: number) {}
 }
 
-/** A number with a fraction: kept apart from integers, as `1.0` is none. */
+/** A number with a fraction. It is not an integer, even `1.0`. */
 export class Decimal {
   constructor(readonly value: number) {}
 }

@@ -22,7 +22,7 @@ import {
   type Member,
 } from "./structured.js";
 
-/** The components that a delivery covers: what is done, where, with which content, of which type, under which key. */
+/** The components that a delivery covers: method, address, content, media type and key. */
 export const deliveryComponents = ["@method", "@target-uri", "content-digest", "content-type", "idempotency-key"] as const;
 
 export interface SignatureKey {
@@ -38,7 +38,7 @@ export interface SignatureOptions<K extends SignatureKey> {
   readonly tag?: string;
   /** The receiver's clock in Unix seconds. */
   readonly now: number;
-  /** Largest age, and largest lead, in seconds; undefined: time is not checked. */
+  /** Largest age and lead, in seconds; undefined: the time is not checked. */
   readonly tolerance: number | undefined;
   readonly requireNonce?: boolean;
 }
@@ -58,7 +58,7 @@ const maxSignatures = 16;
 const maxComponents = 64;
 const maxFieldLength = 32 << 10;
 
-/** How far verification came: of several signatures that fail, the one that came furthest tells most. */
+/** How far verification got: of several failed signatures, the one that got furthest explains most. */
 const progress: Readonly<Record<SignatureReason, number>> = {
   missing: 0,
   malformed: 1,

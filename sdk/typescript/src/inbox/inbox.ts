@@ -15,22 +15,22 @@ import { scopeOf } from "../key.js";
 import { normalizedUri, splitUri } from "../httpsig/message.js";
 import { storedDelivery, type Delivery, type StoredDelivery } from "../receiver/delivery.js";
 
-/** What a queue carries: the four members are CYBERCUBE's (CCW-RCV-7). */
+/** The data of a job: the four members are CYBERCUBE's (CCW-RCV-7). */
 export interface InboxJob {
   readonly id: string;
   readonly name: "process-webhook";
   readonly data: {
     readonly event_id: string;
     readonly event_type: string;
-    /** The payload as JSON, where it is an object in UTF-8; else its bytes in base64. */
+    /** The payload as JSON if it is an object in UTF-8; else its bytes in base64. */
     readonly payload: unknown;
     readonly received_at: string;
   };
-  /** The whole delivery, from which a worker makes it again. */
+  /** The whole delivery, which a worker restores. */
   readonly delivery: StoredDelivery;
   /**
-   * The beginning of the deduplication window, in milliseconds since 1970: a job of the same id that ended before it was of
-   * another event, and gives way. Defaults to never.
+   * The start of the deduplication window, in milliseconds since 1970: a job with the same id that ended before it
+   * belongs to another event, and is replaced. Defaults to never.
    */
   readonly replaces?: number;
 }
@@ -38,47 +38,47 @@ export interface InboxJob {
 export interface ClaimedJob extends InboxJob {
   /** 1 for the first. */
   readonly attempt: number;
-  /** What proves the worker. */
+  /** Identifies the worker. */
   readonly token: string;
 }
 
 /** Times are milliseconds since 1970. Every method is one atomic step. */
 export interface Inbox {
-  /** Keeps a job durably; resolves when it is safe. A job that is known already is left as it is, unless it gives way. */
+  /** Stores a job; resolves when it is durable. A known job is left as it is, unless it is replaced. */
   enqueue(job: InboxJob): Promise<void>;
-  /** Leases up to `limit` jobs that are due, the one that has been for longest first. A new one is due when it was received. */
+  /** Leases up to `limit` due jobs, the longest due first. A new job is due when it was received. */
   claim(limit: number, leaseUntil: number, now: number): Promise<ClaimedJob[]>;
-  /** Ends a worker's hold on a job. False if it no longer had the job; then nothing is changed. */
+  /** Ends a worker's hold on a job. False, and nothing is changed, if the worker no longer has the job. */
   settle(job: ClaimedJob, settlement: Settlement): Promise<boolean>;
-  /** Drops jobs that were done before a time, `limit` at most; tells how many. Dead ones stay, for people to look at. */
+  /** Drops at most `limit` jobs that were done before a time; returns how many. Dead jobs stay for inspection. */
   purge(before: number, limit?: number): Promise<number>;
   /**
-   * Runs a handler whose writes and the end of its job happen together or not at all: what it throws undoes both. Inboxes
-   * without transactions have no such method.
+   * Runs a handler whose writes and the end of its job are committed together or not at all: an exception rolls both
+   * back. Inboxes without transactions have no such method.
    */
   transaction?<T>(run: (transaction: InboxTransaction) => Promise<T>): Promise<T>;
 }
 
 export interface InboxTransaction {
-  /** What the handler writes with. */
+  /** The handler's access to the transaction. */
   readonly handle: unknown;
   settle(job: ClaimedJob, settlement: Settlement): Promise<boolean>;
 }
 
 /** How a worker's hold on a job ends. */
 export interface Settlement {
-  /** Done, given up, or waiting for another attempt. */
+  /** Done, dead, or waiting for another attempt. */
   readonly state: "done" | "dead" | "waiting";
   /** When it ended, or when it is due again. */
   readonly at: number;
-  /** Kept for people. */
+  /** Kept for inspection. */
   readonly reason: string;
-  /** The worker was stopped: it costs the job no attempt. */
+  /** The worker was stopped; the job does not lose an attempt. */
   readonly interrupted?: boolean;
 }
 
 export interface JobOptions {
-  /** What duplicates share. Defaults to the digest of principal, address and key. */
+  /** The value that duplicates share. Defaults to the digest of principal, address and key. */
   readonly id?: string;
   readonly replaces?: number;
 }
@@ -100,8 +100,9 @@ export async function inboxJob(delivery: Delivery, options: JobOptions = {}): Pr
 }
 
 /**
- * An inbox over a queue of your own, such as `(name, data, id) => queue.add(name, data, { jobId: id })`. The function must
- * resolve only when the job is safe; your queue's worker restores the delivery with `restoredDelivery(data.delivery)`.
+ * An inbox over your own queue, such as `(name, data, id) => queue.add(name, data, { jobId: id })`. The function must
+ * resolve only when the job is durable; your queue's worker restores the delivery with
+ * `restoredDelivery(data.delivery)`.
  */
 export function queueInbox(
   add: (name: InboxJob["name"], data: InboxJob["data"] & { readonly delivery: StoredDelivery }, id: string) => Promise<unknown>,

@@ -10,7 +10,7 @@ interface Entry {
   reason: string;
 }
 
-/** An inbox in this process alone: for tests. It is not durable: what it holds is lost at a restart. */
+/** An inbox in this process, for tests. It is not durable: its jobs are lost at a restart. */
 export function memoryInbox(): Inbox & { states(): Record<Entry["state"], number> } {
   const entries = new Map<string, Entry>();
   return {

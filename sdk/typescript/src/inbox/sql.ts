@@ -7,7 +7,7 @@ export interface SqlInboxOptions extends SqlOptions {
   readonly table?: string;
 }
 
-/** The statements that make the table; run them once, in your migrations or by `migrate()`. */
+/** The statements that create the table; run them once, in your migrations or by `migrate()`. */
 export function sqlInboxSchema(options: Pick<SqlInboxOptions, "table"> = {}): string[] {
   const table = tableName(options.table ?? "webhook_inbox").text;
   return [
@@ -44,7 +44,7 @@ WHERE id = ${id} AND token = ${token} AND state = 'claimed' RETURNING id`;
     return settled.length > 0;
   }
 
-  /** Goes along an index, so that a long queue is not sorted for each claim. */
+  /** Follows an index, so that a claim does not sort a long queue. */
   async function take(limit: number, token: string, leaseUntil: number, now: number): Promise<readonly SqlRow[]> {
     if (options.dialect === "postgres") {
       return sql`WITH due AS MATERIALIZED (SELECT id FROM ${table} WHERE state IN ('waiting', 'claimed') AND at <= ${now}
@@ -53,7 +53,7 @@ UPDATE ${table} AS job SET state = 'claimed', attempt = attempt + 1, token = ${t
 FROM due WHERE job.id = due.id
 RETURNING job.id, event_id, event_type, delivery, received_at, attempt`;
     }
-    // Workers with nothing to do do not keep others from writing. SQLite goes along the index for either state by itself.
+    // Idle workers do not block writers. SQLite follows the index for either state by itself.
     const idle = (await sql`SELECT 1 FROM ${table} WHERE state IN ('waiting', 'claimed') AND at <= ${now} LIMIT 1`).length === 0;
     if (idle) return [];
     return sql`UPDATE ${table} SET state = 'claimed', attempt = attempt + 1, token = ${token}, at = ${leaseUntil} WHERE id IN (SELECT id FROM (
@@ -108,7 +108,7 @@ WHERE known.state IN ('done', 'dead') AND known.at < ${replaces}`;
   };
 }
 
-/** Reads a row, of whichever language; undefined if it makes no sense. */
+/** Reads a row written in any language; undefined if it is invalid. */
 function claimed(row: SqlRow, token: string): ClaimedJob | undefined {
   try {
     const stored = JSON.parse(String(row["delivery"])) as { data?: { payload?: unknown }; payload?: unknown; delivery?: StoredDelivery };

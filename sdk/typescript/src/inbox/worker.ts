@@ -22,9 +22,9 @@ export interface WorkerOptions<T = unknown> {
    * whenever the process dies. Needs an inbox with transactions. Defaults to false.
    */
   readonly transactional?: boolean;
-  /** Jobs at a time. Defaults to 4. */
+  /** Number of concurrent jobs. Defaults to 4. */
   readonly concurrency?: number;
-  /** Attempts before a job is given up. Defaults to 20. */
+  /** Attempts before a job is dead. Defaults to 20. */
   readonly maxAttempts?: number;
   /** The first wait after a failure, in seconds; it doubles with each. Defaults to 1. */
   readonly base?: number;
@@ -32,11 +32,14 @@ export interface WorkerOptions<T = unknown> {
   readonly cap?: number;
   /** How long a handler may take, in seconds; then its signal is aborted. Defaults to 300. */
   readonly timeout?: number;
-  /** How long handlers may go on after `run` was told to stop, in seconds; then their signal is aborted. Defaults to 30. */
+  /**
+   * How long handlers may continue after `run` was told to stop, in seconds; then their signal is aborted. Defaults to
+   * 30.
+   */
   readonly stopTimeout?: number;
-  /** How often an empty inbox is looked at, in seconds. Defaults to 1. */
+  /** How often an empty inbox is queried, in seconds. Defaults to 1. */
   readonly poll?: number;
-  /** How long jobs that are done stay known, in seconds; it should be the receiver's window. Defaults to 30 days. */
+  /** How long finished jobs are kept, in seconds; it should be the receiver's window. Defaults to 30 days. */
   readonly retention?: number;
   /** How often `run` drops those, in seconds; 0: never. Defaults to an hour. */
   readonly purgeEvery?: number;
@@ -44,25 +47,25 @@ export interface WorkerOptions<T = unknown> {
   readonly storeTimeout?: number;
   /** onError and onDead default to the console. */
   readonly hooks?: Pick<Hooks, "onError" | "onResult"> & {
-    /** A job was given up. */
+    /** A job is dead. */
     onDead?(job: Pick<ClaimedJob, "id" | "data" | "attempt">, reason: string): void;
   };
   /** Milliseconds since 1970. Defaults to Date.now. */
   readonly clock?: () => number;
-  /** A number from 0 to 1 for the spread of waits. Defaults to Math.random. */
+  /** A number from 0 to 1 that spreads the waits. Defaults to Math.random. */
   readonly random?: () => number;
 }
 
 export interface Worker {
-  /** Works until the signal is aborted; what has begun is finished, or put back if it takes too long. */
+  /** Works until the signal is aborted. Running jobs finish, or are put back if they take too long. */
   run(signal: AbortSignal): Promise<void>;
-  /** Works until nothing is due; tells how many jobs it took up. */
+  /** Works until no job is due; returns the number of jobs it ran. */
   drain(): Promise<number>;
-  /** Drops jobs that were done longer ago than `retention`, in small steps; tells how many. `run` does it by itself. */
+  /** Drops jobs that were done longer ago than `retention`, in small steps; returns how many. `run` calls it. */
   purge(): Promise<number>;
 }
 
-/** What the attempt at a job came to. */
+/** The result of an attempt at a job. */
 type Attempt = { readonly result: Result } | { readonly error: unknown; readonly unbegun?: boolean };
 
 export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
@@ -83,12 +86,12 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     return result;
   }
 
-  /** Full jitter below a doubling bound. */
+  /** Full jitter below a doubling limit. */
   function backoff(attempts: number): number {
     return random() * Math.min(cap, base * 2 ** (attempts - 1)) * 1000;
   }
 
-  /** Says what becomes of a job. */
+  /** Decides what happens to a job after an attempt. */
   function judge(job: ClaimedJob, attempt: Attempt, stopped: boolean): Settlement {
     const last = job.attempt >= maxAttempts;
     const later = (ms: number, reason: string): Settlement => ({ state: "waiting", at: Math.floor(clock() + ms), reason });
@@ -122,7 +125,7 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
 
   async function work(job: ClaimedJob, signal: AbortSignal, stopped: () => boolean): Promise<void> {
     let attempt: Attempt;
-    if (job.attempt > maxAttempts) { // it was begun often enough and never came to an end: perhaps it is what kills workers
+    if (job.attempt > maxAttempts) { // it was started often enough and never ended: perhaps it kills workers
       const reason = `begun ${job.attempt - 1} times, and no worker lived to finish it`;
       const settlement: Settlement = { state: "dead", at: now(), reason };
       return report(job, { error: new Error(reason) }, settlement, await settle(job, settlement));
@@ -137,7 +140,7 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
     report(job, attempt, settlement, done || (await settle(job, settlement)));
   }
 
-  /** Runs the handler in the transaction that ends its job. Where it does not accept, what it has written is undone. */
+  /** Runs the handler in the transaction that ends its job. If it does not accept, its writes are rolled back. */
   async function transact(job: ClaimedJob, signal: AbortSignal): Promise<Attempt> {
     const run: { attempt?: Attempt } = {};
     try {
@@ -156,9 +159,9 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
   }
 
   /**
-   * Takes one job up, if one is due. Each slot claims for itself, so that a slow job holds up no other. A handler that is
-   * late is told so and waited for, because a job that was put back would run beside it; but not beyond its lease, when the
-   * job is anyone's.
+   * Runs one job, if one is due. Each slot claims for itself, so that a slow job delays no other. A handler past its
+   * time is told so and waited for, because a job that was put back would run at the same time; but only until its
+   * lease ends, when any worker may take the job.
    */
   async function turn(stop?: AbortSignal): Promise<boolean> {
     const [job] = await within(storeTimeout * 1000, "claim job", inbox.claim(1, now() + lease, now()), (late) => {
@@ -196,13 +199,13 @@ export function inboxWorker<T = unknown>(options: WorkerOptions<T>): Worker {
       try {
         busy = await turn(signal);
       } catch (error) {
-        tell(() => hooks.onError?.(error, "inbox")); // the lease brings the job back
+        tell(() => hooks.onError?.(error, "inbox")); // the job is due again when the lease ends
       }
       if (!busy) await pause(poll * 1000, signal);
     }
   }
 
-  /** Begins at once: a process may never live as long as `purgeEvery`. */
+  /** Begins at once: a process may end before the first `purgeEvery`. */
   async function purgeNowAndThen(signal: AbortSignal): Promise<void> {
     while (purgeEvery > 0 && !signal.aborted) {
       await purge().catch((error: unknown) => tell(() => hooks.onError?.(error, "purge")));

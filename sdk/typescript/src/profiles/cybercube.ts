@@ -1,4 +1,4 @@
-/** CYBERCUBE webhooks. They are deduplicated by the event's id, whichever attempt brings it (CCW-IDM-2). */
+/** CYBERCUBE webhooks. They are deduplicated by the event's id, for all attempts (CCW-IDM-2). */
 import { jsonAnswer } from "./answers.js";
 import { day, type Profile } from "./profile.js";
 import { boundedKey, positiveInteger, requireObject, textKeys, textMember, type SharedSecretOptions } from "./secrets.js";

@@ -14,7 +14,7 @@ import { positiveInteger } from "./secrets.js";
 export interface EdsKey {
   /** The keyid of the signatures. */
   readonly id: string;
-  /** Whose key it is. Several keys of one owner are one principal, so that a rotation keeps it (EDS-KEY-6). */
+  /** The key's owner. Several keys of one owner are one principal, so that a rotation keeps it (EDS-KEY-6). */
   readonly principal: string;
   /** The shared secret: base64 text as the server shows it, or bytes. */
   readonly secret?: string | Uint8Array;
@@ -23,18 +23,18 @@ export interface EdsKey {
 }
 
 export interface EdsOptions {
-  /** The keys that verify. */
+  /** The accepted keys. */
   readonly keys?: readonly EdsKey[];
   /** Finds a key that is not among `keys`, for example in a database. */
   readonly keyById?: (id: string) => Promise<EdsKey | undefined> | EdsKey | undefined;
   /**
-   * What has to be signed; content-digest and idempotency-key are to be among it, since what is not signed is whatever
-   * somebody claims. Defaults to method, address, digest, type and key.
+   * The components that must be signed. Include content-digest and idempotency-key: an unsigned field can be forged.
+   * Defaults to method, address, digest, type and key.
    */
   readonly requiredComponents?: readonly string[];
   /** Only signatures with this tag count. Defaults to any. */
   readonly tag?: string;
-  /** A reference to the agreement that lets the producer use PUT. Defaults to POST alone (EDS-MTH-2). */
+  /** A reference to the agreement that lets the producer use PUT. Without it only POST is accepted (EDS-MTH-2). */
   readonly putAgreement?: string;
 }
 
@@ -55,8 +55,8 @@ export function eds(options: EdsOptions): Profile {
     const found = await options.keyById(id);
     return found === undefined ? undefined : ownedKey(found);
   };
-  // A relay signs with its own key under an id that also says whose event it is: "<key>/<origin>". Whose it is makes another
-  // principal, so that one producer's keys do not suppress another's events (EDS T-14).
+  // A relay signs with its own key under an id that also names the event's origin: "<key>/<origin>". Each origin is a
+  // principal of its own, so that one producer's keys do not suppress another's events (EDS T-14).
   const keyById = async (id: string): Promise<OwnedKey | undefined> => {
     const own = await find(id);
     const at = id.indexOf("/");
@@ -69,8 +69,8 @@ export function eds(options: EdsOptions): Profile {
   for (const needed of ["content-digest", "idempotency-key"]) {
     if (!required.includes(needed)) throw new Error(`eds: ${needed} is not among the components that have to be signed`);
   }
-  // A key that is not there cannot be signed: a request without one has to prove the rest, so that its sender is told what
-  // is missing (IKH-ERR-1). It goes no further than that.
+  // A missing key cannot be signed. A request without a key must still prove the rest; then its sender is told that the
+  // key is missing (IKH-ERR-1), and the request is refused.
   const requiredWithoutKey = required.filter((name) => name !== "idempotency-key");
   return {
     name: "eds",
@@ -114,7 +114,7 @@ export function eds(options: EdsOptions): Profile {
   };
 }
 
-/** A field that says something about the event is believed only if it is signed (EDS-SEC-THR-3). */
+/** Only signed fields about the event are read (EDS-SEC-THR-3). */
 function signedField(message: Message, authentication: Authentication, name: string): string | undefined {
   return authentication.covered?.has(name) ? message.fields.get(name) : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20), which is not signed: within
- * the tolerance somebody who has broken TLS could send a captured request again under another one.
+ * The Open Job Spec's webhook deliveries. They are deduplicated by delivery id (OJS-DLV-20), which is not signed: an
+ * attacker who has broken TLS could repeat a captured request under another id within the tolerance.
  */
 import { jsonAnswer } from "./answers.js";
 import { day, type Profile } from "./profile.js";

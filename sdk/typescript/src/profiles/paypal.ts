@@ -1,6 +1,7 @@
 /**
- * PayPal's offline scheme: RSA with SHA-256 over `<transmission id>|<transmission time>|<webhook id>|<CRC-32 of the body>`.
- * The certificate is given by you, pinned or by a function; it is never fetched from the address that the request names.
+ * PayPal's offline scheme: RSA with SHA-256 over `<transmission id>|<transmission time>|<webhook id>|<CRC-32 of the
+ * body>`. You supply the certificate, pinned or by a function; it is never fetched from the address that the request
+ * names.
  */
 import { crc32, fromBase64, utf8 } from "../crypto/bytes.js";
 import { rsaKey, type VerifyingKey } from "../crypto/keys.js";
@@ -13,11 +14,11 @@ export interface PayPalOptions {
   /** The id of the webhook in PayPal's dashboard: it is signed, but not sent. Required. */
   readonly webhookId: string;
   /**
-   * PEM of the certificates (or public keys) that sign, every one of them good; or a function that knows the certificate by
-   * its address, whose host has been checked to be PayPal's. Required.
+   * PEM of the accepted certificates (or public keys); or a function that returns the certificate for an address, whose
+   * host was checked to be PayPal's. Required.
    */
   readonly certificate: string | readonly string[] | ((url: string) => Promise<string | undefined> | string | undefined);
-  /** Who sends here. Deduplication is per principal. Defaults to paypal. */
+  /** The name of the sender. Deduplication is per principal. Defaults to paypal. */
   readonly principal?: string;
 }
 
@@ -63,7 +64,7 @@ export function paypal(options: PayPalOptions): Profile {
   };
 }
 
-/** The certificate has to be one of PayPal's, over TLS: a function that fetches it must not be led elsewhere. */
+/** The certificate must be one of PayPal's, over TLS, so that a request cannot lead the function to another host. */
 function certificateUrl(value: string): string {
   const match = /^https:\/\/([a-z0-9.-]+)(?::443)?\/[^\s#]*$/i.exec(value);
   const host = match?.[1]?.toLowerCase();

@@ -1,16 +1,16 @@
-/** Secrets as people configure them, and the parts that signature schemes have in common. */
+/** Configured secrets, and the parts that signature schemes have in common. */
 import { concat, hex, text, utf8, type Bytes } from "../crypto/bytes.js";
 import { digest, hmacKey, type VerifyingKey } from "../crypto/keys.js";
 import { DeliveryError, WebhookSignatureError } from "../errors.js";
 import type { Check, Message } from "./profile.js";
 
-/** One secret or several: while one is being replaced, both are good. */
+/** One secret or several: during a rotation both are accepted. */
 export type Secrets = string | readonly string[];
 
 export interface SharedSecretOptions {
-  /** The secrets that verify; every one of them is good. Required. */
+  /** The accepted secrets. Required. */
   readonly secrets: Secrets;
-  /** Who sends here. Deduplication is per principal. Defaults to the profile's name. */
+  /** The name of the sender. Deduplication is per principal. Defaults to the profile's name. */
   readonly principal?: string;
 }
 
@@ -28,7 +28,7 @@ export function textKeys(profile: string, secrets: Secrets | undefined, hash: "S
   return secretList(profile, secrets).map((secret) => hmacKey(hash, utf8(secret)));
 }
 
-/** Says whether any of the keys made any of the signatures. */
+/** Whether any of the keys made any of the signatures. */
 export async function anyVerifies(keys: readonly VerifyingKey[], message: Bytes, signatures: readonly Bytes[]): Promise<boolean> {
   if (signatures.length === 0) return false;
   let good = false;
@@ -44,7 +44,7 @@ export function unixSeconds(value: string | undefined): number {
   return Number(value);
 }
 
-/** Refuses what is too old or too far ahead; the bound itself is good. */
+/** Refuses times that are too old or too far ahead; the limit itself is accepted. */
 export function checkFresh(signedAt: number, check: Check): void {
   if (check.tolerance === undefined) return;
   if (check.now - signedAt > check.tolerance) throw new WebhookSignatureError("Timestamp outside tolerance", "too-old");
@@ -82,7 +82,7 @@ export function textMember(object: Record<string, unknown> | undefined, name: st
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** A dedup key must be bounded: it comes from outside and goes into a store. */
+/** A dedup key comes from outside and is stored, so its length is limited. */
 export function boundedKey(value: string | undefined, source: string): string {
   if (value === undefined || value === "") throw new DeliveryError("key-missing", `${source} is missing`);
   if (value.length > 255 || !/^[\x20-\x7e]+$/.test(value)) {
@@ -91,7 +91,7 @@ export function boundedKey(value: string | undefined, source: string): string {
   return value;
 }
 
-/** The key of deliveries to which the vendor gives no id of its own: the same bytes are the same delivery. */
+/** The key of deliveries without an id: equal bytes are the same delivery. */
 export async function bodyKey(message: Message): Promise<string> {
   return `sha256:${hex(await digest("SHA-256", message.body))}`;
 }

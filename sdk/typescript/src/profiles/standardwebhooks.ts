@@ -1,6 +1,6 @@
 /**
- * Standard Webhooks: `v1` (HMAC-SHA256 with what the base64 behind whsec_ encodes) and `v1a` (Ed25519, public key whpk_)
- * over `<id>.<timestamp>.<body>`. Entries of other versions are passed over.
+ * Standard Webhooks: `v1` (HMAC-SHA256 with the decoded base64 behind whsec_) and `v1a` (Ed25519, public key whpk_)
+ * over `<id>.<timestamp>.<body>`. Entries of other versions are skipped.
  */
 import { fromBase64, type Bytes } from "../crypto/bytes.js";
 import { ed25519Key, hmacKey, type VerifyingKey } from "../crypto/keys.js";
@@ -10,9 +10,9 @@ import { day, type Profile } from "./profile.js";
 import { anyVerifies, boundedKey, checkFresh, jsonObject, mismatch, prefixed, secretList, textMember, unixSeconds, type Secrets } from "./secrets.js";
 
 export interface StandardWebhooksOptions {
-  /** Shared secrets (whsec_…) and public keys (whpk_…) that verify; every one of them is good. Required. */
+  /** The accepted shared secrets (whsec_…) and public keys (whpk_…). Required. */
   readonly keys: Secrets;
-  /** Who sends here. Deduplication is per principal. Defaults to standard-webhooks. */
+  /** The name of the sender. Deduplication is per principal. Defaults to standard-webhooks. */
   readonly principal?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What OJS and CYBERCUBE share: `sha256=<hex>` of `<timestamp>.<raw body>`, several separated by commas. */
+/** The part that OJS and CYBERCUBE share: `sha256=<hex>` of `<timestamp>.<raw body>`, several separated by commas. */
 import { fromHex, type Bytes } from "../crypto/bytes.js";
 import type { VerifyingKey } from "../crypto/keys.js";
 import { WebhookSignatureError } from "../errors.js";
@@ -10,13 +10,15 @@ export interface TimestampedScheme {
   readonly timestampField: string;
   readonly principal: string;
   readonly keys: readonly VerifyingKey[];
-  /** Whether the first entry has to be `sha256=` (CCW-SIG-8); else entries of other schemes are passed over (OJS-ROT-5). */
+  /**
+   * Whether the first entry must be `sha256=` (CCW-SIG-8); otherwise entries of other schemes are skipped (OJS-ROT-5).
+   */
   readonly strictPrefix: boolean;
 }
 
 const scheme = "sha256=";
 
-/** The MACs in a header. Entries that are no hex of 32 bytes are dropped: they match nothing (CCW-SIG-12). */
+/** The MACs in a header. Entries that are not the hex of 32 bytes are dropped: they match nothing (CCW-SIG-12). */
 export function readMacs(header: string | undefined, strictPrefix: boolean): Bytes[] {
   const entries = (header ?? "").split(",").map((entry) => entry.trim());
   const known = entries.filter((entry) => entry.startsWith(scheme));

@@ -1,6 +1,6 @@
 /**
  * Twilio: `X-Twilio-Signature` is base64 of HMAC-SHA1 over the full public address and, for a form, its parameters in
- * order of their names. JSON is bound by its digest in the query parameter bodySHA256, which the address covers.
+ * order of their names. JSON is covered by its digest in the query parameter bodySHA256, which is part of the address.
  */
 import { equalBytes, fromBase64, fromHex, utf8, type Bytes } from "../crypto/bytes.js";
 import { digest } from "../crypto/keys.js";

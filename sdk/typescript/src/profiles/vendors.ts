@@ -1,9 +1,9 @@
 /**
- * Vendors whose scheme is a shared secret: GitHub, Stripe, Shopify, Slack. Their documentation as of 2026 is the source;
- * it wins where it has changed since.
+ * Vendors whose scheme is a shared secret: GitHub, Stripe, Shopify, Slack. Their documentation as of 2026 is the
+ * source; if it has changed since, follow the vendor.
  *
  * GitHub and Shopify sign no time, and the header that identifies a delivery is not signed either: deduplication is the
- * only defence against a replay, and only against one that changes nothing.
+ * only defence against a replay, and only against an unchanged one.
  */
 import { fromBase64, fromHex, text, type Bytes } from "../crypto/bytes.js";
 import { WebhookSignatureError } from "../errors.js";
@@ -68,8 +68,8 @@ export function github(options: SharedSecretOptions): Profile {
 }
 
 /**
- * Stripe: `Stripe-Signature: t=<time>,v1=<hex>[,v1=…]` over `<t>.<body>`. The same event may come again with another count
- * of `pending_webhooks` in it, so bodies are not held against each other.
+ * Stripe: `Stripe-Signature: t=<time>,v1=<hex>[,v1=…]` over `<t>.<body>`. The same event may be sent again with another
+ * count of `pending_webhooks`, so bodies are not compared.
  */
 export function stripe(options: SharedSecretOptions): Profile {
   const keys = textKeys("stripe", options.secrets);
@@ -120,7 +120,7 @@ export function shopify(options: SharedSecretOptions): Profile {
   };
 }
 
-/** Slack: `X-Slack-Signature: v0=<hex>` over `v0:<time>:<body>`. Its challenge is answered once it has proved itself. */
+/** Slack: `X-Slack-Signature: v0=<hex>` over `v0:<time>:<body>`. An authentic challenge is answered. */
 export function slack(options: SharedSecretOptions): Profile {
   const keys = textKeys("slack", options.secrets);
   return {

@@ -1,4 +1,4 @@
-/** `receiver` and `verify`: what applications call. */
+/** `receiver` and `verify`: the functions for applications. */
 import { WebhookSignatureError } from "../errors.js";
 import { Fields } from "../fields.js";
 import { StructuredFieldError } from "../httpsig/structured.js";
@@ -9,28 +9,31 @@ import { Pipeline } from "./receiver.js";
 import { settings, type ReceiverOptions } from "./settings.js";
 
 export interface RequestFacts {
-  /** The sender's address, where the runtime tells it. */
+  /** The sender's address, if the runtime knows it. */
   readonly ip?: string;
   /** Whether the request came as TLS early data. */
   readonly earlyData?: boolean;
-  /** `ctx.waitUntil` of the edge runtime, so that a handler ends although its answer has left. */
+  /** `ctx.waitUntil` of the edge runtime, so that a handler can finish after its answer was sent. */
   readonly waitUntil?: (work: Promise<unknown>) => void;
 }
 
 export interface Receiver {
   /** Answers a Fetch request. */
   readonly fetch: (request: Request, facts?: RequestFacts) => Promise<Response>;
-  /** Answers a request in parts: what adapters use. */
+  /** Answers a request in parts; adapters use it. */
   readonly receive: (incoming: Incoming) => Promise<Answer>;
   /** The page that states the policy, to be served elsewhere. */
   readonly documentation: () => string;
-  /** Drops what the store need not remember any longer, in small steps; a receiver that gets requests does it by itself. */
+  /** Drops expired entries of the store, in small steps. A receiver that gets requests purges by itself. */
   readonly purge: () => Promise<number>;
-  /** Resolves when no handler runs any more, also none whose time was over. Call it after the server has stopped. */
+  /**
+   * Resolves when no handler runs any more, including those past their time limit. Call it after the server has
+   * stopped.
+   */
   readonly wait: () => Promise<void>;
 }
 
-/** Makes a receiver. It throws if what it is given would not be safe. */
+/** Makes a receiver. It throws if the options are not safe. */
 export function receiver<T = unknown>(options: ReceiverOptions<T>): Receiver {
   const s = settings(options);
   const pipeline = new Pipeline(s);
@@ -60,15 +63,17 @@ export function asResponse(answer: Answer): Response {
 }
 
 export interface VerifyOptions {
-  /** Largest difference between the signed time and ours, in seconds; null: time is not checked. Defaults to 300. */
+  /**
+   * Largest difference between the signed time and ours, in seconds; null: the time is not checked. Defaults to 300.
+   */
   readonly tolerance?: number | null;
   /** Milliseconds since 1970. Defaults to Date.now. */
   readonly clock?: () => number;
 }
 
 /**
- * Verifies a request, and nothing else: it remembers no nonces and no keys, so it does not stop replays by itself. It
- * throws a WebhookSignatureError if the request does not prove itself; that is the only verdict it throws.
+ * Only verifies a request. It remembers no nonces and no keys, so it does not stop replays. It throws a
+ * WebhookSignatureError if the request is not authentic; any other error is a failure to verify.
  */
 export async function verify(profile: Profile, request: Request | RequestLike, options: VerifyOptions = {}): Promise<Authentication> {
   const tolerance = options.tolerance === null ? undefined : (options.tolerance ?? 300);

@@ -1,9 +1,9 @@
-/** Waits that end. */
+/** Waits with a limit. */
 
-/** The longest wait of a timer: beyond it, timers go off at once. */
+/** The longest wait of a timer: with a longer one timers fire at once. */
 export const longestWait = 2 ** 31 - 1;
 
-/** Runs work that must not take longer than so many milliseconds; then it throws. What comes too late is given to `late`. */
+/** Runs work with a limit in milliseconds; then it throws. A later result is passed to `late`. */
 export async function within<T>(ms: number, what: string, work: Promise<T>, late?: (value: T) => void): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let over = false;

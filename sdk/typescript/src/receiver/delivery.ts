@@ -8,18 +8,18 @@ export class Delivery<T = unknown> {
   readonly profile: string;
   /** The authenticated producer. */
   readonly principal: string;
-  /** What duplicates share: the deduplication key. */
+  /** The deduplication key: the value that duplicates share. */
   readonly key: string;
   readonly eventId: string;
-  /** "" if the sender does not say. */
+  /** "" if the sender does not send it. */
   readonly eventType: string;
   readonly deliveryId: string | undefined;
-  /** 1 for the first, where the sender tells. */
+  /** 1 for the first, if the sender sends it. */
   readonly attempt: number | undefined;
   /** Method and address as the sender used them. */
   readonly method: string;
   readonly url: string;
-  /** Header fields. Only what the profile signs is proven. */
+  /** Header fields. Only those that the profile signs are authentic. */
   readonly headers: Fields;
   readonly contentType: string;
   /** The payload, byte for byte. */
@@ -50,7 +50,7 @@ export class Delivery<T = unknown> {
     return text(this.body);
   }
 
-  /** The payload as JSON; throws a SyntaxError if it is none. The type is a promise of the sender's, not a check. */
+  /** The payload as JSON; throws a SyntaxError if it is not JSON. The type is not checked. */
   json(): T {
     return JSON.parse(this.text()) as T;
   }
@@ -68,7 +68,10 @@ export interface DeliveryParts {
   readonly receivedAt: Date;
 }
 
-/** A delivery as plain JSON, to be kept until a worker takes it up. The other languages' receivers read and write it, too. */
+/**
+ * A delivery as plain JSON, kept until a worker processes it. Receivers in the other languages read and write it as
+ * well.
+ */
 export interface StoredDelivery {
   readonly profile: string;
   readonly principal: string;
@@ -81,7 +84,7 @@ export interface StoredDelivery {
   readonly received_at: string;
 }
 
-/** Fields that hold credentials: no one needs them after verification, so they are not kept. */
+/** Fields that hold credentials. They are not needed after verification, so they are not kept. */
 const credentials = /authorization|cookie|signature|secret|token|hmac|transmission-sig|api-?key|password/i;
 
 export function isCredential(field: string): boolean {

@@ -1,7 +1,7 @@
 /**
- * Where a receiver tells what it does: metrics, logs, alerts. No hook ever gets a payload, a secret or a signature, and
- * one that throws, at once or later, changes nothing about the answer. What went wrong and nobody hears is told on the
- * console: a handler that fails must not fail unseen.
+ * Hooks of a receiver, for metrics, logs and alerts. No hook gets a payload, a secret or a signature. A hook that
+ * throws, at once or later, does not change the answer. Failures without a hook are written to the console: a handler
+ * must not fail unseen.
  */
 import type { SignatureReason } from "../errors.js";
 import { Fields } from "../fields.js";
@@ -10,15 +10,15 @@ import { isCredential } from "./delivery.js";
 export interface Hooks {
   /** Every request that reaches the receiver (CCW-RCV-14). */
   onReceipt?(receipt: Receipt): void;
-  /** A request that did not prove itself (CCW-RCV-10). Defaults to the console. */
+  /** A request that is not authentic (CCW-RCV-10). Defaults to the console. */
   onVerificationFailure?(failure: VerificationFailure): void;
-  /** A repeat: of something done, of something still going on, or of a key with another payload. */
+  /** A repeat: of a completed request, of one in progress, or of a key with another payload. */
   onDuplicate?(duplicate: Duplicate): void;
   /** Every answer, once. */
   onResult?(result: ResultReport): void;
-  /** Something of ours failed: the store, the handler, the inbox. Defaults to the console. */
+  /** An internal failure: of the store, the handler, the inbox. Defaults to the console. */
   onError?(error: unknown, where: string): void;
-  /** The configuration is weaker than it could be. Told once, when the receiver is made. Defaults to the console. */
+  /** A setting is weaker than it could be. Called once, when the receiver is made. Defaults to the console. */
   onWarning?(message: string): void;
   /** Counts: `webhook.verification.failed` (CCW-RCV-11). */
   count?(metric: string): void;
@@ -38,7 +38,7 @@ export interface VerificationFailure {
   readonly ip: string | undefined;
   /** The header fields; values of credentials are replaced. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How many there were in the last minute, this one included: many of them are an attack or a lost secret. */
+  /** The number of failures in the last minute, this one included. Many of them mean an attack or a lost secret. */
   readonly recent: number;
 }
 
@@ -59,7 +59,7 @@ export interface ResultReport {
   readonly reason?: string;
 }
 
-/** The hooks of an application, and the console in place of those that tell of trouble and are not given. */
+/** The hooks of an application, and the console for missing hooks about failures. */
 export function heard(hooks: Hooks): Hooks {
   return {
     onReceipt: (receipt) => hooks.onReceipt?.(receipt),
@@ -88,18 +88,18 @@ export function sanitizedHeaders(fields: Fields): Record<string, string> {
   return safe;
 }
 
-/** Calls a hook; what it throws is dropped, because a broken metric must not lose an event. */
+/** Calls a hook. What it throws is dropped: a broken metric must not lose an event. */
 export function tell(hook: () => unknown): void {
   const dropped = (): undefined => undefined;
   try {
     const told = hook();
-    if (told instanceof Promise) told.catch(dropped); // an async function fits, too
+    if (told instanceof Promise) told.catch(dropped); // an async function is allowed
   } catch {
     dropped();
   }
 }
 
-/** Counts what happened in the last minute, in slots of a second: a flood costs no more than a trickle. */
+/** Counts events in the last minute, in slots of a second, at constant cost. */
 export class LastMinute {
   readonly #slots = Array.from({ length: 60 }, () => ({ second: -Infinity, count: 0 }));
 

@@ -1,4 +1,4 @@
-/** A request as an adapter hands it over, and the plain form that `verify` takes. */
+/** A request as an adapter passes it, and the plain form for `verify`. */
 import { asBytes, concat, type Bytes } from "../crypto/bytes.js";
 import { Fields, type HeadersLike } from "../fields.js";
 import type { Message } from "../profiles/profile.js";
@@ -8,28 +8,28 @@ export interface Incoming {
   /** The absolute address as the request shows it. */
   readonly url: string;
   readonly fields: Fields;
-  /** The sender's address, where it is known. */
+  /** The sender's address, if it is known. */
   readonly ip?: string | undefined;
   /** Whether the request came as TLS early data. */
   readonly earlyData?: boolean | undefined;
-  /** Reads the body; undefined if it has more than `limit` bytes, in which case the rest is not read. */
+  /** Reads the body; undefined if it has more than `limit` bytes, and then the rest is not read. */
   readBody(limit: number): Promise<Bytes | undefined>;
   /**
-   * Brings a path into the one spelling of all that are routed to the same place. Where the address is not signed, another
-   * spelling must not make a captured request a new one. Defaults to none but that of escapes.
+   * Brings a path into the normal spelling of all paths that are routed to the same handler. If the address is not
+   * signed, another spelling must not make a captured request a new one. Defaults to removing escapes.
    */
   routedPath?(path: string): string;
-  /** Keeps the runtime alive until the work is done, although it has answered. */
+  /** Keeps the runtime alive until the work is done, after the answer was sent. */
   waitUntil?(work: Promise<unknown>): void;
 }
 
-/** A request in plain parts. The body is the raw one, never parsed and serialised again. */
+/** A request in plain parts. Pass the raw body, not one that was parsed and serialised again. */
 export interface RequestLike {
   readonly headers: HeadersLike | Fields;
   readonly body: string | Uint8Array | ArrayBuffer;
   /** Defaults to POST. */
   readonly method?: string;
-  /** The address as the sender used it; needed where it is signed (eds, twilio). */
+  /** The address that the sender used; required if it is signed (eds, twilio). */
   readonly url?: string;
 }
 
@@ -46,7 +46,7 @@ export async function asMessage(request: Request | RequestLike): Promise<Message
   };
 }
 
-/** The sender hung up before its body was complete: there is nothing to verify, and nobody to answer. */
+/** The sender disconnected before its body was complete: nothing can be verified or answered. */
 export class IncompleteBodyError extends Error {
   constructor(cause?: unknown) {
     super("the body did not arrive in full", { cause });

@@ -40,7 +40,7 @@ const titles: Readonly<Record<ProblemCode, string>> = {
   internal: "Internal error",
 };
 
-/** What every error about a key links to: the page that states the policy (IKH K-8). */
+/** The page about the policy, to which every error about a key links (IKH K-8). */
 export function describedBy(docsUrl: string): string {
   return `<${docsUrl}>; rel="describedby"; type="text/html"`;
 }

@@ -23,7 +23,7 @@ import { problemAnswer, type ProblemCode } from "./problem.js";
 import { Runner, type Ending, type Holder } from "./run.js";
 import type { Settings } from "./settings.js";
 
-/** The end of the road for a request, with its answer. */
+/** The answer that ends a request. */
 class Refusal {
   constructor(
     readonly answer: Answer,
@@ -31,7 +31,7 @@ class Refusal {
   ) {}
 }
 
-/** How much one step of a purge drops: requests go on beside it. */
+/** How much one step of a purge drops, so that requests continue beside it. */
 const purgeStep = 1000;
 
 export class Pipeline {
@@ -47,7 +47,7 @@ export class Pipeline {
     this.#purgedAt = settings.clock();
   }
 
-  /** Answers a request. It never throws: whatever happens, there is one answer (EDS-DEF-3). */
+  /** Answers a request. It never throws: every request gets one answer (EDS-DEF-3). */
   async receive(incoming: Incoming): Promise<Answer> {
     const page = this.#documentation(incoming);
     if (page !== undefined) return page;
@@ -88,7 +88,7 @@ export class Pipeline {
     }
   }
 
-  /** The key's whole life is the receiver's business (IKH-EXP-3): one request in `purgeEvery` starts a purge. */
+  /** The receiver manages the whole life of a key (IKH-EXP-3): one request in `purgeEvery` starts a purge. */
   #purgeNowAndThen(incoming: Incoming): void {
     const { purgeEvery, clock, hooks } = this.#s;
     const now = clock();
@@ -101,7 +101,9 @@ export class Pipeline {
     tell(() => incoming.waitUntil?.(purge));
   }
 
-  /** An operation of the store, which may neither throw nor hang: a client may wait for ever for a server that is away. */
+  /**
+   * An operation of the store, which may neither throw nor hang: a client may wait for ever for a server that is down.
+   */
   #stored<T>(what: string, operation: () => Promise<T>, late?: (value: T) => void): Promise<T> {
     return within(this.#s.storeTimeout * 1000, what, (async () => operation())(), late);
   }
@@ -136,7 +138,7 @@ export class Pipeline {
     if (!profile.methods.includes(method)) {
       throw this.#refuse(405, "method-not-allowed", "Method not allowed", { allow: profile.methods.join(", ") });
     }
-    // A key that nobody has seen yet says nothing about a replay of early data (EDS-SEC-RPL-8).
+    // A key that is new does not exclude a replay of early data (EDS-SEC-RPL-8).
     if (tolerance === undefined && (incoming.earlyData === true || fields.get("early-data") === "1")) {
       throw this.#refuse(425, "too-early", "Early data is not taken, send it again");
     }
@@ -177,8 +179,8 @@ export class Pipeline {
   }
 
   /**
-   * A nonce is good once. Where a scheme has none and keys are not remembered, the signed time with the body does its
-   * service (EDS-SEC-RPL-6). Retries are signed anew, so an honest one never comes with a known nonce.
+   * A nonce is accepted once. If a scheme has no nonce and keys are not remembered, the signed time with the body takes
+   * its place (EDS-SEC-RPL-6). Retries are signed anew, so an honest retry has a new nonce.
    */
   async #checkReplay(message: Message, { nonce, once = "", principal, signedAt }: Authentication): Promise<void> {
     const { store, dedup, tolerance, clock, profile } = this.#s;
@@ -204,7 +206,7 @@ export class Pipeline {
     tell(() => hooks.onVerificationFailure?.({ profile: profile.name, error: message, reason, ip, headers: sanitizedHeaders(fields), recent }));
   }
 
-  /** Step 4: key syntax, and what the payload must be like. */
+  /** Step 4: the syntax of the key, and the validation of the payload. */
   async #delivery(message: Message, authentication: Authentication): Promise<Delivery> {
     const { profile, keyPolicy, clock, validate } = this.#s;
     let identity: Identity;
@@ -232,8 +234,8 @@ export class Pipeline {
   }
 
   /**
-   * The URI of the context (EDS-KEY-8). Where it is not signed, host, query and the spelling of the path are whatever the
-   * request claims: they must not let a captured request count as a new one.
+   * The URI of the context (EDS-KEY-8). If it is not signed, host, query and the spelling of the path can be forged:
+   * they must not let a captured request count as new.
    */
   #endpoint(url: string, incoming: Incoming): string {
     const { profile, publicOrigin } = this.#s;
@@ -256,7 +258,7 @@ export class Pipeline {
       reservation = await this.#stored(
         "reserve key",
         () => store.reserve({ ...holder, now, leaseUntil: now + Math.ceil(lease * 1000) }),
-        // Too late, for the sender was told to come again: the key is not held for nothing.
+        // Too late: the sender was told to retry, so the key is freed.
         ({ state }) => (state === "reserved" ? void store.release(scope, holder.token).catch(() => undefined) : undefined),
       );
     } catch (error) {
@@ -276,7 +278,7 @@ export class Pipeline {
     tell(() => hooks.onDuplicate?.({ profile: profile.name, principal, eventId, kind: other ? "other-payload" : found.state }));
     if (other) throw this.#refuse(422, "key-reused", "The key was used with another payload");
     if (found.outcome === undefined) {
-      // 409 is final for webhook senders by the letter; 503 makes them come again (CCW-IDM-5).
+      // 409 is final for webhook senders by the letter; with 503 they retry (CCW-IDM-5).
       throw this.#refuse(api ? 409 : 503, "in-progress", "A request with this key is in progress", {
         "retry-after": String(Math.ceil(retryAfter)),
       });
@@ -290,7 +292,7 @@ export class Pipeline {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The path of an address. The host is the sender's to write, and may be no host at all. */
+/** The path of an address. The sender writes the host, which may be invalid. */
 function pathOf(url: string): string {
   return /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(url)?.[1] || "/";
 }

@@ -1,9 +1,9 @@
-/** What a handler says about a delivery. Nothing, or undefined, means accepted. */
+/** A handler's result for a delivery. undefined means accepted. */
 import { asBytes, utf8, type Bytes } from "../crypto/bytes.js";
 
 export type Result = Accepted | RetryAfter | Reject;
 
-/** The event is taken; the sender need not send it again. */
+/** The event is processed; the sender need not send it again. */
 export interface Accepted {
   readonly kind: "accepted";
   readonly status: number | undefined;
@@ -11,7 +11,7 @@ export interface Accepted {
   readonly body: Bytes | undefined;
 }
 
-/** It cannot be taken now; the sender should come again, no sooner than told. */
+/** The event cannot be processed now; the sender should retry, not before the given time. */
 export interface RetryAfter {
   readonly kind: "retry-after";
   readonly status: 503 | 429;
@@ -19,7 +19,7 @@ export interface RetryAfter {
   readonly reason: string;
 }
 
-/** It will never be taken as it is; the sender need not come again. */
+/** The event will never be accepted as it is; the sender need not retry. */
 export interface Reject {
   readonly kind: "reject";
   readonly status: number;
@@ -32,7 +32,7 @@ export interface AcceptedOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Accepts, with an answer of your own if you like: text, bytes, or a value that is sent as JSON. */
+/** Accepts, optionally with your own answer: text, bytes, or a value that is sent as JSON. */
 export function accepted(body?: unknown, options: AcceptedOptions = {}): Accepted {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = value;
@@ -50,7 +50,7 @@ export function accepted(body?: unknown, options: AcceptedOptions = {}): Accepte
   return { kind: "accepted", status: options.status, headers, body: bytes };
 }
 
-/** Asks the sender to come again after so many seconds: with 503, or with 429 if it is sending too much. */
+/** Asks the sender to retry after so many seconds: with 503, or with 429 if it sends too much. */
 export function retryAfter(seconds: number, reason = "try again later", status: 503 | 429 = 503): RetryAfter {
   return { kind: "retry-after", seconds, reason, status };
 }
@@ -60,10 +60,10 @@ export function reject(status = 422, reason = "Rejected"): Reject {
   return { kind: "reject", status, reason };
 }
 
-/** The statuses by which a sender understands "come again": they do not fit a refusal for good. */
+/** The statuses that ask a sender to retry: they do not fit a final refusal. */
 const transientStatuses = new Set([408, 425, 429]);
 
-/** Says what is wrong with a result, or undefined: handlers are JavaScript, too. */
+/** Returns what is wrong with a result, or undefined: handlers may be plain JavaScript. */
 export function resultFault(result: Result, allowMultiStatus: boolean): string | undefined {
   switch (result?.kind) {
     case "accepted": {
@@ -86,12 +86,12 @@ export function resultFault(result: Result, allowMultiStatus: boolean): string |
   }
 }
 
-/** Headers of a handler's that are the server's to set, or that do not belong to an accepted delivery (EDS-RAF-1). */
+/** Headers of a handler that the server sets, or that do not belong to an accepted delivery (EDS-RAF-1). */
 const neverSent = new Set(["retry-after", "connection", "keep-alive", "content-length", "transfer-encoding"]);
 
 /**
- * A handler's headers as they can be sent, names in lower case. One that cannot be is left out and told: the effect has
- * happened, and an answer that does not get out would make it happen again.
+ * A handler's headers in a form that can be sent, names in lower case. An invalid one is left out and reported: the
+ * effect has happened, and an answer that cannot be sent would make it happen again.
  */
 export function soundHeaders(headers: Readonly<Record<string, string>> | undefined, unfit: (name: string) => void): Record<string, string> {
   const sound: Record<string, string> = {};

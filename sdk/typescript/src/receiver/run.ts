@@ -16,7 +16,7 @@ import { problemAnswer, type ProblemCode } from "./problem.js";
 import { accepted, resultFault, soundHeaders, type Accepted, type Reject, type Result } from "./result.js";
 import type { HandlerContext, Settings } from "./settings.js";
 
-/** How a request ended, as the sender is told. */
+/** The end of a request, with the answer to the sender. */
 export interface Ending {
   readonly answer: Answer;
   readonly kind: ResultReport["kind"];
@@ -29,7 +29,7 @@ export interface Holder {
   readonly token: string;
 }
 
-/** The longest answer that is kept for repeats; of a longer one only status and headers are (IKH K-9). */
+/** The longest body that is kept for repeats. Of a longer answer only status and headers are kept (IKH K-9). */
 const maxKeptBody = 64 << 10;
 
 /** Headers that belong to one answer only and are not repeated. */
@@ -47,7 +47,7 @@ export class Runner {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  /** Runs the handler. `keepAlive` keeps the runtime alive until it has ended, although the answer has left. */
+  /** Runs the handler. `keepAlive` keeps the runtime alive until it has ended, after the answer was sent. */
   async run(delivery: Delivery, scope: string, holder: Holder | undefined, keepAlive?: (work: Promise<unknown>) => void): Promise<Ending> {
     const controller = new AbortController();
     const work = this.#work(delivery, scope, holder, controller.signal);
@@ -61,8 +61,8 @@ export class Runner {
     const first = await Promise.race([work, late]);
     clearTimeout(timer);
     if (first !== "late") return first;
-    // The key stays reserved while the handler still runs: freeing it would let a retry run beside it. When it ends its
-    // result is kept, or the key freed, after all; if it never ends, the lease does.
+    // The key stays reserved while the handler still runs: freeing it would let a retry run at the same time. When the
+    // handler ends, its result is kept or the key freed; if it never ends, the lease does.
     controller.abort(new Error("the handler's time is over"));
     return { answer: this.#later(503, "retry-after", "Not finished in time, try again later"), kind: "timeout" };
   }
@@ -85,14 +85,14 @@ export class Runner {
     return accepted();
   }
 
-  /** For handlers that threw, or whose result makes no sense: nothing of it is told to the sender. */
+  /** For handlers that threw, or returned an invalid result: the sender is told no details. */
   async #fail(holder: Holder | undefined, error: unknown): Promise<Ending> {
     tell(() => this.#s.hooks.onError?.(error, "handler"));
     await this.#release(holder);
     return { answer: this.#problem(500, "internal", "Internal error"), kind: "failed" };
   }
 
-  /** Keeps what is final and frees what is not (EDS T-3). */
+  /** Keeps a final result, and frees the key after any other (EDS T-3). */
   async #settle(delivery: Delivery, holder: Holder | undefined, result: Result): Promise<Ending> {
     const fault = resultFault(result, this.#s.allowMultiStatus);
     if (fault !== undefined) return this.#fail(holder, new Error(fault));
@@ -112,9 +112,9 @@ export class Runner {
   }
 
   /**
-   * The handler in the store's transaction: its writes and the completion of its key happen together. Where it does not
-   * accept, what it has written is undone. A handler that takes longer than its time and the store's loses its transaction,
-   * so that it does not hold locks for ever.
+   * The handler in the store's transaction: its writes and the completion of its key are committed together. If it does
+   * not accept, its writes are rolled back. A handler that exceeds its time and the store's loses its transaction, so
+   * that it does not hold locks for ever.
    */
   async #transact(delivery: Delivery, holder: Holder, signal: AbortSignal): Promise<Ending> {
     const { store, allowMultiStatus, timeout, storeTimeout } = this.#s;
@@ -138,7 +138,7 @@ export class Runner {
     } catch (error) {
       failure = error;
     }
-    // The handler's own error or result says more than what the transaction made of it.
+    // The handler's own error or result is more precise than the transaction's error.
     if (run.error !== undefined) return this.#fail(holder, run.error);
     const { result } = run;
     if (result !== undefined && (result.kind !== "accepted" || resultFault(result, allowMultiStatus) !== undefined)) {
@@ -148,8 +148,8 @@ export class Runner {
   }
 
   /**
-   * For transactions that did not come to their end, or of which that is not known. A key that was completed after all is
-   * not freed by this, nor is one whose handler still runs.
+   * For transactions that were not committed, or whose commit is uncertain. A key that was completed after all is not
+   * freed by this, nor is one whose handler still runs.
    */
   async #undone(handled: Promise<unknown> | undefined, holder: Holder, error: unknown): Promise<Ending> {
     tell(() => this.#s.hooks.onError?.(error, "transaction"));
@@ -170,7 +170,7 @@ export class Runner {
     return this.#problem(status, "rejected", reason);
   }
 
-  /** What the handler says, laid over what the profile's senders expect. */
+  /** Combines the handler's result with the profile's default answer. */
   #acceptance(delivery: Delivery, result: Accepted): Answer {
     const { profile, hooks } = this.#s;
     const { key, eventId, eventType } = delivery;
@@ -184,8 +184,8 @@ export class Runner {
   }
 
   /**
-   * Keeps the outcome before it is answered. If that fails the effect has happened all the same, so the sender is told so;
-   * until the lease ends a repeat is told to wait, after it the handler may run again.
+   * Stores the outcome before it is answered. If that fails, the effect has happened all the same, and the sender is
+   * told to retry: until the lease ends a repeat is told to wait; afterwards the handler may run again.
    */
   async #keep(holder: Holder | undefined, answer: Answer): Promise<void> {
     if (holder === undefined) return;

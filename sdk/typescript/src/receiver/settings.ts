@@ -1,4 +1,4 @@
-/** A receiver's options, and what they come to. What is unsafe is refused here, when the receiver is made. */
+/** A receiver's options and the settings made from them. Unsafe options are refused here. */
 import { hex, utf8 } from "../crypto/bytes.js";
 import { digest } from "../crypto/keys.js";
 import { fingerprintOf, defaultKeyPolicy } from "../key.js";
@@ -17,9 +17,9 @@ import type { Incoming } from "./incoming.js";
 import type { Result } from "./result.js";
 
 export interface HandlerContext {
-  /** Aborted when the handler's time is over. It is not aborted when the sender hangs up. */
+  /** Aborted when the handler's time is over. It is not aborted when the sender disconnects. */
   readonly signal: AbortSignal;
-  /** Of a `transactional` receiver: what writes together with the completion of the key. See sqlOf and redisOf. */
+  /** Of a `transactional` receiver: the access to the transaction that completes the key. See sqlOf and redisOf. */
   readonly transaction?: unknown;
 }
 
@@ -45,9 +45,9 @@ export interface ReceiverOptions<T = unknown> {
   readonly profile: Profile;
   /** Processes a delivery before it is answered. This or `inbox` is required. */
   readonly handler?: Handler<T>;
-  /** Keeps a delivery for a worker, then answers: for handlers that take long (CCW-RCV-7). */
+  /** Stores a delivery for a worker, then answers: for long-running handlers (CCW-RCV-7). */
   readonly inbox?: Pick<Inbox, "enqueue">;
-  /** Remembers keys and nonces. Defaults to this process' memory. */
+  /** Remembers keys and nonces. Defaults to the memory of this process. */
   readonly store?: Store;
   /** Deduplication; false turns it off, which needs freshness, and which ojs and cybercube do not allow. Defaults to on. */
   readonly dedup?: DedupOptions | false;
@@ -69,21 +69,25 @@ export interface ReceiverOptions<T = unknown> {
   readonly storeTimeout?: number;
   /** How often the store is purged, in a small step beside the requests, in seconds; 0: never. Defaults to 60. */
   readonly purgeEvery?: number;
-  /** What senders are told to wait where the handler does not say, in seconds. Defaults to 1. */
+  /** The wait that senders are told by default, in seconds. Defaults to 1. */
   readonly retryAfter?: number;
-  /** Answer a repeat of what is in progress with 409, as an API does, not with 503, as webhooks need. Defaults to false. */
+  /**
+   * Answer a repeat of a request in progress with 409, as APIs do, not with 503, as webhooks need. Defaults to false.
+   */
   readonly api?: boolean;
-  /** Scheme and host under which senders know this receiver, if a proxy in front changes them. */
+  /** Scheme and host that senders use, if a proxy changes them. */
   readonly publicOrigin?: string;
-  /** The whole address that the sender used, where a proxy changes more than that. Defaults to the origin, path and query. */
+  /**
+   * The whole address that the sender used, if a proxy changes more than that. Defaults to the origin, path and query.
+   */
   readonly targetUri?: (incoming: Incoming) => string;
   /** Path of the page that states the policy. Defaults to /docs/idempotency. */
   readonly docsPath?: string;
   /** Address of that page, if it is published elsewhere. Defaults to publicOrigin with docsPath. */
   readonly docsUrl?: string;
-  /** Bounds requests. Defaults to none. */
+  /** Limits requests. Defaults to none. */
   readonly rateLimit?: RateLimitOptions;
-  /** Says what is wrong with a payload, before the handler sees it; undefined if nothing (CCW-RCV-15). */
+  /** Returns what is wrong with a payload, before the handler runs; undefined if nothing (CCW-RCV-15). */
   readonly validate?: (delivery: Delivery<T>) => string | undefined | Promise<string | undefined>;
   /** A reference to the agreement that lets the handler answer 207 (EDS-STA-207b). */
   readonly multiStatusAgreement?: string;
@@ -97,14 +101,14 @@ export interface DedupOptions {
   readonly window?: number;
   /** A reference to the agreement that allows a window below the floor. */
   readonly agreement?: string;
-  /** How long a holder may take before its key is free again, in seconds. Defaults to 60, for cybercube 300; or twice timeout. */
+  /** How long a handler may hold a key, in seconds. Defaults to 60, for cybercube 300; or twice timeout. */
   readonly lease?: number;
   /**
-   * What a sender may not change under one key, as a text of which a digest is kept; "" compares nothing. False: nothing is
-   * ever compared. Defaults to media type and body.
+   * The text that a sender must not change under one key, of which a digest is kept; "" compares nothing. False:
+   * nothing is compared. Defaults to media type and body.
    */
   readonly fingerprint?: ((delivery: Delivery) => string | Promise<string>) | false;
-  /** What is kept for repeats: refusals too, or only what was accepted. Defaults to "all". */
+  /** What is kept for repeats: refusals as well, or only accepted results. Defaults to "all". */
   readonly keep?: "all" | "accepted";
 }
 
@@ -191,7 +195,7 @@ export function settings<T>(options: ReceiverOptions<T>): Settings {
   };
 }
 
-/** Sees to it that a replay is recognised by something (EDS-SEC-RPL-2). */
+/** Makes sure that replays are recognised (EDS-SEC-RPL-2). */
 function checkReplay<T>({ profile, store }: ReceiverOptions<T>, dedup: boolean, fresh: boolean, hooks: Hooks): void {
   if (!dedup && profile.alwaysDedup) throw new Error(`receiver: ${profile.name} is always deduplicated`);
   if (!dedup && !fresh) {
@@ -231,7 +235,7 @@ function fingerprint(profile: Profile, dedup: DedupOptions): Settings["fingerpri
   if (dedup.fingerprint === false) return undefined;
   const given = dedup.fingerprint;
   if (given !== undefined) {
-    // Whatever it answers, a store gets a digest: of bounded length, and nothing of the payload.
+    // The store gets only a digest: of limited length, and without any of the payload.
     return async (delivery) => {
       const text = await given(delivery);
       return text === "" ? "" : hex(await digest("SHA-256", utf8(text)));

@@ -16,8 +16,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * A store in this process alone: for tests, and for receivers that run as one process and may forget at a restart.
- * Expired entries are dropped now and then.
+ * A store in this process: for tests, and for receivers that run as one process and may forget at a restart. Expired
+ * entries are dropped from time to time.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonly size: number } {
   return new MemoryStore(options.max ?? 1_000_000);

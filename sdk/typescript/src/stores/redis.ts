@@ -1,28 +1,28 @@
 import type { CompleteRequest, Outcome, Reservation, ReserveRequest, Store, StoreTransaction } from "./store.js";
 
-/** A node-redis client (`sendCommand`) or an ioredis client (`call`); you make it, connect it and close it. */
+/** A node-redis client (`sendCommand`) or an ioredis client (`call`). You create, connect and close it. */
 export type RedisClient =
   | { call(command: string, ...args: string[]): Promise<unknown> }
   | { sendCommand(args: string[]): Promise<unknown> };
 
 export interface RedisStoreOptions {
-  /** Put before every key. Defaults to "godwit:". */
+  /** Prefix of every key. Defaults to "godwit:". */
   readonly prefix?: string;
 }
 
-/** Sends one command, whichever client it is. */
+/** Sends one command with either client. */
 export function redisCommand(client: RedisClient): (...args: string[]) => Promise<unknown> {
   if ("call" in client) return (command, ...args) => client.call(command!, ...args);
   return (...args) => client.sendCommand(args);
 }
 
-/** Adds a command that Redis runs in the very step that completes the key. It must be one that cannot fail. */
+/** Adds a command that Redis runs in the step that completes the key. It must be one that cannot fail. */
 export type RedisQueue = (command: string, ...args: string[]) => void;
 
 /**
- * Scripts compare the holder's token and change the key in one step. Time is the caller's, and Redis' own expiry comes on
- * top of it, so that nothing has to be purged. A client that lost the reply may send a script again (ioredis does): whoever
- * finds its own token has been successful.
+ * Scripts compare the holder's token and change the key in one step. The time is the caller's. Redis also expires
+ * entries by its own clock, so that nothing needs to be purged. A client that lost the reply may send a script again
+ * (ioredis does): if it finds its own token, the first call succeeded.
  */
 export const redisScripts = {
   reserve: `local held = redis.call('GET', KEYS[1])
@@ -55,14 +55,15 @@ return 1`,
 interface Entry {
   readonly token: string;
   readonly fingerprint: string;
-  /** When the lease or the window ends, by the clock of who wrote it. */
+  /** The end of the lease or the window, by the writer's clock. */
   readonly until: number;
   readonly outcome?: Outcome;
 }
 
 /**
- * A store in Redis or what speaks its protocol, shared by all processes. Use an instance that does not evict keys
- * (maxmemory-policy noeviction) and writes to disk (appendonly yes, appendfsync always), or duplicates slip through.
+ * A store in Redis or a compatible server, shared by all processes. Use an instance that does not evict keys
+ * (maxmemory-policy noeviction) and writes to disk (appendonly yes, appendfsync always); otherwise duplicates are
+ * processed.
  *
  * In a cluster, queued commands need keys in the slot of the store's own, by a hash tag in `prefix`.
  */

@@ -1,11 +1,11 @@
-/** SQL by an injected query function: the SDK brings no driver. */
+/** SQL through an injected query function: the SDK has no driver of its own. */
 
 /** A row, by column name. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /**
- * Runs one statement and answers its rows, for example `(sql, params) => pool.query(sql, params)` of pg, or
- * `async (sql, params) => db.prepare(sql).all(...params)` of a SQLite driver. It must report failures by throwing.
+ * Runs one statement and returns its rows, for example `(sql, params) => pool.query(sql, params)` of pg, or `async
+ * (sql, params) => db.prepare(sql).all(...params)` of a SQLite driver. It must throw on failure.
  */
 export type SqlQuery = (sql: string, params: readonly SqlValue[]) => Promise<readonly SqlRow[] | { readonly rows: readonly SqlRow[] }>;
 export type SqlValue = string | number | null;
@@ -21,7 +21,7 @@ export interface SqlOptions {
   readonly transaction?: <T>(run: (query: SqlQuery) => Promise<T>) => Promise<T>;
 }
 
-/** Puts the dialect's placeholders where values stand: `sql\`… where id = ${id}\``. */
+/** Inserts the dialect's placeholders for values: `sql\`… where id = ${id}\``. */
 export function statements({ dialect, query }: SqlOptions) {
   const run = async (strings: TemplateStringsArray, ...values: readonly (SqlValue | Raw)[]): Promise<readonly SqlRow[]> => {
     let text = strings[0]!;
@@ -39,7 +39,7 @@ export function statements({ dialect, query }: SqlOptions) {
 
 export type Statements = ReturnType<typeof statements>;
 
-/** Text that is put into a statement as it is: names of tables, never values. */
+/** Text that is inserted into a statement as it is: names of tables, never values. */
 export class Raw {
   constructor(readonly text: string) {}
 }
@@ -49,10 +49,10 @@ export function tableName(name: string): Raw {
   return new Raw(name);
 }
 
-/** "godwitrx" in ASCII: the advisory lock under which tables are made, in every language's receiver. */
+/** "godwitrx" in ASCII: the advisory lock for creating tables, in every language's receiver. */
 const migration = "7453286372354585208";
 
-/** Runs the statements of a schema. Processes that start together would hinder each other in PostgreSQL: they take turns. */
+/** Runs the statements of a schema. Processes that start together would conflict in PostgreSQL, so they take turns. */
 export async function createSchema({ dialect, query }: SqlOptions, schema: readonly string[]): Promise<void> {
   if (dialect === "postgres") {
     await query(`DO $schema$ BEGIN PERFORM pg_advisory_xact_lock(${migration}); ${schema.join(";\n")}; END $schema$`, []);
@@ -61,19 +61,19 @@ export async function createSchema({ dialect, query }: SqlOptions, schema: reado
   for (const statement of schema) await query(statement, []);
 }
 
-/** A text that every database takes: PostgreSQL knows no NUL. */
+/** A text that every database accepts: PostgreSQL allows no NUL. */
 export function plainText(text: string): string {
   return text.replaceAll("\0", "");
 }
 
-/** Passes over rows that another is just changing, in PostgreSQL; SQLite has one writer at a time anyway. */
+/** Skips rows that another worker is changing, in PostgreSQL; SQLite has one writer at a time anyway. */
 export function rowsOfOthers({ dialect }: SqlOptions): Raw {
   return new Raw(dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "");
 }
 
 /**
- * Lends the query function of a transaction. Who still has it when that is over gets an error: on a connection that went back
- * to its pool it would write outside of any transaction.
+ * Lends the query function of a transaction. A caller that uses it after the transaction gets an error: on a connection
+ * that was returned to its pool it would write outside of any transaction.
  */
 export async function whileOpen<T>(query: SqlQuery, run: (query: SqlQuery) => Promise<T>): Promise<T> {
   let open = true;

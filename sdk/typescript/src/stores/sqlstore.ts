@@ -8,7 +8,7 @@ export interface SqlStoreOptions extends SqlOptions {
   readonly nonceTable?: string;
 }
 
-/** The statements that make the tables; run them once, in your migrations or by `migrate()`. */
+/** The statements that create the tables; run them once, in your migrations or by `migrate()`. */
 export function sqlStoreSchema(options: Pick<SqlStoreOptions, "table" | "nonceTable"> = {}): string[] {
   const table = tableName(options.table ?? "webhook_receipts").text;
   const nonces = tableName(options.nonceTable ?? "webhook_nonces").text;
@@ -29,8 +29,8 @@ export function sqlStoreSchema(options: Pick<SqlStoreOptions, "table" | "nonceTa
 }
 
 /**
- * A store in PostgreSQL or SQLite (3.35 or newer), shared by all processes. Keep the clocks of the processes together:
- * leases are compared with each one's own. Call `purge` now and then.
+ * A store in PostgreSQL or SQLite (3.35 or newer), shared by all processes. Keep the clocks of the processes
+ * synchronised: each compares leases with its own. Call `purge` from time to time.
  */
 export function sqlStore(options: SqlStoreOptions): Store & { migrate(): Promise<void> } {
   const sql = statements(options);
@@ -38,7 +38,7 @@ export function sqlStore(options: SqlStoreOptions): Store & { migrate(): Promise
   const nonces = tableName(options.nonceTable ?? "webhook_nonces");
   const skipLocked = rowsOfOthers(options);
 
-  /** Takes the key if it is new or has expired: the row's own lock decides between two who try. */
+  /** Takes the key if it is new or has expired: the row's lock decides between two callers. */
   async function take({ scope, fingerprint, token, now, leaseUntil }: ReserveRequest): Promise<boolean> {
     const taken = await sql`INSERT INTO ${table} AS held (scope, fingerprint, token, until)
 VALUES (${scope}, ${fingerprint}, ${token}, ${leaseUntil})
@@ -49,7 +49,7 @@ RETURNING token`;
     return taken.length > 0;
   }
 
-  /** What is known of a key, unless that has expired. */
+  /** The state of a key, unless it has expired. */
   async function known({ scope, now }: ReserveRequest): Promise<Reservation | undefined> {
     const [row] = await sql`SELECT fingerprint, status, headers, body FROM ${table} WHERE scope = ${scope} AND until > ${now}`;
     return row === undefined ? undefined : reservation(row);
@@ -73,7 +73,7 @@ RETURNING scope`;
         const found = look ? await known(request) : undefined;
         if (found !== undefined) return found;
         if (await take(request)) return { state: "reserved" };
-        look = true; // somebody has it; or had it, and has released it since: try again
+        look = true; // another caller has it, or had it and has released it since: try again
       }
       return { state: "in-progress", fingerprint: request.fingerprint };
     },

@@ -11,23 +11,26 @@
  */
 export interface Store {
   reserve(request: ReserveRequest): Promise<Reservation>;
-  /** Keeps the outcome. False if this holder has lost the key in the meantime; then nothing is kept. */
+  /** Keeps the outcome. False, and nothing is kept, if this holder has lost the key. */
   complete(request: CompleteRequest): Promise<boolean>;
   /** Frees the key, if this holder still has it. */
   release(scope: string, token: string): Promise<void>;
   /** Remembers a value until a time. True if it was new, false if it is remembered already. */
   remember(value: string, until: number, now: number): Promise<boolean>;
-  /** Drops what has expired, `limit` entries at most; tells how much that was. Stores that forget by themselves answer 0. */
+  /** Drops at most `limit` expired entries; returns how many. Stores that expire entries by themselves return 0. */
   purge(now: number, limit?: number): Promise<number>;
   /**
-   * Runs a handler whose writes and the completion of its key happen together or not at all: what it throws undoes both.
-   * Stores without transactions have no such method.
+   * Runs a handler whose writes and the completion of its key are committed together or not at all: an exception rolls
+   * both back. Stores without transactions have no such method.
    */
   transaction?<T>(run: (transaction: StoreTransaction) => Promise<T>): Promise<T>;
 }
 
 export interface StoreTransaction {
-  /** What the handler writes with: a query function, or a list of commands. It is good until the transaction ends. */
+  /**
+   * The handler's access to the transaction: a query function, or a list of commands. It is valid until the transaction
+   * ends.
+   */
   readonly handle: unknown;
   complete(request: CompleteRequest): Promise<boolean>;
 }
@@ -37,10 +40,10 @@ export interface ReserveRequest {
   readonly scope: string;
   /** The digest of the payload; "" if payloads are not compared. */
   readonly fingerprint: string;
-  /** What proves the holder. */
+  /** Identifies the holder. */
   readonly token: string;
   readonly now: number;
-  /** When the key is free again unless the holder reports. */
+  /** When the key is free again unless the holder completes or releases it. */
   readonly leaseUntil: number;
 }
 
@@ -60,7 +63,7 @@ export type Reservation =
   | { readonly state: "in-progress"; readonly fingerprint: string }
   | { readonly state: "completed"; readonly fingerprint: string; readonly outcome: Outcome };
 
-/** An answer that is given again to every repeat. */
+/** An answer that every repeat gets. */
 export interface Outcome {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
