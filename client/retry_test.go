@@ -179,7 +179,7 @@ func TestWhatWantsACorrectionIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestRepeatsEnd: by number, by time, when asked to wait for longer than there is, and when nobody waits any more.
+// TestRepeatsEnd: by number, by time, if the server asks for a longer wait than is left, and when the caller's context ends.
 func TestRepeatsEnd(t *testing.T) {
 	sink := apptest.NewSink(t)
 	publish := func(ctx context.Context, r client.Retry, reply apptest.Reply, options ...client.Option) (int, *hurried, error) {
@@ -258,7 +258,7 @@ func TestLostRepliesStoreOnce(t *testing.T) {
 	}
 }
 
-// TestKeysKeepToTheRules: what the client makes is good for the server's own rules and for the receivers', always another.
+// TestKeysKeepToTheRules: the client's keys satisfy the server's rules and the receivers' rules, and differ each time.
 func TestKeysKeepToTheRules(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.IdempotencyWindow = config.Duration(2 * time.Hour) }})
 	c := newClient(t, srv)

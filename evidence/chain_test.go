@@ -76,7 +76,7 @@ func TestTimesSurviveADatabaseOfMicroseconds(t *testing.T) {
 		t.Errorf("line: %s", evidence.Line(&it))
 	}
 	kept := it
-	kept.At = time.UnixMicro(it.At.UnixMicro()) // in the zone of whoever reads
+	kept.At = time.UnixMicro(it.At.UnixMicro()) // in the reader's zone
 	if kept.Sum() != it.Hash || !bytes.Equal(evidence.Line(&kept), evidence.Line(&it)) {
 		t.Error("the item differs after its time was kept as microseconds")
 	}

@@ -165,7 +165,7 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 		c[i].Hash = c[i].Sum()
 		return c
 	}
-	// relinked is the chain as somebody without the key would make it anew from an item on.
+	// relinked is the chain as an attacker without the key would rewrite it from an item on.
 	relinked := func(from int) []evidence.Item {
 		c := slices.Clone(items[:from])
 		for _, it := range items[from:] {

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// TestPolicyIsPublished: at the address that errors link to, for everybody, and as the receiver really runs.
+// TestPolicyIsPublished: at the address that errors link to, without credentials, and made from the running configuration.
 func TestPolicyIsPublished(t *testing.T) {
 	trace.Covers(t, "IKH-RSP-3", "IKH-RSP-4", "IKH-EXP-2", "IKH-UNQ-3", "IKH-SEC-4", "IKH-ERR-2")
 	g := newRig(t, func(o *receiver.Options) {

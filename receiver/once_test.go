@@ -453,7 +453,7 @@ func TestCrashedHolder(t *testing.T) {
 	}
 }
 
-// TestPurgesByItself: nobody has to ask for it.
+// TestPurgesByItself: without a call of Purge.
 func TestPurgesByItself(t *testing.T) {
 	trace.Covers(t, "IKH-EXP-3", "IKH-EXP-1")
 	store, err := sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "webhooks.db"), sqlitestore.Options{})
@@ -497,7 +497,7 @@ func TestPurgesAll(t *testing.T) {
 	}
 }
 
-// panicking is a store that panics, as one of somebody's own may.
+// panicking is a store that panics, as an application's own store may.
 type panicking struct{ receiver.Store }
 
 func (panicking) Complete(context.Context, receiver.Hold, receiver.Completion) (bool, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// TestGuidance: a handler may ask for a delay, on answers that ask to come again and on no other.
+// TestGuidance: a handler may ask for a delay, only on answers that ask for a retry.
 func TestGuidance(t *testing.T) {
 	trace.Covers(t, "EDS-RTY-2", "EDS-RAF-1", "EDS-PRB-1")
 	for _, c := range []struct {
@@ -199,7 +199,7 @@ func TestSenderHangsUp(t *testing.T) {
 	g.wantCalls(1)
 }
 
-// TestHandlerIsLate: the sender is told to come again, no other handler runs beside the first, and its result is kept.
+// TestHandlerIsLate: the sender is told to retry, no other handler runs at the same time, and the result is kept.
 func TestHandlerIsLate(t *testing.T) {
 	g := newRig(t, func(o *receiver.Options) { o.Timeout = 10 * time.Millisecond })
 	end := make(chan struct{})
@@ -289,7 +289,7 @@ func TestNothingIsPushed(t *testing.T) {
 	}
 }
 
-// TestHandlersRunBesideEachOther: keys hold up their repeats and nobody else.
+// TestHandlersRunBesideEachOther: a key delays only its own repeats.
 func TestHandlersRunBesideEachOther(t *testing.T) {
 	g := newRig(t)
 	const many = 20

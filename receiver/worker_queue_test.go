@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver/sqlitestore"
 )
 
-// TestRunPurges: nobody has to ask for it.
+// TestRunPurges: without a call of Purge.
 func TestRunPurges(t *testing.T) {
 	n := make(chan int, 1)
 	f := newOffice(t, func(o *receiver.WorkerOptions) { o.Inbox = purged{o.Inbox.(*sqlitestore.Store), n} })
@@ -306,7 +306,7 @@ func TestStuckHandler(t *testing.T) {
 	}
 }
 
-// slowTx is a store whose transactions end too late: somebody else has the key by then.
+// slowTx is a store whose transactions end too late: another caller has the key by then.
 type slowTx struct{ receiver.Transactor }
 
 func (s slowTx) Begin(ctx context.Context, h receiver.Hold) (receiver.Tx, error) {

@@ -175,11 +175,11 @@ func TestQueueIsDown(t *testing.T) {
 	for _, m := range mechanisms() {
 		g := newRig(t, withScheme(m.scheme), func(o *receiver.Options) { o.Handler, o.Inbox = nil, brokenInbox{} })
 		g.want(g.do(g.make(m, event{id: id("x")}, true)), 500)
-		g.want(g.do(g.make(m, event{id: id("x")}, true)), 500) // it was not acknowledged, so it may come again
+		g.want(g.do(g.make(m, event{id: id("x")}, true)), 500) // it was not acknowledged, so it may be sent again
 	}
 }
 
-// TestQueuePanics: a queue of somebody's own may, and the process lives.
+// TestQueuePanics: an application's own queue may panic, and the process lives.
 func TestQueuePanics(t *testing.T) {
 	trace.Covers(t, "EDS-DEF-3")
 	g := newRig(t, func(o *receiver.Options) {

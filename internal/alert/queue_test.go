@@ -98,7 +98,7 @@ func TestAFewAMinuteAndTheRestSummedUp(t *testing.T) {
 		for range 50 {
 			d.Post(dead(one))
 		}
-		d.Post(godwit.Notice{TenantID: one, Kind: godwit.NoticeEndpointMoved}) // nobody is woken for this
+		d.Post(godwit.Notice{TenantID: one, Kind: godwit.NoticeEndpointMoved}) // no alert is sent for this
 		d.Post(dead(other))
 		synctest.Wait()
 		if n := p.heard(); n != 4 {
@@ -181,7 +181,8 @@ func TestAlertsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Whoever delivers never waits, however slow the mail server is; what waits meanwhile is bounded and told in the end.
+// The delivering goroutine never waits, however slow the mail server is. The notices that wait are limited, and sent in the
+// end.
 func TestPostNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &people{gate: make(chan struct{})}

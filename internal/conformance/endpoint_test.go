@@ -124,8 +124,8 @@ func TestRepeatedRefusalsDisable(t *testing.T) {
 	})
 }
 
-// TestNoLoadAmplifier registers somebody else's URL and lets it fail for ever: attempts are bounded, and where the
-// stranger says no, deliveries to it end.
+// TestNoLoadAmplifier registers a stranger's URL and lets it fail for ever: the number of attempts is limited, and a refusal
+// ends the deliveries.
 func TestNoLoadAmplifier(t *testing.T) {
 	for _, code := range []int{503, 403} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {

@@ -257,7 +257,7 @@ func TestKeysAreScopedAndExact(t *testing.T) {
 	})
 }
 
-// TestKeyReuse: within the window, which is a day unless somebody says otherwise, a key stands for one event.
+// TestKeyReuse: within the window, by default a day, a key stands for one event.
 func TestKeyReuse(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

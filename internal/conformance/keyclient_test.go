@@ -49,8 +49,8 @@ func sentKey(t testing.TB, q *apptest.Request) string {
 	return key
 }
 
-// TestKeyOnTheWire: whatever the profile and whoever made the key, one field with one string, on every attempt. No header of
-// the caller's takes its place.
+// TestKeyOnTheWire: for every profile and every origin of the key, one field with one string, on every attempt. No header of
+// the caller replaces it.
 func TestKeyOnTheWire(t *testing.T) {
 	trace.Covers(t, "IKH-SYN-1", "IKH-SYN-4", "IKH-RSP-2")
 	r := newRig(t, apptest.Options{})

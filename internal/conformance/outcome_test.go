@@ -132,7 +132,8 @@ func TestOnlyStatedSignalsCount(t *testing.T) {
 	}
 }
 
-// TestHealthStandsInForNoOutcome: an endpoint test that fails decides nothing about an event, and nobody probes elsewhere.
+// TestHealthStandsInForNoOutcome: an endpoint test that fails decides nothing about an event, and the server probes no other
+// address.
 func TestHealthStandsInForNoOutcome(t *testing.T) {
 	trace.Covers(t, "EDS-OUT-9")
 	r := newRig(t, apptest.Options{})

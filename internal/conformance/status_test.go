@@ -104,7 +104,7 @@ func transientStatuses() []scenario {
 	return list
 }
 
-// noPortal checks that nobody followed the links of a captive portal.
+// noPortal checks that the sender did not follow the links of a captive portal.
 func noPortal(t *testing.T, h *history) {
 	inBackoff(t, h)
 	if seen := h.rig.sink.Requests("/portal"); len(seen) != 0 {

@@ -242,7 +242,7 @@ func withoutDate(text string) string {
 	return before + after
 }
 
-// A body that nobody reads does not spoil what follows, and one that does not come ends the connection.
+// An unread body does not disturb the next request, and a body that does not arrive ends the connection.
 func TestBodies(t *testing.T) {
 	errs := make(chan error, 1)
 	b := newHouse(t, func(w http.ResponseWriter, r *http.Request) {

@@ -99,7 +99,7 @@ func TestConnectionKept(t *testing.T) {
 	}
 }
 
-// An idle connection that the peer has closed costs no attempt, and is closed before long although nobody asks for it.
+// An idle connection that the peer has closed costs no attempt, and is soon closed even if no request needs it.
 func TestPeerClosesIdleConnection(t *testing.T) {
 	trace.Covers(t, "EDS-ATT-1")
 	for name, end := range map[string]func(*peer){"closes": (*peer).closeQuietly, "resets": (*peer).reset} {
@@ -145,7 +145,7 @@ func TestQuietUnderTLS(t *testing.T) {
 	speak := make(chan struct{})
 	spoken := make(chan struct{})
 	st := newStub(t, serverTLS("http/1.1"), func(p *peer) {
-		p.Conn.(*tls.Conn).Handshake() // and with it come tickets that nobody has read
+		p.Conn.(*tls.Conn).Handshake() // the peer also sends tickets, which are not read yet
 		spoken <- struct{}{}
 		<-speak
 		p.say("x")

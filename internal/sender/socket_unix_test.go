@@ -33,8 +33,8 @@ func fill(t *testing.T, c *net.TCPConn) {
 	})
 }
 
-// A peer that reads nothing holds up neither who looks at an idle link nor who closes it. Under the lock of the links, or
-// within an attempt whose time is over, nobody can wait for it.
+// A peer that reads nothing delays neither the check of an idle link nor its closing. Both happen under the lock of the links,
+// or after an attempt's deadline, where waiting is not possible.
 func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
 	for name, leave := range map[string]func(*link){
 		"close": (*link).close,

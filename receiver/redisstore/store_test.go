@@ -102,7 +102,7 @@ func wantTTL(t *testing.T, client *redis.Client, prefix string, most float64) {
 	}
 }
 
-// TestLostReply: a client that did not hear the answer asks again, and is not taken for somebody else.
+// TestLostReply: a client that lost the reply asks again, and is recognised as the same holder.
 func TestLostReply(t *testing.T) {
 	s := fresh(t)
 	r := receiver.Reserve{Hold: receiver.Hold{Scope: storetest.ScopeOf("k"), Token: "a"}, Now: storetest.Start, LeaseUntil: storetest.Start.Add(60e9)}

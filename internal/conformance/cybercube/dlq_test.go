@@ -249,7 +249,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// TestDeathsAreTold: once for each, to whoever asks for alerts by name, with what is needed to look into it.
+// TestDeathsAreTold: once for each, to the endpoints that subscribe to alerts by name, with the details of the failure.
 func TestDeathsAreTold(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-DLQ-3")

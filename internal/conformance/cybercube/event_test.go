@@ -375,7 +375,7 @@ func TestEventIDs(t *testing.T) {
 	})
 }
 
-// TestFanOut: everybody gets the same event, and who hangs holds up nobody.
+// TestFanOut: every endpoint gets the same event, and one that hangs delays no other.
 func TestFanOut(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-EVT-29", "CCW-RTY-9", "CCW-EVT-17")
@@ -483,7 +483,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestIngestSurvivesAKill: what was acknowledged is delivered by whoever comes next.
+// TestIngestSurvivesAKill: the next process delivers every acknowledged event.
 func TestIngestSurvivesAKill(t *testing.T) {
 	trace.Covers(t, "CCW-EVT-28")
 	sink := apptest.NewSink(t)

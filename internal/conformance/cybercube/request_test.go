@@ -126,7 +126,7 @@ func named(t testing.TB, r *apptest.Response, fields ...string) {
 	}
 }
 
-// TestTLS: old versions and certificates that nobody vouches for are failures, and tried again.
+// TestTLS: old versions and untrusted certificates are failures, and are retried.
 func TestTLS(t *testing.T) {
 	old := func(t *testing.T) string {
 		certPEM, keyPEM := apptest.ServerCertificate(t, "127.0.0.1")

@@ -206,7 +206,7 @@ func TestTransportFailuresAreRetried(t *testing.T) {
 	}
 }
 
-// notTLS is an address that answers whoever connects with something that is no handshake.
+// notTLS is an address that answers every connection with bytes that are not a handshake.
 func notTLS(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -30,7 +30,7 @@ func (c *caller) awaiting(name string, args object) *answer {
 	return a
 }
 
-// confirmationRows: what destroys something waits until somebody says so.
+// confirmationRows: a destructive command waits for its confirmation.
 func confirmationRows(t *testing.T, r *rig) {
 	t.Run("waits", func(t *testing.T) {
 		trace.Covers(t, "IDS-CNF-1", "IDS-CNF-5")

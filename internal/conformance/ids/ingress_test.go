@@ -88,7 +88,7 @@ func TestWebhookIngress(t *testing.T) {
 		same(t, other, c.must(200, "effect.count", object{"id": "b"}))
 		c.once("b")
 
-		// While the first is under way a sender has to come again: 2xx or 4xx would end the delivery (IT-16).
+		// While the first is running the sender must retry: 2xx or 4xx would end the delivery (IT-16).
 		g := c.gate("slow")
 		under := c.behind(g, c.envelope("effect.count", object{"id": "slow"}))
 		busy := in.deliver("delivery-0000000003", c.envelope("effect.count", object{"id": "slow"}))

@@ -89,11 +89,11 @@ func keyRows(t *testing.T, r *rig) {
 			a := other.must(403, name, object{"id": "a"}, object{"effective_actor_id": user.actor})
 			equal(t, "reason", a.Reason, "forbidden")
 		}
-		// Nor as somebody else altogether.
+		// Nor under another identity.
 		other.must(403, "effect.count", object{"id": "a"}, object{"actor_id": user.actor})
 		equal(t, "runs", user.runs("a"), 0)
 		equal(t, "records", r.records(t, user.tenant), 0)
-		other.must(200, "effect.count", object{"id": "b"}, object{"effective_actor_id": other.actor}) // for oneself everybody may
+		other.must(200, "effect.count", object{"id": "b"}, object{"effective_actor_id": other.actor}) // every caller may act for itself
 	})
 	t.Run("missing inputs", func(t *testing.T) {
 		trace.Covers(t, "IDS-KEY-12")

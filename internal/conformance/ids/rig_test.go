@@ -265,7 +265,7 @@ func (r *rig) tenant(t testing.TB, scopes ...godwit.Scope) *caller {
 	return r.caller(t, key)
 }
 
-// caller is whoever has the key.
+// caller is the holder of the key.
 func (r *rig) caller(t testing.TB, key string) *caller {
 	t.Helper()
 	c := &caller{rig: r, t: t, key: key}

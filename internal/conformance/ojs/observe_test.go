@@ -94,7 +94,7 @@ func TestAnnouncements(t *testing.T) {
 					t.Errorf("%v", list)
 				}
 			}
-			// It is an event like others, also when nobody wants it.
+			// It is an event like others, even without a subscriber.
 			if page := r.send(t, 200, apptest.Call{Path: eventsPath + "?types=webhook.subscription.created"}); !occurs(page, watcher.id) || len(page["events"].([]any)) != 5 {
 				t.Errorf("%v", page)
 			}

@@ -69,7 +69,7 @@ func TestSignatures(t *testing.T) {
 	})
 }
 
-// TestKnownSignature signs with the fixed secret; sign is held against the published value first.
+// TestKnownSignature signs with the fixed secret; sign is compared with the published value first.
 func TestKnownSignature(t *testing.T) {
 	trace.Covers(t, "OJS-SIG-2", "OJS-SIG-3")
 	const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"

@@ -227,7 +227,7 @@ func TestLiveDeliveries(t *testing.T) {
 		deliver("the overlap, receiver has the new one", second)
 		g.EndpointCall(g.ep, http.MethodPost, "/rotate-secret", apptest.Fields{"overlap_seconds": 0}).JSON(t, &third)
 		deliver("the end of the rotation", third)
-		g.know(g.ep.Secret) // which is good for nothing any more
+		g.know(g.ep.Secret) // which is no longer valid
 		before := len(g.handled())
 		ev := g.Publish("order.paid", payload)
 		if a := g.WaitAttempts(ev, g.ep, 1)[0]; a.Status != http.StatusUnauthorized || len(g.handled()) != before {
@@ -236,7 +236,7 @@ func TestLiveDeliveries(t *testing.T) {
 	})
 }
 
-// TestLostReplies: the event is handled, the reply is lost, and the sender comes again. It is handled once.
+// TestLostReplies: the event is handled, the reply is lost, and the sender retries. It is handled once.
 func TestLostReplies(t *testing.T) {
 	eachDialect(t, func(t *testing.T, g *rig) {
 		switch g.dialect.profile {
@@ -276,8 +276,8 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// TestTwoHoursLater: the handler asks to come again in two hours. The retry is signed anew, so it is fresh, and the key was
-// free for it.
+// TestTwoHoursLater: the handler asks for a retry in two hours. The retry is signed anew, so it is fresh, and the key was free
+// for it.
 func TestTwoHoursLater(t *testing.T) {
 	eachDialect(t, func(t *testing.T, g *rig) {
 		switch g.dialect.profile {

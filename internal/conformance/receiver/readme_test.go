@@ -74,7 +74,7 @@ func startProgram(t *testing.T, source, secret string) (url, folder string, log 
 	return "http://" + address, folder, log
 }
 
-// awaitServer returns when somebody listens.
+// awaitServer returns when a process listens.
 func awaitServer(t *testing.T, address string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

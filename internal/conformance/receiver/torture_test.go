@@ -65,7 +65,7 @@ func TestTortureOfInbox(t *testing.T) {
 	}
 }
 
-// TestTortureInMemory: a store in memory dies with its process, so nobody is killed here. Nor does it have transactions:
+// TestTortureInMemory: a store in memory ends with its process, so no process is killed here. Nor does it have transactions:
 // handlers fail before the effect, and not after it.
 func TestTortureInMemory(t *testing.T) {
 	trace.Covers(t, "IKH-DEF-4", "CCW-IDM-1", "OJS-DLV-19")
@@ -146,7 +146,7 @@ func (x *torture) run(ctx context.Context) {
 	x.judge(x.place.effects(x.t), 5)
 }
 
-// deliverAll returns when every delivery is acknowledged, and lets somebody do something between them.
+// deliverAll returns when every delivery is acknowledged, and calls a function between them.
 func (x *torture) deliverAll(ctx context.Context, between func(event int)) {
 	events := make(chan int)
 	var all sync.WaitGroup

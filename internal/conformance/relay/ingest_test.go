@@ -93,7 +93,8 @@ func TestUpstreamsMeetAConsumer(t *testing.T) {
 			t.Fatalf("%d requests went on", n)
 		}
 
-		// What is good is taken once, whoever repeats it; the same key for something else is refused; a replay is, too.
+		// A valid delivery is accepted once, whichever sender repeats it; the same key for another payload is refused, and so
+		// is a replay.
 		var replay *http.Request
 		first := r.want(r.send(delivery{Path: s.Path, Key: key("good"), Body: secret, Sign: func(q *http.Request, b []byte) {
 			sign(q, b)
@@ -256,7 +257,7 @@ func TestSchemes(t *testing.T) {
 			"event_type": apptest.Fields{"member": "meta.topic", "fixed": "unknown"}})
 		login := func(q *http.Request, _ []byte) { q.SetBasicAuth("ada", "a long enough password") }
 		r.want(r.send(delivery{Path: s.Path, Key: key("a"), Body: `{"meta":{"topic":"orders/create"}}`, Sign: login}), 200)
-		r.want(r.send(delivery{Path: s.Path, Key: key("b"), Body: `{"meta":{}}`, Sign: login}), 502) // nobody is for "unknown"
+		r.want(r.send(delivery{Path: s.Path, Key: key("b"), Body: `{"meta":{}}`, Sign: login}), 502) // no endpoint subscribes to "unknown"
 	})
 	t.Run("a credential in the clear", func(t *testing.T) {
 		r := newRig(t, apptest.Options{Configure: func(c *config.Config) { c.AllowHTTP = false }})

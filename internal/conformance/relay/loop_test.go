@@ -61,7 +61,7 @@ func TestCirclesEnd(t *testing.T) {
 	}
 }
 
-// TestManyHopsEnd: a way of more sources than anybody needs is taken for a circle.
+// TestManyHopsEnd: a path of more sources than any setup needs is taken for a loop.
 func TestManyHopsEnd(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.Endpoint(r.sink.URL("/to"))

@@ -126,7 +126,7 @@ func TestDescriptionIsTheRunningConfiguration(t *testing.T) {
 				MaxElapsed float64 `json:"max_elapsed_seconds"`
 			} `json:"retry_policies"`
 		}
-		r.Must(apptest.Call{Path: "/.well-known/webhook-service", Key: "none"}, &d) // anybody may read it
+		r.Must(apptest.Call{Path: "/.well-known/webhook-service", Key: "none"}, &d) // public
 		stored, err := r.App.Store().Describe(context.Background())
 		if err != nil || d.Terms.Durability != stored.Durability || !strings.Contains(d.Terms.Durability, "synced") || d.Terms.Retention != retention.Seconds() {
 			t.Errorf("terms: %+v, the store says %q", d.Terms, stored.Durability)
@@ -437,7 +437,7 @@ func TestUpstreamsThatLeave(t *testing.T) {
 		close(open)
 		a, b := r.await(second), r.await(third)
 		for _, one := range []*answer{&a, &b} {
-			for one.Status == 503 { // looked up at the same moment: it is told to come again
+			for one.Status == 503 { // looked up at the same moment: it is told to retry
 				*one = r.send(d)
 			}
 			r.want(*one, 200)

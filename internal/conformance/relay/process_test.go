@@ -124,7 +124,7 @@ func (p *served) kill() {
 	p.cmd = nil
 }
 
-// endpoint registers one, by the public client. It waits until the process delivers: before that it asks to come again.
+// endpoint registers one, by the public client. It waits until the process delivers: before that the process asks for a retry.
 func (p *served) endpoint(url, pattern string) *client.Endpoint {
 	p.t.Helper()
 	c, err := client.New(p.URL, p.Key, client.WithHTTPClient(p.http), client.WithRetry(client.Retry{Base: 10 * time.Millisecond, Cap: 100 * time.Millisecond}))
@@ -230,7 +230,7 @@ func TestChainOfProcesses(t *testing.T) {
 	if got := deliver(odd, exact); got.Status != http.StatusOK || got.Key != odd {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	// The second relay dies. The producer hears that its event is not through, and comes again.
+	// The second relay dies. The producer learns that its event was not delivered, and retries.
 	const second = "the second key of the test"
 	b.kill()
 	if got := deliver(second, `{"n":2}`); got.Status != http.StatusBadGateway || got.Code != "downstream-failed" {
@@ -259,7 +259,7 @@ func TestChainOfProcesses(t *testing.T) {
 	if p := effects[0].Principal; !strings.HasPrefix(p, "b/"+fromA.ID+".") || p != effects[1].Principal {
 		t.Errorf("principals %q and %q", p, effects[1].Principal)
 	}
-	// None of the hops is open to whoever has no credential, or another hop's.
+	// No hop is open to a client without a credential, or with another hop's.
 	for name, token := range map[string]string{"nobody": "none", "another hop": atA.Secret.Value, "the API's": a.Key} {
 		if got := a.post(producer.Path, "somebody else's key", []byte(`{}`), token); got.Status != http.StatusUnauthorized {
 			t.Errorf("%s: %d", name, got.Status)

@@ -210,7 +210,7 @@ func TestRepeatHonoursWhatWasAskedFor(t *testing.T) {
 	r.want(r.send(d), 200)
 }
 
-// TestOfferedOnce: an event went nowhere. Of many repeats that find somebody at once, one gives it to him.
+// TestOfferedOnce: no endpoint was there for an event. Of many repeats that find one at the same time, one delivers it.
 func TestOfferedOnce(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

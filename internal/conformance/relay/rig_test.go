@@ -197,7 +197,7 @@ func (r *rig) await(done <-chan answer) answer {
 	}
 }
 
-// timer waits until somebody waits for this moment: only then moving the clock there means something to him.
+// timer waits until a timer is set for this moment: only then moving the clock there has an effect.
 func (r *rig) timer(at time.Time) {
 	r.t.Helper()
 	if !r.Clock.Await(at, patience) {

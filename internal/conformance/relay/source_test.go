@@ -233,7 +233,7 @@ func TestClientCertificates(t *testing.T) {
 	if status, _ := call(path, `{}`, "", other); status != 401 {
 		t.Errorf("with another certificate: %d", status)
 	}
-	if status, _ := call(path, `{}`, "", pair); status != 502 { // authentic; nobody is for it
+	if status, _ := call(path, `{}`, "", pair); status != 502 { // authentic; no endpoint subscribes to it
 		t.Errorf("with the certificate: %d", status)
 	}
 }

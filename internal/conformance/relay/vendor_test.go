@@ -118,7 +118,7 @@ func vendors() []vendor {
 				transmission, time := "t-"+id, at.Format("2006-01-02T15:04:05Z")
 				sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|WH-1|%d", transmission, time, crc32.ChecksumIEEE(body)))
 				if secret != vendorSecret {
-					sum[0]++ // as somebody without the key
+					sum[0]++ // as an attacker without the key
 				}
 				signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
 				if err != nil {

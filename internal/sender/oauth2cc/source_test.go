@@ -283,7 +283,7 @@ func TestOneAsksForAll(t *testing.T) {
 	}
 }
 
-// Whoever asks may be interrupted; the next in line then asks for itself.
+// A caller that requests a token may be interrupted; the next waiting caller then makes its own request.
 func TestInterruptedAskerDoesNotSpoilIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{answer: make(chan godwit.Exchange)}

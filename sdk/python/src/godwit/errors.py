@@ -46,4 +46,4 @@ class DeliveryError(Exception):
 
 
 class IncompleteBodyError(Exception):
-    """The sender hung up before its body was complete: there is nothing to verify, and nobody to answer."""
+    """The sender disconnected before its body was complete: nothing can be verified or answered."""

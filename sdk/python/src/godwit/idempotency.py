@@ -1,4 +1,4 @@
-"""The idempotency key: its syntax, the scope it is remembered in, and the fingerprint it is held against."""
+"""The idempotency key: its syntax, its scope, and the fingerprint of its payload."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
  *     │            ├─ complete: the outcome is kept for the window, and every repeat gets it
  *     │            ├─ release:  the key is free, a repeat is a first request
  *     │            └─ neither (the holder died): free when the lease ends
- *     ├──► in-progress (somebody holds it)
+ *     ├──► in-progress (another caller holds it)
  *     └──► completed (with the outcome)
  */
 export interface Store {

@@ -19,7 +19,7 @@ _IDENTITY: Point = (0, 1, 1, 0)
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Says whether the signature is good. It never raises for what is malformed."""
+    """Whether the signature is valid. It does not raise for malformed input."""
     if len(public_key) != 32 or len(signature) != 64:
         return False
     a = _decode(public_key)
@@ -34,8 +34,8 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def is_public_key(data: bytes) -> bool:
-    """Says whether it is a public key that somebody could have the secret of: a point of small order, such as 32 zero
-    bytes, is none, and signatures of it can be made by anybody."""
+    """Whether it is a safe public key. A point of small order, such as 32 zero bytes, is not: an attacker can make
+    signatures for it without a secret."""
     point = _decode(data) if len(data) == 32 else None
     return point is not None and _encode(_double(_double(_double(point)))) != _encode(_IDENTITY)
 

@@ -14,11 +14,11 @@ __all__ = ["Ed25519Key", "HmacKey", "VerifyingKey", "rsa_key"]
 
 class VerifyingKey(Protocol):
     def verify(self, message: bytes, signature: bytes) -> bool:
-        """Says whether the signature is good. It never raises for a bad one."""
+        """Whether the signature is valid. It does not raise for an invalid one."""
         ...
 
     def verify_any(self, message: bytes, signatures: Sequence[bytes]) -> bool:
-        """Says whether one of the signatures is good."""
+        """Whether one of the signatures is valid."""
         ...
 
 

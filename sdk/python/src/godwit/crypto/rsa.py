@@ -38,8 +38,8 @@ class RsaPublicKey:
 
 
 def rsa_key(pem: str) -> RsaPublicKey:
-    """The key in the PEM of a certificate or of a public key. The certificate's own signature is not checked: whoever
-    gives it vouches for it."""
+    """The key in the PEM of a certificate or of a public key. The certificate's own signature is not checked: the
+    caller vouches for it."""
     match = _PEM.search(pem)
     der = None if match is None else from_base64("".join(match.group(2).split()))
     if match is None or der is None:

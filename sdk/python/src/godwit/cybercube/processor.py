@@ -49,7 +49,7 @@ class ProcessedEvents(Protocol):
     def get(self, event_id: str) -> ProcessedEvent | None: ...
 
     def lock(self, event_id: str, event_type: str, now: datetime, expired_before: datetime) -> str | None:
-        """Takes the lock; None if somebody has it or the event is processed. The token proves the holder."""
+        """Takes the lock; None if another holder has it or the event is processed. The token identifies the holder."""
         ...
 
     def mark_processed(self, event_id: str, token: str, result: str, now: datetime) -> bool:
@@ -59,7 +59,7 @@ class ProcessedEvents(Protocol):
     def release_lock(self, event_id: str, token: str) -> None: ...
 
     def cleanup(self, before: datetime) -> int:
-        """Drops events received before a time; tells how many."""
+        """Drops events received before a time; returns how many."""
         ...
 
 
@@ -94,9 +94,9 @@ class WebhookProcessor:
         return datetime.fromtimestamp(self._clock(), timezone.utc)
 
     def process(self, event: WebhookEvent) -> ProcessingResult:
-        """Processes an event once. What the handler raises is raised again, the lock released. A LeaseLostError says that
-        it took so long that somebody else may have processed the event as well; a DeliveryError, which is answered 400,
-        that the event has no id."""
+        """Processes an event once. An exception of the handler is raised again after the lock is released. A
+        LeaseLostError says that the handler took so long that another process may have processed the event as well;
+        a DeliveryError, which is answered 400, that the event has no id."""
         event_id = event.get("id")
         if not isinstance(event_id, str) or not event_id:  # such events could not be told apart
             raise DeliveryError("key-missing", "Event has no id")
@@ -117,7 +117,7 @@ class WebhookProcessor:
         return Processed(result)
 
     def _contended(self, event_id: str) -> ProcessingResult:
-        """Somebody else has it, or has just finished with it."""
+        """Another process has it, or has just finished it."""
         original = self._events.get(event_id)
         return Concurrent("Event being processed") if original is None else Duplicate(original)
 
@@ -135,12 +135,12 @@ class WebhookProcessor:
         return "ok" if result is None else result
 
     def cleanup(self) -> int:
-        """Drops events that need not be remembered any longer; tells how many."""
+        """Drops events older than the retention; returns how many."""
         return self._events.cleanup(self._now() - self._retention)
 
 
 def processing_answer(event: WebhookEvent, result: ProcessingResult) -> Answer:
-    """What to answer: 200 for what is processed, now or before; 503 for what is being processed, so that it comes again."""
+    """The response: 200 for a processed event; 503 for one that is being processed, so that the sender retries."""
     if isinstance(result, Concurrent):
         return json_answer(503, {"error": result.message}, {"retry-after": "1"})
     return json_answer(200, {"received": True, "event_id": event["id"]})

@@ -49,7 +49,7 @@ class CybercubeWebhooks:
     ) -> WebhookEvent:
         """Verifies the raw body and parses it.
 
-        Raises a WebhookSignatureError if it does not prove itself, and a ValueError if it does but is no JSON.
+        Raises a WebhookSignatureError if it is not authentic, and a ValueError if it is not JSON.
         """
         body = payload.encode() if isinstance(payload, str) else bytes(payload)
         verify_timestamped(

@@ -86,7 +86,7 @@ class Inbox(Enqueues, Protocol):
         ...
 
     def purge(self, before: float, limit: int = 1000) -> int:
-        """Drops at most `limit` jobs that were done before a time; tells how many."""
+        """Drops at most `limit` jobs that were done before a time; returns how many."""
         ...
 
 

@@ -106,7 +106,7 @@ class InboxWorker:
             context.cancelled.set()
 
     def purge(self) -> int:
-        """Drops jobs that were done longer ago than the retention, in small steps; tells how many."""
+        """Drops jobs that were done longer ago than the retention, in small steps; returns how many."""
         before, total = self._clock() - self._retention, 0
         while True:
             dropped = self._inbox.purge(before, _PURGE_STEP)
@@ -124,7 +124,7 @@ class InboxWorker:
             stop.wait(self._purge_every)
 
     def drain(self) -> int:
-        """Works until nothing is due; tells how many jobs it took up. What the inbox raises is raised again."""
+        """Works until no job is due; returns the number of jobs it ran. Exceptions of the inbox are raised again."""
         counts: list[int] = []
         failures: list[Exception] = []
 
@@ -206,7 +206,7 @@ class InboxWorker:
                     raise LeaseLostError("the lease ended before the handler did")
         except Exception as error:
             self._tell_error(error, "inbox")
-            # The lease need not be waited for. If it was committed all the same, nobody's hold is ended by this.
+            # The lease need not be waited for. If it was committed all the same, this ends no hold.
             due_at = self._clock() + self._wait(claimed.attempt)
             reason = "could not commit" if begun else "could not begin"
             if self._inbox.later(claimed, due_at, reason, interrupted=not begun):

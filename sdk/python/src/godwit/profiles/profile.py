@@ -88,7 +88,8 @@ class Profile(ABC):
     signs_time: ClassVar[bool]
     """Whether a time is signed, so that freshness can be checked."""
     signs_target: bool = False
-    """Whether the address is signed. Where it is not, whoever repeats a captured request can choose host and query."""
+    """Whether the address is signed. If it is not, an attacker who repeats a captured request can choose host and
+    query."""
     always_dedup: ClassVar[bool] = False
     """Whether deduplication cannot be turned off (CT-32)."""
     window_floor: ClassVar[int] = DAY
@@ -96,7 +97,7 @@ class Profile(ABC):
     lease: ClassVar[float] = 60
     """How long a holder may take before its key is free again, in seconds."""
     fingerprint: ClassVar[bool] = True
-    """Whether a repeat is held against the first body by default."""
+    """Whether a repeat is compared with the first body by default."""
     problems: ClassVar[bool] = False
     """Whether errors are problem details; else they are {"error": …}."""
     key_source: ClassVar[str]

@@ -74,7 +74,7 @@ def unix_seconds(value: str | None) -> int:
 
 
 def check_fresh(signed_at: int, check: Check) -> None:
-    """Refuses what is too old or too far ahead; the bound itself is good."""
+    """Refuses times that are too old or too far ahead; the limit itself is accepted."""
     if check.tolerance is None:
         return
     if check.now - signed_at > check.tolerance:

@@ -59,7 +59,7 @@ class GitHub(Profile):
 class Stripe(Profile):
     """`Stripe-Signature: t=<time>,v1=<hex>[,v1=…]` over `<t>.<body>`.
 
-    The same event may come again with another count of pending_webhooks in it, so bodies are not held against each other.
+    The same event may be sent again with another count of pending_webhooks in it, so bodies are not compared.
     """
 
     name: ClassVar[str] = "stripe"

@@ -163,7 +163,7 @@ class Exchange:
         if request.method not in s.profile.methods:
             allow = {"allow": ", ".join(s.profile.methods)}
             raise self._refusal(405, "method-not-allowed", "Method not allowed", allow)
-        # A key that nobody has seen yet says nothing about a replay of early data (EDS-SEC-RPL-8).
+        # A key that is new does not exclude a replay of early data (EDS-SEC-RPL-8).
         if s.tolerance is None and (request.early_data or request.headers.get("early-data") == "1"):
             raise self._refusal(425, "too-early", "Early data is not taken, send it again")
         length = request.headers.get("content-length") or "0"
@@ -233,8 +233,8 @@ class Exchange:
             raise self._unavailable(error, "authenticate") from error
 
     def _check_replay(self, message: Message, authentication: Authentication) -> None:
-        """A nonce is good once. Where a scheme has none and keys are not remembered, the signed time with the body does
-        its service (EDS-SEC-RPL-6). Retries are signed anew, so an honest one never comes with a known nonce."""
+        """A nonce is accepted once. If a scheme has no nonce and keys are not remembered, the signed time with the body
+        takes its place (EDS-SEC-RPL-6). Retries are signed anew, so an honest retry has a new nonce."""
         s, signed_at = self._s, authentication.signed_at
         if s.tolerance is None or signed_at is None:
             return
@@ -329,7 +329,7 @@ class Exchange:
         if other:
             raise self._refusal(422, "key-reused", "The key was used with another payload")
         if found.outcome is None:
-            # 409 is final for webhook senders by the letter; 503 makes them come again (CCW-IDM-5).
+            # 409 is final for webhook senders by the letter; with 503 they retry (CCW-IDM-5).
             detail = "A request with this key is in progress"
             raise self._refusal(409 if s.api else 503, "in-progress", detail, self._wait())
         outcome = found.outcome
@@ -391,7 +391,7 @@ class Exchange:
         return self.failed(error, "handler")
 
     def _accepted(self, delivery: Delivery, result: Accepted) -> Answer:
-        # Retry-After belongs to answers that ask to come again, never to an accepted delivery (EDS-RAF-1).
+        # Retry-After belongs only to answers that ask for a retry, never to an accepted delivery (EDS-RAF-1).
         headers = {name: value for name, value in result.headers.items() if name != "retry-after"}
         usual = self._s.profile.success(_identity_of(delivery))
         status = usual.status if result.status is None else result.status

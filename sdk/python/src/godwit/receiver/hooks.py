@@ -50,7 +50,7 @@ class Duplicate:
 class ResultReport:
     profile: str
     status: int
-    """0 in a worker, which answers nobody."""
+    """0 in a worker, which sends no answer."""
     kind: ResultKind
     reason: str = ""
     principal: str = ""
@@ -65,7 +65,7 @@ class Hooks:
         """Every request that reaches the receiver (CCW-RCV-14)."""
 
     def on_verification_failure(self, failure: VerificationFailure) -> None:
-        """A request that did not prove itself (CCW-RCV-10)."""
+        """A request that is not authentic (CCW-RCV-10)."""
 
     def on_duplicate(self, duplicate: Duplicate) -> None:
         """A repeat: of something done, of something still going on, or of a key with another payload."""

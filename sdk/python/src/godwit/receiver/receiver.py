@@ -204,7 +204,7 @@ class Receiver:
             return exchange.late(opened)
 
     def _work(self, exchange: Exchange, opened: Opened, in_servers_thread: bool = False) -> Answer:
-        """Steps 6 and 7, to the end: in a thread of its own, nobody can cut them off."""
+        """Steps 6 and 7, to the end: they run in their own thread and cannot be interrupted."""
         with self._running:
             if self._s.transactor is not None:
                 answer, failure = self._handle_in_transaction(exchange, opened)
@@ -224,7 +224,7 @@ class Receiver:
     def _settle(self, exchange: Exchange, opened: Opened, result: object) -> Answer:
         try:
             return exchange.settle(opened, result)
-        except Exception as error:  # of a profile that somebody made
+        except Exception as error:  # of a hand-made profile
             return exchange.give_up(opened, error)
 
     def _handle_in_transaction(self, exchange: Exchange, opened: Opened) -> tuple[Answer, BaseException | None]:
@@ -280,7 +280,7 @@ class Receiver:
             self._purge_now_and_then()
 
     def _keep(self, work: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
-        """Event loops forget tasks that nobody holds."""
+        """Event loops forget tasks without a reference."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -292,7 +292,7 @@ class Receiver:
         return await loop.run_in_executor(self._threads, lambda: context.run(function, *args))
 
     async def _open_and_run(self, exchange: Exchange, body: bytes | None) -> Answer:
-        """Ends with an answer even if nobody waits for it any more."""
+        """Ends with an answer even if no caller waits for it any more."""
         try:
             opened = await self._in_thread(exchange.open, body)
         except Refusal as refusal:

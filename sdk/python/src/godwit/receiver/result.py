@@ -47,7 +47,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class RetryAfter:
-    """It cannot be taken now; the sender should come again, no sooner than told: with 503, or 429 if it sends too much.
+    """The event cannot be processed now; the sender should retry, not before the given time: with 503, or 429 if it sends too much.
 
     Of 0 seconds the receiver makes its own `retry_after`, and a worker its next wait.
     """
@@ -68,7 +68,7 @@ class Reject:
 Result = Union[Accepted, RetryAfter, Reject]
 
 _TRANSIENT = frozenset({408, 425, 429})
-"""The statuses by which a sender understands "come again": they do not fit a refusal for good."""
+"""The statuses that ask a sender to retry: they do not fit a final refusal."""
 
 
 def result_fault(result: object, allow_multi_status: bool) -> str | None:

@@ -32,7 +32,7 @@ class Transaction(Protocol):
         ...
 
     def count(self, sql: str, params: Sequence[SqlValue] = ()) -> int:
-        """Runs a change; tells how many rows it changed."""
+        """Runs a change; returns how many rows it changed."""
         ...
 
 
@@ -89,8 +89,8 @@ class _CursorTransaction:
 
 
 class _SqliteTransaction(_CursorTransaction):
-    """It has the turn to write until it ends, or until its time is over: a handler that does not return must not keep
-    everybody else from writing."""
+    """It has the turn to write until it ends or its time is over: a handler that does not return must not block all
+    writers."""
 
     def __init__(self, connection: sqlite3.Connection, free: Callable[[], None], limit: float | None) -> None:
         super().__init__(connection.cursor(), "?")
@@ -211,7 +211,7 @@ class SqliteDatabase:
         self._leave_parent()
         if self._writing == threading.get_ident():  # a transactional handler, for one: it would wait for itself
             raise RuntimeError("this thread is in a transaction already: write with that one")
-        # Whoever holds it may be a handler that writes in its transaction, and takes its time.
+        # The holder may be a handler that writes in its transaction, and takes its time.
         if not self._turn.acquire(timeout=self._busy_timeout):
             raise sqlite3.OperationalError("another thread is writing")
         self._writing = threading.get_ident()

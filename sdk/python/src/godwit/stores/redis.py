@@ -26,9 +26,9 @@ class RedisClient(Protocol):
     def execute_command(self, *args: Any) -> Any: ...
 
 
-# The holder's token is compared and the key changed in one step; only a script does that. Time is the caller's, and Redis'
-# own expiry comes on top of it. A client that lost the reply sends a script again: whoever finds its own token has been
-# successful.
+# A script compares the holder's token and changes the key in one step. The time is the caller's. Redis also expires
+# entries by its own clock. A client that lost the reply sends a script again: if it finds its own token, the first call
+# succeeded.
 _RESERVE = """local held = redis.call('GET', KEYS[1])
 if held then
   local entry = cjson.decode(held)

@@ -96,8 +96,8 @@ WHERE scope = %s AND token = %s AND status IS NULL"""
         """The handler writes with the transaction itself (`sql_of`), in the database that the store is in."""
         try:
             with self._database.transaction(limit) as tx:
-                # With one writer nobody can take the key over from here on. Elsewhere the row stays free until it is
-                # completed, so that repeats are answered: who has lost it finds out then.
+                # With one writer no other caller can take the key from here on. Otherwise the row stays free until it
+                # is completed, so that repeats are answered; a holder that has lost it finds out then.
                 if self._database.one_writer and not self._holds(tx, scope, token):
                     raise LeaseLostError("the lease ended before the handler began")
                 transaction = _SqlTransaction(self, tx)

@@ -6,7 +6,7 @@ Times are seconds since 1970 on the receiver's clock.
       |            |- complete: the outcome is kept for the window, and every repeat gets it
       |            |- release:  the key is free, a repeat is a first request
       |            `- neither (the holder died): free when the lease ends
-      |--> in-progress (somebody holds it)
+      |--> in-progress (another caller holds it)
       `--> completed (with the outcome)
 """
 
@@ -62,7 +62,7 @@ class Store(Protocol):
         ...
 
     def purge(self, now: float, limit: int) -> int:
-        """Drops at most `limit` entries that have expired; tells how many. Stores that expire by themselves answer 0."""
+        """Drops at most `limit` expired entries; returns how many. Stores that expire entries by themselves return 0."""
         ...
 
 
