@@ -216,7 +216,7 @@ func TestInProgressConflictAndWindow(t *testing.T) {
 // eventually waits for what happens on another goroutine, by the store's own steps.
 func (r *rig) eventually(ok func() bool) {
 	r.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for !ok() {
 		select {
 		case <-deadline:

@@ -109,7 +109,7 @@ func TestTwoCompensations(t *testing.T) {
 	first := make(chan *Answer)
 	go func() { first <- compensate(context.Background(), "a2") }()
 	<-g.begun
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if a := compensate(ctx, "a3"); a.Status != InProgress {
 		t.Errorf("the second is %s", a.Status)

@@ -287,7 +287,7 @@ func TestRollbackFails(t *testing.T) {
 func TestStuckHandler(t *testing.T) {
 	store, end := openSQLite(t), make(chan struct{})
 	g := newRig(t, func(o *receiver.Options) {
-		o.Store, o.Transactional, o.Timeout, o.StoreTimeout = store, true, 50*time.Millisecond, 200*time.Millisecond
+		o.Store, o.Transactional, o.Timeout, o.StoreTimeout = store, true, 50*time.Millisecond, 5*time.Second
 	})
 	defer close(end)
 	g.handle = func(_ context.Context, d *receiver.Delivery) (receiver.Result, error) {

@@ -101,10 +101,9 @@ func TestAcknowledgedThenProcessed(t *testing.T) {
 	f := newOffice(t)
 	var seen *receiver.Delivery
 	f.work = func(_ context.Context, d *receiver.Delivery) (receiver.Result, error) { seen = d; return nil, nil }
-	before := time.Now()
 	a := f.want(f.send("x"), 200)
-	if a.Body != `{"received":true,"event_id":"`+id("x")+`"}` || time.Since(before) > 30*time.Second {
-		t.Errorf("%s after %s", a.Body, time.Since(before))
+	if a.Body != `{"received":true,"event_id":"`+id("x")+`"}` {
+		t.Errorf("answered %s", a.Body)
 	}
 	if f.calls.Load() != 0 {
 		t.Error("the work was done before the answer")

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -186,13 +185,12 @@ func TestStopEndsLiveStreams(t *testing.T) {
 }
 
 func TestMetricsOnAnAddressOfTheirOwn(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.MetricsListen = "127.0.0.1:0" }})
+	_, said, _ := strings.Cut(srv.Log.String(), "metrics_url=http://")
+	address, _, found := strings.Cut(said, "/metrics")
+	if !found {
+		t.Fatalf("the log does not tell where the metrics are:\n%s", srv.Log)
 	}
-	address := l.Addr().String()
-	l.Close()
-	srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.MetricsListen = address }})
 	if r := srv.Call(apptest.Call{Path: "/metrics"}); r.Status != http.StatusNotFound {
 		t.Errorf("/metrics on the API's address: %d", r.Status)
 	}

@@ -273,6 +273,7 @@ func (a *App) serveMetrics() error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
 	a.servers = append(a.servers, newHTTPServer(l, mux, nil, Timeouts{}, a.log))
+	a.log.Info("serving metrics", "metrics_url", "http://"+l.Addr().String()+"/metrics")
 	return nil
 }
 

@@ -19,4 +19,4 @@ import "time"
 
 // patience is how long a wait lasts before it fails the test. It is no part of any result: a passing test never waits it
 // out.
-const patience = 60 * time.Second
+const patience = 5 * time.Minute

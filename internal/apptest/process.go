@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,18 +100,23 @@ func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	if o.Store == "" {
 		o.Store = "sqlite"
 	}
-	p := &Process{t: t, o: o, listen: "127.0.0.1:0", stderr: &Log{}, printed: make(chan struct{})}
+	p := &Process{t: t, o: o, stderr: &Log{}, printed: make(chan struct{})}
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
 			t.Logf("log of the process:\n%s", p.stderr)
 		}
 	})
-	p.start()
-	return p
+	for try := 1; ; try++ {
+		p.listen = StableAddress()
+		if p.start(try < addressTries) {
+			return p
+		}
+	}
 }
 
-func (p *Process) start() {
+// start starts the process and waits until it serves. It returns false where the process could not listen, if that may be.
+func (p *Process) start(mayFailToListen bool) bool {
 	p.t.Helper()
 	args := append([]string{"dev", "--json", "--no-samples", "--listen", p.listen, "--data", p.o.Data, "--store", p.o.Store}, p.o.Args...)
 	p.cmd = exec.Command(Binary(p.t), args...)
@@ -140,7 +144,10 @@ func (p *Process) start() {
 		}
 	case <-p.exited:
 		if p.URL != "" && p.killedItself() {
-			return // it comes back where it was, and was told to die early: its test sees that it has
+			return true // it comes back where it was, and was told to die early: its test sees that it has
+		}
+		if mayFailToListen && p.stderr.Has("address already in use") {
+			return false
 		}
 		p.t.Fatalf("process ended at once: %v\n%s", p.err, p.stderr)
 	case <-time.After(patience):
@@ -150,11 +157,7 @@ func (p *Process) start() {
 	if p.Key == "" {
 		p.Key = hello.APIKey
 	}
-	u, err := url.Parse(hello.URL)
-	if err != nil {
-		p.t.Fatalf("url %q: %v", hello.URL, err)
-	}
-	p.listen = u.Host // a restart comes back where it was
+	return true
 }
 
 // killedItself reports whether the process died of a signal and was given variables, by one of which it does that.
@@ -258,7 +261,7 @@ func (p *Process) Restart() {
 	default:
 		p.t.Fatal("Restart of a process that runs")
 	}
-	p.start()
+	p.start(false)
 }
 
 // RestartWith is Restart with other flags or variables.
@@ -276,7 +279,7 @@ func (p *Process) Log() *Log { return p.stderr }
 
 // NewClient makes an HTTP client that adds the process's key to each request and keeps no connection of a dead process.
 func (p *Process) NewClient() *http.Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: patience}).DialContext}
 	p.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Timeout: patience, Transport: withKey{transport, p.Key}}
 }

@@ -149,7 +149,7 @@ func TestManyKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	patience := time.NewTimer(2 * time.Minute)
+	patience := time.NewTimer(5 * time.Minute)
 	defer patience.Stop()
 	select {
 	case <-all:

@@ -87,7 +87,7 @@ func boot(t *testing.T, s *tampered, hands *clock.Manual, tune func(*engine.Conf
 // await waits for a signal that must come.
 func await(t *testing.T, what string, signal <-chan struct{}) {
 	t.Helper()
-	patience := time.NewTimer(30 * time.Second)
+	patience := time.NewTimer(5 * time.Minute)
 	defer patience.Stop()
 	select {
 	case <-signal:

@@ -405,7 +405,7 @@ func TestCloseMeetsNewConnection(t *testing.T) {
 	}
 	b.door.Close()
 	b.door.admit(accepted)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := b.door.Wait(ctx); err != nil {
 		t.Error(err)

@@ -29,7 +29,7 @@ import (
 )
 
 // patience limits each wait for a receiver's process.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // Key is a key of which a receiver accepts signatures: a shared secret or a public key.
 type Key struct {

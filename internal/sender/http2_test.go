@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -330,9 +329,10 @@ func TestHTTP2Limits(t *testing.T) {
 		}
 	})
 	t.Run("deadline", func(t *testing.T) {
+		t.Parallel()
 		st := newH2Stub(t, func(*h2Peer, uint32) {})
 		r := post(st.secureURL())
-		r.Timeout = 150 * time.Millisecond
+		r.Timeout = expiry
 		wantFailure(t, send(newSender(t), r), godwit.FailureTimeout, true)
 	})
 	t.Run("reply before the request is sent", func(t *testing.T) {

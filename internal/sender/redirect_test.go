@@ -323,9 +323,7 @@ func TestRedirectTargetFails(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 
-	closed := must(net.Listen("tcp", "127.0.0.1:0"))
-	closed.Close()
-	st = newStub(t, nil, serve(redirectTo(307, "http://"+closed.Addr().String()+"/")))
+	st = newStub(t, nil, serve(redirectTo(307, "http://"+refusing+"/")))
 	wantFailure(t, send(newSender(t), following(post(st.url()), 307)), godwit.FailureRefused, false)
 
 	st = newStub(t, nil, func(p *peer) { p.next(); p.say("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 10\r\n\r\nabc") })

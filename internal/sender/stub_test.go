@@ -46,13 +46,19 @@ func newSender(t testing.TB, change ...func(*Config)) *Sender {
 	return s
 }
 
+// refusing is an address where nothing listens. A port that was free a moment ago may be taken by now.
+const refusing = "127.0.0.1:1"
+
+// expiry is a deadline that a test lets pass. What the test needs before, such as a TLS handshake, must be done by then.
+const expiry = 5 * time.Second
+
 // post is an ordinary delivery.
 func post(url string) *Request {
 	return &Request{
 		URL:     url,
 		Header:  http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {`"k-1"`}},
 		Body:    []byte(`{"n":1}`),
-		Timeout: 10 * time.Second,
+		Timeout: time.Minute,
 	}
 }
 

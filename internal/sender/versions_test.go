@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -51,7 +50,7 @@ func TestVersionsAgree(t *testing.T) {
 		for _, b := range behaviours {
 			r := post("https://" + ln.Addr().String() + "/" + b)
 			if b == "stall" {
-				r.Timeout = 150 * time.Millisecond
+				r.Timeout = expiry
 			}
 			x := send(s, r)
 			if want := map[string]string{"http/1.1": "HTTP/1.1", "h2": "HTTP/2.0"}[proto]; x.Proto != want {

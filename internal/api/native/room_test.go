@@ -98,7 +98,7 @@ func TestIntakeIsBounded(t *testing.T) {
 // A client that asks for an export and does not read it is cut off, so that it holds neither memory nor a place for long.
 func TestStalledExportIsCutOff(t *testing.T) {
 	h := newHarness(t)
-	h.api.cfg.StallTimeout = 100 * time.Millisecond
+	h.api.cfg.StallTimeout = 5 * time.Second
 	h.api.exports = httpapi.NewQuota(1, 10)
 	receiver := newSink(t, 400)
 	h.endpoint(receiver.URL, `"policy":{"disable_after":100}`)

@@ -32,7 +32,7 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	defer end()
 	until := func(path string, status int, meanwhile func()) {
 		t.Helper()
-		patient, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		patient, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		for {
 			got := r.Call(apptest.Call{Path: path, Body: strings.Repeat(" ", 100_000)})

@@ -386,15 +386,11 @@ func TestFanOut(t *testing.T) {
 		for _, path := range []string{"/hangs", "/fails", "/fine"} {
 			r.endpoint(path)
 		}
-		began := time.Now()
 		id := r.publish("project.created")
 		for _, path := range []string{"/fine", "/fails", "/hangs"} {
 			equal(t, "id", body(t, r.sink.WaitOn(path, 1)[0])["id"].(string), id)
 		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		close(gate)
+		close(gate) // the others had their event while this one hung
 		r.settle()
 		r.pass(time.Minute)
 		for path, want := range map[string]string{"/hangs": "2", "/fails": "2", "/fine": "1"} {

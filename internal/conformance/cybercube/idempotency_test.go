@@ -117,7 +117,7 @@ func TestNothingIsLost(t *testing.T) {
 	go func() { wg.Wait(); close(produced) }()
 	select {
 	case <-produced:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		close(stop)
 		<-produced
 		t.Fatal("the producers did not finish")

@@ -178,7 +178,7 @@ func (c *caller) dies(at string, envelope object) (id string) {
 	c.t.Cleanup(func() { close(end); <-answered })
 	select {
 	case <-reached:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		c.t.Fatalf("the executor did not come to %q", at)
 	}
 	return envelope["command_id"].(string)

@@ -52,12 +52,7 @@ func startProgram(t *testing.T, source, secret string) (url, folder string, log 
 	if out, err := exec.Command("go", "build", "-o", binary, file).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // finds a free port
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := apptest.StableAddress()
 	cmd := exec.Command(binary)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "LISTEN="+address, "WEBHOOK_SECRET="+secret)
@@ -77,7 +72,7 @@ func startProgram(t *testing.T, source, secret string) (url, folder string, log 
 // awaitServer returns when a process listens.
 func awaitServer(t *testing.T, address string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
@@ -109,7 +104,7 @@ func (o *output) Write(p []byte) (int, error) {
 // await returns when the program has said something.
 func (o *output) await(t *testing.T, part string) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	for {
 		o.mu.Lock()

@@ -285,14 +285,15 @@ func TestPassThroughHasADeadline(t *testing.T) {
 
 // TestWaitOutlastsTheTimeForReading: what the server allows for reading a request does not end the wait for the endpoints.
 func TestWaitOutlastsTheTimeForReading(t *testing.T) {
-	r := &rig{Server: apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 200 * time.Millisecond, Write: 250 * time.Millisecond}}), t: t, sink: apptest.NewSink(t)}
+	t.Parallel()
+	r := &rig{Server: apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 5 * time.Second, Write: 6 * time.Second}}), t: t, sink: apptest.NewSink(t)}
 	open := make(chan struct{})
 	r.sink.Script("/slow", apptest.Status(200).Until(open))
 	r.Endpoint(r.sink.URL("/slow"))
 	s := r.Source("upstream")
 	waits := r.begin(delivery{Path: s.Path, Key: key("slow"), Sign: bearer(s)})
 	r.sink.WaitOn("/slow", 1)
-	time.AfterFunc(500*time.Millisecond, func() { close(open) })
+	time.AfterFunc(7*time.Second, func() { close(open) })
 	r.want(r.await(waits), 200)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 // A rig is a server whose time is moved by hand, and a sink for its deliveries.
 type rig struct {

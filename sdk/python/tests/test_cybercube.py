@@ -253,12 +253,12 @@ class Processor(TestCase):
         def handle(resource, event):
             self.handled.append(resource["id"])
             started.set()
-            go.wait(10)
+            go.wait(300)
 
         processor = self.processor(handle)
         holder = threading.Thread(target=lambda: results.append(processor.process(self.event)))
         holder.start()
-        self.assertTrue(started.wait(10))
+        self.assertTrue(started.wait(300))
         other = processor.process(self.event)
         self.assertEqual((other.status, other.message), ("concurrent", "Event being processed"))
         answer = processing_answer(self.event, other)

@@ -475,7 +475,7 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
             asked = time.monotonic()
             answers = in_threads(1, lambda n: self.refused(lambda: SqlStore(impatient).remember("n", now + 60, now)))
             self.assertEqual(answers, [True])
-            self.assertLess(time.monotonic() - asked, 5)
+            self.assertLess(time.monotonic() - asked, 9)
 
     def refused(self, call):
         try:
@@ -487,7 +487,7 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
         store = SqlStore(SqliteDatabase(os.path.join(self.path, "nowhere", "hooks.db")))
         asked = time.monotonic()
         self.assertEqual(Harness(store=store).post(sign_eds("{}")).status, 503)
-        self.assertLess(time.monotonic() - asked, 5)  # and not when the busy timeout is over
+        self.assertLess(time.monotonic() - asked, 9)  # and not when the busy timeout is over
 
     def test_a_database_in_memory(self):
         database = SqliteDatabase(":memory:")

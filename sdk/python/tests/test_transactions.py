@@ -117,13 +117,13 @@ class Effects:
 
         def handle(delivery, context):
             started.set()
-            self.assertTrue(go.wait(10))
+            self.assertTrue(go.wait(300))
 
         h = self.harness(handle)
         replies = []
         first = threading.Thread(target=lambda: replies.append(self.post(h).status))
         first.start()
-        self.assertTrue(started.wait(10))
+        self.assertTrue(started.wait(300))
         # Without a nonce to remember, a repeat writes nothing.
         fresh = Harness(store=self.store, freshness=False)
         self.assertEqual(fresh.post(sign_eds("{}", key=self.key)).status, 503)
@@ -289,7 +289,7 @@ class OnSqlite(SqlEffects, TestCase):
 
         def handle(delivery, context):
             cursor = sql_of(context).cursor
-            go.wait(10)
+            go.wait(300)
             for write in (
                 lambda: sql_of(context).count(INSERT, ("late",)),
                 lambda: cursor.execute("DELETE FROM effects"),
@@ -301,14 +301,14 @@ class OnSqlite(SqlEffects, TestCase):
             ended.set()
 
         with mock.patch("godwit.receiver.exchange._END_OF_TRANSACTION", 0.05):
-            stuck = self.harness(handle, timeout=0.05)
+            stuck = self.harness(handle, timeout=5)
             self.assertEqual(self.post(stuck).status, 503)
         other = self.harness()
         reply = other.post(sign_eds("{}", at=int(self.clock())))  # waits for its turn, which comes
         self.assertEqual((reply.status, self.count()), (204, 1))
         go.set()
-        self.assertTrue(ended.wait(10))
-        self.assertTrue(stuck.receiver.wait(10))
+        self.assertTrue(ended.wait(300))
+        self.assertTrue(stuck.receiver.wait(300))
         self.assertEqual((len(late), self.count()), (2, 1))
         self.assertIsInstance(stuck.log.errors[0][0], TimeoutError)
         self.assertEqual(self.post(self.harness()).status, 204)  # the key is free
@@ -320,11 +320,11 @@ class OnSqlite(SqlEffects, TestCase):
 
         def handle(delivery, context):
             started.set()
-            go.wait(10)
+            go.wait(300)
 
         slow = threading.Thread(target=self.post, args=(self.harness(handle),))
         slow.start()
-        self.assertTrue(started.wait(10))
+        self.assertTrue(started.wait(300))
         other = Harness(store=self.store, clock=self.clock)
         self.assertEqual(other.post(sign_eds("{}", at=int(self.clock()))).status, 503)
         go.set()

@@ -35,7 +35,7 @@ class Server:
         case.addCleanup(self._server.shutdown)
 
     def send(self, method, target, headers=None, body=None):
-        connection = http.client.HTTPConnection(*self.address, timeout=10)
+        connection = http.client.HTTPConnection(*self.address, timeout=300)
         try:
             connection.request(method, target, body, headers or {})
             response = connection.getresponse()
@@ -127,7 +127,7 @@ class OverSockets(TestCase):
 
         def handle(delivery, context):
             started.set()
-            go.wait(10)
+            go.wait(300)
             finished.set()
 
         h = Harness(handle, profile=Ojs(SECRET))
@@ -139,9 +139,9 @@ class OverSockets(TestCase):
         # Half a body: nothing runs. Then a whole one whose sender does not wait for the answer.
         with socket.create_connection(server.address) as connection:
             connection.sendall(f"{head}Content-Length: 2\r\n\r\n{{}}".encode())
-            self.assertTrue(started.wait(10))
+            self.assertTrue(started.wait(300))
         go.set()
-        self.assertTrue(finished.wait(10))
+        self.assertTrue(finished.wait(300))
         reply = server.post(sign_ojs("{}", delivery_id="del_1", url=f"{server.origin}/in"))
         self.assertEqual((reply[0], reply[1].get("idempotency-replayed"), len(h.deliveries)), (200, "true", 1))
 

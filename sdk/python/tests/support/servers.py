@@ -29,7 +29,7 @@ class RedisServer:
         self.path = os.path.join(self._folder.name, "socket")
         options = ["--port", "0", "--unixsocket", self.path, "--save", "", "--dir", self._folder.name]
         self._process = subprocess.Popen([REDIS, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 300
         while not self._answers():
             if time.monotonic() > until or self._process.poll() is not None:
                 raise RuntimeError("redis-server did not start")
