@@ -22,23 +22,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a door with net/http behind it.
-type house struct {
+// rig is a Server with net/http behind it.
+type rig struct {
 	addr   string
-	door   *Server
+	fast   *Server
 	server *http.Server
-	log    *bytes.Buffer // to be read when the house is closed
+	log    *bytes.Buffer // to be read when the rig is closed
 }
 
-// served tells by whom a request was served.
+// served names the server of a request.
 func served(w http.ResponseWriter) string {
 	if _, ok := w.(*response); ok {
-		return "door"
+		return "fast path"
 	}
 	return "net/http"
 }
 
-// echo answers with what it saw.
+// echo answers with the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	w.Header().Set("X-Served-By", served(w))
@@ -47,13 +47,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s %s %d %v %q %v", r.Method, r.RequestURI, r.Host, r.Header.Get("X-Name"), r.ContentLength, r.Header["Accept"], body, err)
 }
 
-func newHouse(t testing.TB, h http.HandlerFunc, change ...func(*Config)) *house {
+func newRig(t testing.TB, h http.HandlerFunc, change ...func(*Config)) *rig {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &house{addr: l.Addr().String(), log: &bytes.Buffer{}}
+	b := &rig{addr: l.Addr().String(), log: &bytes.Buffer{}}
 	base, cancel := context.WithCancel(context.Background())
 	cfg := Config{
 		Handler: h, Hot: []string{"/hot"}, Context: base, Clock: time.Now, Log: slog.New(slog.NewTextHandler(b.log, nil)),
@@ -62,15 +62,15 @@ func newHouse(t testing.TB, h http.HandlerFunc, change ...func(*Config)) *house 
 	for _, f := range change {
 		f(&cfg)
 	}
-	b.door = New(l, cfg)
+	b.fast = New(l, cfg)
 	b.server = &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
 	done := make(chan struct{})
-	go func() { defer close(done); b.server.Serve(b.door) }()
+	go func() { defer close(done); b.server.Serve(b.fast) }()
 	t.Cleanup(func() {
 		cancel()
 		b.server.Close()
-		b.door.Close()
-		b.door.Wait(context.Background())
+		b.fast.Close()
+		b.fast.Wait(context.Background())
 		<-done
 	})
 	return b
@@ -83,7 +83,7 @@ type client struct {
 	t  testing.TB
 }
 
-func (b *house) dial(t testing.TB) *client {
+func (b *rig) dial(t testing.TB) *client {
 	t.Helper()
 	c, err := net.Dial("tcp", b.addr)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *client) hear() (*http.Response, string) {
 	return resp, string(body)
 }
 
-// over waits for the end of the connection.
+// over waits until the connection ends.
 func (c *client) over() {
 	c.t.Helper()
 	if rest, err := io.ReadAll(c.br); len(rest) > 0 || err != nil && !errors.Is(err, net.ErrClosed) && !isReset(err) {
@@ -125,12 +125,12 @@ func isReset(err error) bool {
 const request = "POST /hot?a=b HTTP/1.1\r\nHost: x.test\r\nX-Name: n\r\nContent-Length: 5\r\n\r\nhello"
 
 func TestServesHotRequests(t *testing.T) {
-	b := newHouse(t, echo)
+	b := newRig(t, echo)
 	c := b.dial(t)
 	for range 3 {
 		c.say(request)
 		resp, body := c.hear()
-		if resp.StatusCode != 202 || resp.Header.Get("X-Served-By") != "door" || resp.Close || resp.Header.Get("Content-Type") != "text/plain" {
+		if resp.StatusCode != 202 || resp.Header.Get("X-Served-By") != "fast path" || resp.Close || resp.Header.Get("Content-Type") != "text/plain" {
 			t.Errorf("%+v", resp)
 		}
 		if want := `POST /hot?a=b x.test n 5 [] "hello" <nil>`; body != want {
@@ -140,7 +140,7 @@ func TestServesHotRequests(t *testing.T) {
 			t.Errorf("Date %q", resp.Header.Get("Date"))
 		}
 	}
-	c.say(request + strings.Replace(request, "hello", "again", 1)) // one after the other, at once
+	c.say(request + strings.Replace(request, "hello", "again", 1)) // pipelined
 	_, first := c.hear()
 	_, second := c.hear()
 	if !strings.Contains(first, "hello") || !strings.Contains(second, "again") {
@@ -148,15 +148,15 @@ func TestServesHotRequests(t *testing.T) {
 	}
 	c.say("POST /hot HTTP/1.1\r\nhost: x.test\r\ncontent-length: 6\r\nconnection: Keep-Alive\r\naccept: a\r\nAccept: b\r\n\r\nab")
 	c.say("cdef")
-	if resp, body := c.hear(); body != `POST /hot x.test  6 [a b] "abcdef" <nil>` || resp.Header.Get("X-Served-By") != "door" {
+	if resp, body := c.hear(); body != `POST /hot x.test  6 [a b] "abcdef" <nil>` || resp.Header.Get("X-Served-By") != "fast path" {
 		t.Errorf("handler saw %s", body)
 	}
 }
 
-// Whatever is out of the ordinary is answered as if there were no door.
+// Requests that are not ordinary are answered as by net/http alone.
 func TestPassesTheRest(t *testing.T) {
-	plain := newHouse(t, echo, func(c *Config) { c.Hot = nil })
-	b := newHouse(t, echo)
+	plain := newRig(t, echo, func(c *Config) { c.Hot = nil })
+	b := newRig(t, echo)
 	long := strings.Repeat("x", 5000)
 	for name, text := range map[string]string{
 		"another path":         strings.Replace(request, "/hot", "/cold", 1),
@@ -197,7 +197,7 @@ func TestPassesTheRest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answers [2]string
-			for i, at := range []*house{plain, b} {
+			for i, at := range []*rig{plain, b} {
 				c := at.dial(t)
 				c.say(text)
 				c.Conn.(*net.TCPConn).CloseWrite()
@@ -207,8 +207,8 @@ func TestPassesTheRest(t *testing.T) {
 				}
 				answers[i] = withoutDate(string(all))
 			}
-			if answers[0] != answers[1] || strings.Contains(answers[1], "By: door") {
-				t.Errorf("without door %q\nwith door %q", answers[0], answers[1])
+			if answers[0] != answers[1] || strings.Contains(answers[1], "By: fast path") {
+				t.Errorf("net/http %q\nfast path %q", answers[0], answers[1])
 			}
 		})
 	}
@@ -225,7 +225,7 @@ func TestPassesTheRest(t *testing.T) {
 	t.Run("after hot ones", func(t *testing.T) {
 		c := b.dial(t)
 		c.say(request + "GET /cold HTTP/1.1\r\nHost: x.test\r\n\r\n" + request)
-		for _, by := range []string{"door", "net/http", "net/http"} {
+		for _, by := range []string{"fast path", "net/http", "net/http"} {
 			if resp, _ := c.hear(); resp.Header.Get("X-Served-By") != by {
 				t.Errorf("served by %s; want %s", resp.Header.Get("X-Served-By"), by)
 			}
@@ -245,7 +245,7 @@ func withoutDate(text string) string {
 // An unread body does not disturb the next request, and a body that does not arrive ends the connection.
 func TestBodies(t *testing.T) {
 	errs := make(chan error, 1)
-	b := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newRig(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "read" {
 			_, err := io.ReadAll(r.Body)
 			errs <- err
@@ -285,7 +285,7 @@ func TestBodies(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	b := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newRig(t, func(w http.ResponseWriter, r *http.Request) {
 		switch h := w.Header(); r.URL.RawQuery {
 		case "nothing":
 		case "bare":
@@ -344,17 +344,17 @@ func TestAnswers(t *testing.T) {
 		c, _ := ask(what)
 		c.over()
 	}
-	b.door.Close()
-	b.door.Wait(context.Background())
+	b.fast.Close()
+	b.fast.Wait(context.Background())
 	if text := b.log.String(); strings.Count(text, "handler panicked") != 1 || !strings.Contains(text, "an accident") {
 		t.Errorf("log: %s", text)
 	}
 }
 
-// Closing lets a request under way finish, tells its client that the connection ends, and closes those that wait.
+// Close lets a running request finish, announces the end of its connection, and closes idle connections.
 func TestClose(t *testing.T) {
 	arrived, finish := make(chan struct{}), make(chan struct{})
-	b := newHouse(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newRig(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "a=b" {
 			arrived <- struct{}{}
 			<-finish
@@ -365,11 +365,11 @@ func TestClose(t *testing.T) {
 	idle.hear()
 	active.say(request)
 	<-arrived
-	b.door.Close()
+	b.fast.Close()
 	idle.over()
 	silent.over()
 	waited := make(chan error)
-	go func() { waited <- b.door.Wait(context.Background()) }()
+	go func() { waited <- b.fast.Wait(context.Background()) }()
 	close(finish)
 	if resp, _ := active.hear(); !resp.Close {
 		t.Error("the client was not told")
@@ -381,14 +381,14 @@ func TestClose(t *testing.T) {
 	if _, err := net.Dial("tcp", b.addr); err == nil {
 		t.Error("still listening")
 	}
-	if _, err := b.door.Accept(); !errors.Is(err, net.ErrClosed) {
+	if _, err := b.fast.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accept: %v", err)
 	}
 }
 
-// A connection that was accepted in the moment of closing, or that came to rest in it, is not waited for.
+// Wait does not wait for a connection that was accepted, or became idle, while the server closed.
 func TestCloseMeetsNewConnection(t *testing.T) {
-	b := newHouse(t, echo)
+	b := newRig(t, echo)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -403,26 +403,26 @@ func TestCloseMeetsNewConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.door.Close()
-	b.door.admit(accepted)
+	b.fast.Close()
+	b.fast.admit(accepted)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if err := b.door.Wait(ctx); err != nil {
+	if err := b.fast.Wait(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
-// Who does not finish in time is cut off.
+// Wait closes connections whose requests do not finish in time.
 func TestWaitEnds(t *testing.T) {
 	arrived, finish := make(chan struct{}), make(chan struct{})
-	b := newHouse(t, func(http.ResponseWriter, *http.Request) { close(arrived); <-finish })
+	b := newRig(t, func(http.ResponseWriter, *http.Request) { close(arrived); <-finish })
 	c := b.dial(t)
 	c.say(request)
 	<-arrived
-	b.door.Close()
+	b.fast.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	waited := make(chan error)
-	go func() { waited <- b.door.Wait(ctx) }()
+	go func() { waited <- b.fast.Wait(ctx) }()
 	cancel()
 	c.over()
 	close(finish)
@@ -432,7 +432,7 @@ func TestWaitEnds(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	b := newHouse(t, echo, func(c *Config) { c.Header, c.Idle = 50*time.Millisecond, 50*time.Millisecond })
+	b := newRig(t, echo, func(c *Config) { c.Header, c.Idle = 50*time.Millisecond, 50*time.Millisecond })
 	b.dial(t).over()
 	c := b.dial(t)
 	c.say(request)
@@ -441,7 +441,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestManyClients(t *testing.T) {
-	b := newHouse(t, echo)
+	b := newRig(t, echo)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		c := b.dial(t)
@@ -459,7 +459,7 @@ func TestManyClients(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzUnderstand: what the door understands, net/http understands in the same way.
+// FuzzUnderstand: net/http reads the same request from every header that understand accepts.
 func FuzzUnderstand(f *testing.F) {
 	for _, text := range seeds {
 		f.Add([]byte(text))
