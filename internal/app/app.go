@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/sender"
@@ -54,6 +56,8 @@ type App struct {
 	engine    *engine.Engine
 	registry  *management.Service
 	commands  *commands
+	types     *catalogue.Catalogue
+	intake    *intake.Intake
 	metrics   *telemetry.Metrics
 	alerts    alerts
 	servers   []*httpServer

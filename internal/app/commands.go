@@ -118,7 +118,7 @@ func limit(n int) int {
 
 // builtinCommands is what Godwit's own commands work on.
 func (a *App) builtinCommands() builtincommand.Config {
-	return builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Probe: a.cfg.Commands.Probe}
+	return builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Intake: a.intake, Probe: a.cfg.Commands.Probe}
 }
 
 // registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).

@@ -24,7 +24,7 @@ func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error
 	}
 	h, err := ojs.New(ojs.Config{
 		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), Version: telemetry.Build().Version, TimeScale: d.TimeScale,
+		Intake: a.intake, Version: telemetry.Build().Version, TimeScale: d.TimeScale,
 		Bodies: bodies, Commands: a.commands.runner,
 	})
 	if err != nil {
@@ -44,11 +44,10 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *htt
 	cfg := cybercube.Config{
 		Services: httpapi.Services{
 			Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: refuse, Bodies: bodies},
-			Store:  a.store, Engine: a.engine, Clock: a.clock, Log: a.log,
-			MaxBody: int64(a.cfg.MaxBody), Retention: a.cfg.Retention.Events.Real(), TimeScale: d.TimeScale,
+			Store:  a.store, Engine: a.engine, Intake: a.intake, Clock: a.clock, Log: a.log, TimeScale: d.TimeScale,
 		},
 		Commands:     a.commands.runner,
-		UnknownTypes: set.UnknownTypes, DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
+		UnknownTypes: set.UnknownTypes, EventRetention: a.cfg.Retention.Events.Real(), DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
 	}
 	if !d.NoLimits {
 		cfg.Limits = cybercube.Limits{

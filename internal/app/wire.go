@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/sender"
@@ -54,6 +55,17 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	a.registry, err = management.New(management.Config{
 		Store: a.store, Engine: a.engine, URLs: a.sender, Ring: a.ring, Log: a.log, Now: a.clock.Now,
 		TimeScale: d.TimeScale, Limits: limits,
+	})
+	if err != nil {
+		return err
+	}
+	if a.types, err = catalogue.New(catalogue.Config{Store: a.store, Now: a.clock.Now}); err != nil {
+		return err
+	}
+	a.intake, err = intake.New(intake.Config{
+		Engine: a.engine, Store: a.store, Catalogue: a.types, Now: a.clock.Now,
+		Keys:        idempotency.Format{MinLength: idempotency.DefaultMinLength, MaxLength: idempotency.DefaultMaxLength},
+		Fingerprint: idempotency.WholePayload, Retention: a.cfg.Retention.Events.Real(), MaxPayload: int64(a.cfg.MaxBody),
 	})
 	if err != nil {
 		return err
@@ -127,10 +139,6 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
-	types, err := catalogue.New(catalogue.Config{Store: a.store, Now: a.clock.Now})
-	if err != nil {
-		return err
-	}
 	bodies := httpapi.NewBodyQuota()
 	terms, err := a.terms()
 	if err != nil {
@@ -143,8 +151,8 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	api, err := native.New(native.Config{
-		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
+		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: a.types, Sources: upstreams, Intake: a.intake, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 	})
 	if err != nil {
 		return err
@@ -164,8 +172,8 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	relay, err := inbound.New(inbound.Config{
-		Sources: upstreams, Store: a.store, Engine: a.engine, Commands: a.commands.executor, Catalogue: types, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
-		MaxBody: int64(a.cfg.MaxBody), Deadline: a.cfg.RelayDeadline.Real(), Window: a.cfg.Retention.Events.Real(),
+		Sources: upstreams, Store: a.store, Engine: a.engine, Commands: a.commands.executor, Intake: a.intake, Problems: problems, Clock: a.clock, Log: a.log,
+		Deadline:  a.cfg.RelayDeadline.Real(),
 		PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP, Bodies: bodies, Recorder: &a.metrics.Inbound,
 	})
 	if err != nil {

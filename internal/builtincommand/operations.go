@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -33,6 +34,7 @@ type Config struct {
 	Registry *management.Service
 	Engine   Engine
 	Store    Store
+	Intake   *intake.Intake
 	// Probe registers the commands that a conformance suite tries.
 	Probe bool
 }

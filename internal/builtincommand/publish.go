@@ -3,14 +3,17 @@ package builtincommand
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// emit adds events on the tenant's bus to an outcome, and returns them. The outbox is stored with the outcome, and the engine is the
+// emit adds the server's own events on the tenant's bus to an outcome, and returns them. The outbox is stored with the outcome, and the engine is the
 // one dispatcher that sends from it (IDS-SHD-4).
 func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) ([]store.NewEvent, error) {
 	tenant, err := tenantOf(c)
@@ -21,10 +24,44 @@ func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engin
 	if err != nil {
 		return nil, err
 	}
-	box := cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)
+	return add(o, cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)), nil
+}
+
+// add stores an outbox with an outcome.
+func add(o *command.Outcome, box *engine.Outbox) []store.NewEvent {
 	command.Add(o, store.Publish{Events: box.Events})
 	o.Done = func(stored bool, _ command.Results) { box.Close(stored) }
-	return box.Events, nil
+	return box.Events
+}
+
+// producerOf is who brings an event in by a command: the key that submitted it.
+func producerOf(ctx context.Context, cfg Config, c *command.Call) (p intake.Producer, err error) {
+	tenant, err := tenantOf(c)
+	if err != nil {
+		return p, err
+	}
+	if p.Key, err = godwit.ParseKeyID(c.Actor); err != nil {
+		return p, err
+	}
+	if p.Tenant, err = cfg.Registry.Tenant(ctx, tenant); err != nil {
+		return p, rejected("tenant")(err)
+	}
+	return p, nil
+}
+
+// refused turns a refusal of the intake into the rejection of a command.
+func refused(err error) error {
+	var p *problem.Problem
+	if !errors.As(err, &p) {
+		return command.Transient(err)
+	}
+	detail := p.Detail
+	for _, f := range p.Errors {
+		if one := f.Field + ": " + f.Detail; one != detail {
+			detail += "; " + one
+		}
+	}
+	return command.Reject("invalid", detail)
 }
 
 func publishEvent(cfg Config) operation {
@@ -44,16 +81,18 @@ func publishEvent(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		if why := godwit.ValidEventType(in.Type); why != "" {
-			return nil, command.Reject("invalid", "type: "+why)
-		}
-		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
-		events, err := emit(cfg, c, o, engine.Publication{
-			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: c.ProviderKey("event"),
-		})
+		producer, err := producerOf(ctx, cfg, c)
 		if err != nil {
 			return nil, err
 		}
+		admission, err := cfg.Intake.Admit(ctx, producer, &intake.Event{
+			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: c.ProviderKey("event"),
+		}, nil) // the executor answers repeats
+		if err != nil {
+			return nil, refused(err)
+		}
+		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
+		events := add(o, cfg.Intake.Plan(producer, c.CommandID, admission))
 		o.Result = map[string]any{"event_id": events[0].Event.ID.String(), "deliveries": len(events[0].Deliveries)}
 		return o, nil
 	}}

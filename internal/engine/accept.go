@@ -111,7 +111,7 @@ func (e *Engine) admit(s *Submission, receipt *Receipt, now time.Time) admission
 	}
 	if s.Idempotency != nil {
 		a.accept.Record = &godwit.IdempotencyRecord{
-			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, CreatedAt: now,
+			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, EventID: receipt.Events[0].ID, CreatedAt: now,
 			ExpiresAt: now.Add(e.cfg.TimeScale.Real(cmp.Or(s.Idempotency.Window, e.cfg.IdempotencyWindow))),
 			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
 		}
@@ -207,7 +207,7 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	case record.InProgress():
 		return Receipt{Err: ErrInProgress}
 	}
-	return Receipt{Replayed: record.Response}
+	return Receipt{Replayed: record.Response, ReplayedEvent: record.EventID}
 }
 
 // forReceivers gives a publication that comes without a key one in a form that its receivers accept, where they have told

@@ -64,6 +64,8 @@ type Receipt struct {
 	Fanout []int          // deliveries of each event
 	// Replayed, when not nil, is the stored answer to the first request with this key; nothing was stored now.
 	Replayed *godwit.StoredResponse
+	// ReplayedEvent is the first event that was accepted with that request.
+	ReplayedEvent godwit.EventID
 	// Err is ErrInProgress or ErrKeyReused; nothing was stored for this submission.
 	Err error
 }

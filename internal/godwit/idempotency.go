@@ -11,8 +11,10 @@ type IdempotencyRecord struct {
 	ID          [32]byte // of principal, operation and key: see IdempotencyID
 	TenantID    TenantID
 	Fingerprint [32]byte // of the request's payload
-	Response    *StoredResponse
-	CreatedAt   time.Time
+	// EventID is the first event that was accepted under the key; zero for requests that bring no events.
+	EventID   EventID
+	Response  *StoredResponse
+	CreatedAt time.Time
 	// ExpiresAt is the end of the window once there is a response; before that, the end of the holder's lease, after
 	// which the key is free again (no eternal 409: EDS T-32).
 	ExpiresAt time.Time
@@ -29,9 +31,9 @@ type StoredResponse struct {
 	Body        []byte `json:"body,omitempty"`
 }
 
-// IdempotencyID is the composite key of the store: only the server knows the principal, and every part is prefixed with
-// its length, so that no two tuples run together (IKH-SEC-6).
-func IdempotencyID(principal KeyID, operation, key string) [32]byte {
+// IdempotencyID is the composite key of the store: only the server knows the principal, an API key's or a source, and every
+// part is prefixed with its length, so that no two tuples run together (IKH-SEC-6).
+func IdempotencyID(principal [16]byte, operation, key string) [32]byte {
 	h := sha256.New()
 	for _, part := range [][]byte{principal[:], []byte(operation), []byte(key)} {
 		var n [4]byte

@@ -27,6 +27,18 @@ func ValidEventType(t string) string {
 	return ""
 }
 
+// EventTypeFrom is the type that an event has here whose type another system has named: a CloudEvent, or a vendor's webhook.
+// Slashes and colons part segments as dots do, so that orders/create becomes orders.create and
+// https://example.com/order:paid becomes https.example.com.order.paid. Everything else stays as it is, and may make the
+// result invalid.
+func EventTypeFrom(name string) string {
+	if !strings.ContainsAny(name, "/:") {
+		return name
+	}
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == ':' })
+	return strings.Join(parts, ".")
+}
+
 // ValidPattern reports why an event pattern is not usable, or "" when it is: an exact type, `prefix.*`, or `*`.
 func ValidPattern(p string) string {
 	if p == "*" {

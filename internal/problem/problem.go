@@ -155,3 +155,16 @@ func fieldErrors(err error) []*godwit.FieldError {
 	}
 	return nil
 }
+
+// Renamed is the problem with its fields named as the client knows them.
+func (p *Problem) Renamed(name func(field string) string) *Problem {
+	own := *p
+	own.Errors = make([]Field, len(p.Errors))
+	for i, f := range p.Errors {
+		own.Errors[i] = Field{Field: name(f.Field), Detail: f.Detail}
+		if p.Detail == f.Field+": "+f.Detail {
+			own.Detail = own.Errors[i].Field + ": " + f.Detail
+		}
+	}
+	return &own
+}

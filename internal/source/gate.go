@@ -185,8 +185,7 @@ func (g *Gate) EventType(m *receiver.Message, p *receiver.Proof, id *receiver.Id
 	default:
 		found = id.EventType
 	}
-	found = strings.ReplaceAll(found, "/", ".") // as some vendors write them: orders/create
-	if found == "" {
+	if found = godwit.EventTypeFrom(found); found == "" {
 		return rule.Fixed
 	}
 	return found

@@ -24,6 +24,8 @@ type Config struct {
 	Limits Limits
 	// UnknownTypes takes in events of well-formed types that the standard does not list (CCW-EVT-25).
 	UnknownTypes bool
+	// EventRetention is how long events are kept. Required.
+	EventRetention time.Duration
 	// DeadLetterRetention is how long dead letters are kept, and so when they expire. Required.
 	DeadLetterRetention time.Duration
 	// StallTimeout is how long a reader of an export may take nothing before it is cut off. Defaults to 90 s.
@@ -47,8 +49,8 @@ var (
 
 // New makes the handler. Mount it at Prefix.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.DeadLetterRetention <= 0 {
-		return nil, errors.New("cybercube: retention of dead letters is required")
+	if cfg.EventRetention <= 0 || cfg.DeadLetterRetention <= 0 {
+		return nil, errors.New("cybercube: the retention of events and of dead letters is required")
 	}
 	if cfg.Commands == nil {
 		return nil, errors.New("cybercube: Commands is required")
@@ -86,7 +88,7 @@ func (s *server) routes() {
 	s.route("POST endpoints/{id}/test", limited(s.limits.test), s.testEndpoint)
 	s.route("GET endpoints/{id}/failures", read, s.failures)
 	s.route("GET endpoints/{id}/logs", read, s.logs)
-	s.route("POST events", httpapi.Route{Need: mayIngest, Limit: s.cfg.MaxBody + envelopeRoom, OwnKey: true}, s.ingest)
+	s.route("POST events", httpapi.Route{Need: mayIngest, Limit: s.cfg.Intake.MaxPayload() + envelopeRoom, OwnKey: true}, s.ingest)
 	s.route("POST events/{id}/replay", limited(s.limits.replay), s.replayEvent)
 	s.route("POST replay", limited(s.limits.replay), s.replayRange)
 	s.mux.Handle("/", httpapi.Unmatched(s.mux, s.cfg.Errors, ""))

@@ -76,7 +76,7 @@ const failureMemory = 8 << 20
 
 // part is how many dead letters are read at once.
 func (s *server) part(limit int) int {
-	return int(max(1, min(int64(limit), failureMemory/s.cfg.MaxBody)))
+	return int(max(1, min(int64(limit), failureMemory/s.cfg.Intake.MaxPayload())))
 }
 
 // someFailures reads a page: as many as are wanted, or fewer where their events are large.

@@ -29,7 +29,7 @@ func FuzzPosting(f *testing.F) {
 	tenant := &godwit.Tenant{ID: godwit.NewTenantID(begin), Code: "37WA78"}
 	s := &server{cfg: Config{Services: httpapi.Services{Clock: clock.NewManual(begin)}, UnknownTypes: true}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		call := &httpapi.Call{Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
+		call := &httpapi.Call{R: &http.Request{}, Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
 		p, err := s.readPosting(call)
 		if err != nil {
 			refused := problem.From(err)
@@ -38,7 +38,7 @@ func FuzzPosting(f *testing.F) {
 			}
 			return
 		}
-		pub := s.publication(tenant, p, "")
+		pub := s.event(call, p, "")
 		event := &godwit.Event{ID: godwit.NewEventID(begin), CreatedAt: begin, Format: pub.Format, SourceID: pub.SourceID, OccurredAt: pub.OccurredAt}
 		pub.Compose(event)
 		if wrong := catalogue.Cybercube().Check(event.Body); len(wrong) > 0 {
@@ -48,7 +48,7 @@ func FuzzPosting(f *testing.F) {
 			t.Fatalf("%q became %q", raw, event.Body)
 		}
 		if len(pub.Attributes) > godwit.MaxAttributes || godwit.ValidEventType(pub.Type) != "" {
-			t.Fatalf("publication %+v", pub)
+			t.Fatalf("event %+v", pub)
 		}
 		for name, value := range pub.Attributes {
 			if management.ValidAttributeName(name) != "" || management.ValidAttributeValue(value) != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// source is whose ids they are that producers give their events here.
-const source = "cybercube"
+// origin is where the ids are looked for that producers give their events here.
+const origin = "cybercube"
 
 // endpoint finds an endpoint by any rendering of its id. One that cannot be is refused before anything is looked up
 // (CCW-API-5).

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -40,7 +41,7 @@ type posting struct {
 
 // ingest takes an event in (CCW-API-28).
 func (s *server) ingest(c *httpapi.Call) error {
-	key, err := s.cfg.EventKey(c)
+	key, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant)
 	if err != nil {
 		return err
 	}
@@ -90,9 +91,6 @@ func (s *server) check(c *httpapi.Call, f *form, p *posting) {
 	if !s.cfg.UnknownTypes && !catalogue.Cybercube().Has(p.eventType) {
 		f.wrong("type", "is not in the catalogue of the standard")
 	}
-	if profile.Meta(p.eventType) {
-		f.wrong("type", "is kept for what this server tells of itself")
-	}
 	if !p.createdAt.IsZero() && p.createdAt.After(s.cfg.Clock.Now().Add(maxAhead)) {
 		f.wrong("created_at", "must not be in the future")
 	}
@@ -130,18 +128,24 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// publication makes the event that is stored: its body is the complete envelope, so that no byte of it depends on when or
-// by what version it is sent (CCW-EVT-26).
-func (s *server) publication(t *godwit.Tenant, p *posting, key string) engine.Publication {
-	return engine.Publication{
+// event makes the event that is stored: its body is the complete envelope, so that no byte of it depends on when or by what
+// version it is sent (CCW-EVT-26).
+func (s *server) event(c *httpapi.Call, p *posting, key string) *intake.Event {
+	return &intake.Event{
 		Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
 		SourceID: p.id, OccurredAt: p.createdAt, Attributes: attributesOf(p.object, p.livemode),
-		Compose: func(event *godwit.Event) {
-			if event.OccurredAt.IsZero() {
-				event.OccurredAt = event.CreatedAt.Truncate(time.Second)
-			}
-			event.Body = envelope(t, p, profile.CybercubeEventID(event), event.OccurredAt)
-		},
+		Payload: p.data, Received: c.Body, ReceivedType: c.R.Header.Get("Content-Type"),
+		Compose: compose(c.Caller.Tenant, p),
+	}
+}
+
+// compose writes the envelope of an event that has its id and time.
+func compose(t *godwit.Tenant, p *posting) func(*godwit.Event) {
+	return func(event *godwit.Event) {
+		if event.OccurredAt.IsZero() {
+			event.OccurredAt = event.CreatedAt.Truncate(time.Second)
+		}
+		event.Body = envelope(t, p, profile.CybercubeEventID(event), event.OccurredAt)
 	}
 }
 
@@ -153,11 +157,8 @@ func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {
 
 // submit stores an event that gets its id from us.
 func (s *server) submit(c *httpapi.Call, p *posting, key string) error {
-	sub := s.submission(c, p, key)
-	if key != "" {
-		sub.Idempotency = s.cfg.ByKey(c, key, accepted)
-	}
-	return s.store(c, sub)
+	event := s.event(c, p, key)
+	return s.store(c, event, s.cfg.Intake.ByKey(intake.Caller(c.Caller), event))
 }
 
 // submitOnce stores an event that has an id of its own, unless it is there already (CCW-EVT-14).
@@ -166,9 +167,8 @@ func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
 	if err != nil || known {
 		return err
 	}
-	sub := s.submission(c, p, key)
-	sub.Idempotency = s.cfg.BySource(c, source, p.id, c.Body, accepted)
-	err = s.store(c, sub)
+	event := s.event(c, p, key)
+	err = s.store(c, event, s.cfg.Intake.ByProducerID(intake.Caller(c.Caller), origin, p.id, event))
 	if errors.Is(err, engine.ErrKeyReused) {
 		return errOtherEvent
 	}
@@ -201,15 +201,15 @@ func (s *server) minted(c *httpapi.Call, p *posting) (bool, error) {
 	return true, answer(c, http.StatusAccepted, acceptedView{ID: name})
 }
 
-func (s *server) submission(c *httpapi.Call, p *posting, key string) engine.Submission {
-	return engine.Submission{
-		TenantID: c.Tenant(), Principal: c.Caller.Key.Principal,
-		Events: []engine.Publication{s.publication(c.Caller.Tenant, p, key)},
+func (s *server) store(c *httpapi.Call, event *intake.Event, repeat *intake.Repeat) error {
+	producer := intake.Caller(c.Caller)
+	admission, err := s.cfg.Intake.Admit(c.R.Context(), producer, event, repeat)
+	if err != nil {
+		return err
 	}
-}
-
-func (s *server) store(c *httpapi.Call, sub engine.Submission) error {
-	receipts, err := s.cfg.Engine.Submit(c.R.Context(), sub)
+	receipts, err := s.cfg.Intake.Submit(c.R.Context(), intake.Submission{
+		Producer: producer, Events: []intake.Admission{admission}, Repeat: repeat, Respond: accepted,
+	})
 	if err == nil {
 		err = receipts[0].Err
 	}

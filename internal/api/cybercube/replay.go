@@ -72,7 +72,7 @@ func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 
 // find looks for an event, and where it is past its time for the dead letter that still has it.
 func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
-	event, err := s.cfg.Services.Event(ctx, tenant, id, source)
+	event, err := s.cfg.Services.Event(ctx, tenant, id, origin)
 	if err == nil {
 		return &godwit.DeadLetter{Event: event}, nil
 	}
@@ -80,7 +80,7 @@ func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godw
 		return nil, err
 	}
 	var before func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
-	oldest := s.cfg.Clock.Now().Add(time.Hour - s.cfg.TimeScale.Real(s.cfg.Retention))
+	oldest := s.cfg.Clock.Now().Add(time.Hour - s.cfg.TimeScale.Real(s.cfg.EventRetention))
 	filter := store.DeadLetterFilter{TenantID: tenant, EndpointID: endpoint}
 	page := store.Page{After: before(oldest), Limit: 200}
 	for {

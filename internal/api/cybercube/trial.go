@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 )
@@ -56,9 +57,12 @@ func (s *server) testEndpoint(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	pub := s.publication(c.Caller.Tenant, s.sample(eventType), "")
-	pub.Trigger = godwit.TriggerTest
-	seen, err := s.cfg.Engine.SendTest(c.R.Context(), c.Tenant(), e.ID, pub)
+	sample := s.sample(eventType)
+	seen, err := s.cfg.Engine.SendTest(c.R.Context(), c.Tenant(), e.ID, engine.Publication{
+		Type: eventType, ContentType: jsonType, Format: godwit.FormatCybercube, Trigger: godwit.TriggerTest,
+		SourceID: sample.id, OccurredAt: sample.createdAt, Attributes: attributesOf(sample.object, sample.livemode),
+		Compose: compose(c.Caller.Tenant, sample),
+	})
 	if err != nil {
 		giveBack()
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -24,12 +25,10 @@ type Store interface {
 	store.DeadLetters
 	store.Events
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
-	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
 }
 
 // Engine is what handler sets ask of delivery.
 type Engine interface {
-	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
 	SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
 	ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error)
@@ -42,20 +41,18 @@ type Services struct {
 	Config
 	Store  Store
 	Engine Engine
+	// Intake takes events in.
+	Intake *intake.Intake
 	Clock  clock.Clock
 	Log    *slog.Logger
-	// MaxBody bounds the payload of an event, in bytes. Required.
-	MaxBody int64
-	// Retention is how long events are kept, and so for how long a producer's own id is known. Required.
-	Retention time.Duration
 	// TimeScale runs windows faster. Defaults to real time.
 	TimeScale godwit.TimeScale
 }
 
 // Check reports members that are missing.
 func (s *Services) Check() error {
-	if s.Store == nil || s.Engine == nil || s.Clock == nil || s.Log == nil || s.MaxBody <= 0 || s.Retention <= 0 {
-		return errors.New("store, engine, clock, log, max body and retention are required")
+	if s.Store == nil || s.Engine == nil || s.Intake == nil || s.Clock == nil || s.Log == nil {
+		return errors.New("store, engine, intake, clock and log are required")
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/cloudevents"
-	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -57,11 +56,11 @@ func (x *exchange) serve() error {
 	if x.src.Settings.CommandsAs != "" {
 		return x.command(m)
 	}
-	pub, err := x.publication(m)
+	event, err := x.event(m)
 	if err != nil {
 		return err
 	}
-	return x.publish(pub, release)
+	return x.publish(event, release)
 }
 
 func (x *exchange) find() error {
@@ -92,7 +91,7 @@ func (x *exchange) find() error {
 
 // read reads the body. The release gives its part of the quota back, once.
 func (x *exchange) read() (release func(), err error) {
-	limit := x.cfg.MaxBody
+	limit := x.cfg.Intake.MaxPayload()
 	size, err := x.cfg.Bodies.AcquireBody(x.r, x.src.TenantID, limit)
 	if err != nil {
 		return nil, err
@@ -170,16 +169,21 @@ func (x *exchange) notAuthentic(reason, message string) error {
 	return problem.NotAuthentic.With("%s", message).WithHeader("WWW-Authenticate", x.gate.Challenge())
 }
 
-// publication makes the event: its key, its type, what goes along.
-func (x *exchange) publication(m *receiver.Message) (*engine.Publication, error) {
-	contentType, err := mediaType(x.r)
+// event makes the event: its key, its type, and the header fields that go along.
+func (x *exchange) event(m *receiver.Message) (*intake.Event, error) {
+	contentType, err := intake.MediaType(x.r.Header)
 	if err != nil {
 		return nil, err
 	}
-	pub := &engine.Publication{ContentType: contentType, Body: x.body, Origin: x.gate.Origin(&x.proof)}
+	e := &intake.Event{
+		ContentType: contentType, Body: x.body, Origin: x.gate.Origin(&x.proof), Received: x.body, ReceivedType: contentType,
+	}
+	if e.Received == nil {
+		e.Received = []byte{} // an empty payload is one, too
+	}
 	id, wrong := x.gate.Identify(m, &x.proof)
 	var field *godwit.KeptHeader
-	if pub.Key, field, err = x.key(pub.Origin, &id, wrong); err != nil {
+	if e.Key, field, err = x.key(e.Origin, &id, wrong); err != nil {
 		return nil, err
 	}
 	via, err := x.via()
@@ -190,36 +194,18 @@ func (x *exchange) publication(m *receiver.Message) (*engine.Publication, error)
 	if bad != nil {
 		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
 	}
-	pub.Type = x.gate.EventType(m, &x.proof, &id, ce)
-	if why := godwit.ValidEventType(pub.Type); why != "" {
-		return nil, problem.InvalidRequest.In("type", "the event's type cannot be told: it %s; see the source's event_type", why)
+	e.Type = x.gate.EventType(m, &x.proof, &id, ce)
+	if refusal := (*problem.Problem)(nil); errors.As(intake.CheckType(e.Type), &refusal) {
+		return nil, problem.InvalidRequest.In("type", "the event's type cannot be used: it %s; see the source's event_type", refusal.Errors[0].Detail)
 	}
-	if pub.KeptHeaders, bad = x.gate.KeptHeaders(x.r.Header, ce); bad != nil {
+	if e.KeptHeaders, bad = x.gate.KeptHeaders(x.r.Header, ce); bad != nil {
 		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
 	}
 	if field != nil {
-		pub.KeptHeaders = append(pub.KeptHeaders, *field)
+		e.KeptHeaders = append(e.KeptHeaders, *field)
 	}
-	pub.KeptHeaders = append(pub.KeptHeaders, via)
-	return pub, nil
-}
-
-// mediaType is word for word what the endpoints get (EDS-MTH-4).
-func mediaType(r *http.Request) (string, error) {
-	values := r.Header["Content-Type"]
-	if len(values) != 1 || values[0] == "" || len(values[0]) > godwit.MaxContentTypeSize {
-		return "", problem.UnsupportedMediaType.In("Content-Type", "must say what the payload is; endpoints get it word for word")
-	}
-	for i := range len(values[0]) {
-		if c := values[0][i]; c < ' ' || c > '~' {
-			return "", problem.UnsupportedMediaType.In("Content-Type", "must be printable ASCII")
-		}
-	}
-	media, _, err := mime.ParseMediaType(values[0])
-	if kind, sub, ok := strings.Cut(media, "/"); err != nil || !ok || kind == "" || sub == "" || strings.Contains(media, "*") {
-		return "", problem.UnsupportedMediaType.In("Content-Type", "is not a media type")
-	}
-	return values[0], nil
+	e.KeptHeaders = append(e.KeptHeaders, via)
+	return e, nil
 }
 
 func (x *exchange) write(a receiver.Answer) {

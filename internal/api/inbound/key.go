@@ -45,7 +45,7 @@ func adoptedKey(o godwit.Origin, id *receiver.Identity, wrong error) (string, er
 // sentKey reads the Idempotency-Key. Parameters do not count, and stay with it (IKH K-2); a key without quotes counts where
 // the source says so (EDS T-1).
 func (x *exchange) sentKey() (string, *godwit.KeptHeader, error) {
-	format := x.cfg.Idempotency.Policy().Format
+	format := x.cfg.Intake.KeyFormat()
 	format.MaxLength = max(format.MaxLength, godwit.MaxRelayedKey)
 	lines := x.r.Header[idempotency.Header]
 	key, err := format.Parse(x.r.Header)

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -24,11 +24,7 @@ type Receipt struct {
 	Status         string           `json:"status"` // stored, or accepted by every endpoint
 }
 
-// operation is the scope of upstreams' keys. The producer for whom an upstream relays is part of it: two of them may use one
-// key (EDS T-14).
-func operation(o godwit.Origin) string { return "in\x00" + o.Principal }
-
-func (x *exchange) publish(pub *engine.Publication, release func()) error {
+func (x *exchange) publish(event *intake.Event, release func()) error {
 	mode, _, err := x.cfg.Sources.ModeOf(x.r.Context(), x.src)
 	if err != nil {
 		return err
@@ -39,16 +35,13 @@ func (x *exchange) publish(pub *engine.Publication, release func()) error {
 		}
 		defer x.waits.Release(x.src.TenantID, 1)
 	}
-	if err := x.fits(pub); err != nil {
-		return err
-	}
-	id, repeated, err := x.submit(pub)
+	id, repeated, err := x.submit(event)
 	if err != nil {
 		return err
 	}
 	x.body = nil
 	release() // the engine has it
-	receipt := Receipt{ID: id.String(), IdempotencyKey: pub.Key, Mode: mode, Status: verdictStored}
+	receipt := Receipt{ID: id.String(), IdempotencyKey: event.Key, Mode: mode, Status: verdictStored}
 	status := http.StatusAccepted
 	if mode == godwit.PassThrough {
 		if err := x.await(id, repeated); err != nil {
@@ -72,19 +65,24 @@ func (x *exchange) publish(pub *engine.Publication, release func()) error {
 }
 
 // submit stores the event, or finds the one that the key stands for.
-func (x *exchange) submit(pub *engine.Publication) (id godwit.EventID, repeated bool, err error) {
-	principal := godwit.KeyID(x.src.ID)
-	sub := engine.Submission{TenantID: x.src.TenantID, Principal: principal, Events: []engine.Publication{*pub}, Idempotency: &engine.Idempotency{
-		ID:     godwit.IdempotencyID(principal, operation(pub.Origin), pub.Key),
-		Window: x.cfg.Window,
-		Respond: func(events []godwit.Event, _ []int) *godwit.StoredResponse {
-			return &godwit.StoredResponse{Status: http.StatusAccepted, Location: events[0].ID.String()}
-		},
-	}}
-	if x.gate.Fingerprints() {
-		sub.Idempotency.Fingerprint = x.cfg.Idempotency.Fingerprint(idempotency.Payload{ContentType: pub.ContentType, Body: pub.Body})
+func (x *exchange) submit(event *intake.Event) (id godwit.EventID, repeated bool, err error) {
+	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
+	if err != nil {
+		return id, false, fmt.Errorf("find tenant: %w", err)
 	}
-	receipts, err := x.cfg.Engine.Submit(x.unhurried(), sub)
+	sub := intake.Submission{
+		Producer: intake.Upstream(tenant, x.src.ID),
+		Respond: func([]godwit.Event, []int) *godwit.StoredResponse {
+			return &godwit.StoredResponse{Status: http.StatusAccepted}
+		},
+	}
+	sub.Repeat = x.cfg.Intake.ByUpstreamKey(sub.Producer, event, x.gate.Fingerprints())
+	admission, err := x.cfg.Intake.Admit(x.r.Context(), sub.Producer, event, sub.Repeat)
+	if err != nil {
+		return id, false, err
+	}
+	sub.Events = []intake.Admission{admission}
+	receipts, err := x.cfg.Intake.Submit(x.unhurried(), sub)
 	if err == nil {
 		err = receipts[0].Err
 	}
@@ -95,30 +93,9 @@ func (x *exchange) submit(pub *engine.Publication) (id godwit.EventID, repeated 
 	case err != nil:
 		return id, false, err
 	case receipts[0].Replayed != nil:
-		id, err = godwit.ParseEventID(receipts[0].Replayed.Location)
-		return id, true, err
+		return receipts[0].ReplayedEvent, true, nil
 	}
 	return receipts[0].Events[0].ID, false, nil
-}
-
-// fits holds an event against the tenant's catalogue, where the tenant wants that.
-func (x *exchange) fits(pub *engine.Publication) error {
-	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
-	if err != nil {
-		return fmt.Errorf("find tenant: %w", err)
-	}
-	if tenant.Validation == godwit.ValidateNone {
-		return nil
-	}
-	wrong, err := x.cfg.Catalogue.Check(x.r.Context(), tenant, catalogue.Event{Type: pub.Type, ContentType: pub.ContentType, Payload: pub.Body})
-	if err != nil || len(wrong) == 0 {
-		return err
-	}
-	p := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
-	for _, f := range wrong {
-		p.Errors = append(p.Errors, problem.Field{Field: f.Field, Detail: f.Detail})
-	}
-	return p
 }
 
 // writing is how long an answer may take to be written.

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
-	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
 )
@@ -31,29 +30,23 @@ type Store interface {
 
 // Engine is what is asked of delivery.
 type Engine interface {
-	Submit(ctx context.Context, subs ...engine.Submission) ([]engine.Receipt, error)
 	Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (map[godwit.DeliveryID]int, error)
 	Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*engine.Awaited, error)
 }
 
 // Config is what the handler is made of.
 type Config struct {
-	Sources     *source.Sources
-	Store       Store
-	Engine      Engine
-	Commands    Commands
-	Catalogue   *catalogue.Catalogue
-	Idempotency *idempotency.Guard
-	Problems    *problem.Writer
-	Clock       clock.Clock
-	Log         *slog.Logger
+	Sources  *source.Sources
+	Store    Store
+	Engine   Engine
+	Commands Commands
+	Intake   *intake.Intake
+	Problems *problem.Writer
+	Clock    clock.Clock
+	Log      *slog.Logger
 
-	// MaxBody is the largest payload, in bytes. Defaults to 1 MiB.
-	MaxBody int64
 	// Deadline is how long an upstream waits for the endpoints in pass-through. Defaults to 20 s.
 	Deadline time.Duration
-	// Window is how long a key is remembered. Defaults to 30 days.
-	Window time.Duration
 	// PublicURL is where upstreams know this server, if a proxy in front changes that. Defaults to what each request shows.
 	PublicURL string
 	// AllowHTTP takes credentials that travel in the clear: for development. Defaults to false.
@@ -67,17 +60,11 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Sources == nil || c.Store == nil || c.Engine == nil || c.Commands == nil || c.Catalogue == nil || c.Idempotency == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("inbound: sources, store, engine, commands, catalogue, idempotency, problems, clock and log are required")
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = godwit.DefaultMaxBody
+	if c.Sources == nil || c.Store == nil || c.Engine == nil || c.Commands == nil || c.Intake == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("inbound: sources, store, engine, commands, intake, problems, clock and log are required")
 	}
 	if c.Deadline == 0 {
 		c.Deadline = DefaultDeadline
-	}
-	if c.Window == 0 {
-		c.Window = 30 * 24 * time.Hour
 	}
 	if c.Waiting == 0 {
 		c.Waiting = 4096

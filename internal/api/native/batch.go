@@ -10,23 +10,19 @@ import (
 	"strconv"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
-	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
-
-// batchScope is the scope of a key that stands for a whole batch. It does not travel with the events: one key on many
-// events would make receivers drop all but the first (EDS-DUP-6).
-const batchScope = "POST /v1/events/batch"
 
 // postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. All are checked before any is stored.
 func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	key := ""
 	if idempotency.Present(r.Header) {
 		var err error
-		if key, err = s.cfg.Idempotency.Key(r.Header); err != nil {
+		if key, err = s.cfg.Intake.Key(r.Header, c.Tenant); err != nil {
 			s.fail(w, r, err)
 			return
 		}
@@ -45,41 +41,40 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management
 		s.fail(w, r, err)
 		return
 	}
-	pubs, err := s.parseBatch(r.Context(), c, body, key != "")
+	producer := intake.Caller(c)
+	var whole *intake.Repeat // of the batch as one request; nil when each event counts by itself
+	if key != "" {
+		whole = s.cfg.Intake.ByBatchKey(producer, key, jsonType, body)
+	}
+	items, err := s.parseBatch(r.Context(), producer, body, whole)
 	switch {
-	case err == nil && key != "":
-		s.submitWhole(w, r, c, key, body, pubs)
-	case err == nil:
-		s.submitEach(w, r, c, pubs)
-	default:
-		if key != "" {
-			// A repeat of what was taken in gets that answer, whatever the tenant's catalogue says today.
-			if resp := s.answered(r.Context(), httpapi.ScopeOf(c, batchScope).ID(key), s.batchFingerprint(body)); resp != nil {
-				idempotency.Replay(w, resp)
-				return
-			}
-		}
+	case err != nil:
 		s.fail(w, r, err)
+	case whole != nil:
+		s.submitWhole(w, r, producer, items, whole)
+	default:
+		s.submitEach(w, r, producer, items)
 	}
 }
 
-func (s *server) batchFingerprint(body []byte) [32]byte {
-	return s.cfg.Idempotency.Fingerprint(idempotency.Payload{ContentType: jsonType, Body: body})
+// An item is an event of a batch that was admitted.
+type item struct {
+	admission intake.Admission
+	repeat    *intake.Repeat // by the item's own key
 }
 
 // submitWhole stores the batch under its one key, whole or not at all.
-func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, c *management.Caller, key string, body []byte, pubs []engine.Publication) {
-	sub := engine.Submission{
-		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs,
-		Idempotency: &engine.Idempotency{
-			ID:          httpapi.ScopeOf(c, batchScope).ID(key),
-			Fingerprint: s.batchFingerprint(body),
-			Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
-				return &godwit.StoredResponse{Status: http.StatusAccepted, ContentType: jsonType, Body: wholeBody(events, fanout)}
-			},
+func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item, whole *intake.Repeat) {
+	sub := intake.Submission{
+		Producer: p, Events: make([]intake.Admission, len(items)), Repeat: whole,
+		Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
+			return &godwit.StoredResponse{Status: http.StatusAccepted, ContentType: jsonType, Body: wholeBody(events, fanout)}
 		},
 	}
-	receipts, err := s.cfg.Engine.Submit(r.Context(), sub)
+	for i := range items {
+		sub.Events[i] = items[i].admission
+	}
+	receipts, err := s.cfg.Intake.Submit(r.Context(), sub)
 	if err == nil {
 		err = receipts[0].Err
 	}
@@ -106,15 +101,14 @@ func wholeBody(events []godwit.Event, fanout []int) []byte {
 }
 
 // submitEach stores every event as a request of its own in one transaction, so that each item's key counts by itself.
-func (s *server) submitEach(w http.ResponseWriter, r *http.Request, c *management.Caller, pubs []engine.Publication) {
-	subs := make([]engine.Submission, len(pubs))
-	for i := range pubs {
-		subs[i] = engine.Submission{TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: pubs[i : i+1 : i+1]}
-		if pubs[i].Key != "" {
-			subs[i].Idempotency = s.repeatable(c, &pubs[i])
+func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item) {
+	subs := make([]intake.Submission, len(items))
+	for i := range items {
+		subs[i] = intake.Submission{
+			Producer: p, Events: []intake.Admission{items[i].admission}, Repeat: items[i].repeat, Respond: acceptedResponse,
 		}
 	}
-	receipts, err := s.cfg.Engine.Submit(r.Context(), subs...)
+	receipts, err := s.cfg.Intake.Submit(r.Context(), subs...)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -165,7 +159,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 }
 
 // parseBatch reads {"events":[…]} and names every event that is wrong, up to a bound.
-func (s *server) parseBatch(ctx context.Context, c *management.Caller, body []byte, oneKey bool) ([]engine.Publication, error) {
+func (s *server) parseBatch(ctx context.Context, p intake.Producer, body []byte, whole *intake.Repeat) ([]item, error) {
 	var raw []json.RawMessage
 	seen := false
 	err := eachMember("", body, func(name string, value json.RawMessage) error {
@@ -186,33 +180,29 @@ func (s *server) parseBatch(ctx context.Context, c *management.Caller, body []by
 	case len(raw) > godwit.MaxEventsPerBatch:
 		return nil, problem.InvalidRequest.In("events", "must hold at most %d events", godwit.MaxEventsPerBatch)
 	}
-	return s.parseItems(ctx, c, raw, oneKey)
+	return s.parseItems(ctx, p, raw, whole)
 }
 
 const maxBatchErrors = 20
 
-func (s *server) parseItems(ctx context.Context, c *management.Caller, raw []json.RawMessage, oneKey bool) ([]engine.Publication, error) {
-	pubs := make([]engine.Publication, 0, len(raw))
+func (s *server) parseItems(ctx context.Context, p intake.Producer, raw []json.RawMessage, whole *intake.Repeat) ([]item, error) {
+	items := make([]item, 0, len(raw))
 	keys := map[string]int{}
 	var wrong *problem.Problem
-	for i, item := range raw {
-		prefix := fmt.Sprintf("events[%d].", i)
-		pub, err := s.parseItem(prefix, item, i, oneKey, c.Tenant.RequireIdempotencyKey, keys)
+	for i, text := range raw {
+		it, err := s.parseItem(ctx, p, text, i, whole, keys)
 		if err == nil {
-			err = s.fits(ctx, c, prefix, false, pub)
-		}
-		if err == nil {
-			pubs = append(pubs, *pub)
+			items = append(items, it)
 			continue
 		}
-		var p *problem.Problem
-		if !errors.As(err, &p) {
+		var refusal *problem.Problem
+		if !errors.As(err, &refusal) {
 			return nil, err
 		}
 		if wrong == nil {
-			wrong = p
+			wrong = refusal
 		} else {
-			wrong.Errors = append(wrong.Errors, p.Errors...)
+			wrong.Errors = append(wrong.Errors, refusal.Errors...)
 		}
 		if len(wrong.Errors) >= maxBatchErrors {
 			break
@@ -221,32 +211,49 @@ func (s *server) parseItems(ctx context.Context, c *management.Caller, raw []jso
 	if wrong != nil {
 		return nil, wrong
 	}
-	return pubs, nil
+	return items, nil
 }
 
-func (s *server) parseItem(prefix string, raw json.RawMessage, i int, oneKey, needKey bool, keys map[string]int) (*engine.Publication, error) {
+func (s *server) parseItem(ctx context.Context, p intake.Producer, raw json.RawMessage, i int, whole *intake.Repeat, keys map[string]int) (item, error) {
+	prefix := fmt.Sprintf("events[%d].", i)
 	env, err := parseEnvelope(prefix, raw)
 	if err != nil {
-		return nil, err
+		return item{}, err
 	}
-	field := prefix + "idempotency_key"
-	switch {
-	case oneKey && env.has["idempotency_key"]:
-		return nil, problem.Invalid.In(field, "cannot be given when the whole batch has an Idempotency-Key")
-	case env.has["idempotency_key"]:
-		if err := s.cfg.Idempotency.CheckKey(env.IdempotencyKey); err != nil {
-			return nil, problem.InField(field, err)
+	if err := s.checkItemKey(p, prefix+"idempotency_key", env, i, whole != nil, keys); err != nil {
+		return item{}, err
+	}
+	event, at, err := env.event(prefix)
+	if err != nil {
+		return item{}, err
+	}
+	it := item{repeat: s.cfg.Intake.ByKey(p, event)}
+	known := it.repeat
+	if whole != nil {
+		known = whole
+	}
+	event.Body = bytes.Clone(event.Body) // one event that waits must not keep the whole batch in memory
+	if it.admission, err = s.cfg.Intake.Admit(ctx, p, event, known); err != nil {
+		return item{}, at.name(err)
+	}
+	return it, nil
+}
+
+// checkItemKey judges the key of an item. Keys are told apart within the batch; one for the whole batch leaves none to items.
+func (s *server) checkItemKey(p intake.Producer, field string, env *envelope, i int, oneKey bool, keys map[string]int) error {
+	given := env.has["idempotency_key"]
+	if oneKey {
+		if given {
+			return problem.Invalid.In(field, "cannot be given when the whole batch has an Idempotency-Key")
 		}
-		if first, twice := keys[env.IdempotencyKey]; twice {
-			return nil, problem.Invalid.In(field, "is that of events[%d] too: every event has a key of its own", first)
-		}
-		keys[env.IdempotencyKey] = i
-	case needKey && !oneKey:
-		return nil, problem.KeyMissing.In(field, "is required by this tenant, or an Idempotency-Key for the whole batch")
+		return nil
 	}
-	pub, err := env.publication(prefix, s.cfg.MaxBody)
-	if err == nil {
-		pub.Body = bytes.Clone(pub.Body) // one event that waits must not keep the whole batch in memory
+	if err := s.cfg.Intake.ItemKey(p.Tenant, env.IdempotencyKey, given); err != nil || !given {
+		return problem.InField(field, err)
 	}
-	return pub, err
+	if first, twice := keys[env.IdempotencyKey]; twice {
+		return problem.Invalid.In(field, "is that of events[%d] too: every event has a key of its own", first)
+	}
+	keys[env.IdempotencyKey] = i
+	return nil
 }

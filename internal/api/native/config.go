@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
@@ -30,7 +31,6 @@ type Store interface {
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
-	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
 }
 
 // Engine is what the API asks of delivery.
@@ -52,6 +52,7 @@ type Config struct {
 	Registry    *management.Service
 	Catalogue   *catalogue.Catalogue
 	Sources     *source.Sources
+	Intake      *intake.Intake
 	Idempotency *idempotency.Guard
 	Commands    *builtincommand.Runner    // executes what is a command
 	Preview     *builtincommand.Previewer // tells what a command would change
@@ -59,9 +60,7 @@ type Config struct {
 	Clock       clock.Clock
 	Log         *slog.Logger
 
-	// MaxBody is the largest event payload, in bytes. Defaults to 1 MiB.
-	MaxBody int64
-	// MaxBatchBody is the largest body of a batch request. Defaults to 16 MiB, or MaxBody if that is more.
+	// MaxBatchBody is the largest body of a batch request. Defaults to 16 MiB, or the largest payload of an event if that is more.
 	MaxBatchBody int64
 	// Version is what the OpenAPI document calls this release. Defaults to "dev".
 	Version string
@@ -74,14 +73,11 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Idempotency == nil || c.Commands == nil || c.Preview == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, catalogue, sources, idempotency, commands, preview, problems, clock and log are required")
-	}
-	if c.MaxBody == 0 {
-		c.MaxBody = godwit.DefaultMaxBody
+	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Intake == nil || c.Idempotency == nil || c.Commands == nil || c.Preview == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, registry, catalogue, sources, intake, idempotency, commands, preview, problems, clock and log are required")
 	}
 	if c.MaxBatchBody == 0 {
-		c.MaxBatchBody = max(16<<20, c.MaxBody)
+		c.MaxBatchBody = max(16<<20, c.Intake.MaxPayload())
 	}
 	if c.StallTimeout == 0 {
 		c.StallTimeout = 90 * time.Second

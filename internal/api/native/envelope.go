@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
-	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -26,28 +26,28 @@ type envelope struct {
 
 // readEnvelope reads the one event of a request. Base64 and the other members take more room than the payload, whose own
 // size is checked afterwards.
-func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*engine.Publication, error) {
+func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
-		return nil, problem.UnsupportedMediaType.In("Content-Type",
+		return nil, place{}, problem.UnsupportedMediaType.In("Content-Type",
 			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
 	}
 	body, err := httpapi.ReadBody(w, r, s.maxEnvelope())
 	if err != nil {
-		return nil, err
+		return nil, place{}, err
 	}
 	env, err := parseEnvelope("", body)
 	if err != nil {
-		return nil, err
+		return nil, place{}, err
 	}
 	if env.has["idempotency_key"] {
 		// A key in the body is no Idempotency-Key (IKH-DEF-1).
-		return nil, problem.Invalid.In("idempotency_key", "belongs in the Idempotency-Key header; as a member it is for the events of a batch")
+		return nil, place{}, problem.Invalid.In("idempotency_key", "belongs in the Idempotency-Key header; as a member it is for the events of a batch")
 	}
-	return env.publication("", s.cfg.MaxBody)
+	return env.event("")
 }
 
 // maxEnvelope is the longest body that can hold an event.
-func (s *server) maxEnvelope() int64 { return s.cfg.MaxBody/2*3 + 64<<10 }
+func (s *server) maxEnvelope() int64 { return s.cfg.Intake.MaxPayload()/2*3 + 64<<10 }
 
 // parseEnvelope reads an envelope strictly: unknown and repeated members are refused, names are compared exactly.
 func parseEnvelope(prefix string, raw []byte) (*envelope, error) {
@@ -127,24 +127,21 @@ func decodeMember(field string, value json.RawMessage, into any, want string) er
 	return nil
 }
 
-// publication is the event that the envelope describes.
-func (env *envelope) publication(prefix string, maxBody int64) (*engine.Publication, error) {
-	pub := &engine.Publication{
+// event is the event that the envelope describes, and where it stands in the request.
+func (env *envelope) event(prefix string) (*intake.Event, place, error) {
+	e := &intake.Event{
 		Type: env.Type, ContentType: env.ContentType, Attributes: env.Attributes, Key: env.IdempotencyKey, Body: env.Data,
 	}
-	defaultType, field := jsonType, "data"
+	at, defaultType := place{prefix: prefix, payload: "data"}, jsonType
 	if env.has["data_base64"] {
-		pub.Body, defaultType, field = env.DataBase64, "application/octet-stream", "data_base64"
+		e.Body, at.payload, defaultType = env.DataBase64, "data_base64", "application/octet-stream"
 	}
 	if !env.has["content_type"] {
-		pub.ContentType = defaultType
-	} else if !validMediaType(env.ContentType) {
-		return nil, problem.Invalid.In(prefix+"content_type", "must be a media type, as in application/json")
+		e.ContentType = defaultType
+	} else if !intake.ValidMediaType(env.ContentType) {
+		return nil, at, problem.Invalid.In(prefix+"content_type", "must be a media type, as in application/json")
 	}
-	if int64(len(pub.Body)) > maxBody {
-		return nil, problem.TooLarge.In(prefix+field, "is over the limit of %d bytes", maxBody)
-	}
-	return pub, checkPublication(prefix, pub)
+	return e, at, nil
 }
 
 // base64Of is how bodies are shown in JSON.

@@ -13,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/catalogue"
-	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -190,42 +189,4 @@ func present(v json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return v
-}
-
-// answered is what was answered to a request with this key and payload before; nil when nothing was.
-func (s *server) answered(ctx context.Context, id, fingerprint [32]byte) *godwit.StoredResponse {
-	record, err := s.cfg.Store.Recorded(ctx, id, s.cfg.Clock.Now())
-	if err != nil || record.Fingerprint != fingerprint {
-		return nil // that the event does not fit is answer enough
-	}
-	return record.Response
-}
-
-// fits holds an event against the tenant's catalogue, where the tenant wants that. Prefix is where the event stands in the
-// request; raw says that the body is the payload itself.
-func (s *server) fits(ctx context.Context, c *management.Caller, prefix string, raw bool, pub *engine.Publication) error {
-	if c.Tenant.Validation == godwit.ValidateNone {
-		return nil
-	}
-	wrong, err := s.cfg.Catalogue.Check(ctx, c.Tenant, catalogue.Event{Type: pub.Type, ContentType: pub.ContentType, Payload: pub.Body})
-	if err != nil || len(wrong) == 0 {
-		return err
-	}
-	if pub.Key != "" {
-		// A repeat of what was taken in gets that answer, whatever the catalogue says today.
-		if known := s.repeatable(c, pub); s.answered(ctx, known.ID, known.Fingerprint) != nil {
-			return nil
-		}
-	}
-	p := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
-	for _, f := range wrong {
-		if rest, inData := strings.CutPrefix(f.Field, "data"); raw && inData {
-			f.Field = strings.TrimPrefix(rest, ".")
-			if f.Field == "" {
-				f.Field = "body"
-			}
-		}
-		p.Errors = append(p.Errors, problem.Field{Field: prefix + f.Field, Detail: f.Detail})
-	}
-	return p
 }

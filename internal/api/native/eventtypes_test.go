@@ -144,7 +144,7 @@ func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	post(`[`).refused(422, problem.Invalid, "body")
 	h.do(call{method: "POST", path: "/v1/events?type=order.created", body: "<a/>", header: []string{"Content-Type", "text/xml"}}).refused(422, problem.Invalid, "body")
 	h.post("/v1/events", `{"type":"order.created","data":`+wrong+`}`).refused(422, problem.Invalid, "data.id")
-	h.post("/v1/events", `{"type":"order.created","data_base64":"AAAA"}`).refused(422, problem.Invalid, "data")
+	h.post("/v1/events", `{"type":"order.created","data_base64":"AAAA"}`).refused(422, problem.Invalid, "data_base64")
 	h.post("/v1/events?type=order.noted", `<`).want(202) // listed without a schema
 	h.post("/v1/events?type=other.thing", `<`).want(202)
 	before := h.counts().events

@@ -23,7 +23,9 @@ type ExportedDeadLetter struct {
 }
 
 // exportPage is how many dead letters are in memory at once: fewer where payloads may be large.
-func (s *server) exportPage() int { return int(max(1, min(50, exportPageMemory/s.cfg.MaxBody))) }
+func (s *server) exportPage() int {
+	return int(max(1, min(50, exportPageMemory/s.cfg.Intake.MaxPayload())))
+}
 
 // exportDeadLetters streams dead letters with their payloads, one JSON document a line. A failure half-way cuts the
 // connection, so that a client cannot take a part for the whole.

@@ -21,7 +21,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		env, err := parseEnvelope("", raw)
 		if err == nil {
-			_, err = env.publication("", 1<<20)
+			_, _, err = env.event("")
 		}
 		if err != nil {
 			var p *problem.Problem

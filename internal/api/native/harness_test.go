@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -140,8 +141,13 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 		Store: h.store, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
 	})
 	must(t, err)
+	events, err := intake.New(intake.Config{
+		Engine: h.engine, Store: h.store, Catalogue: types, Now: h.clock.Now, Keys: guard.Policy().Format, Fingerprint: guard.Policy().Fingerprint,
+		Retention: time.Hour, MaxPayload: o.maxBody,
+	})
+	must(t, err)
 	commands := command.NewRegistry()
-	builtin := builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store}
+	builtin := builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store, Intake: events}
 	must(t, builtincommand.Register(commands, builtin))
 	h.executor, err = command.New(command.Config{Store: h.store, Registry: commands, Sealer: ring, Log: log, Now: h.clock.Now})
 	must(t, err)
@@ -152,8 +158,8 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
 		Commands: &builtincommand.Runner{Executor: h.executor, Registry: h.registry, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
-		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
-		MaxBody: o.maxBody, Version: "test", Done: h.done,
+		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Intake: events, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Version: "test", Done: h.done,
 	})
 	must(t, err)
 	h.api = handler.(*server)

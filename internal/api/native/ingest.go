@@ -1,29 +1,25 @@
 package native
 
 import (
-	"mime"
+	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/cloudevents"
-	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // EventTypeHeader names the type of an event that is posted as it is, where the URL does not.
 const EventTypeHeader = "Godwit-Event-Type"
-
-// eventScope is the scope of a key that travels with an event, however the event was posted: the same key on another
-// ingest route is the same key.
-const eventScope = "events"
 
 const jsonType = "application/json"
 
@@ -35,7 +31,7 @@ var (
 
 // postEvent accepts one event: as it is, when its type comes with the URL or in a header, else in an envelope.
 func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management.Caller) {
-	key, err := s.eventKey(r, c)
+	key, err := s.cfg.Intake.Key(r.Header, c.Tenant)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -46,38 +42,29 @@ func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management
 		return
 	}
 	defer s.bodies.Release(c.Tenant.ID, taken)
-	pub, raw, err := s.readEvent(w, r)
-	if err == nil {
-		pub.Key = key
-		err = s.fits(r.Context(), c, "", raw, pub)
-	}
+	event, at, err := s.readEvent(w, r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.submitOne(w, r, c, pub)
-}
-
-// eventKey is the key of the request; "" when it has none and needs none (decision 15).
-func (s *server) eventKey(r *http.Request, c *management.Caller) (string, error) {
-	if !idempotency.Present(r.Header) && !c.Tenant.RequireIdempotencyKey {
-		return "", nil
+	event.Key = key
+	producer := intake.Caller(c)
+	repeat := s.cfg.Intake.ByKey(producer, event)
+	admission, err := s.cfg.Intake.Admit(r.Context(), producer, event, repeat)
+	if err != nil {
+		s.fail(w, r, at.name(err))
+		return
 	}
-	return s.cfg.Idempotency.Key(r.Header)
+	s.submitOne(w, r, intake.Submission{Producer: producer, Events: []intake.Admission{admission}, Repeat: repeat})
 }
 
-func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *management.Caller, pub *engine.Publication) {
+func (s *server) submitOne(w http.ResponseWriter, r *http.Request, sub intake.Submission) {
 	var resp *godwit.StoredResponse
-	sub := engine.Submission{TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{*pub}}
-	if pub.Key != "" {
-		sub.Idempotency = s.repeatable(c, pub)
-		build := sub.Idempotency.Respond
-		sub.Idempotency.Respond = func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
-			resp = build(events, fanout)
-			return resp
-		}
+	sub.Respond = func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
+		resp = acceptedResponse(events, fanout)
+		return resp
 	}
-	receipts, err := s.cfg.Engine.Submit(r.Context(), sub)
+	receipts, err := s.cfg.Intake.Submit(r.Context(), sub)
 	if err == nil {
 		err = receipts[0].Err
 	}
@@ -88,7 +75,7 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *management
 	case receipts[0].Replayed != nil:
 		idempotency.Replay(w, receipts[0].Replayed)
 		return
-	case resp == nil:
+	case resp == nil: // without a key no answer is kept
 		resp = acceptedResponse(receipts[0].Events, receipts[0].Fanout)
 	}
 	h := w.Header()
@@ -100,33 +87,30 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, c *management
 	w.Write(resp.Body)
 }
 
-// repeatable makes the submission of one event with a key known by that key.
-func (s *server) repeatable(c *management.Caller, pub *engine.Publication) *engine.Idempotency {
-	return &engine.Idempotency{
-		ID: httpapi.ScopeOf(c, eventScope).ID(pub.Key),
-		Fingerprint: s.cfg.Idempotency.Fingerprint(idempotency.Payload{
-			ContentType: pub.ContentType, Query: selection(pub), Body: pub.Body,
-		}),
-		Respond: acceptedResponse,
-	}
+// A place is where an event stands in a request, so that a refusal names its fields as the client knows them.
+type place struct {
+	prefix  string // of the event's members, as in "events[3]."
+	payload string // the member that holds the payload; empty: the body is the payload
 }
 
-// selection is what decides who gets an event, in one form whichever way it was given.
-func selection(pub *engine.Publication) string {
-	if len(pub.Attributes) == 0 {
-		return pub.Type
+// name turns a refusal of the intake into one of this API.
+func (at place) name(err error) error {
+	var p *problem.Problem
+	if !errors.As(err, &p) {
+		return err
 	}
-	names := make([]string, 0, len(pub.Attributes))
-	for name := range pub.Attributes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	b.WriteString(pub.Type)
-	for _, name := range names {
-		b.WriteString("\n" + name + "=" + pub.Attributes[name]) // neither part can hold a line feed
-	}
-	return b.String()
+	return p.Renamed(func(field string) string {
+		inside, isData := strings.CutPrefix(field, "data")
+		switch {
+		case !isData:
+			return at.prefix + field
+		case inside == "": // the payload as a whole
+			return at.prefix + cmp.Or(at.payload, "body")
+		case at.payload == "":
+			return strings.TrimPrefix(inside, ".")
+		}
+		return at.prefix + field
+	})
 }
 
 // acceptedResponse is the answer to one event.
@@ -178,49 +162,48 @@ func acceptedView(e *godwit.Event, deliveries int) Accepted {
 	return Accepted{ID: e.ID.String(), IdempotencyKey: e.Key, Deliveries: deliveries, CreatedAt: e.CreatedAt.UTC().Truncate(time.Microsecond)}
 }
 
-// readEvent reads the event out of the request, and says whether the body was the payload as it is.
-func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (pub *engine.Publication, raw bool, err error) {
+// readEvent reads the event out of the request, and tells where it stands in it.
+func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	eventType, attributes, err := outside(r)
 	if err != nil {
-		return nil, false, err
+		return nil, place{}, err
 	}
-	told := cloudevents.Present(r.Header)
-	if eventType == "" && !told {
+	isCloudEvent := cloudevents.Present(r.Header)
+	if eventType == "" && !isCloudEvent {
 		if len(attributes) > 0 {
-			return nil, false, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
+			return nil, place{}, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
 		}
-		pub, err = s.readEnvelope(w, r)
-		return pub, false, err
+		return s.readEnvelope(w, r)
 	}
-	pub = &engine.Publication{Type: strings.Clone(eventType), Attributes: attributes}
-	if pub.ContentType, err = mediaType(r); err != nil {
-		return nil, true, err
+	event := &intake.Event{Type: strings.Clone(eventType), Attributes: attributes}
+	if event.ContentType, err = intake.MediaType(r.Header); err != nil {
+		return nil, place{}, err
 	}
-	if told {
-		return pub, true, s.readCloudEvent(w, r, pub)
+	if isCloudEvent {
+		return event, place{}, s.readCloudEvent(w, r, event)
 	}
-	if err := checkPublication("", pub); err != nil {
-		return nil, true, err
+	if err := intake.CheckType(event.Type); err != nil { // before the body is read
+		return nil, place{}, err
 	}
-	pub.Body, err = httpapi.ReadBody(w, r, s.cfg.MaxBody)
-	return pub, true, err
+	event.Body, err = httpapi.ReadBody(w, r, s.cfg.Intake.MaxPayload())
+	return event, place{}, err
 }
 
 // readCloudEvent completes an event that is a CloudEvent: in structured mode its body goes on as it is, in binary mode its
 // attributes go along as the header fields they are. Its type is the event's, unless the URL names another.
-func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, pub *engine.Publication) (err error) {
-	if pub.Body, err = httpapi.ReadBody(w, r, s.cfg.MaxBody); err != nil {
+func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (err error) {
+	if event.Body, err = httpapi.ReadBody(w, r, s.cfg.Intake.MaxPayload()); err != nil {
 		return err
 	}
-	ce, wrong := cloudevents.Read(r.Header, pub.Body)
+	ce, wrong := cloudevents.Read(r.Header, event.Body)
 	if wrong != nil {
 		return problem.Invalid.In(wrong.Field, "%s", wrong.Detail)
 	}
-	pub.KeptHeaders = ce.Headers
-	if pub.Type == "" {
-		pub.Type = ce.Type
+	event.KeptHeaders = ce.Headers
+	if event.Type == "" {
+		event.Type = godwit.EventTypeFrom(ce.Type)
 	}
-	return checkPublication("", pub)
+	return nil
 }
 
 // outside is what the URL and the header say about the event.
@@ -259,53 +242,4 @@ func outside(r *http.Request) (eventType string, attributes map[string]string, e
 		}
 	}
 	return eventType, attributes, nil
-}
-
-// mediaType is the Content-Type of an event posted as it is. Receivers get it word for word, so it has to be true and
-// there (EDS-MTH-4).
-func mediaType(r *http.Request) (string, error) {
-	values := r.Header["Content-Type"]
-	if len(values) != 1 || values[0] == "" {
-		return "", problem.UnsupportedMediaType.In("Content-Type", "must say what the payload is; receivers get it word for word")
-	}
-	if values[0] == jsonType {
-		return jsonType, nil
-	}
-	if !validMediaType(values[0]) {
-		return "", problem.UnsupportedMediaType.In("Content-Type", "is not a media type of at most %d characters", godwit.MaxContentTypeSize)
-	}
-	return strings.Clone(values[0]), nil // a waiting event must not keep the whole header of its request in memory
-}
-
-func validMediaType(v string) bool {
-	if len(v) > godwit.MaxContentTypeSize {
-		return false
-	}
-	for i := range len(v) {
-		if v[i] < 0x20 || v[i] > 0x7e {
-			return false
-		}
-	}
-	media, _, err := mime.ParseMediaType(v)
-	kind, sub, ok := strings.Cut(media, "/")
-	return err == nil && ok && kind != "" && sub != "" && !strings.ContainsAny(media, "*")
-}
-
-// checkPublication judges what every form of posting has in common. Prefix is where the event stands in the request.
-func checkPublication(prefix string, pub *engine.Publication) error {
-	if why := godwit.ValidEventType(pub.Type); why != "" {
-		return problem.Invalid.In(prefix+"type", "%s", why)
-	}
-	if len(pub.Attributes) > godwit.MaxAttributes {
-		return problem.Invalid.In(prefix+"attributes", "must have at most %d members", godwit.MaxAttributes)
-	}
-	for name, value := range pub.Attributes {
-		if why := management.ValidAttributeName(name); why != "" {
-			return problem.Invalid.In(prefix+"attributes."+httpapi.Clip(name), "name %s", why)
-		}
-		if why := management.ValidAttributeValue(value); why != "" {
-			return problem.Invalid.In(prefix+"attributes."+name, "%s", why)
-		}
-	}
-	return nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
-	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -22,24 +22,26 @@ type envelope struct {
 	source string
 	id     string // its producer's; empty: none was given
 	time   bool   // it says when it happened
-	pub    engine.Publication
+	event  intake.Event
 }
 
 // readEnvelope reads an event and completes it. The fields that are wrong are returned by name.
-func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
+func readEnvelope(raw []byte, mediaType string, now time.Time) (*envelope, []problem.Field) {
 	members, wrong := topMembers(raw)
 	if wrong != nil {
 		return nil, wrong
 	}
 	env := &envelope{raw: raw}
-	env.pub = engine.Publication{ContentType: "application/json", Format: godwit.FormatOJS, Compose: env.complete}
+	env.event = intake.Event{
+		ContentType: "application/json", Format: godwit.FormatOJS, Compose: env.complete, Payload: members["data"], Received: raw, ReceivedType: mediaType,
+	}
 	if wrong := checkEnvelope(env.asEvent(now).Body, members); wrong != nil {
 		return nil, wrong
 	}
 	env.source = *textOf(members["source"])
-	env.pub.Type, env.pub.Attributes = *textOf(members["type"]), attributesOf(members["data"])
+	env.event.Type, env.event.Attributes = *textOf(members["type"]), attributesOf(members["data"])
 	if id := textOf(members["id"]); id != nil {
-		env.id, env.pub.SourceID = *id, *id
+		env.id, env.event.SourceID = *id, *id
 	}
 	if text := textOf(members["time"]); text != nil {
 		at, err := time.Parse(time.RFC3339, *text)
@@ -48,7 +50,7 @@ func readEnvelope(raw []byte, now time.Time) (*envelope, []problem.Field) {
 			// A leap second, which the schema allows and no clock here knows; or a time that cannot be written in UTC.
 			return nil, []problem.Field{{Field: "time", Detail: "must be an RFC 3339 time"}}
 		}
-		env.time, env.pub.OccurredAt = true, at
+		env.time, env.event.OccurredAt = true, at
 	}
 	return env, nil
 }
@@ -115,9 +117,6 @@ func checkEnvelope(complete []byte, members map[string]json.RawMessage) []proble
 	// The catalogue takes references as well, but where an event comes from is to be told apart from everywhere else.
 	if u, err := url.Parse(*textOf(members["source"])); err != nil || u.Scheme == "" {
 		wrong = append(wrong, problem.Field{Field: "source", Detail: "must be an absolute URI, as in ojs://my-service/workers/worker-1"})
-	}
-	if why := godwit.ValidEventType(*textOf(members["type"])); why != "" {
-		wrong = append(wrong, problem.Field{Field: "type", Detail: why})
 	}
 	return wrong
 }

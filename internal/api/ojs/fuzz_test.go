@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // FuzzEnvelope: whatever is taken is a complete envelope which ends with the producer's own bytes.
@@ -24,7 +22,7 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		env, wrong := readEnvelope(raw, now)
+		env, wrong := readEnvelope(raw, "application/json", now)
 		if (env == nil) == (wrong == nil) {
 			t.Fatalf("taken %v, wrong %v", env, wrong)
 		}
@@ -32,7 +30,7 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		event := env.asEvent(now)
-		event.OccurredAt = cmp.Or(env.pub.OccurredAt, event.OccurredAt)
+		event.OccurredAt = cmp.Or(env.event.OccurredAt, event.OccurredAt)
 		body := event.Body
 		if !json.Valid(body) || !utf8.Valid(body) {
 			t.Fatalf("not JSON: %q", body)
@@ -48,10 +46,10 @@ func FuzzEnvelope(f *testing.F) {
 		if err := json.Unmarshal(body, &got); err != nil || got.Data == nil {
 			t.Fatalf("%v: %q", err, body)
 		}
-		if why := godwit.ValidEventType(env.pub.Type); why != "" || env.source == "" || event.OccurredAt.IsZero() {
-			t.Fatalf("%s: %+v", why, env)
+		if env.event.Type == "" || env.source == "" || event.OccurredAt.IsZero() {
+			t.Fatalf("%+v", env)
 		}
-		if env.id != env.pub.SourceID {
+		if env.id != env.event.SourceID {
 			t.Fatalf("id of %+v", env)
 		}
 	})

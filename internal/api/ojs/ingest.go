@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -32,21 +33,21 @@ func respond(events []godwit.Event, _ []int) *godwit.StoredResponse {
 
 // postEvent accepts one event. It is stored when the answer leaves (OJS-DLV-1).
 func (s *server) postEvent(c *httpapi.Call) error {
-	key, err := s.events.EventKey(c)
+	key, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant)
 	if err != nil {
 		return err
 	}
-	env, wrong := readEnvelope(c.Body, s.cfg.Clock.Now())
+	env, wrong := readEnvelope(c.Body, c.R.Header.Get("Content-Type"), s.cfg.Clock.Now())
 	if err := invalid(inBody(wrong)); err != nil {
 		return err
 	}
-	env.pub.Key = key
+	env.event.Key = key
 	if key != "" && env.id != "" {
 		// The key stands for the request, the id for the event: both have to hold.
-		s.api.Guarded(c, func(c *httpapi.Call) error { return s.submit(c, env, s.bySource(c, env)) })
+		s.api.Guarded(c, func(c *httpapi.Call) error { return s.submit(c, env) })
 		return nil
 	}
-	return s.submit(c, env, s.repeatable(c, env))
+	return s.submit(c, env)
 }
 
 // inBody names the whole of a body that is wrong.
@@ -59,25 +60,29 @@ func inBody(wrong []problem.Field) []problem.Field {
 	return wrong
 }
 
-// repeatable is how a repeat of the event is known: by the key of the request or by its producer's id.
-func (s *server) repeatable(c *httpapi.Call, env *envelope) *engine.Idempotency {
-	switch {
-	case env.id != "":
-		return s.bySource(c, env)
-	case env.pub.Key != "":
-		return s.events.ByKey(c, env.pub.Key, respond)
+// repeat recognises the event: by its producer's id, or else by the key of the request.
+func (s *server) repeat(p intake.Producer, env *envelope) *intake.Repeat {
+	if env.id != "" {
+		return s.cfg.Intake.ByProducerID(p, env.source, env.id, &env.event)
 	}
-	return nil
+	return s.cfg.Intake.ByKey(p, &env.event)
 }
 
-func (s *server) bySource(c *httpapi.Call, env *envelope) *engine.Idempotency {
-	return s.events.BySource(c, env.source, env.id, env.raw, respond)
+// admit judges an event and makes it ready to be stored.
+func (s *server) admit(c *httpapi.Call, env *envelope) (intake.Submission, error) {
+	sub := intake.Submission{Producer: intake.Caller(c.Caller), Respond: respond}
+	sub.Repeat = s.repeat(sub.Producer, env)
+	admission, err := s.cfg.Intake.Admit(c.R.Context(), sub.Producer, &env.event, sub.Repeat)
+	sub.Events = []intake.Admission{admission}
+	return sub, err
 }
 
-func (s *server) submit(c *httpapi.Call, env *envelope, by *engine.Idempotency) error {
-	receipts, err := s.cfg.Engine.Submit(c.R.Context(), engine.Submission{
-		TenantID: c.Tenant(), Principal: c.Caller.Key.Principal, Events: []engine.Publication{env.pub}, Idempotency: by,
-	})
+func (s *server) submit(c *httpapi.Call, env *envelope) error {
+	sub, err := s.admit(c, env)
+	if err != nil {
+		return err
+	}
+	receipts, err := s.cfg.Intake.Submit(c.R.Context(), sub)
 	if err == nil {
 		err = refusal(receipts[0].Err, env)
 	}
@@ -128,14 +133,14 @@ const (
 // counts by itself. A key stands for the whole request and does not travel with the events: receivers would drop all but
 // the first of those that share one.
 func (s *server) postBatch(c *httpapi.Call) error {
-	if _, err := s.events.EventKey(c); err != nil {
+	if _, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant); err != nil {
 		return err
 	}
-	envs, err := s.readBatch(c.Body)
+	envs, admitted, err := s.readBatch(c)
 	if err != nil {
 		return err
 	}
-	var subs []engine.Submission
+	var subs []intake.Submission
 	first := map[[2]string]int{}    // of events that came twice in this batch, by source and id
 	place := make([]int, len(envs)) // where each event's submission is
 	for i, env := range envs {
@@ -145,11 +150,9 @@ func (s *server) postBatch(c *httpapi.Call) error {
 			continue
 		}
 		first[name], place[i] = i, len(subs)
-		subs = append(subs, engine.Submission{
-			TenantID: c.Tenant(), Principal: c.Caller.Key.Principal, Events: []engine.Publication{env.pub}, Idempotency: s.repeatable(c, env),
-		})
+		subs = append(subs, admitted[i])
 	}
-	receipts, err := s.cfg.Engine.Submit(c.R.Context(), subs...)
+	receipts, err := s.cfg.Intake.Submit(c.R.Context(), subs...)
 	if err != nil {
 		return err
 	}
@@ -181,37 +184,41 @@ func (s *server) item(c *httpapi.Call, i int, env *envelope, rc *engine.Receipt)
 		}
 		item.Status, item.Error = itemRefused, &object
 	case rc.Replayed != nil:
-		var was accepted
-		if json.Unmarshal(rc.Replayed.Body, &was) == nil {
-			item.ID, item.SourceID = was.ID, was.SourceID
-		}
-		item.Status = itemDuplicate
+		item.Status, item.ID, item.SourceID = itemDuplicate, rc.ReplayedEvent.String(), env.id
 	default:
 		item.ID, item.SourceID = rc.Events[0].ID.String(), rc.Events[0].SourceID
 	}
 	return item
 }
 
-// readBatch reads {"events":[…]} and names everything that is wrong, up to a bound.
-func (s *server) readBatch(body []byte) ([]*envelope, error) {
-	members, err := httpapi.Members(body)
+// readBatch reads {"events":[…]}, judges the events, and names everything that is wrong, up to a bound.
+func (s *server) readBatch(c *httpapi.Call) ([]*envelope, []intake.Submission, error) {
+	members, err := httpapi.Members(c.Body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var items []json.RawMessage
 	if raw, given := members["events"]; !given || json.Unmarshal(raw, &items) != nil || len(items) == 0 {
-		return nil, problem.InvalidRequest.In("events", "must be a list of at least one event")
+		return nil, nil, problem.InvalidRequest.In("events", "must be a list of at least one event")
 	}
 	if len(items) > godwit.MaxEventsPerBatch {
-		return nil, problem.InvalidRequest.In("events", "must hold at most %d events", godwit.MaxEventsPerBatch)
+		return nil, nil, problem.InvalidRequest.In("events", "must hold at most %d events", godwit.MaxEventsPerBatch)
 	}
 	var wrong []problem.Field
 	envs := make([]*envelope, 0, len(items))
+	subs := make([]intake.Submission, 0, len(items))
 	contents := map[[2]string]string{}
 	for i, item := range items {
-		env, fields := readEnvelope(item, s.cfg.Clock.Now())
+		env, fields := readEnvelope(item, c.R.Header.Get("Content-Type"), s.cfg.Clock.Now())
 		if fields == nil {
 			fields = s.checkItem(env, contents)
+		}
+		if fields == nil {
+			sub, err := s.admit(c, env)
+			if fields, err = refusedFields(err); err != nil {
+				return nil, nil, err
+			}
+			envs, subs = append(envs, env), append(subs, sub)
 		}
 		for _, f := range fields {
 			wrong = append(wrong, problem.Field{Field: within(i, f.Field), Detail: f.Detail})
@@ -219,15 +226,23 @@ func (s *server) readBatch(body []byte) ([]*envelope, error) {
 		if len(wrong) >= maxErrors {
 			break
 		}
-		envs = append(envs, env)
 	}
-	return envs, invalid(wrong)
+	return envs, subs, invalid(wrong)
+}
+
+// refusedFields are the fields that the intake refuses an event for. Every other error is returned as it is.
+func refusedFields(err error) ([]problem.Field, error) {
+	var p *problem.Problem
+	if errors.As(err, &p) && len(p.Errors) > 0 {
+		return p.Errors, nil
+	}
+	return nil, err
 }
 
 // checkItem judges an event of a batch beside the others.
 func (s *server) checkItem(env *envelope, contents map[[2]string]string) []problem.Field {
-	if int64(len(env.raw)) > s.cfg.MaxBody {
-		return []problem.Field{{Detail: fmt.Sprintf("must have at most %d bytes", s.cfg.MaxBody)}}
+	if int64(len(env.raw)) > s.cfg.Intake.MaxPayload() {
+		return []problem.Field{{Detail: fmt.Sprintf("must have at most %d bytes", s.cfg.Intake.MaxPayload())}}
 	}
 	if env.id == "" {
 		return nil

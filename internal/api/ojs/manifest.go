@@ -53,7 +53,7 @@ func (s *server) manifest() http.Handler {
 		"subscriptions": subscriptionsPath, "deliveries": deliveriesPath, "events": eventsPath, "events_batch": eventsPath + "/batch",
 	}
 	m.Limits = map[string]int64{
-		"max_event_bytes": s.cfg.MaxBody, "max_batch_bytes": s.cfg.MaxBatchBody, "max_batch_events": godwit.MaxEventsPerBatch,
+		"max_event_bytes": s.cfg.Intake.MaxPayload(), "max_batch_bytes": s.cfg.MaxBatchBody, "max_batch_events": godwit.MaxEventsPerBatch,
 		"max_page": maxLimit, "max_poll_events": maxPoll,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, m) })

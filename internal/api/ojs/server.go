@@ -5,13 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
@@ -32,12 +32,10 @@ type Config struct {
 	Idempotency *idempotency.Guard
 	Clock       clock.Clock
 	Log         *slog.Logger
-	// MaxBody bounds an event. Required.
-	MaxBody int64
-	// MaxBatchBody bounds a batch. Defaults to 16 MiB, or MaxBody if that is more.
+	// Intake takes events in. Required.
+	Intake *intake.Intake
+	// MaxBatchBody bounds a batch. Defaults to 16 MiB, or the largest payload of an event if that is more.
 	MaxBatchBody int64
-	// Retention is how long events are kept, and so for how long a producer's own id is known. Required.
-	Retention time.Duration
 	// Version of this program, for the manifest.
 	Version string
 	// TimeScale runs windows faster. Defaults to real time.
@@ -49,7 +47,6 @@ type Config struct {
 type server struct {
 	cfg    Config
 	api    *httpapi.API
-	events *httpapi.Services
 	errors *Errors
 	mux    *http.ServeMux
 }
@@ -66,24 +63,19 @@ var (
 
 // New makes the handler of everything under /ojs/. Put Binding around it.
 func New(cfg Config) (http.Handler, error) {
+	if cfg.Store == nil || cfg.Engine == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
+		return nil, errors.New("ojs: Store, Engine, Intake, Commands, Clock and Log are required")
+	}
 	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: http.NewServeMux()}
 	if s.cfg.MaxBatchBody == 0 {
-		s.cfg.MaxBatchBody = max(16<<20, cfg.MaxBody)
+		s.cfg.MaxBatchBody = max(16<<20, cfg.Intake.MaxPayload())
 	}
-	if cfg.Commands == nil {
-		return nil, errors.New("ojs: Commands is required")
-	}
-	if cfg.Store == nil || cfg.Engine == nil || cfg.Clock == nil || cfg.Log == nil || cfg.MaxBody <= 0 || cfg.Retention <= 0 {
-		return nil, errors.New("ojs: Store, Engine, Clock, Log, MaxBody and Retention are required")
-	}
-	shared := httpapi.Config{Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: s.errors, Bodies: cfg.Bodies, Channel: "ojs"}
 	var err error
-	if s.api, err = httpapi.New(shared); err != nil {
+	s.api, err = httpapi.New(httpapi.Config{
+		Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: s.errors, Bodies: cfg.Bodies, Channel: "ojs",
+	})
+	if err != nil {
 		return nil, err
-	}
-	s.events = &httpapi.Services{
-		Config: shared, Store: cfg.Store, Engine: cfg.Engine, Clock: cfg.Clock, Log: cfg.Log, MaxBody: cfg.MaxBody, Retention: cfg.Retention,
-		TimeScale: cfg.TimeScale,
 	}
 	s.routes()
 	return s.mux, nil
@@ -113,7 +105,7 @@ func (s *server) routes() {
 	s.managed("POST "+deliveryPath+"/retry", mayManage, s.retryDelivery)
 	s.managed("GET "+eventsPath, mayRead, s.pollEvents)
 	s.mux.Handle("POST "+eventsPath, s.api.Handle(
-		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBody, OwnKey: true}, s.postEvent))
+		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.Intake.MaxPayload(), OwnKey: true}, s.postEvent))
 	s.mux.Handle("POST "+eventsPath+"/batch", s.api.Handle(
 		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch))
 	manifest := s.manifest()

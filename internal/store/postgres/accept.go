@@ -157,7 +157,7 @@ var (
 		WHERE r.expires_at <= $11`)
 	// A record with another first event was there before.
 	otherRecords = prepared("others", `SELECT r.id, r.tenant_id, r.fingerprint, r.response_status, r.response_type,
-			r.response_location, r.response_body, r.created_at, r.expires_at
+			r.response_location, r.response_body, r.created_at, r.expires_at, r.event_id
 		FROM `+rows(1, "id bytea", "event_id uuid")+` AS n
 		JOIN idempotency_records AS r ON r.id = n.id WHERE r.event_id IS DISTINCT FROM n.event_id`)
 )
@@ -219,6 +219,7 @@ func readRecord(r *row) *godwit.IdempotencyRecord {
 	}
 	record.CreatedAt = r.time()
 	record.ExpiresAt = r.time()
+	r.id((*[16]byte)(&record.EventID))
 	return record
 }
 

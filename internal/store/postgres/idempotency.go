@@ -42,8 +42,8 @@ func (s *Store) readRecord(ctx context.Context, id [32]byte, now time.Time) (*go
 	var status *int
 	var contentType, location *string
 	err := s.pool.QueryRow(ctx, `SELECT tenant_id, fingerprint, response_status, response_type, response_location,
-		response_body, created_at, expires_at FROM idempotency_records WHERE id = $1 AND expires_at > $2`, id[:], now).
-		Scan(scanID(&r.TenantID), &fingerprint, &status, &contentType, &location, &body, scanTime(&r.CreatedAt), scanTime(&r.ExpiresAt))
+		response_body, created_at, expires_at, event_id FROM idempotency_records WHERE id = $1 AND expires_at > $2`, id[:], now).
+		Scan(scanID(&r.TenantID), &fingerprint, &status, &contentType, &location, &body, scanTime(&r.CreatedAt), scanTime(&r.ExpiresAt), scanID(&r.EventID))
 	if err != nil {
 		return nil, err
 	}

@@ -33,19 +33,24 @@ func insertRecord(c *conn, rec *godwit.IdempotencyRecord) (bool, error) {
 	if resp == nil {
 		resp = &godwit.StoredResponse{}
 	}
-	n, err := c.exec(`INSERT INTO idempotency_records (id, tenant_id, fingerprint, status, content_type, location, created_at, expires_at, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		rec.ID[:], rec.TenantID[:], rec.Fingerprint[:], int64(resp.Status), resp.ContentType, resp.Location,
+	var event []byte // null where the request brings no events
+	if !rec.EventID.IsZero() {
+		event = rec.EventID[:]
+	}
+	n, err := c.exec(`INSERT INTO idempotency_records (id, tenant_id, fingerprint, event_id, status, content_type, location, created_at, expires_at, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		rec.ID[:], rec.TenantID[:], rec.Fingerprint[:], event, int64(resp.Status), resp.ContentType, resp.Location,
 		micros(rec.CreatedAt), micros(rec.ExpiresAt), resp.Body)
 	return n == 1, err
 }
 
 func readRecord(ctx context.Context, c *conn, id [32]byte) (*godwit.IdempotencyRecord, error) {
 	rec := &godwit.IdempotencyRecord{ID: id}
-	err := c.first(ctx, `SELECT tenant_id, fingerprint, status, content_type, location, created_at, expires_at, body
+	err := c.first(ctx, `SELECT tenant_id, fingerprint, status, content_type, location, created_at, expires_at, body, event_id
 		FROM idempotency_records WHERE id = ?`, ids(id[:]), func(r *rows) error {
 		rec.TenantID, rec.Fingerprint = r.id(0), r.hash(1)
 		rec.CreatedAt, rec.ExpiresAt = r.time(5), r.time(6)
+		rec.EventID = r.id(8)
 		if r.int(2) != 0 {
 			rec.Response = &godwit.StoredResponse{Status: int(r.int(2)), ContentType: r.text(3), Location: r.text(4), Body: r.blob(7)}
 		}

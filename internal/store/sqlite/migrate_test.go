@@ -218,3 +218,20 @@ func TestUpgradeTakesCommands(t *testing.T) {
 		t.Errorf("endpoint: %v", err)
 	}
 }
+
+// TestUpgradeFindsTheEventsOfRecords: earlier releases kept the event of an idempotency record in the location of its answer.
+func TestUpgradeFindsTheEventsOfRecords(t *testing.T) {
+	const row = "INSERT INTO idempotency_records VALUES (%d, x'%064x', x'00000000000000000000000000000001', x'02', 202, '', '%s', 0, %d, NULL);\n"
+	event := godwit.NewEventID(time.Now())
+	rows, want := "", []godwit.EventID{event, event, {}, {}}
+	for i, location := range []string{"/v1/events/" + event.String(), event.String(), "/v1/endpoints/sub_1", "evt_of_another_kind"} {
+		rows += fmt.Sprintf(row, 100+i, 100+i, location, int64(1)<<60)
+	}
+	s := openUpgraded(t, rows)
+	for i := range want {
+		r, err := s.Recorded(t.Context(), [32]byte{31: byte(100 + i)}, time.Now())
+		if err != nil || r.EventID != want[i] {
+			t.Errorf("record %d: event %v, %v; want %v", i, r.EventID, err, want[i])
+		}
+	}
+}

@@ -166,6 +166,9 @@ func (f *fixture) makeRecord(key string) *godwit.IdempotencyRecord {
 
 func (f *fixture) keyed(r *godwit.IdempotencyRecord) (store.Accept, godwit.EventID) {
 	n := f.fanOut(f.makeEvent(), f.endpoint)
+	if r != nil {
+		r.EventID = n.Event.ID
+	}
 	return store.Accept{Events: []store.NewEvent{n}, Record: r}, n.Event.ID
 }
 

@@ -1,0 +1,125 @@
+package intake
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/profile"
+)
+
+// An Event is an event as a door has read it.
+type Event struct {
+	Type        string
+	ContentType string
+	Attributes  map[string]string
+	// Key is the idempotency key that goes with every attempt to deliver the event. Empty: one is minted.
+	Key string
+	// Body is what is stored and sent. It is kept, not copied.
+	Body []byte
+	// Compose, when not nil, completes the event once it has its id and time; see engine.Publication.
+	Compose func(*godwit.Event)
+	// Payload is what the size limit and the tenant's schemas are about. Nil: Body. In an envelope it is the member data.
+	Payload []byte
+	// Received is what a repeat must bring again, byte for byte, and ReceivedType its media type. Nil: Body, the media type
+	// of which is ContentType; then the type and the attributes, which came beside it, must be the same, too.
+	Received     []byte
+	ReceivedType string
+
+	Format      string // see godwit.Event
+	SourceID    string // the id that its producer gave it
+	OccurredAt  time.Time
+	KeptHeaders []godwit.KeptHeader
+	Origin      godwit.Origin
+}
+
+func (e *Event) payload() []byte {
+	if e.Payload != nil {
+		return e.Payload
+	}
+	return e.Body
+}
+
+// An Admission is an event that keeps every rule. Only Admit makes one.
+type Admission struct {
+	publication engine.Publication
+	admitted    bool
+}
+
+// Admit judges an event by every rule. Its error is a *problem.Problem that names the fields: type, attributes.NAME, data
+// and what is in it. A repeat, where r recognises one, is not judged by the tenant's catalogue again.
+func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (Admission, error) {
+	if err := CheckType(e.Type); err != nil {
+		return Admission{}, err
+	}
+	if err := checkAttributes(e.Attributes); err != nil {
+		return Admission{}, err
+	}
+	if int64(len(e.payload())) > in.cfg.MaxPayload {
+		return Admission{}, problem.TooLarge.In("data", "is over the limit of %d bytes", in.cfg.MaxPayload)
+	}
+	if err := in.checkCatalogue(ctx, p, e, r); err != nil {
+		return Admission{}, err
+	}
+	return Admission{admitted: true, publication: engine.Publication{
+		Type: e.Type, ContentType: e.ContentType, Body: e.Body, Compose: e.Compose, Attributes: e.Attributes, Key: e.Key,
+		Format: e.Format, SourceID: e.SourceID, OccurredAt: e.OccurredAt, KeptHeaders: e.KeptHeaders, Origin: e.Origin,
+	}}, nil
+}
+
+// CheckType refuses a type that is not well formed, or that is the server's own. Admit does so, too; a door calls it to
+// refuse a request before it reads the body.
+func CheckType(eventType string) error {
+	if why := godwit.ValidEventType(eventType); why != "" {
+		return problem.Invalid.In("type", "%s", why)
+	}
+	if profile.Meta(eventType) {
+		return problem.Invalid.In("type", "must not begin with webhook. or godwit.: these are the server's own events; choose another type")
+	}
+	return nil
+}
+
+func checkAttributes(attributes map[string]string) error {
+	if len(attributes) > godwit.MaxAttributes {
+		return problem.Invalid.In("attributes", "must have at most %d members", godwit.MaxAttributes)
+	}
+	for name, value := range attributes {
+		if why := management.ValidAttributeName(name); why != "" {
+			return problem.Invalid.In("attributes."+clip(name), "name %s", why)
+		}
+		if why := management.ValidAttributeValue(value); why != "" {
+			return problem.Invalid.In("attributes."+name, "%s", why)
+		}
+	}
+	return nil
+}
+
+// clip shortens a name that a producer sent, so that it cannot fill the answer that quotes it.
+func clip(name string) string {
+	name = strings.ToValidUTF8(name, "?")
+	if len(name) <= godwit.MaxAttributeName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:godwit.MaxAttributeName], "") + "…"
+}
+
+// checkCatalogue checks an event against the tenant's catalogue, where the tenant has that switched on.
+func (in *Intake) checkCatalogue(ctx context.Context, p Producer, e *Event, r *Repeat) error {
+	if p.Tenant.Validation == godwit.ValidateNone {
+		return nil
+	}
+	wrong, err := in.cfg.Catalogue.Check(ctx, p.Tenant, catalogue.Event{Type: e.Type, ContentType: e.ContentType, Payload: e.payload()})
+	if err != nil || len(wrong) == 0 || in.known(ctx, r) {
+		return err
+	}
+	refusal := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
+	for _, f := range wrong {
+		refusal.Errors = append(refusal.Errors, problem.Field{Field: f.Field, Detail: f.Detail})
+	}
+	return refusal
+}

@@ -1,0 +1,143 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// Engine stores admitted events and delivers them.
+type Engine interface {
+	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
+	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) *engine.Outbox
+}
+
+// Store reads idempotency records.
+type Store interface {
+	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
+}
+
+// Config is what an Intake is made of.
+type Config struct {
+	Engine    Engine
+	Store     Store
+	Catalogue *catalogue.Catalogue
+	Now       func() time.Time
+	// Keys is the form of idempotency keys. Required.
+	Keys idempotency.Format
+	// Fingerprint tells requests with one key apart. Required.
+	Fingerprint idempotency.Fingerprint
+	// Retention is how long events are kept, and so for how long producers' own ids and upstreams' keys are known. Required.
+	Retention time.Duration
+	// MaxPayload bounds the payload of an event, in bytes. Defaults to 1 MiB.
+	MaxPayload int64
+}
+
+// An Intake takes events in. It is safe for use by many goroutines.
+type Intake struct {
+	cfg Config
+}
+
+// New makes an Intake.
+func New(cfg Config) (*Intake, error) {
+	if cfg.Engine == nil || cfg.Store == nil || cfg.Catalogue == nil || cfg.Now == nil || cfg.Keys.MaxLength == 0 ||
+		cfg.Fingerprint.Sum == nil || cfg.Retention <= 0 {
+		return nil, errors.New("intake: engine, store, catalogue, now, keys, fingerprint and retention are required")
+	}
+	if cfg.MaxPayload == 0 {
+		cfg.MaxPayload = godwit.DefaultMaxBody
+	}
+	return &Intake{cfg: cfg}, nil
+}
+
+// MaxPayload is the largest payload of an event, in bytes.
+func (in *Intake) MaxPayload() int64 { return in.cfg.MaxPayload }
+
+// A Producer is who brings an event in, and the tenant whose event it becomes.
+type Producer struct {
+	Tenant *godwit.Tenant
+	// Key is the principal of an API key; zero for an upstream.
+	Key godwit.KeyID
+	// Source is where an upstream delivers; zero for a caller with an API key.
+	Source godwit.SourceID
+}
+
+// Caller is the producer that calls an API with a key.
+func Caller(c *management.Caller) Producer { return Producer{Tenant: c.Tenant, Key: c.Key.Principal} }
+
+// Upstream is the producer that delivers to a source.
+func Upstream(t *godwit.Tenant, s godwit.SourceID) Producer { return Producer{Tenant: t, Source: s} }
+
+// Key reads the Idempotency-Key of a request that brings events; it is "" when the request has none and its tenant
+// requires none.
+func (in *Intake) Key(h http.Header, t *godwit.Tenant) (string, error) {
+	if !idempotency.Present(h) && !t.RequireIdempotencyKey {
+		return "", nil
+	}
+	return in.cfg.Keys.Parse(h)
+}
+
+// ItemKey judges the key of an event of a batch, which comes as a member of the event; given is false when it has none.
+func (in *Intake) ItemKey(t *godwit.Tenant, key string, given bool) error {
+	switch {
+	case given:
+		return in.cfg.Keys.Check(key)
+	case t.RequireIdempotencyKey:
+		return problem.KeyMissing.With("is required by this tenant, or an Idempotency-Key for the whole batch")
+	}
+	return nil
+}
+
+// KeyFormat is the form of idempotency keys.
+func (in *Intake) KeyFormat() idempotency.Format { return in.cfg.Keys }
+
+// A Submission is one request's events. It is stored whole or not at all.
+type Submission struct {
+	Producer Producer
+	Events   []Admission
+	// Repeat recognises a request that came before; nil when nothing does.
+	Repeat *Repeat
+	// Respond builds the answer that repeats get. Required with a Repeat.
+	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
+}
+
+// Submit stores admitted events. When it returns without error, every submission whose receipt has no Err is durable and on
+// its way, or is a repeat whose stored answer is in the receipt.
+func (in *Intake) Submit(ctx context.Context, submissions ...Submission) ([]engine.Receipt, error) {
+	list := make([]engine.Submission, len(submissions))
+	for i := range submissions {
+		s := &submissions[i]
+		list[i] = engine.Submission{TenantID: s.Producer.Tenant.ID, Principal: s.Producer.Key, Events: publications(s.Events)}
+		if s.Repeat != nil {
+			list[i].Idempotency = &engine.Idempotency{
+				ID: s.Repeat.record, Fingerprint: s.Repeat.fingerprint, Window: s.Repeat.window, Respond: s.Respond,
+			}
+		}
+	}
+	return in.cfg.Engine.Submit(ctx, list...)
+}
+
+// Plan makes an outbox of admitted events, which the caller stores together with the outcome of a command. The outbox must
+// be closed once that transaction has committed or failed.
+func (in *Intake) Plan(p Producer, commandID string, events ...Admission) *engine.Outbox {
+	return in.cfg.Engine.Plan(p.Tenant.ID, p.Key, commandID, publications(events)...)
+}
+
+func publications(events []Admission) []engine.Publication {
+	list := make([]engine.Publication, len(events))
+	for i := range events {
+		if !events[i].admitted {
+			panic("intake: an event was not admitted")
+		}
+		list[i] = events[i].publication
+	}
+	return list
+}
