@@ -62,23 +62,44 @@ func Recover(w http.ResponseWriter, r *http.Request, errors ErrorWriter) {
 var routable = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
 
 // Unmatched makes the handler of everything that no route of the mux takes: 405 with Allow when the path is known under
-// other methods, else 404 with a hint at what there is. Mount it under patterns without a method; all routes have one.
+// other methods (204 for OPTIONS), else 404 with a hint at what there is. Mount it under patterns without a method; all routes have one.
 func Unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		NameRequest(w, r)
-		var allow []string
-		for _, method := range routable {
-			probe := *r
-			probe.Method = method
-			if _, pattern := mux.Handler(&probe); strings.Contains(pattern, " ") {
-				allow = append(allow, method)
-			}
-		}
+		allow := allowed(mux, r)
 		if len(allow) == 0 {
 			errors.Write(w, r, problem.NotFound.With("there is nothing at this path%s", hint))
 			return
 		}
 		list := strings.Join(allow, ", ")
+		if r.Method == http.MethodOptions {
+			w.Header().Set("Allow", list)
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		errors.Write(w, r, problem.MethodNotAllowed.With("this resource takes %s", list).WithHeader("Allow", list))
 	})
+}
+
+// allowed lists the methods of a path. Where the path has routes of its own, such as /v1/events/batch, those of a route with a
+// wildcard, such as /v1/events/{id}, do not count: there is nothing of that id.
+func allowed(mux *http.ServeMux, r *http.Request) []string {
+	var own, all []string
+	for _, method := range routable {
+		probe := *r
+		probe.Method = method
+		_, pattern := mux.Handler(&probe)
+		_, path, found := strings.Cut(pattern, " ")
+		if !found {
+			continue
+		}
+		all = append(all, method)
+		if path == r.URL.Path {
+			own = append(own, method)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return all
 }

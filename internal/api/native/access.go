@@ -48,6 +48,9 @@ func (s *server) managed(pattern string, next http.HandlerFunc) http.Handler {
 		route.MediaTypes = []string{jsonType, "application/merge-patch+json"}
 	}
 	return s.http.Handle(route, func(c *httpapi.Call) error {
+		if err := checkQuery(c.R); err != nil {
+			return err
+		}
 		in := &session{caller: c.Caller, requestID: c.W.Header().Get(problem.RequestIDHeader), request: c.R}
 		r := c.R.WithContext(context.WithValue(c.R.Context(), sessionKey{}, in))
 		r.Body = io.NopCloser(bytes.NewReader(c.Body)) // it has been read

@@ -44,6 +44,11 @@ func TestBadInput(t *testing.T) {
 		{"null expiry", call{path: "/v1/keys", body: `{"name":"a","scopes":["read"],"expires_at":null}`}, 400, problem.InvalidRequest, "expires_at"},
 		{"null name", call{method: "PATCH", path: "/v1/tenants/" + h.tenant.ID.String(), body: `{"name":null}`}, 400, problem.InvalidRequest, "name"},
 
+		// Parameters that are empty or given twice.
+		{"empty until", call{method: "GET", path: "/v1/events?until="}, 400, problem.InvalidRequest, "until"},
+		{"empty endpoint", call{method: "GET", path: "/v1/deliveries?endpoint="}, 400, problem.InvalidRequest, "endpoint"},
+		{"repeated limit", call{method: "GET", path: "/v1/events?limit=1&limit=2"}, 400, problem.InvalidRequest, "limit"},
+
 		// Wrong types and shapes.
 		{"number for url", call{path: "/v1/endpoints", body: `{"url":1}`}, 400, problem.InvalidRequest, "url"},
 		{"url missing", call{path: "/v1/endpoints", body: `{}`}, 400, problem.InvalidRequest, "url"},

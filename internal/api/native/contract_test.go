@@ -59,12 +59,14 @@ func (c *contract) check(t testing.TB, r *http.Request, a *answer) {
 		t.Fatalf("%s is not documented", pattern)
 	}
 	status := strconv.Itoa(a.status)
-	if dig(responses, status) == nil {
-		status = "default"
-	}
 	response, ok := dig(responses, status).(map[string]any)
 	if !ok {
-		t.Fatalf("%s: status %d is not documented", pattern, a.status)
+		t.Fatalf("%s: status %d is not documented: %s", pattern, a.status, a.body)
+	}
+	at := []string{"paths", path, strings.ToLower(method), "responses", status}
+	if ref, shared := response["$ref"].(string); shared {
+		at = strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+		response = dig(c.doc, at...).(map[string]any)
 	}
 	content, _ := response["content"].(map[string]any)
 	if len(content) == 0 {
@@ -90,7 +92,7 @@ func (c *contract) check(t testing.TB, r *http.Request, a *answer) {
 	case "text/event-stream":
 		return // checked line by line by its own test
 	}
-	pointer := strings.Join([]string{"paths", path, strings.ToLower(method), "responses", status, "content", media, "schema"}, "\x00")
+	pointer := strings.Join(append(at, "content", media, "schema"), "\x00")
 	for _, d := range documents {
 		if len(d) > 0 {
 			c.validate(t, pattern, pointer, d)
@@ -205,5 +207,25 @@ func TestDocumentIsTheOneInTheRepository(t *testing.T) {
 	}
 	if !json.Valid(kept) {
 		t.Error("spec/openapi.json is not JSON")
+	}
+}
+
+// Allow lists the methods that the document has for the path.
+func TestOptionsListTheMethods(t *testing.T) {
+	h := newHarness(t)
+	for path, item := range h.contract.doc["paths"].(map[string]any) {
+		var want []string
+		for _, method := range []string{"GET", "POST", "PATCH", "PUT", "DELETE"} {
+			if item.(map[string]any)[strings.ToLower(method)] != nil {
+				want = append(want, method)
+				if method == "GET" {
+					want = append(want, "HEAD")
+				}
+			}
+		}
+		a := h.do(call{method: "OPTIONS", path: strings.NewReplacer("{id}", "x", "{name}", "x", "{secret}", "x").Replace(path), token: "-"})
+		if got := a.header.Get("Allow"); a.status != 204 || got != strings.Join(want, ", ") {
+			t.Errorf("%s: %d, Allow %q, want %q", path, a.status, got, want)
+		}
 	}
 }

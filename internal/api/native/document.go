@@ -18,6 +18,8 @@ func (s *server) serveDocument() error {
 		return fmt.Errorf("read OpenAPI document: %w", err)
 	}
 	completeSchemas(doc)
+	describeMembers(doc)
+	describeOperations(doc)
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render OpenAPI document: %w", err)

@@ -12,7 +12,7 @@ import (
 // PageParams are the query parameters of every list.
 type PageParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many items at most"`
-	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`
+	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before; empty or absent: the first page"`
 }
 
 // RangeParams narrow a list to a time.

@@ -86,3 +86,18 @@ func allowsNull(registry huma.Registry, schema *huma.Schema) bool {
 	}
 	return schema.Nullable || schema.Type == ""
 }
+
+// checkQuery refuses parameters that are empty or given twice: huma would ignore the first and take one of the others, and a
+// filter would not be the one that was meant.
+func checkQuery(r *http.Request) error {
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch values := query[name]; {
+		case len(values) > 1:
+			return problem.InvalidRequest.In(name, "must be given once")
+		case values[0] == "" && name != "cursor": // an empty cursor is the first page
+			return problem.InvalidRequest.In(name, "must not be empty; leave the parameter out")
+		}
+	}
+	return nil
+}

@@ -266,7 +266,7 @@ export interface Endpoint {
   /** Deviations from the profile */
   policy: PolicyOverrides;
   /** Wire dialect; fixed at creation */
-  profile: string;
+  profile: "eds" | "ojs" | "cybercube" | "standard-webhooks";
   /** The same endpoint's short id, to be read aloud; taken wherever the id is */
   public_id: string;
   /** While it is disabled by failures: when it is tried again */
@@ -495,7 +495,7 @@ export interface IssuedEndpoint {
   /** Deviations from the profile */
   policy: PolicyOverrides;
   /** Wire dialect; fixed at creation */
-  profile: string;
+  profile: "eds" | "ojs" | "cybercube" | "standard-webhooks";
   /** The same endpoint's short id, to be read aloud; taken wherever the id is */
   public_id: string;
   /** While it is disabled by failures: when it is tried again */
@@ -568,7 +568,7 @@ export interface IssuedSource {
   path: string;
   /** The same place by the tenant's public id and the source's name */
   public_path?: string;
-  scheme: string;
+  scheme: "eds" | "ojs" | "cybercube" | "standard-webhooks" | "github" | "stripe" | "shopify" | "slack" | "twilio" | "paypal" | "bearer" | "basic" | "mtls";
   settings: SourceSettings;
   status: "active" | "paused";
   updated_at: string;
@@ -689,7 +689,7 @@ export interface NewEndpoint {
   paused?: boolean;
   policy?: PolicyOverrides;
   /** Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds. */
-  profile?: string;
+  profile?: "eds" | "ojs" | "cybercube" | "standard-webhooks";
   /** Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one. */
   secret?: string;
   /** Where to deliver; https unless the operator allows http */
@@ -721,7 +721,7 @@ export interface NewSource {
   /** Letters, digits, '-', '_' and '.'; unique in the tenant */
   name: string;
   /** How the upstream proves who it is: eds, ojs, cybercube, standard-webhooks, github, stripe, shopify, slack, twilio, paypal, bearer, basic or mtls */
-  scheme: string;
+  scheme: "eds" | "ojs" | "cybercube" | "standard-webhooks" | "github" | "stripe" | "shopify" | "slack" | "twilio" | "paypal" | "bearer" | "basic" | "mtls";
   settings?: SourceSettings;
 }
 
@@ -1016,7 +1016,7 @@ export interface Source {
   path: string;
   /** The same place by the tenant's public id and the source's name */
   public_path?: string;
-  scheme: string;
+  scheme: "eds" | "ojs" | "cybercube" | "standard-webhooks" | "github" | "stripe" | "shopify" | "slack" | "twilio" | "paypal" | "bearer" | "basic" | "mtls";
   settings: SourceSettings;
   status: "active" | "paused";
   updated_at: string;
@@ -1172,7 +1172,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
       /** At or after this time (RFC 3339) */
       since?: string | undefined;
@@ -1307,7 +1307,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
       /** At or after this time (RFC 3339) */
       since?: string | undefined;
@@ -1389,7 +1389,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
       /** Only those with this status */
       status?: "active" | "paused" | "disabled" | undefined;
@@ -1709,7 +1709,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
       /** At or after this time (RFC 3339) */
       since?: string | undefined;
@@ -1833,7 +1833,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListKey> {
@@ -1904,7 +1904,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
       /** Only those that nobody has acknowledged */
       open?: boolean | undefined;
@@ -1941,7 +1941,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListSource> {
@@ -2031,7 +2031,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListAcknowledgment> {
@@ -2091,7 +2091,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListRejection> {
@@ -2146,7 +2146,7 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
-      /** next_cursor of the page before */
+      /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListTenant> {

@@ -298,7 +298,7 @@ class _EndpointRequired(TypedDict):
     patterns: list[str]
     policy: PolicyOverrides
     """Deviations from the profile"""
-    profile: str
+    profile: Literal["eds", "ojs", "cybercube", "standard-webhooks"]
     """Wire dialect; fixed at creation"""
     public_id: str
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
@@ -561,7 +561,7 @@ class _IssuedEndpointRequired(TypedDict):
     patterns: list[str]
     policy: PolicyOverrides
     """Deviations from the profile"""
-    profile: str
+    profile: Literal["eds", "ojs", "cybercube", "standard-webhooks"]
     """Wire dialect; fixed at creation"""
     public_id: str
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
@@ -647,7 +647,7 @@ class _IssuedSourceRequired(TypedDict):
     name: str
     path: str
     """Where the upstream delivers"""
-    scheme: str
+    scheme: Literal["eds", "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack", "twilio", "paypal", "bearer", "basic", "mtls"]
     settings: SourceSettings
     status: Literal["active", "paused"]
     updated_at: str
@@ -822,7 +822,7 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     paused: bool
     """Whether it starts paused"""
     policy: PolicyOverrides
-    profile: str
+    profile: Literal["eds", "ojs", "cybercube", "standard-webhooks"]
     """Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds."""
     secret: str
     """Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new
@@ -848,7 +848,7 @@ class NewKey(_NewKeyRequired, total=False):
 class _NewSourceRequired(TypedDict):
     name: str
     """Letters, digits, '-', '_' and '.'; unique in the tenant"""
-    scheme: str
+    scheme: Literal["eds", "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack", "twilio", "paypal", "bearer", "basic", "mtls"]
     """How the upstream proves who it is: eds, ojs, cybercube, standard-webhooks, github, stripe, shopify, slack,
     twilio, paypal, bearer, basic or mtls
     """
@@ -1182,7 +1182,7 @@ class _SourceRequired(TypedDict):
     name: str
     path: str
     """Where the upstream delivers"""
-    scheme: str
+    scheme: Literal["eds", "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack", "twilio", "paypal", "bearer", "basic", "mtls"]
     settings: SourceSettings
     status: Literal["active", "paused"]
     updated_at: str
@@ -1431,7 +1431,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
         until: Before this time (RFC 3339)
         endpoint: Only of this endpoint
@@ -1602,7 +1602,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
         until: Before this time (RFC 3339)
         endpoint: Only to this endpoint
@@ -1698,7 +1698,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         status: Only those with this status
         """
         answer: ListEndpoint = self._json(
@@ -2115,7 +2115,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
         until: Before this time (RFC 3339)
         type: Only this type, or those under prefix.*
@@ -2273,7 +2273,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         """
         answer: ListKey = self._json(
             "GET",
@@ -2364,7 +2364,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         open: Only those that nobody has acknowledged
         """
         answer: ListNotice = self._json(
@@ -2410,7 +2410,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         """
         answer: ListSource = self._json(
             "GET",
@@ -2525,7 +2525,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         """
         answer: ListAcknowledgment = self._json(
             "GET",
@@ -2602,7 +2602,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         """
         answer: ListRejection = self._json(
             "GET",
@@ -2674,7 +2674,7 @@ class GodwitClient(Transport):
 
         tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
-        cursor: next_cursor of the page before
+        cursor: next_cursor of the page before; empty or absent: the first page
         """
         answer: ListTenant = self._json(
             "GET",
