@@ -243,7 +243,7 @@ class Disconnects(TestCase):
         self.assertEqual((gone.sent, h.deliveries), ([], []))
 
     def test_a_request_that_is_cancelled_while_its_key_is_reserved_is_handled(self):
-        """Or its key would be held, and nobody would work on it."""
+        """Otherwise its key would be held without a handler."""
         reserving, go, handled = threading.Event(), threading.Event(), threading.Event()
 
         class Slow(MemoryStore):

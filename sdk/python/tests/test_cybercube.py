@@ -295,7 +295,7 @@ class Processor(TestCase):
             self.handled.append(1)
             if len(self.handled) == 1:
                 self.clock.advance(301)
-                self.assertEqual(processor.process(self.event).status, "processed")  # somebody else takes it over
+                self.assertEqual(processor.process(self.event).status, "processed")  # another holder takes it over
 
         processor = self.processor(handle)
         with self.assertRaises(LeaseLostError):

@@ -199,7 +199,7 @@ class Live(TestCase):
                 self.accepted(event["id"])
                 self.client.replay_event(event["id"])
                 self.accepted(event["id"], attempts=2)
-                # The relay's own event under the same key is another one: nobody's keys suppress anybody's events.
+                # The relay's own event under the same key is another event: one sender's keys do not suppress another's events.
                 own = relay.post_event({"type": "order.created", "data": {"order": 8}}, idempotency_key=key)
                 line = json.loads(process.line())
                 self.assertEqual((line["key"], line["principal"]), (key, "godwit"))

@@ -339,7 +339,7 @@ class Freshness(TestCase):
         self.assertFalse([w for w in h.log.warnings if "replay" in w])
 
     def test_a_captured_request_is_no_new_one_at_another_host_or_query(self):
-        """Host and query are not signed in these dialects, so whoever repeats a request can choose them."""
+        """Host and query are not signed in these dialects, so an attacker who repeats a request can choose them."""
         h = Harness(profile=Cybercube(SECRET))
         captured = sign_cybercube(cybercube_event())
         for url in (

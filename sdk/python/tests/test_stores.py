@@ -180,7 +180,7 @@ class ProcessedSuite:
         self.assertIsNotNone(token)
         self.assertIsNone(events.lock("evt_1", "a.b", now, expired))
         self.assertIsNone(events.get("evt_1"))
-        events.release_lock("evt_1", "2026-01-17T11:00:00.000000Z")  # somebody else's
+        events.release_lock("evt_1", "2026-01-17T11:00:00.000000Z")  # another holder's
         self.assertIsNone(events.lock("evt_1", "a.b", now, expired))
         events.release_lock("evt_1", token)
         token = events.lock("evt_1", "a.b", now, expired)
@@ -295,7 +295,7 @@ class InboxSuite:
             inbox.enqueue(self.job(key, replaces=now + 1))
             (again,) = inbox.claim(1, now + 60, now)
             self.assertEqual((again.job.event_id, again.attempt), (key, 1))
-            inbox.enqueue(self.job(key, replaces=now + 3600))  # not one that somebody works on
+            inbox.enqueue(self.job(key, replaces=now + 3600))  # not one in progress
             self.assertEqual(inbox.claim(1, now + 60, now), [])
             inbox.done(again, now)
 
@@ -469,7 +469,7 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
                 tx.count("INSERT INTO webhook_nonces (value, until) VALUES ('x', 0)")
                 self.assertEqual(other.reserve(SCOPE, "f", "t3", now, now + 60).outcome, OUTCOME)
                 self.assertEqual(other.reserve(OTHER_SCOPE, "f", "t3", now, now + 60).state, "in-progress")
-                self.assertEqual(inbox.claim(1, now + 60, now), [])  # an idle worker is in nobody's way
+                self.assertEqual(inbox.claim(1, now + 60, now), [])  # an idle worker blocks no other
                 tx.count("DELETE FROM webhook_nonces")
         with impatient.transaction():
             asked = time.monotonic()
@@ -698,7 +698,7 @@ class OnRedis(StoreSuite, ProcessedSuite, Backends):
         self.assertAlmostEqual(client.execute_command("TTL", scope) / 86400, 30, delta=0.01)
 
     def test_a_command_whose_reply_got_lost_is_sent_again(self):
-        """Clients do that by themselves. Whoever finds what it wrote itself has been successful."""
+        """Clients do that by themselves. A client that finds its own value has succeeded."""
         client = self.client()
 
         class Twice:

@@ -88,7 +88,7 @@ class Herd {
     await Promise.race([once(child, "message"), once(child, "exit")]);
   }
 
-  /** A port that somebody listens on, or did a moment ago. */
+  /** A port that is in use, or was a moment ago. */
   port(): number | undefined {
     const live = this.#ports.filter((port) => port !== undefined);
     return live[Math.floor(Math.random() * live.length)];

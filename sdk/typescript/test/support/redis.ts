@@ -8,7 +8,7 @@ export interface RedisPlace {
   readonly client: RedisClient;
   /** node-redis. */
   readonly other: RedisClient;
-  /** Of keys that nobody else uses. */
+  /** Of keys that no other test uses. */
   readonly prefix: string;
   /** Sends one command. */
   call(command: string, ...args: string[]): Promise<unknown>;

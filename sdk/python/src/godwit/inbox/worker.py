@@ -1,7 +1,7 @@
 """The worker of an inbox: takes jobs up, runs the handler, and puts back what failed, with growing waits.
 
 A job is handled by one worker at a time; one whose worker died is taken up again when the lease ends, so a handler may
-see a delivery twice and has to bear it, unless it is transactional.
+see a delivery twice, unless it is transactional.
 """
 
 from __future__ import annotations

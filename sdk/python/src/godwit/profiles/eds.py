@@ -46,10 +46,10 @@ class Eds(Profile):
         tag: str | None = None,
         put_agreement: str = "",
     ) -> None:
-        """`keys`: the keys that verify. `key_by_id` finds one that is not among them, for example in a database.
+        """`keys`: the accepted keys. `key_by_id` finds one that is not among them, for example in a database.
 
-        `required_components`: what has to be signed; content-digest and idempotency-key are to be among them, since what
-        is not signed is whatever somebody claims. Defaults to method, address, digest, type and key.
+        `required_components`: the components that must be signed. Include content-digest and idempotency-key: an
+        unsigned field can be forged. Defaults to method, address, digest, type and key.
         `tag`: only signatures with this tag count; defaults to any.
         `put_agreement`: a reference to the agreement that lets the producer use PUT; defaults to POST alone (EDS-MTH-2).
         """
