@@ -219,7 +219,7 @@ func (g *Group) take() (b batch, stop bool) {
 type limit struct{ rows int }
 
 const (
-	minRows   = 64
+	minRows   = 128
 	slowWrite = 40 * time.Millisecond
 	fastWrite = 15 * time.Millisecond
 )
