@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -175,7 +176,32 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 		defer enough()
 		samples.Go(func() { s.post(posting) })
 	}
-	return follow(env, attempts, c.JSON)
+	return keepFollowing(ctx, env, cl, attempts, c.JSON)
+}
+
+// keepFollowing prints attempts until ctx ends. A stream that the server has ended is opened again. When the API key was
+// deleted meanwhile that is not possible; the server goes on, and the user is told why nothing is printed any more.
+func keepFollowing(ctx context.Context, env *environment, cl *client.Client, attempts *client.AttemptStream, asJSON bool) error {
+	for {
+		if err := follow(env, attempts, asJSON); err != nil || ctx.Err() != nil {
+			return err
+		}
+		next, err := cl.Attempts(context.WithoutCancel(ctx))
+		var refused *client.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
+			fmt.Fprintln(env.stderr, "godwit: the API key of this command was deleted: attempts are no longer shown and sample events no longer posted."+
+				" The server goes on; stop it with Ctrl-C.")
+			<-ctx.Done()
+			return nil
+		case err != nil:
+			return fmt.Errorf("follow attempts: %w", err)
+		}
+		defer next.Close()
+		attempts = next
+	}
 }
 
 // awaitReady returns once /readyz answers 200, and says on standard error when another node has to stop first. It reports

@@ -56,17 +56,37 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 			return fmt.Errorf("follow attempts: %w", err)
 		}
 		if asJSON {
-			_, err = fmt.Fprintf(env.stdout, "%s\n", a.Raw)
+			_, err = fmt.Fprintf(env.stdout, "%s\n", maskURL(a))
 		} else {
 			_, err = fmt.Fprintln(env.stdout, attemptLine(p, a))
 		}
 		if errors.Is(err, syscall.EPIPE) {
-			return nil // whoever read has seen enough
+			return nil // the reader has seen enough
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// maskURL is the record of an attempt without the query of its endpoint's URL, which may hold a credential. The log shows no
+// URL at all.
+func maskURL(a *client.Attempt) []byte {
+	before, _, found := strings.Cut(a.URL, "?")
+	if !found {
+		return a.Raw
+	}
+	var record map[string]json.RawMessage
+	masked, err := json.Marshal(before + "?***")
+	if err != nil || json.Unmarshal(a.Raw, &record) != nil {
+		return []byte("{}")
+	}
+	record["url"] = masked
+	line, err := json.Marshal(record)
+	if err != nil {
+		return []byte("{}")
+	}
+	return line
 }
 
 // attemptLine is what happened, in one line that lines up with the others.

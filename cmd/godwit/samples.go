@@ -77,8 +77,8 @@ func (s *samples) post(ctx context.Context) {
 		}
 		_, err = s.client.Publish(ctx, client.Event{Type: types[n%len(types)], Body: body})
 		var refused *client.Error
-		if err != nil && !errors.As(err, &refused) {
-			return // the server has stopped
+		if err != nil && (!errors.As(err, &refused) || refused.Status == http.StatusUnauthorized) {
+			return // the server has stopped, or the key was deleted
 		}
 		select {
 		case <-ctx.Done():
