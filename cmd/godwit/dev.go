@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -183,7 +184,7 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 // deleted meanwhile that is not possible; the server goes on, and the user is told why nothing is printed any more.
 func keepFollowing(ctx context.Context, env *environment, cl *client.Client, attempts *client.AttemptStream, asJSON bool) error {
 	for {
-		if err := follow(env, attempts, asJSON); err != nil || ctx.Err() != nil {
+		if err := follow(env, attempts, asJSON); !errors.Is(err, io.EOF) {
 			return err
 		}
 		next, err := cl.Attempts(context.WithoutCancel(ctx))

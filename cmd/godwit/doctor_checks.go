@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -31,6 +32,7 @@ type examination struct {
 	cfg        *config.Config
 	originsErr error
 	ring       *keyring.Ring
+	stored     bool // there is a database that opens
 }
 
 type check struct {
@@ -41,7 +43,7 @@ type check struct {
 func (e *examination) checks() []check {
 	all := []check{
 		{"version", e.version}, {"config", e.config}, {"environment", e.environment}, {"clock", e.clock}, {"files", e.files},
-		{"data", e.data}, {"disk", e.disk}, {"fsync", e.fsync}, {"key ring", e.keyring}, {"store", e.store},
+		{"data", e.data}, {"disk", e.disk}, {"fsync", e.fsync}, {"key ring", e.keyring}, {"store", e.store}, {"integrity", e.integrity},
 		{"listen", e.listen}, {"certificate", e.certificate}, {"egress", e.egress},
 	}
 	return all
@@ -231,6 +233,7 @@ func (e *examination) store() finding {
 		return fail("", "%v", err)
 	}
 	defer st.Close()
+	e.stored = true
 	d, err := st.Describe(ctx)
 	if err != nil {
 		return fail("", "%v", err)
@@ -250,6 +253,31 @@ func (e *examination) store() finding {
 		}
 	}
 	return ok("%s %s, %s, schema %d; %s", d.Backend, d.Version, d.Location, d.SchemaVersion, d.Durability)
+}
+
+// verifyTimeout bounds the reading of the whole database.
+const verifyTimeout = 10 * time.Minute
+
+// integrity has the database look at itself for damage.
+func (e *examination) integrity() finding {
+	if !e.stored {
+		return ok("there is no database yet, or it could not be opened")
+	}
+	ctx, cancel := context.WithTimeout(e.env.ctx, verifyTimeout)
+	defer cancel()
+	st, err := app.OpenStore(ctx, &e.cfg.Storage, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fail("", "%v", err)
+	}
+	defer st.Close()
+	looked, err := st.Verify(ctx)
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		return fail("stop the server and restore the database from a backup", "%v", err)
+	case err != nil:
+		return fail("", "%v", err)
+	}
+	return ok("%s", looked)
 }
 
 func (e *examination) listen() finding {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,5 +38,46 @@ func TestDoctorOpensWhatTheServerSealed(t *testing.T) {
 		if code != c.code || !strings.Contains(out.String(), c.line) {
 			t.Errorf("ended with %d, wanted %d and %q:\n%s%s", code, c.code, c.line, out.String(), complaint.String())
 		}
+	}
+}
+
+// doctor finds a database of which some bytes were changed by other means.
+func TestDoctorFindsDamage(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	srv.Endpoint("http://127.0.0.1:1/")
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(srv.Config.Data, "godwit.db")
+	look := func() (int, string) {
+		var out strings.Builder
+		code := run([]string{"doctor", "--data", srv.Config.Data, "--listen", "127.0.0.1:0"}, &environment{
+			ctx: t.Context(), stdin: strings.NewReader(""), stdout: &out, stderr: &out,
+			lookup: func(name string) (string, bool) {
+				if name == "GODWIT_KEYRING" {
+					return srv.Config.Keyring, true
+				}
+				return "", false
+			},
+		})
+		return code, out.String()
+	}
+	if code, text := look(); code != exitOK || !strings.Contains(text, "quick_check found no damage") {
+		t.Fatalf("ended with %d:\n%s", code, text)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	last := len(content)/page - 1
+	for i := range 30 {
+		content[last*page+i] ^= 0x5a // the head of the last page
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := look(); code != exitFailed || !strings.Contains(text, "fail  integrity") || !strings.Contains(text, "restore the database") {
+		t.Errorf("ended with %d:\n%s", code, text)
 	}
 }

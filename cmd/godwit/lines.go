@@ -44,13 +44,17 @@ func (p palette) outcome(outcome, s string) string {
 	return s
 }
 
-// follow prints attempts until the stream ends.
+// follow prints attempts. It returns io.EOF when the server has ended the stream, and nil when the reader of the output is
+// gone or the command is to stop.
 func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error {
 	p := newPalette(env.stdout)
 	for {
 		a, err := attempts.Next()
-		if errors.Is(err, io.EOF) || (err != nil && env.ctx.Err() != nil) {
+		if err != nil && env.ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return io.EOF
 		}
 		if err != nil {
 			return fmt.Errorf("follow attempts: %w", err)

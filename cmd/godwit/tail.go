@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io"
+)
 
 type tailCommand struct {
 	JSON       bool `name:"json" help:"Print one JSON object for each attempt."`
@@ -28,5 +32,8 @@ func (c *tailCommand) Run(env *environment) error {
 		return fmt.Errorf("tail: %w", err)
 	}
 	defer attempts.Close()
-	return follow(env, attempts, c.JSON)
+	if err := follow(env, attempts, c.JSON); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }

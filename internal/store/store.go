@@ -32,6 +32,8 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrFenced reports that the caller no longer owns the shard.
 	ErrFenced = errors.New("lease lost")
+	// ErrDamaged reports that the database's own means found it damaged.
+	ErrDamaged = errors.New("database is damaged")
 	// ErrNewerSchema reports a database written by a newer release.
 	ErrNewerSchema = errors.New("database schema is newer than this program")
 )
@@ -558,6 +560,9 @@ type Upkeep interface {
 	ReplaceSealed(ctx context.Context, row SealedRow, sealed []byte) error
 	// Ping reports whether the store can take writes.
 	Ping(ctx context.Context) error
+	// Verify reads the whole database and looks for damage, with the means of the database itself. It returns what was
+	// looked at; an ErrDamaged error says what was found. It may take minutes.
+	Verify(ctx context.Context) (looked string, err error)
 	// Describe tells an operator what this store is, without credentials: for logs and doctor.
 	Describe(ctx context.Context) (Description, error)
 }

@@ -19,6 +19,8 @@ const (
 	stateCheckViolation  = "23514" // a partition whose rows lie in the default one
 	stateLockTimeout     = "55P03"
 	stateUndefinedTable  = "42P01"
+	stateDataCorrupted   = "XX001"
+	stateIndexCorrupted  = "XX002"
 	stateLeaseLost       = "GW001" // raised by expect
 	stateClaimLost       = "GW002" // raised by expect
 	stateFanoutMoved     = "GW003" // raised by expect

@@ -13,6 +13,38 @@ func (s *Store) Ping(ctx context.Context) error {
 	return failed("ping", err)
 }
 
+// Verify has the extension amcheck look at every B-tree index of the schema, where it is installed and may be used. The
+// pages of tables are read by the server's own checksums.
+func (s *Store) Verify(ctx context.Context) (string, error) {
+	var installed, allowed bool
+	err := s.pool.QueryRow(ctx, `SELECT p.oid IS NOT NULL, coalesce(has_function_privilege(p.oid, 'EXECUTE'), false)
+		FROM (SELECT 1) AS one LEFT JOIN (SELECT p.oid FROM pg_proc AS p JOIN pg_extension AS e ON e.extname = 'amcheck'
+			JOIN pg_depend AS d ON d.objid = p.oid AND d.refobjid = e.oid WHERE p.proname = 'bt_index_check' AND p.pronargs = 1) AS p ON true
+		LIMIT 1`).Scan(&installed, &allowed)
+	switch {
+	case err != nil:
+		return "", failed("verify database", err)
+	case !installed:
+		return "not looked at: the extension amcheck is not installed", nil
+	case !allowed:
+		return "not looked at: this user may not use amcheck", nil
+	}
+	var function string
+	err = s.pool.QueryRow(ctx, `SELECT quote_ident(n.nspname) || '.bt_index_check' FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+		WHERE e.extname = 'amcheck'`).Scan(&function)
+	if err != nil {
+		return "", failed("verify database", err)
+	}
+	var indexes int
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (SELECT `+function+`(c.oid::regclass) FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam AND a.amname = 'btree'
+		JOIN pg_index AS i ON i.indexrelid = c.oid AND i.indisvalid AND i.indisready
+		WHERE c.relkind = 'i' AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace OFFSET 0) AS checked`).Scan(&indexes)
+	if state := sqlState(err); state == stateDataCorrupted || state == stateIndexCorrupted {
+		return "", fmt.Errorf("verify database: %w: %w", store.ErrDamaged, err)
+	}
+	return fmt.Sprintf("amcheck found no damage in %d indexes", indexes), failed("verify database", err)
+}
+
 // Describe tells what this store is.
 func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	config := s.pool.Config().ConnConfig
