@@ -115,6 +115,13 @@ describe("on the wire", () => {
     assert.deepEqual(attempts, ["é1", "2"]);
   });
 
+  test("a failure says each reason once", async (t) => {
+    const { client } = await serve(t, (_, response) =>
+      json(response, 400, { code: "invalid-request", detail: "url: must be https; name: is required", errors: [{ field: "url", detail: "must be https" }, { field: "name", detail: "is required" }] }),
+    );
+    await assert.rejects(client.getEndpoint("end_1"), (e) => e instanceof GodwitError && e.message === "400 url: must be https; name: is required" && e.fields.length === 2);
+  });
+
   test("a failure that the server explains has its code; one that it does not has its status", async (t) => {
     let problem = true;
     const { client } = await serve(t, (_, response) => {
@@ -126,7 +133,7 @@ describe("on the wire", () => {
     await assert.rejects(client.getEndpoint("end_1"), (e) => {
       assert.ok(e instanceof GodwitError);
       assert.deepEqual([e.status, e.code, e.requestId, e.retryAfter, e.fields.length], [422, "invalid", "r1", "7", 1]);
-      assert.equal(e.message, "422 url is wrong; url must be https");
+      assert.equal(e.message, "422 url is wrong; url: must be https");
       return true;
     });
     problem = false;

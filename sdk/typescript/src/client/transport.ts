@@ -159,10 +159,12 @@ async function failure(response: Response): Promise<GodwitError> {
   const errors: unknown[] = Array.isArray(problem["errors"]) ? problem["errors"] : [];
   const fields = errors.filter((e): e is { field: string; detail: string } => typeof e === "object" && e !== null && "field" in e && "detail" in e);
   const what = text("detail") ?? text("title") ?? response.statusText;
+  // The server's detail names most fields already.
+  const unsaid = fields.filter((f) => !what.includes(f.detail));
   return new GodwitError(
     response.status,
     text("code") ?? "",
-    [`${response.status}${what ? ` ${what}` : ""}`, ...fields.map((f) => `${f.field} ${f.detail}`)].join("; "),
+    [`${response.status}${what ? ` ${what}` : ""}`, ...unsaid.map((f) => `${f.field}: ${f.detail}`)].join("; "),
     text("request_id"),
     response.headers.get("retry-after") ?? undefined,
     fields,

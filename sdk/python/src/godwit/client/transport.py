@@ -173,7 +173,9 @@ def _failure(error: urllib.error.HTTPError) -> GodwitError:
         return value if isinstance(value, str) else None
 
     what = text("detail") or text("title") or str(error.reason)
-    parts = [f"{error.code} {what}".strip(), *(f"{f.get('field')} {f.get('detail')}" for f in fields)]
+    # The server's detail names most fields already.
+    unsaid = [f for f in fields if str(f.get("detail")) not in what]
+    parts = [f"{error.code} {what}".strip(), *(f"{f.get('field')}: {f.get('detail')}" for f in unsaid)]
     return GodwitError(
         error.code,
         text("code") or "",
