@@ -162,7 +162,7 @@ class Calls(TestCase):
         self.assertEqual(
             (error.status, error.code, error.request_id, error.retry_after), (422, "invalid", "req_1", "3")
         )
-        self.assertEqual(str(error), "422 not valid; url is missing")
+        self.assertEqual(str(error), "422 not valid; url: is missing")
         for status in (502, 500):
             with self.assertRaises(GodwitError) as raised:
                 self.client.list_keys()
