@@ -26,7 +26,10 @@ type Answer struct {
 	Status    Status
 	Substatus Substatus
 	// Outcome is nil while in progress.
-	Outcome    *StoredOutcome
+	Outcome *StoredOutcome
+	// Value is Outcome.Result as the handler returned it, for code in this program. It is not masked, and nil unless this submission
+	// executed the command.
+	Value      any
 	OutcomeRef string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time

@@ -224,3 +224,64 @@ func (d *decoder) number() (any, error) {
 	}
 	return n, nil
 }
+
+// documentOf makes a document of a Go value, as document would read it from the value's JSON. The error is a *fault.
+func documentOf(v any, path ...string) (any, error) {
+	wrong := func(detail string) error { return &fault{pointer: jsonschema.Pointer(path...), detail: detail} }
+	if len(path) > maxNesting {
+		return nil, wrong("is nested deeper than " + strconv.Itoa(maxNesting) + " levels")
+	}
+	var number string
+	switch v := v.(type) {
+	case nil, bool:
+		return v, nil
+	case string:
+		if !utf8.ValidString(v) {
+			return nil, wrong("is not UTF-8")
+		}
+		return norm.NFC.String(v), nil
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, member := range v {
+			d, err := documentOf(member, append(path[:len(path):len(path)], name)...)
+			if err != nil {
+				return nil, err
+			}
+			normal := norm.NFC.String(name)
+			if _, twice := object[normal]; twice || !utf8.ValidString(name) {
+				return nil, wrong("has a member twice, or one whose name is not UTF-8")
+			}
+			object[normal] = d
+		}
+		return object, nil
+	case []any:
+		return documentList(v, path)
+	case []string:
+		return documentList(v, path)
+	case int:
+		number = strconv.Itoa(v)
+	case int64:
+		number = strconv.FormatInt(v, 10)
+	case float64:
+		number = strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		return nil, wrong("has a type that is not one of JSON")
+	}
+	n, exact := exactNumber(number)
+	if !exact {
+		return nil, wrong("is a number that would be rounded or is out of range")
+	}
+	return n, nil
+}
+
+func documentList[T any](items []T, path []string) (any, error) {
+	list := make([]any, len(items))
+	for i, item := range items {
+		d, err := documentOf(item, append(path[:len(path):len(path)], strconv.Itoa(i))...)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = d
+	}
+	return list, nil
+}

@@ -27,7 +27,21 @@ type Envelope struct {
 
 	// Key, when a client sends one, has to be the one that is derived (IDS-KEY-1).
 	Key string `json:"idempotency_key,omitempty"`
+
+	direct *direct // set by Direct
 }
+
+// direct is what an envelope holds that never was JSON.
+type direct struct {
+	args map[string]any
+	plan Handler
+}
+
+// Direct makes the envelope one that a program submits to an executor of its own, without a way through JSON. Args, which takes the
+// place of the member Args, holds maps with string keys, lists, strings, integers, floating-point numbers, booleans and nil. Plan,
+// unless it is nil, runs in place of the registered handler. Key, fingerprint, record and evidence are those of the same command in
+// JSON. If another process has to go on with the command, it runs the registered handler with the recorded args.
+func (e *Envelope) Direct(args map[string]any, plan Handler) { e.direct = &direct{args, plan} }
 
 // Intent says what is to be done to what.
 type Intent struct {

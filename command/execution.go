@@ -53,6 +53,7 @@ type execution struct {
 	// Once ended is closed:
 	final   *Record
 	outcome *StoredOutcome // as the first answer shows it, with secrets
+	value   any            // the result of that outcome, before it was encoded
 	applied Results        // what the effects returned
 	err     error
 }
@@ -90,7 +91,7 @@ func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced b
 		}
 		return a, false, err
 	}
-	e, err := x.start(s.command, s.command.Handler, s.caller, s.call(), stored)
+	e, err := x.start(s.command, s.handler(), s.caller, s.call(), stored)
 	if err != nil {
 		return nil, false, err
 	}
@@ -226,6 +227,9 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	a := standing(e.final, e.command, FirstSeen)
 	a.Executed = e.final.Status != Rejected
 	a.Outcome = mask(e.outcome, e.command, e.caller)
+	if a.Executed {
+		a.Value = e.value
+	}
 	return a, nil
 }
 

@@ -214,7 +214,7 @@ func (x *Executor) observe(tenant string, entries ...evidence.Entry) error {
 func (x *Executor) read(ctx context.Context, s *submission) (*Answer, error) {
 	x.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "read-only command", slog.String("command", s.command.Name()),
 		slog.String("command_id", s.envelope.CommandID), slog.String("tenant", s.caller.Tenant), slog.String("actor", s.caller.Actor))
-	o, err := safely(ctx, s.command.Handler, s.call())
+	o, err := safely(ctx, s.handler(), s.call())
 	stored, _, cause := x.settle(s.command, o, err)
 	if cause != nil {
 		x.cfg.Log.LogAttrs(ctx, slog.LevelError, "read-only command failed", slog.String("command_id", s.envelope.CommandID), slog.Any("error", cause))
@@ -222,6 +222,14 @@ func (x *Executor) read(ctx context.Context, s *submission) (*Answer, error) {
 	now := x.cfg.Now()
 	return &Answer{CommandID: s.envelope.CommandID, Intent: s.envelope.Intent, Key: s.derived.Key, Executed: true, Status: stored.Status, Outcome: mask(stored, s.command, s.caller),
 		CreatedAt: now, UpdatedAt: now}, nil
+}
+
+// handler is the planner of a direct submission, or the registered handler.
+func (s *submission) handler() Handler {
+	if d := s.envelope.direct; d != nil && d.plan != nil {
+		return d.plan
+	}
+	return s.command.Handler
 }
 
 func (s *submission) call() *Call {

@@ -137,7 +137,10 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	}
 	next.Outcome = sealed
 	e.x.authenticate(next)
-	e.outcome = first
+	e.outcome, e.value = first, nil
+	if stored.Status == Executed && err == nil && shown != nil {
+		e.value = shown.Result
+	}
 	return Change{Record: next, Evidence: []evidence.Entry{ended(e.command.Name(), next, digest, stored.Reason, now)}}, nil
 }
 

@@ -72,7 +72,10 @@ func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	if c.TargetRequired && e.Intent.Target == "" {
 		return nil, malformed("/intent/target", "is required of "+c.Name())
 	}
-	args, err := c.args.normaliseArgs(e.Args)
+	args, err := e.readArgs()
+	if err == nil {
+		args, err = c.args.normaliseArgs(args)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +86,9 @@ func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	d := &Derivation{KeyVersion: KeyVersion, Principal: c.principal(e)}
 	if d.Args, err = canonical(args); err != nil {
 		return nil, fmt.Errorf("derive key: %w", err)
+	}
+	if len(d.Args) > MaxEnvelope {
+		return nil, malformed("/args", fmt.Sprintf("has more than %d bytes", MaxEnvelope))
 	}
 	in, err := c.inputs(e, d)
 	if err != nil {
@@ -102,6 +108,25 @@ func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	sum = sha256.Sum256(in.object(actedFor, options))
 	d.Fingerprint = "sha256:" + hex.EncodeToString(sum[:])
 	return d, nil
+}
+
+// readArgs reads the args as a document; absent ones are an empty object. The error is a *Refusal.
+func (e *Envelope) readArgs() (args any, err error) {
+	switch {
+	case e.direct != nil && e.direct.args == nil, e.direct == nil && len(e.Args) == 0:
+		return map[string]any{}, nil
+	case e.direct != nil:
+		args, err = documentOf(e.direct.args)
+	default:
+		args, err = document(e.Args)
+	}
+	if err != nil {
+		return nil, refuseFault(Malformed, "/args", err)
+	}
+	if _, ok := args.(map[string]any); !ok {
+		return nil, malformed("/args", "must be an object, or absent")
+	}
+	return args, nil
 }
 
 // principal is who is in the key.

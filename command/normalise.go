@@ -10,24 +10,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normaliseArgs brings args into the form that enters the key and that the handler gets (IDS-KEY-8), and checks them. The
+// normaliseArgs brings a document into the form that enters the key and that the handler gets (IDS-KEY-8), and checks it. The
 // error is a *Refusal.
 //
-//	read (NFC, exact numbers) ─ defaults, folding, sets ─ hold against the schema ─ drop what is ephemeral
+//	document (NFC, exact numbers) ─ defaults, folding, sets ─ hold against the schema ─ drop what is ephemeral
 //
 // The schema sees args as they are meant: a required member that has a default may be left out, a set that names an item twice
 // has it once. It sees ephemeral members; nothing after it does.
-func (s *argsSchema) normaliseArgs(text []byte) (any, error) {
-	args := any(map[string]any{})
-	if len(text) > 0 {
-		var err error
-		if args, err = document(text); err != nil {
-			return nil, refuseFault(Malformed, "/args", err)
-		}
-	}
-	if _, ok := args.(map[string]any); !ok {
-		return nil, malformed("/args", "must be an object, or absent")
-	}
+func (s *argsSchema) normaliseArgs(args any) (any, error) {
 	if s == nil {
 		return args, nil
 	}

@@ -84,7 +84,7 @@ func (a *App) newCommands(ctx context.Context, d Dependencies) (*commands, error
 
 // newRunner makes the way by which the other APIs have Godwit's own operations executed.
 func (a *App) newRunner(x *command.Executor, d Dependencies) *builtincommand.Runner {
-	return &builtincommand.Runner{Executor: x, Registry: a.registry, Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
+	return &builtincommand.Runner{Executor: x, Config: a.builtinCommands(), Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
 }
 
 // witness leaves evidence of what was decided about a management request under a key (IDS IT-15). The key itself, which is the

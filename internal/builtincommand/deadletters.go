@@ -95,25 +95,35 @@ func replayDeadLetters(cfg Config) operation {
 			}
 			page.After = id
 		}
-		o := &command.Outcome{Refused: rejected("dead letter")}
-		requeued := command.Add(o, store.RequeueDead{Filter: f, Page: page, Actor: c.Actor, Now: cfg.Registry.Now()})
-		o.After = func(o *command.Outcome, results command.Results) error {
-			r := requeued.In(results)
-			result := map[string]any{"replayed": len(r.Deliveries)}
-			if r.More {
-				result["next"] = r.Last.String()
-			}
-			o.Summary, o.Result = fmt.Sprintf("%d dead letters are on their way again.", len(r.Deliveries)), result
-			return nil
-		}
-		o.Done = func(stored bool, results command.Results) {
-			// If the result is not known, the engine finds the deliveries when it next asks the store for due ones.
-			if r := requeued.In(results); stored && r != nil {
-				cfg.Engine.Requeued(r.Deliveries)
-			}
-		}
-		return o, nil
+		return cfg.requeue(c.Actor, f, page), nil
 	}}
+}
+
+// requeued is the result of a replay of dead letters.
+type requeued struct {
+	Replayed int               `json:"replayed"`
+	Next     godwit.DeliveryID `json:"next,omitzero"` // after which to go on
+}
+
+func (cfg *Config) requeue(actor string, f store.DeadLetterFilter, page store.Page) *command.Outcome {
+	o := &command.Outcome{Refused: rejected("dead letter")}
+	dead := command.Add(o, store.RequeueDead{Filter: f, Page: page, Actor: actor, Now: cfg.Registry.Now()})
+	o.After = func(o *command.Outcome, results command.Results) error {
+		r := dead.In(results)
+		result := requeued{Replayed: len(r.Deliveries)}
+		if r.More {
+			result.Next = r.Last
+		}
+		o.Summary, o.Result = fmt.Sprintf("%d dead letters are on their way again.", len(r.Deliveries)), result
+		return nil
+	}
+	o.Done = func(stored bool, results command.Results) {
+		// If the result is not known, the engine finds the deliveries when it next asks the store for due ones.
+		if r := dead.In(results); stored && r != nil {
+			cfg.Engine.Requeued(r.Deliveries)
+		}
+	}
+	return o
 }
 
 func purgeDeadLetters(cfg Config) operation {

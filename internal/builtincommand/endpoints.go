@@ -36,22 +36,26 @@ func deleteEndpoint(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		next, err := cfg.Registry.PlanDelete(ctx, e.TenantID, e.ID)
-		if err != nil {
-			return nil, rejected("endpoint")(err)
-		}
-		return &command.Outcome{
-			Summary: "Endpoint " + e.ID.String() + " was deleted.",
-			Result:  map[string]any{"endpoint_id": e.ID.String(), "status": next.Status},
-			Effects: []command.Effect{store.ChangeEndpoint{Endpoint: next}},
-			Refused: rejected("endpoint"),
-			Done: func(stored bool, _ command.Results) {
-				if stored {
-					cfg.Registry.Deleted(context.WithoutCancel(ctx), next)
-				}
-			},
-		}, nil
+		return cfg.planDelete(ctx, e.TenantID, e.ID)
 	}}
+}
+
+func (cfg *Config) planDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*command.Outcome, error) {
+	next, err := cfg.Registry.PlanDelete(ctx, tenant, id)
+	if err != nil {
+		return nil, rejected("endpoint")(err)
+	}
+	return &command.Outcome{
+		Summary: "Endpoint " + id.String() + " was deleted.",
+		Result:  map[string]any{"endpoint_id": id.String(), "status": next.Status},
+		Effects: []command.Effect{store.ChangeEndpoint{Endpoint: next}},
+		Refused: rejected("endpoint"),
+		Done: func(stored bool, _ command.Results) {
+			if stored {
+				cfg.Registry.Deleted(context.WithoutCancel(ctx), next)
+			}
+		},
+	}, nil
 }
 
 func rotateSecret(cfg Config) operation {
@@ -84,29 +88,38 @@ func rotateSecret(cfg Config) operation {
 		if err != nil {
 			return nil, rejected("endpoint")(err)
 		}
-		s := &plan.Issued.Secret
-		return &command.Outcome{
-			Summary: "Endpoint " + e.ID.String() + " has a new signing secret.",
-			Result: issued{EndpointID: e.ID.String(), SecretID: s.ID.String(), Algorithm: s.Algorithm, PublicKey: s.PublicKey, Hint: s.Hint,
-				CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(), OthersUntil: plan.Issued.OthersUntil.UTC(), Secret: plan.Issued.Value},
-			Effects: []command.Effect{store.IssueSecret{TenantID: e.TenantID, Secret: s, Others: plan.Others}},
-			Refused: rejected("endpoint"),
-			Done:    changed(ctx, cfg.Registry, e.ID),
-		}, nil
+		return cfg.rotate(ctx, plan)
 	}}
+}
+
+// rotate makes the secret of a rotation that was checked.
+func (cfg *Config) rotate(ctx context.Context, plan *management.PlannedRotation) (*command.Outcome, error) {
+	made, err := plan.Issue()
+	if err != nil {
+		return nil, err
+	}
+	s := &made.Secret
+	return &command.Outcome{
+		Summary: "Endpoint " + s.EndpointID.String() + " has a new signing secret.",
+		Result: issued{EndpointID: s.EndpointID, SecretID: s.ID, Algorithm: s.Algorithm, PublicKey: s.PublicKey, Hint: s.Hint,
+			CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(), OthersUntil: made.OthersUntil.UTC(), Secret: made.Value},
+		Effects: []command.Effect{store.IssueSecret{TenantID: s.TenantID, Secret: s, Others: plan.Others}},
+		Refused: rejected("endpoint"),
+		Done:    changed(ctx, cfg.Registry, s.EndpointID),
+	}, nil
 }
 
 // issued is the result of a rotation.
 type issued struct {
-	EndpointID  string    `json:"endpoint_id"`
-	SecretID    string    `json:"secret_id"`
-	Algorithm   string    `json:"algorithm"`
-	PublicKey   []byte    `json:"public_key,omitempty"` // base64 in JSON
-	Hint        string    `json:"hint,omitempty"`
-	CreatedAt   time.Time `json:"created_at"`
-	NotBefore   time.Time `json:"not_before"`
-	OthersUntil time.Time `json:"others_until"`
-	Secret      string    `json:"secret,omitempty"` // in the first answer alone
+	EndpointID  godwit.EndpointID `json:"endpoint_id"`
+	SecretID    godwit.SecretID   `json:"secret_id"`
+	Algorithm   string            `json:"algorithm"`
+	PublicKey   []byte            `json:"public_key,omitempty"` // base64 in JSON
+	Hint        string            `json:"hint,omitempty"`
+	CreatedAt   time.Time         `json:"created_at"`
+	NotBefore   time.Time         `json:"not_before"`
+	OthersUntil time.Time         `json:"others_until"`
+	Secret      string            `json:"secret,omitempty"` // in the first answer alone
 }
 
 func revokeSecret(cfg Config) operation {

@@ -75,38 +75,53 @@ func replayEvents(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		r.Limit, r.MaxBytes = min(in.Limit, replayPage), replayMemory
-		events, more, err := someEvents(ctx, cfg.Store, &r)
-		if err != nil {
-			return nil, command.Transient(err)
-		}
-		result := map[string]any{"events": len(events), "queued": 0, "more": more}
-		if more {
-			result["next"] = r.After.String()
-		}
-		o := &command.Outcome{Summary: "There was nothing to replay.", Result: result, Refused: rejected("endpoint")}
-		if len(events) == 0 {
-			return o, nil
-		}
-		plan, err := cfg.Engine.PlanReplay(ctx, e.TenantID, e.ID, events, c.Actor)
-		if err != nil {
-			return nil, rejected("endpoint")(err)
-		}
-		if len(plan.Fresh) > 0 {
-			o.Effects = append(o.Effects, store.Publish{Events: plan.Fresh})
-		}
-		if len(plan.Again.Deliveries) > 0 {
-			o.Effects = append(o.Effects, plan.Again)
-		}
-		result["queued"] = plan.Len()
-		o.Summary = fmt.Sprintf("%d events are on their way to endpoint %s.", plan.Len(), e.ID)
-		o.Done = func(stored bool, _ command.Results) {
-			if stored {
-				plan.Stored()
-			}
-		}
-		return o, nil
+		r.Limit = in.Limit
+		return cfg.resend(ctx, c.Actor, e.ID, r)
 	}}
+}
+
+// resent is the result of a replay of events.
+type resent struct {
+	Events int            `json:"events"`
+	Queued int            `json:"queued"`
+	More   bool           `json:"more"`
+	Next   godwit.EventID `json:"next,omitzero"` // after which to go on, where there are more
+}
+
+// resend sends the next events of a range to an endpoint, at most replayPage of them.
+func (cfg *Config) resend(ctx context.Context, actor string, endpoint godwit.EndpointID, r store.EventRange) (*command.Outcome, error) {
+	r.Limit, r.MaxBytes = min(r.Limit, replayPage), replayMemory
+	events, more, err := someEvents(ctx, cfg.Store, &r)
+	if err != nil {
+		return nil, command.Transient(err)
+	}
+	result := resent{Events: len(events), More: more}
+	if more {
+		result.Next = r.After
+	}
+	o := &command.Outcome{Summary: "There was nothing to replay.", Result: result, Refused: rejected("endpoint")}
+	if len(events) == 0 {
+		return o, nil
+	}
+	plan, err := cfg.Engine.PlanReplay(ctx, r.TenantID, endpoint, events, actor)
+	if err != nil {
+		return nil, rejected("endpoint")(err)
+	}
+	if len(plan.Fresh) > 0 {
+		o.Effects = append(o.Effects, store.Publish{Events: plan.Fresh})
+	}
+	if len(plan.Again.Deliveries) > 0 {
+		o.Effects = append(o.Effects, plan.Again)
+	}
+	result.Queued = plan.Len()
+	o.Result = result
+	o.Summary = fmt.Sprintf("%d events are on their way to endpoint %s.", plan.Len(), endpoint)
+	o.Done = func(stored bool, _ command.Results) {
+		if stored {
+			plan.Stored()
+		}
+	}
+	return o, nil
 }
 
 // someEvents reads the next events of a range that are to be replayed, and whether there are more. It leaves the range after them.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Request is who orders, by which API and under which Idempotency-Key.
+// A Request tells who asks for an operation, by which API and under which Idempotency-Key.
 type Request struct {
 	Caller  *management.Caller
 	Channel string
@@ -22,15 +23,19 @@ func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.Endpoi
 	if _, err := d.Registry.Endpoint(ctx, r.Caller.Tenant.ID, id); err != nil {
 		return err
 	}
-	_, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel})
+	_, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel,
+		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) {
+			return d.planDelete(ctx, r.Caller.Tenant.ID, id)
+		}})
 	return err
 }
 
-// RotateSecret issues a signing secret. When it was issued to the same request before its value is not told again, which the second
-// result reports.
+// RotateSecret issues a signing secret. A repeat of the request gets the same secret without its value, and true as the second
+// result.
 func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error) {
-	// What is wrong with the request is told as ever, field by field, and is no command.
-	if _, err := d.Registry.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot); err != nil {
+	// A request with a member that is wrong is refused before it is a command. The secret is made by the command alone.
+	plan, err := d.Registry.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
+	if err != nil {
 		return nil, false, err
 	}
 	args := map[string]any{}
@@ -43,57 +48,52 @@ func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.Endpoint
 	if rot.Overlap != nil {
 		args["overlap_seconds"] = rot.Overlap.Seconds()
 	}
-	done, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel})
+	done, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
+		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) { return d.rotate(ctx, plan) }})
 	if err != nil {
 		return nil, false, err
 	}
-	var v issued
-	if err := done.read(&v); err != nil {
-		return nil, false, err
-	}
-	secret, err := godwit.ParseSecretID(v.SecretID)
+	v, err := resultOf[issued](done)
 	if err != nil {
 		return nil, false, err
 	}
 	return &management.IssuedSecret{
-		Secret: godwit.Secret{ID: secret, TenantID: r.Caller.Tenant.ID, EndpointID: id, Algorithm: v.Algorithm, PublicKey: v.PublicKey, Hint: v.Hint,
+		Secret: godwit.Secret{ID: v.SecretID, TenantID: r.Caller.Tenant.ID, EndpointID: id, Algorithm: v.Algorithm, PublicKey: v.PublicKey, Hint: v.Hint,
 			CreatedAt: v.CreatedAt, NotBefore: v.NotBefore},
 		Value: v.Secret, OthersUntil: v.OthersUntil,
 	}, done.Redacted, nil
 }
 
-// ReplayDeadLetters sends up to limit dead letters again. Next, unless it is zero, is after which to go on.
+// ReplayDeadLetters sends up to limit dead letters again. Next is the one after which to go on; zero when none are left.
 func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, after godwit.DeliveryID, limit int) (replayed int, next godwit.DeliveryID, err error) {
 	for limit > 0 {
+		page := store.Page{Limit: min(limit, maxAtOnce), After: after}
 		args := filterArgs(f)
-		args["limit"] = min(limit, maxAtOnce)
+		args["limit"] = page.Limit
 		if !after.IsZero() {
 			args["after"] = after.String()
 		}
-		done, err := d.Run(ctx, r.Caller, Order{Entity: "dead_letters", Action: "replay", Args: args, Key: r.Key, Channel: r.Channel})
+		done, err := d.Run(ctx, r.Caller, Order{Entity: "dead_letters", Action: "replay", Args: args, Key: r.Key, Channel: r.Channel,
+			Plan: func(_ context.Context, c *command.Call) (*command.Outcome, error) {
+				return d.requeue(c.Actor, f, page), nil
+			}})
 		if err != nil {
 			return replayed, next, err
 		}
-		var v struct {
-			Replayed int    `json:"replayed"`
-			Next     string `json:"next"`
-		}
-		if err := done.read(&v); err != nil {
+		v, err := resultOf[requeued](done)
+		if err != nil {
 			return replayed, next, err
 		}
 		replayed += v.Replayed
-		limit -= min(limit, maxAtOnce)
-		if v.Next == "" {
-			return replayed, godwit.DeliveryID{}, nil
-		}
-		if after, err = godwit.ParseDeliveryID(v.Next); err != nil {
-			return replayed, next, err
+		limit -= page.Limit
+		if after = v.Next; after.IsZero() {
+			break
 		}
 	}
 	return replayed, after, nil
 }
 
-// filterArgs is a filter as the commands on dead letters take it.
+// filterArgs writes a filter as the args of the commands on dead letters.
 func filterArgs(f store.DeadLetterFilter) map[string]any {
 	args := map[string]any{}
 	if (f == store.DeadLetterFilter{TenantID: f.TenantID, Replayed: f.Replayed}) {
@@ -146,29 +146,35 @@ func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID
 	return d.Ask(ctx, home, Order{Entity: "tenant", Action: "delete", Target: id.String(), Channel: r.Channel}, c)
 }
 
-// ReplayEvents sends up to limit events of a time to an endpoint, and reports how many are on their way and whether there are more.
+// ReplayEvents sends up to limit events of a period to an endpoint. It returns how many are on their way, and whether there are more.
 func (d *Runner) ReplayEvents(ctx context.Context, r Request, id godwit.EndpointID, since, until time.Time, types []string, limit int) (queued int, more bool, err error) {
 	args := map[string]any{"since": since.UTC().Format(time.RFC3339Nano), "until": until.UTC().Format(time.RFC3339Nano)}
 	if len(types) > 0 {
 		args["types"] = types
 	}
+	p := period{Since: since, Until: until, Types: types}
 	for more = true; limit > 0 && more; {
-		args["limit"] = min(limit, replayPage)
-		done, err := d.Run(ctx, r.Caller, Order{Entity: "events", Action: "replay", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel})
+		p.Limit = min(limit, replayPage)
+		args["limit"] = p.Limit
+		done, err := d.Run(ctx, r.Caller, Order{Entity: "events", Action: "replay", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
+			Plan: func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
+				events, err := p.events(r.Caller.Tenant.ID)
+				if err != nil {
+					return nil, err
+				}
+				events.Limit = p.Limit
+				return d.resend(ctx, c.Actor, id, events)
+			}})
 		if err != nil {
 			return queued, false, err
 		}
-		var v struct {
-			Events int    `json:"events"`
-			Queued int    `json:"queued"`
-			Next   string `json:"next"`
-			More   bool   `json:"more"`
-		}
-		if err := done.read(&v); err != nil {
+		v, err := resultOf[resent](done)
+		if err != nil {
 			return queued, false, err
 		}
 		queued, limit, more = queued+v.Queued, limit-v.Events, v.More
-		args["after"] = v.Next
+		p.After = v.Next.String()
+		args["after"] = p.After
 	}
 	return queued, more, nil
 }

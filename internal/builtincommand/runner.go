@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -20,7 +21,7 @@ import (
 // request that names the one thing it destroys is its own confirmation (Run); one that destroys many asks first (Ask).
 type Runner struct {
 	Executor *command.Executor
-	Registry *management.Service
+	Config   // that the commands were registered with
 	Now      func() time.Time
 	// KeyWindow is for how long a caller's Idempotency-Key makes a repeat the same order. Defaults to 24 h.
 	KeyWindow time.Duration
@@ -32,7 +33,10 @@ type Runner struct {
 type Order struct {
 	Entity, Action string
 	Target         string
-	Args           map[string]any
+	// Args are the command's args as /ids/v1 takes them: strings, numbers, booleans and lists. The member request is added.
+	Args map[string]any
+	// Plan runs in place of the registered handler, with the values that Args were made of. Nil runs the handler.
+	Plan command.HandlerFunc
 	// Key is the caller's Idempotency-Key, which makes a repeat the same order. Without one every order is one of its own: these
 	// operations are idempotent by nature or meant anew (IDS IT-15).
 	Key     string
@@ -43,6 +47,7 @@ type Order struct {
 type Done struct {
 	CommandID string
 	Result    json.RawMessage
+	value     any // the result before it was encoded; nil for a repeat
 	// Redacted: the first answer showed a secret that this one does not (IDS IT-14).
 	Redacted bool
 	// Awaits, when not nil, is what has to be given before anything is done.
@@ -119,11 +124,7 @@ func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c 
 // one of a while ago.
 func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id string) error {
 	other := problem.ConfirmationInvalid.With("the request is not the one that %.64q was given for", id)
-	e, err := d.envelope(who, o, id, id)
-	if err != nil {
-		return err
-	}
-	derived, err := d.Executor.Registry().Lookup(who.Tenant, o.Entity, o.Action).Derive(e)
+	derived, err := d.Executor.Registry().Lookup(who.Tenant, o.Entity, o.Action).Derive(d.envelope(who, o, id, id))
 	if err != nil {
 		return other // an id that is none
 	}
@@ -149,29 +150,25 @@ func (d *Runner) patience(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, wait)
 }
 
-func (d *Runner) envelope(who command.Caller, o Order, id, request string) (*command.Envelope, error) {
+func (d *Runner) envelope(who command.Caller, o Order, id, request string) *command.Envelope {
 	args := map[string]any{"request": request}
-	for name, value := range o.Args {
-		args[name] = value
-	}
-	text, err := json.Marshal(args)
-	if err != nil {
-		return nil, fmt.Errorf("encode arguments: %w", err)
-	}
-	return &command.Envelope{
-		CommandID: id, TenantID: who.Tenant, ActorID: who.Actor, Args: text, IssuedAt: d.Now(), Channel: o.Channel,
+	maps.Copy(args, o.Args)
+	e := &command.Envelope{
+		CommandID: id, TenantID: who.Tenant, ActorID: who.Actor, IssuedAt: d.Now(), Channel: o.Channel,
 		Intent: command.Intent{Entity: o.Entity, Action: o.Action, Target: o.Target},
-	}, nil
+	}
+	var plan command.Handler
+	if o.Plan != nil {
+		plan = o.Plan
+	}
+	e.Direct(args, plan)
+	return e
 }
 
 func (d *Runner) submit(ctx context.Context, who command.Caller, o Order, id, request string) (*command.Answer, error) {
-	e, err := d.envelope(who, o, id, request)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := d.patience(ctx)
 	defer cancel()
-	a, err := d.Executor.Submit(ctx, who, e)
+	a, err := d.Executor.Submit(ctx, who, d.envelope(who, o, id, request))
 	if err != nil {
 		return nil, Problem(err)
 	}
@@ -188,15 +185,19 @@ func done(a *command.Answer) (*Done, error) {
 	case a.Outcome.Status != command.Executed:
 		return nil, outcomeProblem(a.Outcome)
 	}
-	return &Done{CommandID: a.CommandID, Result: a.Outcome.Result, Redacted: a.Outcome.SecretRedacted}, nil
+	return &Done{CommandID: a.CommandID, Result: a.Outcome.Result, value: a.Value, Redacted: a.Outcome.SecretRedacted}, nil
 }
 
-// read decodes the result.
-func (d *Done) read(into any) error {
-	if err := json.Unmarshal(d.Result, into); err != nil {
-		return fmt.Errorf("read result of %s: %w", d.CommandID, err)
+// resultOf returns the result of a command: the value that this execution made, or for a repeat the one that is kept, decoded.
+func resultOf[T any](d *Done) (T, error) {
+	if v, ok := d.value.(T); ok {
+		return v, nil
 	}
-	return nil
+	var v T
+	if err := json.Unmarshal(d.Result, &v); err != nil {
+		return v, fmt.Errorf("read result of %s: %w", d.CommandID, err)
+	}
+	return v, nil
 }
 
 // Caller is who submits, in the executor's words. The actor is the principal of the key, which a key that replaces another keeps: a

@@ -3,6 +3,7 @@ package builtincommand_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,6 +122,41 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 			if err != nil || len(secrets) != 2 {
 				t.Errorf("%s: %d secrets, %v", api.channel, len(secrets), err)
 			}
+		}
+	})
+}
+
+// An operation of an API and the command of /ids/v1 with the same args are one command: the one is a repeat of the other.
+func TestOperationsAreTheSameCommandsByEveryWay(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		srv := apptest.Start(t, o)
+		caller, err := srv.App.Registry().Authenticate(t.Context(), srv.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const key = "the same by every way 1"
+		ep := srv.Endpoint("http://127.0.0.1:9/")
+		first := srv.Must(apptest.Call{Method: "POST", Path: "/v1/endpoints/" + ep.ID.String() + "/rotate-secret", Body: `{"overlap_seconds":3600.5}`,
+			Header: map[string]string{"Idempotency-Key": `"` + key + `"`}}, nil)
+		var made struct{ ID string }
+		if err := json.Unmarshal(first.Body, &made); err != nil {
+			t.Fatal(err)
+		}
+		var again struct {
+			Decision string
+			Outcome  struct{ Result map[string]any }
+		}
+		srv.Must(apptest.Call{Path: "/ids/v1/commands", Body: map[string]any{
+			"command_id": command.NewID(time.Now()), "tenant_id": srv.Tenant.String(), "actor_id": caller.Key.Principal.String(), "issued_at": time.Now().UTC(),
+			"intent": map[string]any{"entity": "endpoint", "action": "rotate_secret", "target": ep.ID.String()},
+			"args":   map[string]any{"overlap_seconds": 3600.5, "request": fmt.Sprintf("%x/1", sha256.Sum256([]byte(key)))},
+		}}, &again)
+		if again.Decision != "duplicate_replayed" || again.Outcome.Result["secret_id"] != made.ID || again.Outcome.Result["secret"] != nil {
+			t.Errorf("again %+v; first %s", again, first.Body)
+		}
+		secrets, err := srv.App.Registry().Secrets(t.Context(), srv.Tenant, ep.ID)
+		if err != nil || len(secrets) != 2 {
+			t.Errorf("%d secrets, %v", len(secrets), err)
 		}
 	})
 }
@@ -272,7 +308,7 @@ func TestKeysOfOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := &builtincommand.Runner{Executor: srv.App.Executor(), Registry: srv.App.Registry(), Now: srv.Clock.Now}
+	runner := &builtincommand.Runner{Executor: srv.App.Executor(), Config: builtincommand.Config{Registry: srv.App.Registry()}, Now: srv.Clock.Now}
 	run := func(o builtincommand.Order) (*builtincommand.Done, error) {
 		o.Key, o.Channel = "one key for all of it", "native"
 		return runner.Run(context.Background(), caller, o)

@@ -39,7 +39,7 @@ func TestDeletedWhileTheCommitIsUnderWay(t *testing.T) {
 	returned := make(chan struct{})
 	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
 		if len(b.Accepts) > 0 {
-			if err := srv.App.Registry().DeleteEndpoint(context.Background(), srv.Tenant, ep.ID); err != nil {
+			if err := deleteEndpoint(srv.App.Registry(), srv.App.Store(), srv.Tenant, ep.ID); err != nil {
 				t.Errorf("delete: %v", err)
 			}
 		}

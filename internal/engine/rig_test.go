@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -103,4 +104,18 @@ func policy(more apptest.Fields) apptest.Fields {
 		p[name] = value
 	}
 	return apptest.Fields{"policy": p}
+}
+
+// deleteEndpoint deletes an endpoint as its command does: plan, store, and tell.
+func deleteEndpoint(r *management.Service, s store.Endpoints, tenant godwit.TenantID, id godwit.EndpointID) error {
+	ctx := context.Background()
+	next, err := r.PlanDelete(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	if err := s.UpdateEndpoint(ctx, next); err != nil {
+		return err
+	}
+	r.Deleted(ctx, next)
+	return nil
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ func TestDeletedEndpointsDeliveriesAreCancelled(t *testing.T) {
 		ids = append(ids, srv.Publish("job.done", fmt.Sprint(n))) // one is on the wire, two are in memory
 	}
 	sink.Wait(2)
-	must(t, srv.App.Registry().DeleteEndpoint(context.Background(), srv.Tenant, ep.ID))
+	must(t, deleteEndpoint(srv.App.Registry(), srv.App.Store(), srv.Tenant, ep.ID))
 	for range 3 {
 		await(t, "those that wait", cancelled)
 	}

@@ -80,7 +80,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	second, stopSecond := c.node(t, "second")
 	defer stopSecond()
 	endpoint("made")
-	must(t, reg.DeleteEndpoint(ctx, tenant.ID, deleted))
+	must(t, deleteEndpoint(reg, c.store, tenant.ID, deleted))
 	_, err = reg.UpdateEndpoint(ctx, tenant.ID, changed, func(s *management.EndpointSpec) error {
 		s.Patterns = []string{"after"}
 		return nil

@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // impatient is a store whose client goes away the moment something is written.
@@ -22,33 +20,37 @@ func (s *impatient) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) erro
 	return s.watched.UpdateEndpoint(ctx, e)
 }
 
-func (s *impatient) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
-	defer s.leave()
-	return s.watched.AddSecret(ctx, secret, others)
-}
-
-func (s *impatient) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
-	defer s.leave()
-	return s.watched.DeleteTenant(ctx, id, now)
+// disconnecting is a fixture with the store whose client goes away.
+type disconnecting struct {
+	*fixture
+	client *impatient
 }
 
 // A client that disconnects after its change is stored must not keep the engine from hearing of it: it would go on sending
 // to an endpoint that is paused or deleted.
 func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
-	for name, change := range map[string]func(ctx context.Context, f *fixture, id godwit.EndpointID) error{
-		"pause": func(ctx context.Context, f *fixture, id godwit.EndpointID) error {
+	for name, change := range map[string]func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error{
+		"pause": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
 			_, err := f.registry.Pause(ctx, f.tenant.ID, id, "")
 			return err
 		},
-		"delete": func(ctx context.Context, f *fixture, id godwit.EndpointID) error {
-			return f.registry.DeleteEndpoint(ctx, f.tenant.ID, id)
-		},
-		"rotate": func(ctx context.Context, f *fixture, id godwit.EndpointID) error {
-			_, err := f.registry.RotateSecret(ctx, f.tenant.ID, id, management.Rotation{})
+		"delete": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
+			next, err := f.registry.PlanDelete(ctx, f.tenant.ID, id)
+			if err == nil {
+				err = f.client.UpdateEndpoint(ctx, next)
+			}
+			f.registry.Deleted(ctx, next)
 			return err
 		},
-		"delete tenant": func(ctx context.Context, f *fixture, _ godwit.EndpointID) error {
-			return f.registry.DeleteTenant(ctx, f.tenant.ID)
+		"rotate": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
+			f.client.leave()
+			f.registry.Changed(ctx, id)
+			return nil
+		},
+		"delete tenant": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
+			f.client.leave()
+			f.registry.TenantDeleted(ctx, f.tenant.ID, []godwit.EndpointID{id})
+			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +64,7 @@ func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 			f.engine.ids = nil
 			ctx, cancel := context.WithCancel(ctx)
 			store.leave = cancel
-			if err := change(ctx, f, e.ID); err != nil {
+			if err := change(ctx, &disconnecting{f, store}, e.ID); err != nil {
 				t.Error(err)
 			}
 			if ctx.Err() == nil || !slices.Contains(f.engine.ids, e.ID) {

@@ -61,7 +61,15 @@ func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n 
 	if err := r.apply(e, &n.EndpointSpec); err != nil {
 		return nil, nil, err
 	}
-	issued, err := r.issue(e, prof, n.Algorithm, n.Secret)
+	algorithm, err := checkAlgorithm(prof, n.Algorithm)
+	if err != nil {
+		return nil, nil, err
+	}
+	given, err := givenKey(prof, algorithm, n.Secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	issued, err := r.issue(e, prof, algorithm, given)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -257,22 +265,6 @@ func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.
 		r.setStatus(e, godwit.EndpointActive, "")
 		return nil
 	})
-}
-
-// DeleteEndpoint ends an endpoint; what was waiting for it is cancelled.
-func (r *Service) DeleteEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) error {
-	e, err := r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
-		r.setStatus(e, godwit.EndpointDeleted, "")
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := r.announce(ctx, e, profile.AnnounceSubscriptionDeleted); err != nil {
-		// It is gone: to say otherwise would have the caller look for it in vain.
-		r.log.Error("deletion of an endpoint is not announced", "endpoint", id.String(), "error", err)
-	}
-	return nil
 }
 
 // setStatus tells the time of an endpoint that is active already too: so the engine knows that somebody enabled it, and closes

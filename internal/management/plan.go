@@ -11,10 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Plans are for whoever stores a change together with something else: they say what would be stored, and what has to be done once
-// it is.
+// Commands store a change together with their outcome. The methods of this file tell them what to store, and take note of what was
+// stored.
 
-// PlanDelete is an endpoint as it is stored when it is deleted.
+// PlanDelete returns the endpoint as it has to be stored to be deleted.
 func (r *Service) PlanDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	e, err := r.store.Endpoint(ctx, tenant, id)
 	if err != nil {
@@ -26,8 +26,7 @@ func (r *Service) PlanDelete(ctx context.Context, tenant godwit.TenantID, id god
 	return e, nil
 }
 
-// Deleted takes note that an endpoint is stored as deleted. It is: to say otherwise would have the caller look for it in vain, so what
-// fails here is logged.
+// Deleted takes note that an endpoint is stored as deleted. The deletion stands whatever fails here, so failures are logged only.
 func (r *Service) Deleted(ctx context.Context, e *godwit.Endpoint) {
 	r.Changed(ctx, e.ID)
 	if err := r.announce(ctx, e, profile.AnnounceSubscriptionDeleted); err != nil {
@@ -50,13 +49,19 @@ func (r *Service) TenantDeleted(ctx context.Context, id godwit.TenantID, endpoin
 	}
 }
 
-// A PlannedRotation is a new secret and when the others end.
+// A PlannedRotation is a rotation that was checked. Nothing is made before Issue.
 type PlannedRotation struct {
-	Issued *IssuedSecret
+	// Others is when the endpoint's other secrets end.
 	Others store.Expiry
+
+	service   *Service
+	endpoint  *godwit.Endpoint
+	profile   profile.Profile
+	algorithm string
+	given     *profile.KeyMaterial // the caller's own; nil: a new one is made
 }
 
-// PlanRotation makes the secret of a rotation.
+// PlanRotation checks a rotation and names the members of it that are wrong.
 func (r *Service) PlanRotation(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*PlannedRotation, error) {
 	overlap := DefaultOverlap
 	if rot.Overlap != nil {
@@ -88,13 +93,23 @@ func (r *Service) PlanRotation(ctx context.Context, tenant godwit.TenantID, id g
 	if err != nil {
 		return nil, err
 	}
-	issued, err := r.issue(e, prof, rot.Algorithm, rot.Secret)
+	plan := &PlannedRotation{Others: expiry, service: r, endpoint: e, profile: prof}
+	if plan.algorithm, err = checkAlgorithm(prof, rot.Algorithm); err != nil {
+		return nil, err
+	}
+	plan.given, err = givenKey(prof, plan.algorithm, rot.Secret)
+	return plan, err
+}
+
+// Issue makes the secret.
+func (p *PlannedRotation) Issue() (*IssuedSecret, error) {
+	issued, err := p.service.issue(p.endpoint, p.profile, p.algorithm, p.given)
 	if err != nil {
 		return nil, err
 	}
-	issued.OthersUntil = expiry.At
-	return &PlannedRotation{Issued: issued, Others: expiry}, nil
+	issued.OthersUntil = p.Others.At
+	return issued, nil
 }
 
-// Now is the registry's time.
+// Now is the service's time, in the precision of the stores.
 func (r *Service) Now() time.Time { return r.now() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,21 +37,6 @@ type Rotation struct {
 	Secret string
 }
 
-// RotateSecret issues a new secret, which signs at once, and lets the others run out.
-func (r *Service) RotateSecret(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*IssuedSecret, error) {
-	plan, err := r.PlanRotation(ctx, tenant, id, rot)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.store.AddSecret(ctx, &plan.Issued.Secret, plan.Others); err != nil {
-		return nil, errors.Join(fmt.Errorf("add secret: %w", err), r.tellIfStored(ctx, id, err))
-	}
-	if err := r.tell(ctx, id); err != nil {
-		return nil, err
-	}
-	return plan.Issued, nil
-}
-
 func (r *Service) live(secrets []godwit.Secret) int {
 	n := 0
 	for i := range secrets {
@@ -71,17 +55,38 @@ func (r *Service) Secrets(ctx context.Context, tenant godwit.TenantID, id godwit
 	return r.store.Secrets(ctx, tenant, id)
 }
 
-// issue makes a secret for the endpoint and seals it.
-func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm, text string) (*IssuedSecret, error) {
+// checkAlgorithm returns the algorithm that a profile signs with: the given one, or its first.
+func checkAlgorithm(prof profile.Profile, algorithm string) (string, error) {
 	if algorithm == "" {
-		algorithm = prof.Algorithms()[0]
+		return prof.Algorithms()[0], nil
 	}
 	if !profile.SupportsAlgorithm(prof, algorithm) {
-		return nil, fieldError("algorithm", "profile %q signs with one of %v", prof.Name(), prof.Algorithms())
+		return "", fieldError("algorithm", "profile %q signs with one of %v", prof.Name(), prof.Algorithms())
 	}
-	material, err := keyMaterial(prof, algorithm, text)
+	return algorithm, nil
+}
+
+// givenKey reads the signing key that the caller brought along; nil when there is none.
+func givenKey(prof profile.Profile, algorithm, text string) (*profile.KeyMaterial, error) {
+	if text == "" {
+		return nil, nil
+	}
+	material, err := prof.ImportKey(algorithm, text)
 	if err != nil {
-		return nil, err
+		return nil, fieldError("secret", "%s", err)
+	}
+	return &material, nil
+}
+
+// issue makes a secret for the endpoint, of the given key or of a new one, and seals it.
+func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, given *profile.KeyMaterial) (*IssuedSecret, error) {
+	material := given
+	if material == nil {
+		made, err := prof.NewKey(algorithm)
+		if err != nil {
+			return nil, fmt.Errorf("make signing key: %w", err)
+		}
+		material = &made
 	}
 	now := r.now()
 	s := godwit.Secret{
@@ -94,20 +99,4 @@ func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm, tex
 		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]
 	}
 	return &IssuedSecret{Secret: s, Value: material.Display}, nil
-}
-
-// keyMaterial is what the caller brought along, or fresh.
-func keyMaterial(prof profile.Profile, algorithm, text string) (profile.KeyMaterial, error) {
-	if text != "" {
-		material, err := prof.ImportKey(algorithm, text)
-		if err != nil {
-			return material, fieldError("secret", "%s", err)
-		}
-		return material, nil
-	}
-	material, err := prof.NewKey(algorithm)
-	if err != nil {
-		return material, fmt.Errorf("make signing key: %w", err)
-	}
-	return material, nil
 }

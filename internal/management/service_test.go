@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -146,6 +147,26 @@ func (f *fixture) endpoint() (*godwit.Endpoint, *management.IssuedSecret) {
 	}})
 	must(f.t, err)
 	return e, s
+}
+
+// rotate and delete do what the commands do: plan, store the effect, and take note of it.
+func (f *fixture) rotate(id godwit.EndpointID, rot management.Rotation) {
+	f.t.Helper()
+	plan, err := f.registry.PlanRotation(ctx, f.tenant.ID, id, rot)
+	must(f.t, err)
+	issued, err := plan.Issue()
+	must(f.t, err)
+	must(f.t, storetest.IssueSecret(ctx, f.store, &issued.Secret, plan.Others))
+	f.registry.Changed(ctx, id)
+}
+
+func (f *fixture) delete(id godwit.EndpointID) {
+	f.t.Helper()
+	next, err := f.registry.PlanDelete(ctx, f.tenant.ID, id)
+	must(f.t, err)
+	_, err = storetest.Apply(ctx, f.store, f.clock.Now(), store.ChangeEndpoint{Endpoint: next})
+	must(f.t, err)
+	f.registry.Deleted(ctx, next)
 }
 
 func TestAuthenticationIsCached(t *testing.T) {
@@ -279,14 +300,15 @@ func TestEveryChangeIsTold(t *testing.T) {
 	must(t, err)
 	_, err = f.registry.Resume(ctx, f.tenant.ID, e.ID)
 	must(t, err)
-	_, err = f.registry.RotateSecret(ctx, f.tenant.ID, e.ID, management.Rotation{})
-	must(t, err)
-	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID))
+	f.rotate(e.ID, management.Rotation{})
+	f.delete(e.ID)
 	if len(f.engine.ids) != 6 {
 		t.Errorf("told %d times, want 6", len(f.engine.ids))
 	}
 	other, _ := f.endpoint()
-	must(t, f.registry.DeleteTenant(ctx, f.tenant.ID))
+	endpoints, err := storetest.RemoveTenant(ctx, f.store, f.tenant.ID, f.clock.Now())
+	must(t, err)
+	f.registry.TenantDeleted(ctx, f.tenant.ID, endpoints)
 	if last := f.engine.ids[len(f.engine.ids)-1]; last != other.ID {
 		t.Error("the end of a tenant was not told")
 	}
@@ -341,8 +363,7 @@ func TestNoEndpointWithoutASecret(t *testing.T) {
 	}
 	none := time.Duration(0)
 	for range 3 {
-		_, err := f.registry.RotateSecret(ctx, f.tenant.ID, e.ID, management.Rotation{Overlap: &none})
-		must(t, err)
+		f.rotate(e.ID, management.Rotation{Overlap: &none})
 		if live() != 1 {
 			t.Errorf("%d live secrets after a rotation without overlap", live())
 		}

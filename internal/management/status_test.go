@@ -22,7 +22,7 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
 	must(t, err)
-	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID))
+	f.delete(e.ID)
 	if want := []string{profile.AnnounceSubscriptionCreated, "changed", "changed", profile.AnnounceSubscriptionDeleted}; !slices.Equal(f.engine.said, want) {
 		t.Errorf("said %v, want %v", f.engine.said, want)
 	}
@@ -34,7 +34,7 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 	f.engine.news = nil
 	e, _, err = f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(false))
 	must(t, err)
-	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID))
+	f.delete(e.ID)
 	if len(f.engine.news) > 0 {
 		t.Errorf("announced %+v although its policy does not say so", f.engine.news)
 	}
@@ -55,7 +55,7 @@ func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
 	must(t, err)
 	f.engine.mute = store.ErrUnavailable
-	must(t, f.registry.DeleteEndpoint(ctx, f.tenant.ID, e.ID)) // it is gone all the same
+	f.delete(e.ID) // it is gone all the same
 }
 
 func TestEndpointsByEveryRendering(t *testing.T) {

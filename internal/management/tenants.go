@@ -110,20 +110,6 @@ func (r *Service) UpdateTenant(ctx context.Context, id godwit.TenantID, edit fun
 	return t, nil
 }
 
-// DeleteTenant revokes a tenant's keys and deletes its endpoints with it.
-func (r *Service) DeleteTenant(ctx context.Context, id godwit.TenantID) error {
-	endpoints, err := r.store.DeleteTenant(ctx, id, r.now())
-	if err != nil {
-		return fmt.Errorf("delete tenant: %w", err)
-	}
-	r.cache.dropTenant(id)
-	var errs []error
-	for _, e := range endpoints { // all of them, whatever becomes of one
-		errs = append(errs, r.tell(ctx, e))
-	}
-	return errors.Join(errs...)
-}
-
 func checkName(field, name string) error {
 	if name == "" {
 		return fieldError(field, "must not be empty")

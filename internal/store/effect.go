@@ -104,7 +104,7 @@ type ChangeEndpoint struct {
 	Endpoint *godwit.Endpoint
 }
 
-// IssueSecret is AddSecret. It fails with ErrNotFound when the endpoint is deleted.
+// IssueSecret stores a new secret of an endpoint and gives its others their end. It fails with ErrNotFound when the endpoint is deleted.
 type IssueSecret struct {
 	command.EffectOf[command.Nothing]
 	TenantID godwit.TenantID
@@ -153,7 +153,7 @@ type PurgedDead struct {
 	More   bool // there may be more
 }
 
-// RemoveTenant is DeleteTenant. It returns the endpoints that were deleted with the tenant.
+// RemoveTenant marks a tenant as deleted, revokes its keys and deletes its endpoints. It returns those endpoints.
 type RemoveTenant struct {
 	command.EffectOf[[]godwit.EndpointID]
 	ID  godwit.TenantID

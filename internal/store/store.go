@@ -438,8 +438,6 @@ type Endpoints interface {
 
 	// Secrets lists an endpoint's secrets, expired ones too, newest first.
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
-	// AddSecret stores the new secret and gives the endpoint's others their end.
-	AddSecret(ctx context.Context, s *godwit.Secret, others Expiry) error
 	// PublicKeys lists secrets with a public key which are not expired at now, by id ascending after the given one. What
 	// is sealed is left out.
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
@@ -477,8 +475,6 @@ type Tenants interface {
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
 	// ListTenants leaves deleted ones out.
 	ListTenants(ctx context.Context, p Page) ([]godwit.Tenant, error)
-	// DeleteTenant marks it deleted, revokes its keys and deletes its endpoints, and returns those.
-	DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error)
 }
 
 // Keys keeps API keys.

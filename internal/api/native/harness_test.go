@@ -157,7 +157,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	stop := h.stop
 	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
-		Commands: &builtincommand.Runner{Executor: h.executor, Registry: h.registry, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
+		Commands: &builtincommand.Runner{Executor: h.executor, Config: builtin, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
 		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Intake: events, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		Version: "test", Done: h.done,
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -305,7 +306,7 @@ func TestKeyDirectoryPages(t *testing.T) {
 		if i != 3 { // the fifth key cannot be opened
 			s.Sealed = f.ring.Seal(append(make([]byte, 16), first.ID[:]...), keyring.ForSecret(s.ID))
 		}
-		must(t, f.store.AddSecret(context.Background(), &s, store.Expiry{}))
+		must(t, storetest.IssueSecret(context.Background(), f.store, &s, store.Expiry{}))
 	}
 	seen := map[string]bool{}
 	sizes, signed := []int{}, []int{}

@@ -47,12 +47,7 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 	return values(list), failed("list secrets", err)
 }
 
-// AddSecret stores the new secret and gives the endpoint's others their end.
-func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return addSecret(ctx, tx, secret, others) })
-	return failed("add secret", err)
-}
-
+// addSecret stores a new secret and gives the others their end.
 func addSecret(ctx context.Context, q session, secret *godwit.Secret, others store.Expiry) error {
 	if err := lockEndpoint(ctx, q, secret.TenantID, secret.EndpointID); err != nil {
 		return err

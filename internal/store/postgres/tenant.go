@@ -67,16 +67,7 @@ func scanTenant(r pgx.CollectableRow) (*godwit.Tenant, error) {
 		&t.AlertEmails, &t.Validation)
 }
 
-// DeleteTenant marks it deleted, with its keys and endpoints.
-func (s *Store) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
-	var deleted []godwit.EndpointID
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		deleted, err = deleteTenant(ctx, tx, id, now)
-		return err
-	})
-	return deleted, failed("delete tenant", err)
-}
-
+// deleteTenant marks a tenant, its keys and its endpoints. The sweep cancels what waits for the endpoints.
 func deleteTenant(ctx context.Context, q session, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
 	tag, err := q.Exec(ctx, `UPDATE tenants SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL`, [16]byte(id), now)
 	if err := changed("mark tenant", tag, err); err != nil {

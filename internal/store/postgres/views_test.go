@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -189,7 +190,7 @@ func TestEndpointsView(t *testing.T) {
 	rotated.ID, rotated.Hash, rotated.Hint = godwit.NewSecretID(st.now.Add(time.Second)), strings.Repeat("ab", 32), "9x_Q"
 	coming.ID, coming.NotBefore, coming.Hint = godwit.NewSecretID(st.now.Add(time.Minute)), st.now.Add(time.Hour), "late"
 	for _, secret := range []*godwit.Secret{&rotated, &coming} {
-		if err := st.s.AddSecret(t.Context(), secret, store.Expiry{At: st.now.Add(24 * time.Hour)}); err != nil {
+		if err := storetest.IssueSecret(t.Context(), st.s, secret, store.Expiry{At: st.now.Add(24 * time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,7 +205,7 @@ func TestEndpointsView(t *testing.T) {
 			"secret_hash": rotated.Hash, "secret_hint": "9x_Q", "updated_at": st.receiver.UpdatedAt,
 		})
 	}
-	if _, err := st.s.DeleteTenant(t.Context(), st.tenant, st.now); err != nil {
+	if _, err := storetest.RemoveTenant(t.Context(), st.s, st.tenant, st.now); err != nil {
 		t.Fatal(err)
 	}
 	for _, view := range []string{"webhook_endpoints", "webhook_deliveries"} {
@@ -373,7 +374,7 @@ func TestDeadLettersView(t *testing.T) {
 	if _, err := st.s.pool.Exec(t.Context(), `DELETE FROM attempts`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.s.DeleteTenant(t.Context(), st.tenant, st.now); err != nil {
+	if _, err := storetest.RemoveTenant(t.Context(), st.s, st.tenant, st.now); err != nil {
 		t.Fatal(err)
 	}
 	st.has("without its attempts", st.rows(list)[0], map[string]any{"failure_reason": "HTTP 503 after 7 attempts", "attempts_summary": []any{}})

@@ -52,11 +52,7 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 	return ss, err
 }
 
-// AddSecret stores a new secret and gives the others an end.
-func (s *Store) AddSecret(ctx context.Context, secret *godwit.Secret, others store.Expiry) error {
-	return s.write(ctx, "add secret", func(c *conn) error { return addSecret(ctx, c, secret.TenantID, secret, others) })
-}
-
+// addSecret stores a new secret and gives the others their end.
 func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *godwit.Secret, others store.Expiry) error {
 	if err := owned(ctx, c, tenant, secret.EndpointID); err != nil {
 		return err

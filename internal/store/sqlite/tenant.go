@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -78,19 +77,7 @@ func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant,
 	return ts, err
 }
 
-// DeleteTenant marks a tenant, its keys and its endpoints. What waits for the endpoints is cancelled by the sweep.
-func (s *Store) DeleteTenant(ctx context.Context, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
-	var endpoints []godwit.EndpointID
-	err := s.write(ctx, "delete tenant", func(c *conn) (err error) {
-		endpoints, err = deleteTenant(ctx, c, id, micros(now))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return endpoints, nil
-}
-
+// deleteTenant marks a tenant, its keys and its endpoints. The sweep cancels what waits for the endpoints.
 func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, at int64) (endpoints []godwit.EndpointID, err error) {
 	n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
 	if err != nil {

@@ -51,15 +51,15 @@ var kinds = []kind{
 	}},
 	{"issue secret", func(f *commands) (command.Effect, func() any) {
 		id := f.newEndpoint()
-		f.must(f.s.AddSecret(f.ctx, f.makeSecret(id), store.Expiry{}))
+		f.must(IssueSecret(f.ctx, f.s, f.makeSecret(id), store.Expiry{}))
 		s := f.makeSecret(id)
 		return store.IssueSecret{TenantID: f.tenant, Secret: s, Others: store.Expiry{At: f.now.Add(time.Hour)}}, f.secrets(id)
 	}},
 	{"revoke secret", func(f *commands) (command.Effect, func() any) {
 		id := f.newEndpoint()
 		old := f.makeSecret(id)
-		f.must(f.s.AddSecret(f.ctx, old, store.Expiry{}))
-		f.must(f.s.AddSecret(f.ctx, f.makeSecret(id), store.Expiry{}))
+		f.must(IssueSecret(f.ctx, f.s, old, store.Expiry{}))
+		f.must(IssueSecret(f.ctx, f.s, f.makeSecret(id), store.Expiry{}))
 		return store.RevokeSecret{TenantID: f.tenant, EndpointID: id, SecretID: old.ID, Now: f.now}, f.secrets(id)
 	}},
 	{"requeue dead letters", func(f *commands) (command.Effect, func() any) {

@@ -12,18 +12,7 @@ import (
 
 // try applies one effect alone and returns its result, or how it failed.
 func try[R any](f *commands, effect command.EffectWith[R]) (result R, err error) {
-	f.t.Helper()
-	var o command.Outcome
-	handle := command.Add(&o, effect)
-	step := &command.Step{Tenant: f.name, Effects: o.Effects, Settle: func(a command.Applied) (command.Change, error) {
-		return command.Change{}, a.Err
-	}}
-	r := f.advance(step)[0]
-	if r.Err != nil {
-		return result, r.Err
-	}
-	same(f.t, "results", len(r.Applied), 1)
-	return handle.In(r.Applied), nil
+	return Apply(f.ctx, f.cs, f.now, effect)
 }
 
 // tried wants an effect without a result to end in an error, or in none.
@@ -51,7 +40,7 @@ func effectChangeEndpoint(t *testing.T, f *commands) {
 
 func effectIssueSecret(t *testing.T, f *commands) {
 	old, fresh := f.makeSecret(f.endpoint), f.makeSecret(f.endpoint)
-	f.must(f.s.AddSecret(f.ctx, old, store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, old, store.Expiry{}))
 	fresh.CreatedAt = f.now.Add(time.Second)
 	issue := store.IssueSecret{TenantID: f.tenant, Secret: fresh, Others: store.Expiry{At: f.now.Add(time.Hour)}}
 	stranger := issue
@@ -68,7 +57,7 @@ func effectIssueSecret(t *testing.T, f *commands) {
 
 func effectRevokeSecret(t *testing.T, f *commands) {
 	other := f.makeSecret(f.newEndpoint())
-	f.must(f.s.AddSecret(f.ctx, other, store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, other, store.Expiry{}))
 	// Times are counted from now; the first secret is the one that is revoked. -1 is no end.
 	type secret struct{ begins, ends time.Duration }
 	for name, c := range map[string]struct {
@@ -99,7 +88,7 @@ func effectRevokeSecret(t *testing.T, f *commands) {
 				if c.ends != -1 {
 					s.ExpiresAt = f.now.Add(c.ends * time.Microsecond)
 				}
-				f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
+				f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
 				all = append(all, *s)
 			}
 			revoke := store.RevokeSecret{TenantID: f.tenant, EndpointID: endpoint, SecretID: all[0].ID, Now: f.now}

@@ -216,7 +216,7 @@ func endpointLoad(t *testing.T, f *fixture) {
 	f.must(f.s.CreateEndpoint(f.ctx, e, s))
 	second := f.makeSecret(e.ID)
 	second.ID = mint[godwit.SecretID](f.tick(time.Second))
-	f.must(f.s.AddSecret(f.ctx, second, store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, second, store.Expiry{}))
 	h := f.makeHealth()
 	h.EndpointID = e.ID
 	f.commit(&store.Batch{Health: []godwit.Health{h}})

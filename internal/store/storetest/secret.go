@@ -28,9 +28,9 @@ func secretMembers(t *testing.T, f *fixture) {
 	s := f.makeSecret(f.endpoint)
 	s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{1, 2, 0, 255}
 	s.NotBefore, s.ExpiresAt = f.now.Add(time.Minute), f.now.Add(time.Hour)
-	f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
 	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*s})
-	f.is(f.s.AddSecret(f.ctx, s, store.Expiry{}), store.ErrConflict)
+	f.is(IssueSecret(f.ctx, f.s, s, store.Expiry{}), store.ErrConflict)
 
 	e := f.makeEndpoint()
 	first := f.makeSecret(e.ID)
@@ -43,7 +43,7 @@ func secretRotation(t *testing.T, f *fixture) {
 		s := f.makeSecret(f.endpoint)
 		s.ID = mint[godwit.SecretID](f.tick(time.Second))
 		s.ExpiresAt = expires
-		f.must(f.s.AddSecret(f.ctx, s, store.Expiry{At: oldExpire}))
+		f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{At: oldExpire}))
 		return *s
 	}
 	early := add(f.now.Add(time.Minute), time.Time{})
@@ -60,7 +60,7 @@ func secretRotation(t *testing.T, f *fixture) {
 
 	other := f.newEndpoint()
 	s := f.makeSecret(other)
-	f.must(f.s.AddSecret(f.ctx, s, store.Expiry{At: f.now}))
+	f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{At: f.now}))
 	if ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t); !ss[0].ExpiresAt.IsZero() {
 		t.Error("another endpoint's rotation ended this one's secret")
 	}
@@ -100,13 +100,13 @@ func secretKeep(t *testing.T, f *fixture) {
 				s := f.makeSecret(e)
 				s.ID = mint[godwit.SecretID](f.tick(time.Second))
 				s.ExpiresAt = at(expires)
-				f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
+				f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
 				s.ExpiresAt = at(c.want[i])
 				want = append([]godwit.Secret{*s}, want...)
 			}
 			fresh := f.makeSecret(e)
 			fresh.ID, fresh.NotBefore = mint[godwit.SecretID](f.tick(time.Second)), begin
-			f.must(f.s.AddSecret(f.ctx, fresh, store.Expiry{At: at(24), Keep: c.keep}))
+			f.must(IssueSecret(f.ctx, f.s, fresh, store.Expiry{At: at(24), Keep: c.keep}))
 			same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, e))(t), append([]godwit.Secret{*fresh}, want...))
 		})
 	}
@@ -123,7 +123,7 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 		if i == 1 {
 			s.ExpiresAt = f.now.Add(time.Minute)
 		}
-		f.must(f.s.AddSecret(f.ctx, s, store.Expiry{}))
+		f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
 		shown := *s
 		shown.Sealed = nil
 		if s.PublicKey != nil && i != 1 {
@@ -157,16 +157,16 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 }
 
 func secretTenant(t *testing.T, f *fixture) {
-	f.must(f.s.AddSecret(f.ctx, f.makeSecret(f.endpoint), store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, f.makeSecret(f.endpoint), store.Expiry{}))
 	stranger := f.newTenant()
 	_, err := f.s.Secrets(f.ctx, stranger, f.endpoint)
 	f.is(err, store.ErrNotFound)
 	s := f.makeSecret(f.endpoint)
 	s.TenantID = stranger
-	f.is(f.s.AddSecret(f.ctx, s, store.Expiry{At: f.now}), store.ErrNotFound)
+	f.is(IssueSecret(f.ctx, f.s, s, store.Expiry{At: f.now}), store.ErrNotFound)
 	ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t)
 	if len(ss) != 1 || !ss[0].ExpiresAt.IsZero() {
 		t.Errorf("a stranger changed the secrets: %+v", ss)
 	}
-	f.is(f.s.AddSecret(f.ctx, f.makeSecret(mint[godwit.EndpointID](f.now)), store.Expiry{At: f.now}), store.ErrNotFound)
+	f.is(IssueSecret(f.ctx, f.s, f.makeSecret(mint[godwit.EndpointID](f.now)), store.Expiry{At: f.now}), store.ErrNotFound)
 }

@@ -94,7 +94,7 @@ func sourceOutside(t *testing.T, f *fixture) {
 	nowhere("X2M8KD", "Stripe")
 	nowhere("X2M8KE", "stripe")
 	nowhere("", "stripe")
-	got(f.s.DeleteTenant(f.ctx, tenant.ID, f.tick(time.Second)))(t)
+	got(RemoveTenant(f.ctx, f.s, tenant.ID, f.tick(time.Second)))(t)
 	nowhere("X2M8KD", "stripe")
 	_, err := f.s.SourceAt(f.ctx, s.ID)
 	f.is(err, store.ErrNotFound)

@@ -54,7 +54,7 @@ func tenantCodes(t *testing.T, f *fixture) {
 	update.Code = "222222"
 	f.must(f.s.UpdateTenant(f.ctx, &update))
 	same(t, "code after an update", got(f.s.Tenant(f.ctx, n.ID))(t).Code, "ABCDEF")
-	got(f.s.DeleteTenant(f.ctx, n.ID, f.now))(t)
+	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
 	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict) // people may still hold the old one
 }
 
@@ -75,7 +75,7 @@ func tenantDelete(t *testing.T, f *fixture) {
 	f.must(f.s.CreateKey(f.ctx, neighbourKey))
 
 	f.tick(time.Minute)
-	ids := got(f.s.DeleteTenant(f.ctx, doomed, f.now))(t)
+	ids := got(RemoveTenant(f.ctx, f.s, doomed, f.now))(t)
 	if len(ids) != 2 || !slices.Contains(ids, endpoint) || !slices.Contains(ids, second) {
 		t.Errorf("deleted endpoints %v, want %v and %v", ids, endpoint, second)
 	}
@@ -101,7 +101,7 @@ func tenantDelete(t *testing.T, f *fixture) {
 	if ts := got(f.s.ListTenants(f.ctx, store.Page{Limit: 5}))(t); len(ts) != 1 || ts[0].ID != f.tenant {
 		t.Errorf("tenants are %v", ts)
 	}
-	_, err = f.s.DeleteTenant(f.ctx, doomed, f.now)
+	_, err = RemoveTenant(f.ctx, f.s, doomed, f.now)
 	f.is(err, store.ErrNotFound)
 	f.is(f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: doomed, Name: "again"}), store.ErrNotFound)
 }
