@@ -129,13 +129,24 @@ func Start(t testing.TB, o Options) *Server {
 	}}
 	d := app.Dependencies{
 		Log:       slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts, Commands: o.Commands, TuneCommands: o.TuneCommands,
+		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts, Commands: o.Commands, TuneCommands: realPauses(o.TuneCommands),
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock
 	}
 	s.boot(d)
 	return s
+}
+
+// realPauses lets the executor of commands wait in real time, whatever clock the server has: tests move the hours by hand, not the pauses
+// between two tries or the look for lost commands.
+func realPauses(tune func(*command.Config)) func(*command.Config) {
+	return func(c *command.Config) {
+		c.AfterFunc = nil
+		if tune != nil {
+			tune(c)
+		}
+	}
 }
 
 func (s *Server) boot(d app.Dependencies) {
