@@ -25,7 +25,7 @@ const filterRules = `"if":{"anyOf":[{"required":["endpoint"]},{"required":["type
 	`{"required":["since"]},{"required":["until"]}]},` +
 	`"then":{"properties":{"all":{"const":false}}},"else":{"required":["all"],"properties":{"all":{"const":true}}}`
 
-// selection is which dead letters are meant.
+// selection is a filter of dead letters, as args.
 type selection struct {
 	Endpoint string     `json:"endpoint"`
 	Type     string     `json:"type"`
@@ -61,7 +61,7 @@ func (s *selection) filter(ctx context.Context, cfg Config, c *command.Call) (f 
 	return f, nil
 }
 
-// purge is which dead letters are removed.
+// purge is the args of a purge.
 type purge struct {
 	selection
 	Replayed bool `json:"replayed"`

@@ -1,8 +1,11 @@
-// Package builtincommand is what Godwit itself can be commanded to do: its own dangerous operations, the publication of events, and commands
-// that a tenant's own service executes. Each is a declaration and a handler on the executor of package command, so that it has a
-// class, a window, evidence, and a confirmation where it destroys something.
+// Package builtincommand holds the commands that the server registers itself: its dangerous operations, the publication of events,
+// and commands that a tenant's own service executes. Each is a declaration and a handler for the executor of package command, and
+// so has a class, a window, evidence, and a confirmation if it destroys something.
 //
-//	API or CLI ─► Runner.Run ─► executor ─► handler: plan ─► effects + outcome + evidence in one transaction ─► engine is told
+//	/ids/v1    ─► executor ─► handler: decode args ─┐
+//	other APIs ─► Runner ─► executor ───────────────┴─► planner ─► effects + outcome + evidence in one transaction ─► engine
 //
-// Handlers only plan. What they change is an effect of store's, applied with the outcome or not at all.
+// A planner changes nothing. It returns effects of package store, which are applied together with the outcome or not at all. The
+// Runner submits for the other APIs: it hands its Go values to the planner, and the command has the key, record and evidence that it
+// would have over /ids/v1.
 package builtincommand

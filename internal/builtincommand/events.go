@@ -19,10 +19,10 @@ const (
 	replayMemory = 8 << 20
 )
 
-// ahead is how much later than it was accepted an event may say that it happened: what a search by time has to look at besides.
+// ahead is how far after its acceptance an event may claim to have happened. A search by time looks back so much further.
 const ahead = 24 * time.Hour
 
-// period is which events are meant.
+// period is the args of a replay of events.
 type period struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -124,7 +124,8 @@ func (cfg *Config) resend(ctx context.Context, actor string, endpoint godwit.End
 	return o, nil
 }
 
-// someEvents reads the next events of a range that are to be replayed, and whether there are more. It leaves the range after them.
+// someEvents reads the next events of a range that are to be replayed, and reports whether there are more. It moves r.After behind
+// them.
 func someEvents(ctx context.Context, s Store, r *store.EventRange) (events []godwit.Event, more bool, err error) {
 	for len(events) == 0 {
 		if events, err = s.EventsAfter(ctx, *r); err != nil || len(events) == 0 {
@@ -147,7 +148,7 @@ func someEvents(ctx context.Context, s Store, r *store.EventRange) (events []god
 	}
 }
 
-// replayable leaves out what the server told of itself, unless it is asked for by name.
+// replayable leaves out the server's own events, unless a pattern names them.
 func replayable(e *godwit.Event, patterns []string) bool {
 	return !profile.Meta(e.Type) || slices.ContainsFunc(patterns, func(p string) bool { return p != "*" && godwit.MatchPattern(p, e.Type) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Engine is what is asked of delivery.
+// Engine is the part of the delivery engine that commands use.
 type Engine interface {
 	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) *engine.Outbox
 	Requeued(deliveries []godwit.Delivery)
@@ -23,23 +23,23 @@ type Engine interface {
 	PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*engine.Redelivery, error)
 }
 
-// Store is what plans are made of that the registry does not know.
+// Store is the part of the store that planners read.
 type Store interface {
 	CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error)
 	EventsAfter(ctx context.Context, r store.EventRange) ([]godwit.Event, error)
 }
 
-// Config is what operations work on.
+// Config holds what planners work with.
 type Config struct {
 	Registry *management.Service
 	Engine   Engine
 	Store    Store
 	Intake   *intake.Intake
-	// Probe registers the commands that a conformance suite tries.
+	// Probe registers the commands of a conformance suite, too. Defaults to false.
 	Probe bool
 }
 
-// An operation is a command of ours.
+// An operation is a built-in command.
 type operation struct {
 	command.Declaration
 	handle func(ctx context.Context, c *command.Call) (*command.Outcome, error)
@@ -63,16 +63,16 @@ func Register(reg *command.Registry, cfg Config) error {
 	return nil
 }
 
-// request is the member by which a caller tells two intended operations from one that is repeated (IDS IT-2, IT-15): without it, the
-// same operation on the same target within the window is the same command.
+// request is the member that tells a second intended operation from a repeat of the first (IDS IT-2, IT-15). Without it, the same
+// operation on the same target within the window is the same command.
 const request = `"request":{"type":"string","maxLength":255,"description":"Tells apart what is meant twice: the caller's own key, order or ticket"}`
 
-// ruled is a schema with rules beside its members.
+// ruled makes a schema with members and further rules.
 func ruled(rules, members string, required ...string) json.RawMessage {
 	return json.RawMessage(`{` + rules + `,` + string(schema(members, required...)[1:]))
 }
 
-// schema is an object with the members given, and no others.
+// schema makes the schema of an object with the given members and no others.
 func schema(members string, required ...string) json.RawMessage {
 	need, err := json.Marshal(append([]string{}, required...))
 	if err != nil {
@@ -98,8 +98,8 @@ func tenantOf(c *command.Call) (godwit.TenantID, error) {
 	return id, nil
 }
 
-// rejected turns what a plan or an effect was refused for into what it means to whoever commanded it: a business rejection, or another
-// try where a change came between.
+// rejected translates the error of a planner or an effect: it rejects the command, or has it tried again if a concurrent change was
+// the reason.
 func rejected(what string) func(error) error {
 	return func(err error) error {
 		var p *problem.Problem

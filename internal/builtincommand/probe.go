@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// ProbeEvent is the type of the events that probe commands leave: what a conformance suite counts.
+// ProbeEvent is the type of the events that probe commands publish, for a conformance suite to count.
 const ProbeEvent = "ids.probe"
 
 const probeMembers = `"run":{"type":"string","maxLength":64},"n":{"type":"integer","minimum":0,"default":0},` +
@@ -20,7 +20,7 @@ const probeMembers = `"run":{"type":"string","maxLength":64},"n":{"type":"intege
 	`"tags":{"type":"array","items":{"type":"string","maxLength":64},"maxItems":16,"x-set":true},` +
 	`"trace":{"type":"string","maxLength":64,"x-ephemeral":true}`
 
-// touch is an effect that can be counted: an event. It may wait before, or end otherwise.
+// touch publishes an event that a suite can count. As its args say, it waits before that, or ends rejected or failed.
 func touch(cfg Config) func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 	type probe struct {
 		Run  string `json:"run"`

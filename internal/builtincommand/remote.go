@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// RegisterRemote puts commands into a registry that tenants' own services execute. Each is called through the sender like any
-// delivery, signed as its endpoint's are, with the key that is derived from the command: the same on every try, so that the service
+// RegisterRemote registers commands that tenants' own services execute. The executor calls a service through the sender, signed like a
+// delivery to its endpoint, with a key that is derived from the command. The key is the same on every try, so that the service
 // recognises a repeat (S1).
 func RegisterRemote(reg *command.Registry, cfg Config, declared []command.Declaration) error {
 	var errs []error
@@ -53,7 +53,7 @@ func newRemote(cfg Config, d *command.Declaration) (*remote, error) {
 	return &remote{cfg, d.Name(), tenant, endpoint}, nil
 }
 
-// order is what the service gets.
+// order is the body of the request to a service.
 type order struct {
 	CommandID string          `json:"command_id"`
 	Key       string          `json:"idempotency_key"`
@@ -65,15 +65,15 @@ type order struct {
 	Options   json.RawMessage `json:"options,omitempty"`
 }
 
-// refusal is how a service rejects a command.
+// refusal is the body with which a service rejects a command.
 type refusal struct {
 	Reason string `json:"reason"`
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// Execute asks the service. 2xx is done: a JSON object in the answer is the result, its member summary the summary. 409 and 422 are the
-// business's no. What may pass is tried again; any other answer is a failure.
+// Execute calls the service. 2xx means executed: a JSON object in the answer is the result, its member summary the summary. 409 and 422
+// reject the command. A transient failure is tried again; any other answer is a failure.
 func (r *remote) Execute(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 	var summary string
 	answer, err := c.Do(ctx, "", func(ctx context.Context, key string) (any, error) {
@@ -124,7 +124,7 @@ func (r *remote) ask(ctx context.Context, c *command.Call, key string) (any, err
 	return nil, command.NoEffect(&command.Failure{Reason: "service_refused", Detail: "the tenant's service answered " + told(x, v)})
 }
 
-// result is the object that a service answered with; {} when it answered with nothing, or not in JSON.
+// result returns the JSON object that a service answered with, or {} if it answered with something else.
 func result(x *godwit.Exchange) (any, error) {
 	media, _, err := mime.ParseMediaType(x.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") || x.BodyCapped {
@@ -154,7 +154,7 @@ func rejection(x *godwit.Exchange) error {
 	return command.Reject(excerpt(r.Reason, 64), excerpt(r.Detail, 512))
 }
 
-// excerpt keeps a foreign text short and in one line.
+// excerpt shortens a text from outside and puts it on one line.
 func excerpt(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -17,19 +17,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Runner runs Godwit's own operations for its APIs: they have the same class, window and evidence as when they come as commands. A
-// request that names the one thing it destroys is its own confirmation (Run); one that destroys many asks first (Ask).
+// A Runner submits built-in commands for the APIs that have operations of their own. They have the same class, window and evidence as
+// over /ids/v1. A request that names the one thing it destroys is its own confirmation (Run); one that destroys many has to be
+// confirmed (Ask).
 type Runner struct {
 	Executor *command.Executor
 	Config   // that the commands were registered with
 	Now      func() time.Time
-	// KeyWindow is for how long a caller's Idempotency-Key makes a repeat the same order. Defaults to 24 h.
+	// KeyWindow is how long a repeat under the same Idempotency-Key counts as the same order. Defaults to 24 h.
 	KeyWindow time.Duration
-	// Wait is how long an answer waits for the end of the operation, which goes on. Defaults to 20 s.
+	// Wait is how long a request waits for the command to end. The command goes on after that. Defaults to 20 s.
 	Wait time.Duration
 }
 
-// An Order is an operation that an API was asked for.
+// An Order is a command that an API submits.
 type Order struct {
 	Entity, Action string
 	Target         string
@@ -37,38 +38,38 @@ type Order struct {
 	Args map[string]any
 	// Plan runs in place of the registered handler, with the values that Args were made of. Nil runs the handler.
 	Plan command.HandlerFunc
-	// Key is the caller's Idempotency-Key, which makes a repeat the same order. Without one every order is one of its own: these
-	// operations are idempotent by nature or meant anew (IDS IT-15).
+	// Key is the caller's Idempotency-Key. Without one, every order is a new command: these operations are idempotent by nature, or
+	// meant anew (IDS IT-15).
 	Key     string
 	Channel string // the API: "native", "ojs", "cybercube"
 }
 
-// Done is what became of an order.
+// Done is the answer to an order.
 type Done struct {
 	CommandID string
 	Result    json.RawMessage
 	value     any // the result before it was encoded; nil for a repeat
-	// Redacted: the first answer showed a secret that this one does not (IDS IT-14).
+	// Redacted reports that the first answer showed a secret that this one does not (IDS IT-14).
 	Redacted bool
-	// Awaits, when not nil, is what has to be given before anything is done.
+	// Awaits is the confirmation that the command waits for; nil if it was executed.
 	Awaits *Awaits
 }
 
-// Awaits is a confirmation that is asked for.
+// Awaits is the confirmation that a command waits for.
 type Awaits struct {
 	Token     string
 	ExpiresAt time.Time
 	StepUp    bool // a second API key has to approve, too
 }
 
-// A Confirmation is what an order that asked comes back with.
+// A Confirmation names the command that is confirmed, with its tokens.
 type Confirmation struct{ CommandID, Token, StepUp string }
 
-// Run executes an order that is its own confirmation, and returns the result of the first execution. A rejection is the error that
-// the API would give for it.
+// Run executes an order that is its own confirmation, and returns the result of the first execution. It returns a rejection as the
+// error that the API answers with.
 //
-// A key that was only ever rejected is not used up, nor is one whose window is over: what is published about keys holds whether an
-// operation is a command or not. Such an order takes its next turn under the key.
+// A key whose commands were all rejected can be used again, and so can one whose window is over, as for requests that are not
+// commands. Run then submits the next command under the key.
 func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*Done, error) {
 	who := Caller(caller)
 	who.Confirmed = true
@@ -88,7 +89,7 @@ func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*
 	}
 }
 
-// over reports whether an earlier order under the same key no longer counts.
+// over reports whether the key of an earlier order can be used again.
 func (d *Runner) over(a *command.Answer) bool {
 	window := d.KeyWindow
 	if window == 0 {
@@ -97,7 +98,8 @@ func (d *Runner) over(a *command.Answer) bool {
 	return a.Status.Terminal() && (a.Status != command.Executed || !d.Now().Before(a.UpdatedAt.Add(window)))
 }
 
-// Ask takes an order that has to be confirmed: first it answers what it awaits; the same order with that executes.
+// Ask submits an order that has to be confirmed. Without a confirmation it returns what the command waits for; with it, the same
+// order is executed.
 func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c *Confirmation) (*Done, error) {
 	who := Caller(caller)
 	if c == nil {
@@ -120,8 +122,8 @@ func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c 
 	return done(a)
 }
 
-// same sees that a confirmation comes with the order that it was asked for: whoever confirms sees what happens in the request, not in
-// one of a while ago.
+// same refuses a confirmation that comes with another order than the one it was given for: the request that confirms shows what will
+// happen.
 func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id string) error {
 	other := problem.ConfirmationInvalid.With("the request is not the one that %.64q was given for", id)
 	derived, err := d.Executor.Registry().Lookup(who.Tenant, o.Entity, o.Action).Derive(d.envelope(who, o, id, id))
@@ -132,7 +134,7 @@ func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id strin
 	var r *command.Refusal
 	switch {
 	case errors.As(err, &r) && r.Code == command.NotFound:
-		// Those that nobody confirmed are forgotten soon after.
+		// A command that is not confirmed in time is removed soon after.
 		return problem.ConfirmationExpired.With("%s awaits no confirmation, or no longer", id)
 	case err != nil:
 		return Problem(err)
@@ -175,7 +177,7 @@ func (d *Runner) submit(ctx context.Context, who command.Caller, o Order, id, re
 	return a, nil
 }
 
-// done is what an answer says, in the words of an API.
+// done translates the executor's answer for an API.
 func done(a *command.Answer) (*Done, error) {
 	switch {
 	case a.Substatus == command.AwaitingConfirmation:
@@ -200,8 +202,8 @@ func resultOf[T any](d *Done) (T, error) {
 	return v, nil
 }
 
-// Caller is who submits, in the executor's words. The actor is the principal of the key, which a key that replaces another keeps: a
-// rotation of keys does not make a retry a new command.
+// Caller translates an authenticated caller for the executor. The actor is the key's principal. A key that replaces another keeps its
+// principal, so that a retry with the new key is still the same command.
 func Caller(c *management.Caller) command.Caller {
 	scopes := make([]string, len(c.Key.Scopes))
 	for i, s := range c.Key.Scopes {
@@ -240,7 +242,7 @@ var refusals = map[command.RefusalCode]*problem.Kind{
 	command.TokenExpired: problem.ConfirmationExpired, command.StepUpRequired: problem.StepUpRequired,
 }
 
-// Problem turns a refusal of the executor into the error that an API would give for it.
+// Problem turns a refusal of the executor into the error that an API answers with.
 func Problem(err error) error {
 	var r *command.Refusal
 	if !errors.As(err, &r) || refusals[r.Code] == nil {

@@ -47,7 +47,7 @@ type Trace struct {
 	Actor       string   `json:"actor,omitempty"`
 }
 
-// Problem is what is kept of an RFC 9457 document; it advises people and decides nothing (EDS-PRB-2).
+// Problem is the kept part of an RFC 9457 document. It is shown to people and decides nothing (EDS-PRB-2).
 type Problem struct {
 	Type   string `json:"type,omitempty"`
 	Title  string `json:"title,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Decision is what becomes of a delivery after an attempt.
+// A Decision is the state of a delivery after an attempt.
 type Decision struct {
 	Status DeliveryStatus
 	Reason Reason

@@ -2,7 +2,7 @@ package godwit
 
 import "time"
 
-// An Event is something that happened, as its producer told it: exact bytes, true media type, one key for all attempts.
+// An Event is something that happened, in the words of its producer: exact bytes, true media type, one key for all attempts.
 // It never changes after acceptance.
 type Event struct {
 	ID          EventID
@@ -25,7 +25,7 @@ type Event struct {
 	CommandID   string       // the command that emitted it
 }
 
-// Carried is what an event brings along beside itself, as stores keep it: one document, which most events have none of.
+// Carried is the document that stores keep for the rarer members of an event. Most events have none.
 type Carried struct {
 	Headers []KeptHeader `json:"headers,omitempty"`
 	Origin  *Origin      `json:"origin,omitempty"`

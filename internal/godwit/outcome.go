@@ -2,7 +2,7 @@ package godwit
 
 import "time"
 
-// Outcome is what the sender concludes from an attempt. There are exactly three (EDS-OUT-1).
+// Outcome is the sender's conclusion from an attempt. There are exactly three (EDS-OUT-1).
 type Outcome string
 
 // The outcomes.

@@ -31,7 +31,7 @@ func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
 	} else {
 		this.passed++
 	}
-	// Copied, so that whoever holds an older value of it sees that one.
+	// Copied, so that an older value that is still in use does not change.
 	r.minutes = append(append(make([]recentMinute, 0, n+1), r.minutes[:n]...), this)
 }
 

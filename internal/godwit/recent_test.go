@@ -56,7 +56,7 @@ func TestRecentStaysSmall(t *testing.T) {
 	}
 }
 
-// Whoever holds an older value must not see it change: it is being written while the next attempt is counted.
+// An older value does not change: it is being written while the next attempt is counted.
 func TestRecentValuesAreSeparate(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	var r Recent

@@ -14,7 +14,7 @@ type Tenant struct {
 	DeletedAt             time.Time // zero while it lives
 }
 
-// Validation says what becomes of an event that does not fit the tenant's catalogue of event types.
+// Validation says whether an event that does not fit the tenant's catalogue of event types is refused.
 type Validation string
 
 // The degrees. Events that come by a dialect's own ingest route are always held against that dialect's schemas.

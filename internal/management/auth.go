@@ -100,7 +100,7 @@ func checkKeyPair(a *godwit.Auth) error {
 	return nil
 }
 
-// foreign refuses members that belong to another kind: whoever sends them means something else than what would be done.
+// foreign refuses members that belong to another kind: a caller that sends them means something else.
 func foreign(a *godwit.Auth, own ...string) error {
 	present := []struct {
 		name string

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// callerCache remembers who tokens belong to, for seconds. It is bounded, and holds live callers only: a flood of made-up
-// tokens pushes none of them out.
+// callerCache keeps the callers of tokens for seconds. It is bounded and holds live callers only, so that a flood of made-up
+// tokens displaces none of them.
 type callerCache struct {
 	max int
 	ttl time.Duration
@@ -31,8 +31,8 @@ func newCallerCache(size int, ttl time.Duration) *callerCache {
 	return &callerCache{max: size, ttl: ttl, entries: map[[32]byte]*cachedCaller{}}
 }
 
-// get returns the caller, loading it when it is not known or not fresh. While one request refreshes an entry, others go on
-// with what is known, for one more ttl at most: no crowd waits for the store.
+// get returns the caller, and loads it if it is unknown or stale. While one request refreshes an entry, others use the stale
+// one for one more ttl at most, so that they do not all wait for the store.
 func (c *callerCache) get(hash [32]byte, now time.Time, load func() (*Caller, error)) (*Caller, error) {
 	c.mu.RLock()
 	entry := c.entries[hash]
@@ -70,7 +70,7 @@ func (c *callerCache) put(hash [32]byte, entry *cachedCaller, drops uint64, now 
 	c.entries[hash] = entry
 }
 
-// makeRoom removes what is stale, or else one entry, whichever comes first.
+// makeRoom removes stale entries, or else an arbitrary one.
 func (c *callerCache) makeRoom(now time.Time) {
 	for hash, e := range c.entries {
 		if !now.Before(e.freshUntil) {

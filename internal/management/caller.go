@@ -37,8 +37,8 @@ func (c *Caller) Need(anyOf ...godwit.Scope) error {
 
 var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
 
-// Authenticate finds out whose token it is. The store is asked when the key was not seen for a few seconds; every other
-// request costs a hash and a look into a map.
+// Authenticate returns the caller of a token. It reads the store if the key was not used for a few seconds; every other
+// request costs a hash and a map lookup.
 func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, error) {
 	if !plausible(token) {
 		return nil, errUnauthorized
@@ -57,7 +57,7 @@ func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, erro
 	return caller, nil
 }
 
-// plausible keeps what cannot be a token of ours from the store.
+// plausible reports whether a text can be a token, so that others cost no read of the store.
 func plausible(token string) bool { return len(token) >= 20 && len(token) <= 100 }
 
 func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error) {

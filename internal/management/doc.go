@@ -1,11 +1,12 @@
-// Package management is what every API does to tenants, API keys and endpoints, so that a rule holds whichever dialect a
-// request came in by.
+// Package management changes tenants, API keys and endpoints for every API, so that the same rules hold in all of them.
 //
 //	native, ojs, cybercube ─► Service ─► validate (godwit.FieldError names the member) ─► seal ─► store ─► engine.Changed
 //	every request          ─► Authenticate (cached for seconds; no store read on the hot path) ─► Caller
 //
-// Secrets, header values and credentials are sealed here on their way in and never come out again, but for the one
-// answer that issues a secret.
+// The package seals secrets, header values and credentials before they are stored. Only the answer that issues a secret shows it.
+//
+// Rotating a secret, deleting an endpoint and deleting a tenant are commands: this package plans them (plan.go), and package
+// builtincommand stores them with their evidence.
 //
 // The package speaks no HTTP and knows no wire format of any API. It delivers nothing.
 package management

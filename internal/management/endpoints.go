@@ -33,7 +33,7 @@ type EndpointSpec struct {
 	Metadata    godwit.Metadata        `json:"metadata,omitempty"`
 }
 
-// NewEndpoint is an endpoint to be made, with how it is signed to.
+// NewEndpoint is an endpoint to be created, with the key that its deliveries are signed with.
 type NewEndpoint struct {
 	EndpointSpec
 	Algorithm string // Defaults to the profile's first.
@@ -42,8 +42,7 @@ type NewEndpoint struct {
 	Paused bool // it starts paused
 }
 
-// CreateEndpoint registers a subscriber with its first secret: there is never an endpoint that is not authenticated to
-// (EDS-KEY-7).
+// CreateEndpoint registers a subscriber with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
 func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
 	n.SetDefaults()
 	prof, err := r.validate(&n.EndpointSpec)
@@ -76,20 +75,20 @@ func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n 
 	if err := r.register(ctx, e, &issued.Secret); err != nil {
 		return nil, nil, err
 	}
-	// Told to the others first: it does not hear of itself.
+	// Announced before the engine knows the endpoint, which so does not get the event about itself.
 	err = r.announce(ctx, e, profile.AnnounceSubscriptionCreated)
 	if err == nil {
 		err = r.tell(ctx, e.ID)
 	}
 	if err != nil {
-		// The caller will take it for not created and try again: do not leave a second one behind.
+		// The caller will try again, so the endpoint must not stay behind.
 		r.undoCreate(ctx, e)
 		return nil, nil, err
 	}
 	return e, issued, nil
 }
 
-// announce tells the tenant's bus of a subscription, where its policy says so (OJS-OBS-4, OJS-OBS-5).
+// announce publishes an event about a subscription, if its policy says so (OJS-OBS-4, OJS-OBS-5).
 func (r *Service) announce(ctx context.Context, e *godwit.Endpoint, what string) error {
 	policy, err := EffectivePolicy(e)
 	if err != nil || !policy.Announce {
@@ -100,7 +99,7 @@ func (r *Service) announce(ctx context.Context, e *godwit.Endpoint, what string)
 	return r.cfg.Engine.Announce(ctx, profile.Announcement{Type: what, TenantID: e.TenantID, EndpointID: e.ID, At: r.now()})
 }
 
-// SetDefaults fills in what an owner may leave out.
+// SetDefaults fills in the members that an owner may leave out.
 func (s *EndpointSpec) SetDefaults() {
 	defaultTo(&s.Method, "POST")
 	defaultTo(&s.Profile, profile.Default)
@@ -200,8 +199,8 @@ func (r *Service) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, id
 	})
 }
 
-// moved applies an edit that leads to another origin. What was sealed for the old one does not go along: whoever may
-// change an endpoint could else have its credential sent to a host of their own, and so read what is never shown.
+// moved applies an edit that leads to another origin. The old origin's credentials do not go along: a caller that may change an
+// endpoint could otherwise have them sent to a host of its own, and so read them.
 func (r *Service) moved(e *godwit.Endpoint, edit func(*EndpointSpec) error) (*EndpointSpec, error) {
 	old, err := r.spec(e)
 	if err != nil {
@@ -234,12 +233,12 @@ func (r *Service) Pause(ctx context.Context, tenant godwit.TenantID, id godwit.E
 	return r.stop(ctx, tenant, id, godwit.EndpointPaused, reason)
 }
 
-// Disable holds an endpoint's deliveries as failures do, but by a person's hand: it is not tried again by itself.
+// Disable holds an endpoint's deliveries until an operator resumes it; the engine does not enable it again.
 func (r *Service) Disable(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
 	return r.stop(ctx, tenant, id, godwit.EndpointDisabled, reason)
 }
 
-// stop says once more what is so already without taking away why it is.
+// stop sets a status that holds deliveries. Repeating it without a reason keeps the first reason.
 func (r *Service) stop(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, status godwit.EndpointStatus, reason string) (*godwit.Endpoint, error) {
 	if err := checkText("reason", reason, MaxDescription); err != nil {
 		return nil, err
@@ -253,7 +252,7 @@ func (r *Service) stop(ctx context.Context, tenant godwit.TenantID, id godwit.En
 	})
 }
 
-// Resume sends to a paused or disabled endpoint again, with a clean bill of health: an operator has looked at it.
+// Resume sends to a paused or disabled endpoint again, and clears its failure counts: an operator has looked at it.
 func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", err)
@@ -267,13 +266,13 @@ func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.
 	})
 }
 
-// setStatus tells the time of an endpoint that is active already too: so the engine knows that somebody enabled it, and closes
-// its circuit.
+// setStatus sets the time even if the status stays the same: the engine closes the circuit of an endpoint that an operator
+// enables again.
 func (r *Service) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
 	e.Status, e.StatusReason, e.StatusAt, e.ReenableAt = s, reason, r.now(), time.Time{}
 }
 
-// change applies f to the endpoint as it is stored, again when another change came between.
+// change applies f to the stored endpoint, and again if a concurrent change came first.
 func (r *Service) change(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, f func(*godwit.Endpoint) error) (*godwit.Endpoint, error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -303,8 +302,8 @@ func (r *Service) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 // tellTimeout is how long the engine may take to load an endpoint anew.
 const tellTimeout = 10 * time.Second
 
-// tell has the engine load the endpoint anew. What is stored holds, so the engine is told of it even when the client has gone
-// away meanwhile: else it would go on sending to an endpoint that is paused or deleted.
+// tell makes the engine load the endpoint anew. The change is stored, so the engine is told even if the client is gone by now:
+// otherwise it would go on sending to an endpoint that is paused or deleted.
 func (r *Service) tell(ctx context.Context, id godwit.EndpointID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
@@ -314,7 +313,7 @@ func (r *Service) tell(ctx context.Context, id godwit.EndpointID) error {
 	return nil
 }
 
-// tellIfStored is for a write whose answer was lost: it may have been done.
+// tellIfStored tells the engine of a write that failed without a known result: it may be stored.
 func (r *Service) tellIfStored(ctx context.Context, id godwit.EndpointID, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		return nil

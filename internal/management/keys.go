@@ -12,18 +12,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// KeySpec is what is decided about a new API key.
+// KeySpec describes a new API key.
 type KeySpec struct {
 	Name      string
 	Scopes    []godwit.Scope
 	ExpiresAt time.Time // zero: never
-	// Replaces is the key whose place it takes: it acts under the same principal, so that a request repeated with the new
-	// key is still the same request. The old key works on until it is revoked.
+	// Replaces is the key that the new one replaces. The new key has the same principal, so that a request repeated with it is
+	// still the same request. The old key works until it is revoked.
 	Replaces godwit.KeyID
 }
 
-// MintKey makes an API key of a tenant and returns its token, which nothing can show again. A caller can grant no scope
-// that it lacks, nor take over a principal that has one; a nil caller is the operator at the machine itself.
+// MintKey makes an API key of a tenant and returns its token, which is not kept. A caller cannot grant a scope that it lacks, nor
+// replace a key that has one. A nil caller is the operator at the machine itself.
 func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantID, spec KeySpec) (*godwit.APIKey, string, error) {
 	now := r.now()
 	if err := checkKeySpec(spec, now); err != nil {
@@ -66,8 +66,8 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 	return k, token, nil
 }
 
-// replaced finds the key that is replaced. Its principal may fetch answers that were given to it, so taking it over needs
-// every right it has.
+// replaced finds the key that is replaced. The new key can fetch answers that the old one got, so the caller needs every scope of
+// the old one.
 func (r *Service) replaced(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
 	old, err := r.store.Key(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -117,8 +117,8 @@ func checkKeySpec(spec KeySpec, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// RevokeKey ends a key at once on this node, and within CacheTTL on others. Who manages a tenant may end any key of it but an
-// admin's: that would lock out the operator of the whole server. A nil caller is the operator at the machine itself.
+// RevokeKey ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any key of
+// the tenant but an admin's, which would lock out the operator of the server. A nil caller is the operator at the machine itself.
 func (r *Service) RevokeKey(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
 	k, err := r.store.Key(ctx, tenant, id)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// SealedStore is where sealed values lie.
+// SealedStore is the part of the store that holds sealed values.
 type SealedStore interface {
 	SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error)
 	ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error
 }
 
-// Reencryption counts what was done so far.
+// Reencryption counts the progress.
 type Reencryption struct {
 	Seen     int // sealed values looked at
 	Resealed int // of those, sealed anew with the active key
 	Changed  int // of those, changed by someone else meanwhile and thereby sealed anew already
 }
 
-// Reencrypt seals everything anew that was sealed by another key than the ring's active one. It may run beside a server
-// and may be run again; after it has ended without error, keys other than the active one can be removed from the ring.
+// Reencrypt seals anew every value that was sealed by another key than the ring's active one. It may run beside a server, and more
+// than once. After it has returned without error, the other keys can be removed from the ring.
 // Progress, when not nil, is called after every page.
 func Reencrypt(ctx context.Context, s SealedStore, ring *keyring.Ring, progress func(Reencryption)) (Reencryption, error) {
 	const page = 200

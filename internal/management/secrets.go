@@ -20,7 +20,7 @@ const (
 	MaxLiveSecrets = 5
 )
 
-// An IssuedSecret is a new signing secret, at the only time its value is shown.
+// An IssuedSecret is a new signing secret with its value, which is shown once.
 type IssuedSecret struct {
 	Secret godwit.Secret
 	Value  string // empty when the public key is enough

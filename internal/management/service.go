@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is what the registry needs of storage.
+// Store is the part of the store that a Service uses.
 type Store interface {
 	store.Tenants
 	store.Keys
@@ -34,7 +34,7 @@ type URLs interface {
 	CheckURL(raw string) error
 }
 
-// Config is what a Service is made of.
+// Config is the configuration of a Service.
 type Config struct {
 	Store  Store
 	Engine Engine
@@ -95,14 +95,14 @@ type Service struct {
 	creating sync.Mutex
 }
 
-// New makes a Registry.
+// New makes a Service.
 func New(cfg Config) (*Service, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	return &Service{
 		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log,
-		// Stores keep microseconds: what is answered now is what will be read later.
+		// Stores keep microseconds; an answer must show the time that is read later.
 		now:   func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
 		cache: newCallerCache(cfg.CacheSize, cfg.CacheTTL),
 		rate:  creationRate{perMinute: cfg.Limits.CreationsPerMinute},

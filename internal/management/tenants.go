@@ -17,7 +17,7 @@ import (
 // MaxName is how long the name of a tenant or key may be, in characters.
 const MaxName = 100
 
-// TenantSpec is what a tenant's owner decides.
+// TenantSpec holds the members of a tenant that its owner decides.
 type TenantSpec struct {
 	Name                  string
 	RequireIdempotencyKey bool
@@ -49,7 +49,7 @@ func (s *TenantSpec) check() error {
 	return errors.Join(errs...)
 }
 
-// validEmail takes a bare address that can stand in an SMTP command: the mail goes there and nowhere else.
+// validEmail accepts a bare address that can stand in an SMTP command, so that it cannot name a second recipient.
 func validEmail(address string) bool {
 	const longest = 254 // RFC 5321
 	parsed, err := mail.ParseAddress(address)
@@ -117,7 +117,7 @@ func checkName(field, name string) error {
 	return checkText(field, name, MaxName)
 }
 
-// checkText takes what people may write about a thing: bounded, one line, no control characters.
+// checkText accepts one line of bounded length without control characters.
 func checkText(field, text string, limit int) error {
 	if !utf8.ValidString(text) {
 		return fieldError(field, "must be valid UTF-8")

@@ -63,8 +63,8 @@ func (r *Service) checkURL(field, raw string) error {
 	return fieldError(field, "cannot be delivered to")
 }
 
-// checkMethod: a GET could be answered by a cache; a PUT says that the payload replaces what is at the URL, which only the
-// receiver can agree to (EDS-MTH-2, EDS-MTH-3).
+// checkMethod accepts POST, and PUT under an agreement. A cache could answer a GET. A PUT replaces the resource at the URL, which
+// the receiver has to agree to (EDS-MTH-2, EDS-MTH-3).
 func checkMethod(s *EndpointSpec) error {
 	if !godwit.AllowedMethod(s.Method) {
 		return fieldError("method", "must be POST, or PUT under an agreement")
@@ -159,7 +159,7 @@ func checkMetadata(m godwit.Metadata) error {
 	return errors.Join(errs...)
 }
 
-// clip keeps a hostile name from filling the answer.
+// clip shortens a name from outside, so that it cannot fill an answer.
 func clip(name string) string {
 	const most = 64
 	name = strings.ToValidUTF8(name, "?")
@@ -169,8 +169,8 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// secureTarget reports whether a credential may go to the URL: over https, or over http to this very machine, where
-// nobody is on the way (EDS T-37). That http is allowed at all, and loopback addresses, was checked before.
+// secureTarget reports whether a credential may go to the URL: over https, or over http to this machine (EDS T-37). The caller has
+// checked that http and loopback addresses are allowed at all.
 func secureTarget(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {
