@@ -216,6 +216,7 @@ func beside(t *testing.T, r *rig) *app.App {
 	t.Helper()
 	cfg := r.Config
 	cfg.Node, cfg.Data = "second", t.TempDir()
+	cfg.Commands.EvidenceKey = filepath.Join(r.Config.Data, "evidence.key") // the nodes of a store sign with one key
 	a, err := app.New(context.Background(), cfg, app.Dependencies{Log: r.made.Log, NoLimits: true})
 	if err != nil {
 		t.Fatal(err)
