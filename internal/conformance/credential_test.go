@@ -218,14 +218,14 @@ func TestNoEndpointWithoutAuthentication(t *testing.T) {
 	trace.Covers(t, "EDS-KEY-7")
 	r := newRig(t, apptest.Options{})
 	for _, fields := range []apptest.Fields{
-		{"algorithm": "none"}, {"algorithm": "hmac-md5"}, {"secret": nil, "algorithm": "plain"}, {"signature": false}, {"auth": apptest.Fields{"kind": "none"}},
+		{"algorithm": "none"}, {"algorithm": "hmac-md5"}, {"secret": nil, "algorithm": "plain"}, {"signature": false}, {"auth": apptest.Fields{"kind": "none"}}, {"auth": nil},
 	} {
 		fields["url"] = r.sink.URL("/unsigned")
 		if answer := r.Call(apptest.Call{Path: "/v1/endpoints", Body: fields}); answer.Status != 400 && answer.Status != 422 {
 			t.Errorf("%v: %d", fields, answer.Status)
 		}
 	}
-	ep := r.Endpoint(r.sink.URL("/bare"), apptest.Fields{"patterns": []string{"x"}, "auth": nil})
+	ep := r.Endpoint(r.sink.URL("/bare"), apptest.Fields{"patterns": []string{"x"}})
 	if ep.Secret.ID == "" || len(ep.Secret.Value) < 40 {
 		t.Errorf("an endpoint without credential was issued the secret %+v", ep.Secret)
 	}

@@ -217,18 +217,18 @@ func acceptReplayInside(t *testing.T, f *fixture) {
 }
 
 func acceptManyUnderOneKey(t *testing.T, f *fixture) {
-	record := f.makeRecord("bulk")
 	make5 := func() (a store.Accept) {
-		a.Record = record
 		for range 5 {
 			a.Events = append(a.Events, f.fanOut(f.makeEvent(), f.endpoint))
 		}
+		a.Record = f.makeRecord("bulk")
+		a.Record.EventID = a.Events[0].Event.ID
 		return a
 	}
 	first, second := make5(), make5()
 	f.commit(&store.Batch{Accepts: []store.Accept{first}})
 	c := f.commit(&store.Batch{Accepts: []store.Accept{second}})
-	same(t, "existing", c.Existing, []*godwit.IdempotencyRecord{record})
+	same(t, "existing", c.Existing, []*godwit.IdempotencyRecord{first.Record})
 	for i := range 5 {
 		f.stored(first.Events[i].Event.ID, true)
 		f.stored(second.Events[i].Event.ID, false)
