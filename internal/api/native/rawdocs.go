@@ -49,7 +49,7 @@ func postEventOperation(s *server) huma.Operation {
 	}
 	return huma.Operation{
 		OperationID: "post-event", Method: http.MethodPost, Path: "/v1/events", Tags: []string{"Events"}, Summary: "Post an event",
-		Description: fmt.Sprintf("Two forms. With type in the query (or in the header %s) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which go with every attempt); its type is the event's, its id is not its key.\n\nThe answer leaves after the event is on disk. The payload may have up to %d bytes.",
+		Description: fmt.Sprintf("Two forms. With type in the query (or in the header %s) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which go with every attempt); its type is the event's, with / and : replaced by dots, and its id is not its key. In binary mode Content-Type may be absent; the event is then delivered as application/octet-stream. Types that begin with webhook. or godwit. are the server's own and are refused.\n\nThe answer leaves after the event is on disk. The payload may have up to %d bytes.",
 			EventTypeHeader, s.cfg.Intake.MaxPayload()),
 		Parameters: []*huma.Param{
 			{Name: "type", In: "query", Schema: text, Description: "Type of the event; the body is then its payload"},

@@ -1,0 +1,118 @@
+package intake_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+)
+
+// ceDoors are the doors that take CloudEvents as their HTTP binding writes them.
+var ceDoors = []string{"/v1/events", "/in"}
+
+// postCloudEvent sends a request as it is: apptest's calls would add a Content-Type.
+func (h *house) postCloudEvent(path string, header map[string]string, body string) (status int, text string) {
+	h.t.Helper()
+	token := h.producer
+	if path == "/in" {
+		path, token = h.source.Path, h.source.Issued.Secret
+	}
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.URL+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Idempotency-Key", quote(h.key()))
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return resp.StatusCode, string(answer)
+}
+
+// newestEvent is the tenant's last event as the native API shows it.
+func (h *house) newestEvent() (eventType, contentType string) {
+	h.t.Helper()
+	var list struct {
+		Items []struct {
+			Type        string `json:"type"`
+			ContentType string `json:"content_type"`
+		} `json:"items"`
+	}
+	h.Must(apptest.Call{Path: "/v1/events?limit=1"}, &list)
+	if len(list.Items) == 0 {
+		return "", ""
+	}
+	return list.Items[0].Type, list.Items[0].ContentType
+}
+
+// TestCloudEventTypes: one rule for the types of CloudEvents at every door. Slashes and colons part segments; everything
+// else has to fit the grammar, and the server's own types stay its own in any spelling.
+func TestCloudEventTypes(t *testing.T) {
+	h := newHouse(t, apptest.Options{})
+	h.Must(apptest.Call{Method: "PATCH", Path: "/v1/sources/" + h.source.ID, Body: `{"event_type":{"header":null}}`}, nil)
+	for _, c := range []struct{ ceType, want string }{ // want is empty where the event is refused
+		{"com.example.order.paid", "com.example.order.paid"},
+		{"orders/create", "orders.create"},
+		{"urn:example:order:paid", "urn.example.order.paid"},
+		{"https://example.com/order", "https.example.com.order"},
+		{"/orders/", "orders"},
+		{"orders/./create", ""},
+		{"order+paid", ""},
+		{"webhook/dead", ""},
+		{"godwit:alert:x", ""},
+		{"///", ""},
+	} {
+		for _, door := range ceDoors {
+			for _, structured := range []bool{false, true} {
+				header := map[string]string{"Content-Type": "application/json", "Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "/s", "Ce-Type": c.ceType}
+				body := `{}`
+				if structured {
+					header = map[string]string{"Content-Type": "application/cloudevents+json"}
+					body = fmt.Sprintf(`{"specversion":"1.0","id":"1","source":"/s","type":%q,"data":{}}`, c.ceType)
+				}
+				status, text := h.postCloudEvent(door, header, body)
+				if taken := status == http.StatusAccepted; taken != (c.want != "") {
+					t.Errorf("%s, structured %t, type %q: %d %s", door, structured, c.ceType, status, text)
+					continue
+				}
+				if got, _ := h.newestEvent(); c.want != "" && got != c.want {
+					t.Errorf("%s, structured %t, type %q became %q, want %q", door, structured, c.ceType, got, c.want)
+				}
+			}
+		}
+	}
+}
+
+// TestCloudEventWithoutContentType: a CloudEvent in binary mode that has no datacontenttype comes without Content-Type. What
+// is no CloudEvent has to say what it is.
+func TestCloudEventWithoutContentType(t *testing.T) {
+	h := newHouse(t, apptest.Options{})
+	for _, door := range ceDoors {
+		for _, body := range []string{"", "anything"} {
+			status, text := h.postCloudEvent(door, map[string]string{
+				"Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "/s", "Ce-Type": "order.paid", "X-Type": "order.paid",
+			}, body)
+			if status != http.StatusAccepted {
+				t.Errorf("%s, body %q: %d %s", door, body, status, text)
+			}
+			if _, contentType := h.newestEvent(); contentType != "application/octet-stream" {
+				t.Errorf("%s, body %q: delivered as %q", door, body, contentType)
+			}
+		}
+		if status, text := h.postCloudEvent(door, map[string]string{"Godwit-Event-Type": "order.paid", "X-Type": "order.paid"}, "anything"); status != 415 {
+			t.Errorf("%s, no CloudEvent: %d %s", door, status, text)
+		}
+	}
+}
