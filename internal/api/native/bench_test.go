@@ -10,10 +10,11 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/intake"
 )
 
 // instant takes events in without storing them, so that a benchmark sees the handler alone.
-type instant struct{ Engine }
+type instant struct{ intake.Engine }
 
 func (instant) Submit(_ context.Context, subs ...engine.Submission) ([]engine.Receipt, error) {
 	receipts := make([]engine.Receipt, len(subs))
@@ -38,7 +39,10 @@ func (d *discard) WriteHeader(int)             {}
 
 func BenchmarkIngest(b *testing.B) {
 	h := startHarness(b, harnessOptions{})
-	h.api.cfg.Engine = instant{}
+	h.events.Engine = instant{}
+	events, err := intake.New(h.events)
+	must(b, err)
+	h.api.cfg.Intake = events
 	payload := bytes.Repeat([]byte("x"), 1024)
 	envelope := []byte(`{"type":"order.created","data":"` + string(payload[:1000]) + `"}`)
 	for name, c := range map[string]struct {

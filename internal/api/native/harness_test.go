@@ -52,6 +52,7 @@ type harness struct {
 	engine   *engine.Engine
 	registry *management.Service
 	executor *command.Executor
+	events   intake.Config
 	api      *server
 	http     *httptest.Server
 	clock    *shifted
@@ -141,10 +142,11 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 		Store: h.store, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
 	})
 	must(t, err)
-	events, err := intake.New(intake.Config{
+	h.events = intake.Config{
 		Engine: h.engine, Store: h.store, Catalogue: types, Now: h.clock.Now, Keys: guard.Policy().Format, Fingerprint: guard.Policy().Fingerprint,
 		Retention: time.Hour, MaxPayload: o.maxBody,
-	})
+	}
+	events, err := intake.New(h.events)
 	must(t, err)
 	commands := command.NewRegistry()
 	builtin := builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store, Intake: events}
