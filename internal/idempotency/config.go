@@ -12,11 +12,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Config is what a Guard is made of. What it says is also what the published specification says.
+// Config is what a Guard is made of. The published specification of idempotency keys is rendered from it.
 type Config struct {
 	Store store.Idempotency
 	Ring  *keyring.Ring
-	// Problems answers with what an error is to a client.
+	// Problems answers a request with an error.
 	Problems interface {
 		Write(w http.ResponseWriter, r *http.Request, err error)
 	}
@@ -36,12 +36,12 @@ type Config struct {
 	Format Format
 	// Fingerprint tells requests with one key apart. Defaults to WholePayload.
 	Fingerprint Fingerprint
-	// MaxStoredBody is the longest body that is kept for repeats; of a longer one the status alone is. Defaults to 64 KiB.
+	// MaxStoredBody is the longest body that is kept for repeats; of a longer one the guard keeps the status alone. Defaults to 64 KiB.
 	MaxStoredBody int
-	// Redact takes out of an answer what must not be shown again, before it is kept for repeats. Defaults to nothing.
+	// Redact removes secrets from an answer before the guard keeps it for repeats. Defaults to no change.
 	Redact func(body []byte) []byte
-	// Decided is told what was decided about a request whose scope names a channel, before it is answered: to leave evidence. When it
-	// fails the request is refused and, if it was a first one, not done. Defaults to nobody.
+	// Decided leaves evidence of what was decided about a request whose scope names a channel. The guard calls it before it answers;
+	// when Decided fails, the guard refuses the request and, if it was the first one, does not run it. Defaults to nothing.
 	Decided func(ctx context.Context, d Decision) error
 }
 

@@ -226,8 +226,8 @@ func (g *Guard) complete(ctx context.Context, rec *godwit.IdempotencyRecord, ans
 	}
 }
 
-// afterwards is time of its own for writing down what happened: the handler may have used up all of its. It ends with the
-// lease, after which the key may be someone else's.
+// afterwards gives the writing of the outcome time of its own, since the handler may have used up all of its. It ends with the
+// lease, after which another request may take the key.
 func (g *Guard) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease-g.cfg.Timeout)
 }

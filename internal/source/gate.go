@@ -132,8 +132,8 @@ func (g *Gate) Identify(m *receiver.Message, p *receiver.Proof) (receiver.Identi
 	return id, err
 }
 
-// word is the value of a field, "" where the signature covers fields but not this one: then it is nobody's word
-// (EDS-SEC-THR-3).
+// word is the value of a field. It is "" where the signature covers fields but not this one: an unsigned field cannot be
+// trusted (EDS-SEC-THR-3).
 func word(m *receiver.Message, p *receiver.Proof, name string) string {
 	if p.Covered != nil && !slices.Contains(p.Covered, strings.ToLower(name)) {
 		return ""

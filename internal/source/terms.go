@@ -60,8 +60,8 @@ func (t *Terms) encode() []byte {
 	return text
 }
 
-// AtLeast reports whether nobody who relies on the other terms loses by these: the same durability, and every time and
-// bound at least as large. A durability in other words is not compared, but taken for weaker.
+// AtLeast reports whether an upstream that relies on the other terms loses nothing by these: the durability is the same, and
+// every time and bound is at least as large. A durability in other words counts as weaker.
 func (t *Terms) AtLeast(other *Terms) bool {
 	if t.Durability != other.Durability || t.Retention < other.Retention || t.DedupWindow < other.DedupWindow || t.DeadLetters < other.DeadLetters {
 		return false

@@ -19,7 +19,7 @@ type Answer struct {
 	Decision     string                 `json:"decision,omitempty"`
 	Executed     bool                   `json:"executed"`
 	CommandID    string                 `json:"command_id"`
-	Intent       command.Intent         `json:"intent"` // for whoever confirms, approves or asks
+	Intent       command.Intent         `json:"intent"` // shown to the caller that confirms, approves or asks
 	Key          string                 `json:"idempotency_key"`
 	KeyVersion   int                    `json:"key_version,omitempty"`
 	Fingerprint  string                 `json:"envelope_fingerprint,omitempty"`
@@ -165,7 +165,7 @@ func answer(c *httpapi.Call, a *command.Answer, affects *builtincommand.Affected
 	return write(c, status, v)
 }
 
-// read is strict: a member that is misspelt would be one that is missing.
+// read decodes a body strictly: a misspelt member would otherwise count as a missing one.
 func read(body []byte, into any) error {
 	members, err := httpapi.Members(body)
 	if err != nil {
@@ -195,5 +195,5 @@ func write(c *httpapi.Call, status int, v any) error {
 	return ignore(enc.Encode(v))
 }
 
-// ignore: the client is gone, and the answer with it; it can be asked for again.
+// ignore drops the error of writing an answer: the client has gone, and can ask for the answer again.
 func ignore(error) error { return nil }

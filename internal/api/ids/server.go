@@ -30,7 +30,7 @@ type Config struct {
 	EvidenceKey ed25519.PrivateKey
 	// Wait is how long a submission waits for the end of its execution before it is answered with 202. Defaults to 20 s.
 	Wait time.Duration
-	// Stall ends an export that nobody reads. Defaults to 30 s.
+	// Stall is after how long an export whose client reads nothing is cut off. Defaults to 30 s.
 	Stall time.Duration
 }
 
@@ -77,7 +77,7 @@ func New(cfg Config) (http.Handler, error) {
 // maxEnvelope is the longest envelope that is read.
 const maxEnvelope = 64 << 10
 
-// patience is how long an answer is waited for.
+// patience bounds how long a submission waits for the end of its execution.
 func (s *server) patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.cfg.Wait)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// Commands executes what upstreams command.
+// Commands executes the commands that upstreams deliver.
 type Commands interface {
 	Submit(ctx context.Context, caller command.Caller, e *command.Envelope) (*command.Answer, error)
 	Registry() *command.Registry
@@ -39,7 +39,7 @@ func (x *exchange) command(m *receiver.Message) error {
 		return builtincommand.Problem(err)
 	}
 	if c := x.cfg.Commands.Registry().Lookup(caller.Tenant, e.Intent.Entity, e.Intent.Action); c != nil && c.Confirmation {
-		return problem.Invalid.In("intent", "this command needs a confirmation, which nobody could give by this way; submit it to /ids/v1/commands")
+		return problem.Invalid.In("intent", "this command needs a confirmation, which a source has no way to give; submit it to /ids/v1/commands")
 	}
 	e.Channel = builtincommand.SourceChannel(x.src.ID)
 	a, err := x.cfg.Commands.Submit(x.r.Context(), caller, e)
@@ -47,14 +47,14 @@ func (x *exchange) command(m *receiver.Message) error {
 		return builtincommand.Problem(err)
 	}
 	if a.Status == command.InProgress {
-		// 2xx would end the delivery although nobody knows its outcome, 4xx too (IT-16).
+		// The upstream must deliver again for the outcome: 2xx and 4xx would both end the delivery (IDS IT-16).
 		return problem.Unavailable.With("the command is in progress; deliver it again for its outcome, or ask at /ids/v1/commands/%s", a.CommandID)
 	}
 	x.succeeded(verdictCommanded)
 	return x.commanded(a)
 }
 
-// commander is in whose name the source commands: the rights are those the key has now.
+// commander is the caller that the source submits commands as: its API key, with the scopes that the key has now.
 func (x *exchange) commander() (c command.Caller, err error) {
 	id, err := godwit.ParseKeyID(x.src.Settings.CommandsAs)
 	if err != nil {

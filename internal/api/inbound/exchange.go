@@ -216,5 +216,5 @@ func (x *exchange) write(a receiver.Answer) {
 	_, _ = x.w.Write(a.Body) // the upstream may have gone
 }
 
-// unhurried is the request's context without its end: what was begun is finished, whoever hangs up.
+// unhurried is the request's context without its end: work that has begun is finished even if the upstream hangs up.
 func (x *exchange) unhurried() context.Context { return context.WithoutCancel(x.r.Context()) }

@@ -60,8 +60,8 @@ func (x *exchange) sentKey() (string, *godwit.KeptHeader, error) {
 	return key, &godwit.KeptHeader{Name: idempotency.Header, Value: lines[0]}, nil
 }
 
-// bind lets one signed attempt stand for one key. Where the signature does not cover the key, somebody who has captured an
-// attempt could else send it again under another one while its time is good (EDS-SEC-THR-2).
+// bind lets one signed attempt stand for one key. Where the signature does not cover the key, an attacker who has captured an
+// attempt could send it again under another one while its time is good (EDS-SEC-THR-2).
 func (x *exchange) bind(key string) error {
 	body := sha256.Sum256(x.body)
 	of := sha256.Sum256([]byte(key))
