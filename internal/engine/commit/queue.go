@@ -71,7 +71,7 @@ func (q *queue[T]) take(maxOps, maxRows int) []T {
 			if rows > l.credit && len(q.turns) > 1 {
 				break
 			}
-			l.credit -= rows
+			l.credit = max(l.credit-rows, 0) // rows that a tenant writes while it is alone are no debt
 			maxRows -= rows
 			taken = append(taken, l.pop())
 			q.length--

@@ -120,3 +120,27 @@ func TestLimitFollowsHowLongATransactionTakes(t *testing.T) {
 		t.Errorf("%d rows after fast transactions", l.rows)
 	}
 }
+
+// A tenant that had the transactions for itself for a long time gets its share at once when another one comes.
+func TestRowsWrittenAloneAreNoDebt(t *testing.T) {
+	q := newFakeQueue()
+	early, late := godwit.TenantID{1}, godwit.TenantID{2}
+	for range 20000 {
+		q.push(early, fakeOp{"e", 1})
+	}
+	for range 10 {
+		q.take(1024, 1024)
+	}
+	for range 20000 {
+		q.push(late, fakeOp{"l", 1})
+	}
+	share := 0
+	for _, op := range q.take(1024, 1024) {
+		if op.name == "e" {
+			share++
+		}
+	}
+	if share < 400 || share > 624 {
+		t.Errorf("%d of 1024 rows are of the tenant that was alone before", share)
+	}
+}
