@@ -11,6 +11,9 @@ func JoinIDs[T ~[16]byte](list []T) []byte {
 
 // SplitIDs reads what JoinIDs wrote.
 func SplitIDs[T ~[16]byte](joined []byte) []T {
+	if len(joined) == 0 {
+		return nil
+	}
 	list := make([]T, len(joined)/16)
 	for i := range list {
 		list[i] = T(joined[16*i:])

@@ -85,7 +85,8 @@ type Pipeline interface {
 	// after now keeps the delay it was given, counted from now and at most until Lateness.Latest; one that is due after
 	// Lateness.Latest is due now. No time of a run's first attempt stays after now.
 	BringBack(ctx context.Context, now time.Time, endpoints []Lateness) (int, error)
-	// Fanouts lists fan-outs that are not complete, oldest first, after the given one.
+	// Fanouts lists fan-outs that are not complete, oldest first, after the given one. Their Endpoints are left out: many
+	// large lists may be open at once.
 	Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]Fanout, error)
 	// Fanout returns one that is not complete, or ErrNotFound.
 	Fanout(ctx context.Context, id godwit.EventID) (*Fanout, error)

@@ -58,7 +58,8 @@ type Expander struct {
 	events  map[godwit.EventID]*work    // by event
 }
 
-// work is a fan-out that is being completed.
+// work is a fan-out that is being completed. Its endpoints are nil until its turn comes: a tenant may have many large fan-outs
+// in line, and memory holds the lists of the first only.
 type work struct {
 	store.Fanout
 	done chan struct{}
@@ -73,7 +74,7 @@ func NewExpander(cfg Config) *Expander {
 	}
 }
 
-// Add takes up a stored fan-out, unless it is known.
+// Add takes up a stored fan-out, unless it is known. One without endpoints is read when its turn comes.
 func (x *Expander) Add(f store.Fanout) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,9 +87,11 @@ func (x *Expander) Add(f store.Fanout) {
 		x.events[id] = w
 	}
 	x.tenants[f.TenantID] = append(x.tenants[f.TenantID], w)
-	if len(x.tenants[f.TenantID]) == 1 {
-		x.cfg.Lanes.Go(func() { x.run(f.TenantID) })
+	if len(x.tenants[f.TenantID]) > 1 {
+		w.Endpoints = nil
+		return
 	}
+	x.cfg.Lanes.Go(func() { x.run(w) })
 }
 
 // Run takes up fan-outs that a crash or another node left, at once and every interval, until ctx ends.
@@ -149,29 +152,32 @@ func (x *Expander) WaitUpTo(ctx context.Context, id godwit.EventID, limit time.D
 	return false, ctx.Err()
 }
 
-// run works on a tenant's fan-outs until there are none, or the engine stops.
-func (x *Expander) run(tenant godwit.TenantID) {
-	for {
-		x.mu.Lock()
-		if len(x.tenants[tenant]) == 0 {
-			delete(x.tenants, tenant)
-			x.mu.Unlock()
-			return
-		}
-		w := x.tenants[tenant][0]
-		x.mu.Unlock()
-		if !x.complete(w) {
-			return
-		}
-		x.mu.Lock()
-		x.tenants[tenant] = x.tenants[tenant][1:]
-		delete(x.known, w.ID())
-		for _, id := range w.Events {
-			delete(x.events, id)
-		}
-		close(w.done)
-		x.mu.Unlock()
+// run works on a tenant's fan-outs, beginning with the given one, until there are none or the engine stops.
+func (x *Expander) run(w *work) {
+	for w != nil && x.complete(w) {
+		w = x.next(w)
 	}
+}
+
+// next puts a complete fan-out away and returns the tenant's next one. It is nil when there is none; from then on Add starts
+// another run for the tenant.
+func (x *Expander) next(w *work) *work {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.known, w.ID())
+	for _, id := range w.Events {
+		delete(x.events, id)
+	}
+	close(w.done)
+	line := x.tenants[w.TenantID]
+	line[0] = nil
+	left := line[1:]
+	if len(left) == 0 {
+		delete(x.tenants, w.TenantID)
+		return nil
+	}
+	x.tenants[w.TenantID] = left
+	return left[0]
 }
 
 // complete stores part after part; it reports false when the engine stopped before the end.
@@ -185,11 +191,9 @@ func (x *Expander) complete(w *work) bool {
 			if ctx.Err() == nil {
 				x.cfg.Log.Error("store a part of a fan-out", "event", w.ID().String(), "done", w.Done, "of", w.Total(), "error", err)
 			}
+			w.Endpoints = nil // how far the fan-out is has to be read again
 			if !clock.Wait(ctx, x.cfg.Clock, retry) {
 				return false
-			}
-			if x.reread(ctx, w) {
-				return true
 			}
 		}
 	}
@@ -200,6 +204,11 @@ var errComplete = errors.New("the fan-out is complete")
 
 // step stores the next part.
 func (x *Expander) step(ctx context.Context, w *work) error {
+	if w.Endpoints == nil {
+		if err := x.read(ctx, w); err != nil {
+			return err
+		}
+	}
 	accept, rooms, err := x.part(ctx, w)
 	if err != nil {
 		return err
@@ -217,10 +226,7 @@ func (x *Expander) step(ctx context.Context, w *work) error {
 	case answer.Err != nil:
 		return answer.Err
 	case answer.Moved: // by another node, or by a commit whose answer was lost
-		if x.reread(ctx, w) {
-			return errComplete
-		}
-		return nil
+		return x.read(ctx, w)
 	case accept.Part.Last:
 		return errComplete
 	}
@@ -281,15 +287,16 @@ func (x *Expander) eventAt(ctx context.Context, w *work, i int) (*godwit.Event, 
 	return event, err
 }
 
-// reread asks the store how far the fan-out is; it reports whether it is complete.
-func (x *Expander) reread(ctx context.Context, w *work) bool {
+// read asks the store for the endpoints of the fan-out and how far it is. The error is errComplete when it is not open.
+func (x *Expander) read(ctx context.Context, w *work) error {
 	w.event = nil // it may have been swept
 	f, err := x.cfg.Store.Fanout(ctx, w.ID())
 	if errors.Is(err, store.ErrNotFound) {
-		return true
+		return errComplete
 	}
-	if err == nil {
-		w.Done = f.Done
+	if err != nil {
+		return err
 	}
-	return false
+	w.Endpoints, w.Done = f.Endpoints, f.Done
+	return nil
 }

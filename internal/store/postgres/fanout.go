@@ -94,22 +94,22 @@ func (c *commit) leaveMoved(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-const selectFanouts = `SELECT tenant_id, run_trigger, events, endpoints, done FROM fanouts `
+const selectFanouts = `SELECT tenant_id, run_trigger, events, done, `
 
 func scanFanout(r pgx.CollectableRow) (store.Fanout, error) {
 	var f store.Fanout
 	var tenant [16]byte
 	var trigger string
 	var events, endpoints []byte
-	err := r.Scan(&tenant, &trigger, &events, &endpoints, &f.Done)
+	err := r.Scan(&tenant, &trigger, &events, &f.Done, &endpoints)
 	f.TenantID, f.Trigger = tenant, godwit.Trigger(trigger)
 	f.Events, f.Endpoints = store.SplitIDs[godwit.EventID](events), store.SplitIDs[godwit.EndpointID](endpoints)
 	return f, err
 }
 
-// Fanouts lists fan-outs that are not complete.
+// Fanouts lists fan-outs that are not complete, without their endpoints.
 func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error) {
-	r, err := s.pool.Query(ctx, selectFanouts+`WHERE id > $1 ORDER BY id LIMIT $2`, [16]byte(after), limit)
+	r, err := s.pool.Query(ctx, selectFanouts+`NULL::bytea FROM fanouts WHERE id > $1 ORDER BY id LIMIT $2`, [16]byte(after), limit)
 	if err != nil {
 		return nil, failed("list fan-outs", err)
 	}
@@ -119,7 +119,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([
 
 // Fanout returns one that is not complete.
 func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
-	r, err := s.pool.Query(ctx, selectFanouts+`WHERE id = $1`, [16]byte(id))
+	r, err := s.pool.Query(ctx, selectFanouts+`endpoints FROM fanouts WHERE id = $1`, [16]byte(id))
 	if err != nil {
 		return nil, failed("read fan-out", err)
 	}

@@ -33,21 +33,24 @@ func advanceFanout(c *conn, p *store.FanoutPart) (ok bool, err error) {
 	return true, err
 }
 
-const fanoutColumns = "SELECT l.tenant_id, l.run_trigger, l.events, l.endpoints, f.done FROM fanouts f JOIN fanout_lists l ON l.id = f.id "
+const (
+	fanoutColumns = "SELECT l.tenant_id, l.run_trigger, l.events, f.done, "
+	fanoutTables  = " FROM fanouts f JOIN fanout_lists l ON l.id = f.id "
+)
 
 func scanFanout(r *rows) store.Fanout {
 	return store.Fanout{
 		TenantID: r.id(0), Trigger: godwit.Trigger(r.text(1)),
-		Events: store.SplitIDs[godwit.EventID](r.blob(2)), Endpoints: store.SplitIDs[godwit.EndpointID](r.blob(3)), Done: int(r.int(4)),
+		Events: store.SplitIDs[godwit.EventID](r.blob(2)), Done: int(r.int(3)), Endpoints: store.SplitIDs[godwit.EndpointID](r.blob(4)),
 	}
 }
 
-// Fanouts lists fan-outs that are not complete.
+// Fanouts lists fan-outs that are not complete, without their endpoints.
 func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (list []store.Fanout, err error) {
 	err = s.read(ctx, "list fan-outs", func(c *conn) error {
 		list = nil
 		args := append(ids(after[:]), int64(limit))
-		return c.each(ctx, fanoutColumns+"WHERE f.id > ? ORDER BY f.id LIMIT ?", args, func(r *rows) error {
+		return c.each(ctx, fanoutColumns+"NULL"+fanoutTables+"WHERE f.id > ? ORDER BY f.id LIMIT ?", args, func(r *rows) error {
 			list = append(list, scanFanout(r))
 			return nil
 		})
@@ -59,7 +62,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (l
 func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
 	var f store.Fanout
 	err := s.read(ctx, "read fan-out", func(c *conn) error {
-		return c.first(ctx, fanoutColumns+"WHERE f.id = ?", ids(id[:]), func(r *rows) error { f = scanFanout(r); return nil })
+		return c.first(ctx, fanoutColumns+"l.endpoints"+fanoutTables+"WHERE f.id = ?", ids(id[:]), func(r *rows) error { f = scanFanout(r); return nil })
 	})
 	if err != nil {
 		return nil, err

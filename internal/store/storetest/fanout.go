@@ -135,6 +135,9 @@ func fanoutList(t *testing.T, f *fixture) {
 	for {
 		page := got(f.s.Fanouts(f.ctx, after, 2))(t)
 		for i := range page {
+			if page[i].Endpoints != nil || page[i].TenantID != f.tenant || len(page[i].Events) != 2 {
+				t.Errorf("listed as %+v", page[i])
+			}
 			after = page[i].ID()
 			listed = append(listed, after)
 		}
