@@ -42,7 +42,7 @@ type httpServer struct {
 	server   *http.Server
 	listener net.Listener
 	cancel   context.CancelFunc // ends streams
-	door     *fastpath.Server   // nil where net/http serves alone
+	fast     *fastpath.Server   // nil where net/http serves alone
 }
 
 func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeouts, log *slog.Logger) *httpServer {
@@ -52,7 +52,7 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeout
 		listener: l,
 		cancel:   cancel,
 		server: &http.Server{
-			Handler:           unhurried(h),
+			Handler:           withoutReadDeadline(h),
 			TLSConfig:         t,
 			ReadHeaderTimeout: limits.Header,
 			ReadTimeout:       limits.Read,
@@ -65,22 +65,23 @@ func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeout
 	}
 }
 
-// hurry has the requests to some paths served before they reach net/http, which they cost less by. TLS is net/http's.
-func (s *httpServer) hurry(limits Timeouts, clock func() time.Time, log *slog.Logger, paths ...string) {
+// addFastPath serves requests to these paths without net/http, which saves about a third of the cost of receiving an event.
+// Connections with TLS stay with net/http.
+func (s *httpServer) addFastPath(limits Timeouts, clock func() time.Time, log *slog.Logger, paths ...string) {
 	if s.server.TLSConfig != nil {
 		return
 	}
 	limits.setDefaults()
-	s.door = fastpath.New(s.listener, fastpath.Config{
+	s.fast = fastpath.New(s.listener, fastpath.Config{
 		Handler: s.server.Handler, Hot: paths, Context: s.server.BaseContext(s.listener), Clock: clock, Log: log,
 		Header: limits.Header, Read: limits.Read, Write: limits.Write, Idle: limits.Idle,
 	})
-	s.listener = s.door
+	s.listener = s.fast
 }
 
-// unhurried frees requests without a body from the read timeout, which has done its work once the header is there: left
-// alone it would end a live stream after a minute.
-func unhurried(h http.Handler) http.Handler {
+// withoutReadDeadline removes the read deadline of requests that have no body. Such a request has been read whole once its
+// header has arrived; the deadline would only end a live stream after a minute.
+func withoutReadDeadline(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == http.NoBody {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // unknown to test recorders, which have no timeout
@@ -111,9 +112,9 @@ func (s *httpServer) close() {
 	if s.server.Shutdown(ctx) != nil {
 		s.server.Close()
 	}
-	if s.door != nil {
-		_ = s.door.Close() // again, for a server that was never run
-		_ = s.door.Wait(ctx)
+	if s.fast != nil {
+		_ = s.fast.Close() // again, for a server that was never run
+		_ = s.fast.Wait(ctx)
 	}
 }
 

@@ -223,7 +223,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	}
 	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
 	if a.cfg.ShortWay {
-		a.servers[0].hurry(d.Timeouts, a.clock.Now, a.log, "/v1/events")
+		a.servers[0].addFastPath(d.Timeouts, a.clock.Now, a.log, "/v1/events")
 	}
 	return nil
 }
