@@ -151,7 +151,9 @@ func makePartition(ctx context.Context, tx pgx.Tx, from, to time.Time) error {
 func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (bool, error) {
 	kept := ` FROM (SELECT * FROM kept_events WHERE kept_at >= $1) AS k JOIN events` + p.suffix + ` AS e
 		ON e.tenant_id = k.tenant_id AND e.id = k.id`
-	const needed = `SELECT EXISTS (SELECT FROM pending_deliveries WHERE event_id >= $1 AND event_id < $2)`
+	// The events of one fan-out have ids of the same time.
+	const needed = `SELECT EXISTS (SELECT FROM pending_deliveries WHERE event_id >= $1 AND event_id < $2)
+		OR EXISTS (SELECT FROM fanouts WHERE id >= $1 AND id < $2)`
 	var busy bool
 	if err := s.pool.QueryRow(ctx, needed, p.from, p.to).Scan(&busy); err != nil || busy {
 		return false, err

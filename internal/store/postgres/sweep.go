@@ -253,9 +253,10 @@ func (w *sweep) deleteEvents(ctx context.Context, p partition) error {
 	return err
 }
 
-// unneeded holds for events e without a pending delivery.
+// unneeded holds for events e without a pending delivery, now or by a fan-out that is not complete.
 var unneeded = `NOT EXISTS (SELECT FROM ` + idsOf("e.deliveries") + ` AS n
-	JOIN pending_deliveries AS p ON p.tenant_id = e.tenant_id AND p.id = n.id)`
+	JOIN pending_deliveries AS p ON p.tenant_id = e.tenant_id AND p.id = n.id)
+	AND NOT EXISTS (SELECT FROM fanouts AS f WHERE f.tenant_id = e.tenant_id AND position(uuid_send(e.id) IN f.events) > 0)`
 
 // attempts removes attempts by themselves: they may be kept for another time than events.
 func (w *sweep) attempts(ctx context.Context) error {

@@ -69,3 +69,15 @@ func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, e
 	}
 	return &f, nil
 }
+
+// eventsFanningOut are the events of fan-outs that are not complete.
+func eventsFanningOut(ctx context.Context, c *conn) (map[godwit.EventID]bool, error) {
+	events := map[godwit.EventID]bool{}
+	err := c.each(ctx, "SELECT events FROM fanout_lists", nil, func(r *rows) error {
+		for _, id := range store.SplitIDs[godwit.EventID](r.blob(0)) {
+			events[id] = true
+		}
+		return nil
+	})
+	return events, err
+}

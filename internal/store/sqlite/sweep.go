@@ -105,6 +105,7 @@ func cancel(c *conn, gone [][16]byte, now time.Time, limit int, out *store.Swept
 type oldEvent struct {
 	n          int64
 	tenant     godwit.TenantID
+	id         godwit.EventID
 	recipients []byte
 	old        bool
 }
@@ -113,11 +114,15 @@ type oldEvent struct {
 // where a whole step finds none that is old.
 func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
 	var found []oldEvent
-	err = c.each(ctx, "SELECT n, tenant_id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
+	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
 		[]driver.Value{s.sweeps.events, int64(limit)}, func(r *rows) error {
-			found = append(found, oldEvent{r.int(0), r.id(1), r.blob(3), r.int(2) < micros(sw.EventsBefore)})
+			found = append(found, oldEvent{r.int(0), r.id(1), r.id(2), r.blob(4), r.int(3) < micros(sw.EventsBefore)})
 			return nil
 		})
+	if err != nil {
+		return false, err
+	}
+	fanningOut, err := eventsFanningOut(ctx, c)
 	if err != nil {
 		return false, err
 	}
@@ -132,6 +137,9 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 			continue
 		}
 		anyOld = true
+		if fanningOut[e.id] {
+			continue // deliveries that it has yet to get would be lost
+		}
 		n, err := s.sweepEvent(ctx, c, &e, sw.Now, out)
 		if err != nil {
 			return false, err

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -14,6 +15,7 @@ var fanoutCases = []testCase{
 	{"storing one again keeps it", fanoutAgain},
 	{"are listed, oldest first", fanoutList},
 	{"are stored beside other accepts", fanoutBeside},
+	{"keep their events from being swept", fanoutKeepsEvents},
 }
 
 // newFanout stores two events that go to three endpoints.
@@ -162,5 +164,25 @@ func fanoutBeside(t *testing.T, f *fixture) {
 	}})
 	if c.Existing[1] == nil || len(c.Moved) != 0 || f.deliveriesOf(e) != 1 {
 		t.Errorf("a repeat beside a part: %+v", c)
+	}
+}
+
+// An event that grows old before its fan-out is complete stays. Its deliveries then end as others that are too old: with dead
+// letters, and not unseen.
+func fanoutKeepsEvents(t *testing.T, f *fixture) {
+	fan, events := f.newFanout()
+	for _, age := range []time.Duration{time.Hour, 1000 * time.Hour} { // rows of a table that stays, then a whole table where there are several
+		f.tick(age)
+		if n := f.sweepAll(store.Sweep{EventsBefore: f.now}).Events; n != 0 {
+			t.Fatalf("%d events were swept before their fan-out was complete", n)
+		}
+	}
+	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[0], 0, 3)}})
+	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[1], 3, 6)}})
+	if n := f.sweepAll(store.Sweep{EventsBefore: f.now}); n.Expired != 6 || n.Events != 2 {
+		t.Errorf("after the last part %+v", n)
+	}
+	if n := len(got(f.s.ListDeadLetters(f.ctx, store.DeadLetterFilter{TenantID: f.tenant}, store.Page{Limit: 10}))(t)); n != 6 {
+		t.Errorf("%d dead letters, want 6", n)
 	}
 }
