@@ -16,8 +16,9 @@ import (
 // nodeSession is the connection that shows that a process lives: the server notices its end at once, also when the process
 // was killed, and frees the advisory lock that the session holds for the process's instance.
 type nodeSession struct {
-	mu   sync.Mutex
-	conn *pgx.Conn
+	mu     sync.Mutex
+	conn   *pgx.Conn
+	locked bool // conn holds the lock
 }
 
 // nodeLook is how often a claim looks whether the process that has the name still lives.
@@ -29,7 +30,7 @@ const nodeLook = 100 * time.Millisecond
 func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
-	conn, err := s.connectNode(ctx, &n)
+	conn, locked, err := s.connectNode(ctx, &n)
 	if err != nil {
 		return failed("claim node name", err)
 	}
@@ -37,7 +38,7 @@ func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 	for {
 		other, err := takeNode(ctx, conn, &n)
 		if err == nil && other == nil {
-			s.node.conn = conn
+			s.node.conn, s.node.locked = conn, locked
 			return nil
 		}
 		if err == nil {
@@ -67,16 +68,22 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // connectNode opens the connection that shows that the process lives.
-func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
-	if err != nil {
-		return nil, err
+func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn, locked bool, err error) {
+	if conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig); err != nil {
+		return nil, false, err
 	}
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, hashtext($2))`, nodeLock, n.Instance); err != nil {
+	if locked, err = lockNode(ctx, conn, n); err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
-		return nil, err
+		return nil, false, err
 	}
-	return conn, nil
+	return conn, locked, nil
+}
+
+// lockNode takes the lock of the process's instance. It does not wait: where a former connection of this process was lost on
+// the way, the server may hold the lock for it for hours.
+func lockNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (locked bool, err error) {
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, nodeLock, n.Instance).Scan(&locked)
+	return locked, err
 }
 
 // A nodeHolder is the process that has a name.
@@ -128,12 +135,15 @@ func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeH
 func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
-	if s.node.conn == nil || s.node.conn.IsClosed() {
-		conn, err := s.connectNode(ctx, &n)
-		if err != nil {
-			return failed("keep node name", err)
-		}
-		s.node.conn = conn
+	var err error
+	switch {
+	case s.node.conn == nil || s.node.conn.IsClosed():
+		s.node.conn, s.node.locked, err = s.connectNode(ctx, &n)
+	case !s.node.locked:
+		s.node.locked, err = lockNode(ctx, s.node.conn, &n)
+	}
+	if err != nil {
+		return failed("keep node name", err)
 	}
 	tag, err := s.node.conn.Exec(ctx, `UPDATE nodes SET seen_at = clock_timestamp() WHERE name = $1 AND instance = $2`, n.Name, n.Instance)
 	if err == nil && tag.RowsAffected() == 0 {

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A process whose connection was lost on the way goes on showing that it lives while the server still takes that connection for a
+// living one, and learns when another process has its name.
+func TestNodeIsKeptBesideALostConnection(t *testing.T) {
+	s := openAt(t, Options{Now: suiteTime})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*store.NodeSilence)
+	defer cancel()
+	n := godwit.Node{Name: "a", Instance: "first", Holder: "a process"}
+	if err := s.ClaimNode(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	lost := s.node.conn
+	s.node.conn = nil
+	if err := s.KeepNode(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	if s.node.locked {
+		t.Error("the new connection holds the lock of the lost one")
+	}
+	if err := lost.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for !s.node.locked { // until the server has noticed; each look is a round trip
+		if err := s.KeepNode(ctx, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.pool.Exec(ctx, `UPDATE nodes SET instance = 'second'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KeepNode(ctx, n); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the error of a process that lost its name is %v", err)
+	}
+}
