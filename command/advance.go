@@ -9,14 +9,14 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Advance applies steps in a transaction of a store, and commits it. It is the step machine that all stores share:
+// Advance applies steps in a transaction of a store and commits it. All stores share this step machine:
 //
 //	read heads and records ─► for each step: compare ─ effects ─ settle ─ link evidence ─► store records, evidence and heads
 //
-// Where the transaction allows it, Advance first applies the effects of all steps together. If one of them fails, it rolls back to the
-// savepoint and takes the steps one by one.
+// Where the transaction allows it, Advance first applies the effects of all steps together. If one of them fails, Advance
+// rolls back to the savepoint and applies the steps one by one.
 //
-// An error is the transaction's: the store has to roll it back, and nothing of the steps is stored.
+// An error concerns the whole transaction: the store must roll it back, and no step is stored.
 func Advance(ctx context.Context, tx Transaction, now time.Time, steps []*Step) ([]Result, error) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -42,8 +42,8 @@ type machine struct {
 	steps    []*Step
 	snapshot Snapshot
 
-	records map[RecordID]*Record // those that the steps have changed
-	places  map[RecordID]int     // of these in written
+	records map[RecordID]*Record // records that the steps have changed
+	places  map[RecordID]int     // index of each of these records in written
 	written []RecordWrite
 	chains  *evidence.Chains
 	effects bool
@@ -82,7 +82,7 @@ func (m *machine) read(ctx context.Context) (err error) {
 	return err
 }
 
-// reset forgets what the steps have come to.
+// reset discards the results of the steps.
 func (m *machine) reset() {
 	m.records, m.places, m.written, m.effects = map[RecordID]*Record{}, map[RecordID]int{}, nil, false
 	m.chains = evidence.NewChains(m.snapshot.Heads)
@@ -92,8 +92,8 @@ func (m *machine) writes() *Writes {
 	return &Writes{Records: m.written, Items: m.chains.Items(), Heads: m.chains.Heads(), Effects: m.effects}
 }
 
-// inBulk applies the effects of all steps together. It returns no results if the steps have to be taken one by one: because there is
-// nothing to gain, because an effect failed, or because a step with effects refused them.
+// inBulk applies the effects of all steps together. It returns no results if the steps have to be applied one by one:
+// because fewer than two have effects, because an effect failed, or because a step refused its effects.
 func (m *machine) inBulk(ctx context.Context) ([]Result, error) {
 	effects, ends, ok := m.together()
 	if !ok {
@@ -118,8 +118,8 @@ func (m *machine) inBulk(ctx context.Context) ([]Result, error) {
 	return results, m.tx.Release(ctx)
 }
 
-// together lists the effects of all steps that hold, and where those of each step end. It reports false if fewer than two steps have
-// effects, or if whether a step holds depends on a step before it.
+// together lists the effects of all steps whose expected version matches, and the index at which the effects of each step
+// end. It reports false if fewer than two steps have effects, or if a step depends on the result of an earlier one.
 func (m *machine) together() (effects []Effect, ends []int, ok bool) {
 	if !m.tx.Bulk() {
 		return nil, nil, false
@@ -209,7 +209,7 @@ func (m *machine) withEffects(ctx context.Context, step *Step, a Applied) (r Res
 	return r, m.tx.Release(ctx)
 }
 
-// compare returns the record under the step's key, or the result of a step that does not hold.
+// compare returns the record under the step's key, or the result of a step whose expected version does not match.
 func (m *machine) compare(step *Step) (*Record, *Result) {
 	if !step.valid() {
 		return nil, &Result{Err: fmt.Errorf("advance command: tenant %q or key %q is not text", step.Tenant, step.Key)}
@@ -221,7 +221,7 @@ func (m *machine) compare(step *Step) (*Record, *Result) {
 	return there, nil
 }
 
-// holds returns the record under the step's key, and whether it is the one that the step expects.
+// holds returns the record under the step's key, and whether its version is the one that the step expects.
 func (m *machine) holds(step *Step) (there *Record, holds bool) {
 	there = m.at(step.id())
 	switch {
@@ -233,7 +233,7 @@ func (m *machine) holds(step *Step) (there *Record, holds bool) {
 	return there, there != nil && there.Version == step.Expect
 }
 
-// at returns the record at a place, as the steps so far have left it.
+// at returns the record with the given id, as the steps so far have left it.
 func (m *machine) at(id RecordID) *Record {
 	if r, changed := m.records[id]; changed {
 		return r
@@ -241,7 +241,7 @@ func (m *machine) at(id RecordID) *Record {
 	return m.snapshot.Records[id]
 }
 
-// settle asks a step what is to be stored, and keeps that for the commit.
+// settle asks the step for its change, and keeps the change for the commit.
 func (m *machine) settle(step *Step, a Applied) Result {
 	change, err := step.Settle(a)
 	if err == nil && change.Record == nil && len(change.Evidence) == 0 {
@@ -262,7 +262,7 @@ func (m *machine) settle(step *Step, a Applied) Result {
 
 var errStrayRecord = errors.New("advance command: a step stores the record of its own key alone")
 
-// keep keeps a change for the commit, all of it or, with an error, nothing.
+// keep adds a change to the writes of the commit. If it returns an error, it has added no part of the change.
 func (m *machine) keep(step *Step, change Change) error {
 	var (
 		id = step.id()
@@ -294,7 +294,7 @@ func (m *machine) keep(step *Step, change Change) error {
 	return nil
 }
 
-// copied keeps those who get a record from changing it for others.
+// copied returns a copy, so that a caller that changes its record does not change the stored one.
 func copied(r *Record) *Record {
 	if r == nil {
 		return nil

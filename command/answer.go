@@ -2,7 +2,7 @@ package command
 
 import "time"
 
-// Decision is what was decided about a submission (IDS-EVD-4).
+// Decision is the executor's decision about a submission (IDS-EVD-4).
 type Decision string
 
 // The decisions.
@@ -12,64 +12,64 @@ const (
 	ConflictRejected  Decision = "conflict_rejected"
 )
 
-// An Answer is what a submitter is told.
+// An Answer is the executor's reply to a submitter.
 type Answer struct {
 	Decision  Decision
-	CommandID string // the first command's
+	CommandID string // id of the first command under the key
 	Intent    Intent
 	Key       string
-	// KeyVersion names the rules by which the key was derived, Fingerprint is the envelope's.
+	// KeyVersion names the version of the rules that derived the key. Fingerprint is that of the envelope.
 	KeyVersion  int
 	Fingerprint string
-	// Executed reports whether this submission was the one that executed.
+	// Executed reports whether this submission executed the command.
 	Executed  bool
 	Status    Status
 	Substatus Substatus
 	// Outcome is nil while in progress.
 	Outcome *StoredOutcome
-	// Value is Outcome.Result as the handler returned it, for code in this program. It is not masked, and nil unless this submission
-	// executed the command.
+	// Value is Outcome.Result as the handler returned it, for code in this program. It is not masked. It is nil unless
+	// this submission executed the command.
 	Value      any
 	OutcomeRef string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	ExpiresAt  time.Time // end of the window; zero: never
-	// Token is shown once, to the submission that has to be confirmed.
+	// Token is shown once, to the submitter of a command that needs confirmation.
 	Token       string
 	TokenExpiry time.Time
-	StepUp      bool // a second principal has to approve, too
+	StepUp      bool // a second principal must also approve
 }
 
-// A Caller is who submits.
+// A Caller is the authenticated submitter of a command.
 type Caller struct {
 	Tenant string
 	Actor  string
 	Scopes []string
-	// MayActFor allows an effective actor (IDS-KEY-11).
+	// MayActFor allows the caller to name an effective actor (IDS-KEY-11).
 	MayActFor bool
-	// Confirmed says that the way the command came by is its confirmation: a deletion by an API that knows no second step.
-	// Only this program's own code sets it.
+	// Confirmed says that the request itself counts as confirmation, as for a deletion through an API without a second
+	// step. Only this program's own code sets it.
 	Confirmed bool
-	// Since is when the caller's credential was made, and Makers are the actors that made it, directly or through others. Approve
-	// asks for them: who made a credential can act by it. Zero values say that nothing is known.
+	// Since is when the caller's credential was made. Makers are the actors that made it, directly or through others.
+	// Approve needs both, because the maker of a credential can act with it. Zero values mean unknown.
 	Since  time.Time
 	Makers []string
 }
 
-// A Refusal is a submission that was not taken: nothing is kept under its key.
+// A Refusal rejects a submission. Nothing is stored under its key.
 type Refusal struct {
 	Code   RefusalCode
-	Field  string // member of the envelope at fault
+	Field  string // member of the envelope that is wrong
 	Detail string
-	// RetryAfter goes with RateLimited.
+	// RetryAfter is set when Code is RateLimited.
 	RetryAfter time.Duration
-	// Original is the record that a conflict is with.
+	// CommandID and Key name the record that a Conflict is with.
 	CommandID, Key string
 }
 
 func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Detail }
 
-// RefusalCode is stable.
+// RefusalCode is a stable code for the reason of a refusal.
 type RefusalCode string
 
 // The codes.

@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 )
 
-// A Call is one try at executing a command.
+// A Call is one attempt to execute a command.
 type Call struct {
 	CommandID string
 	Tenant    string
 	Actor     string
-	Principal string // the actor, or the one acted for
+	Principal string // the actor, or the principal that the actor acts for
 	Intent    Intent
 	Args      json.RawMessage // normalised
 	Options   json.RawMessage
-	// Key is the command's. A provider gets ProviderKey.
+	// Key is the command's own key. Send ProviderKey to a provider.
 	Key string
 	Try int // from 1
 
 	ledger ledger
 }
 
-// ledger writes calls down; the executor is one.
+// ledger records calls to external systems. The execution implements it.
 type ledger interface {
 	begin(ctx context.Context, name string) (LedgerEntry, bool, error)
 	done(ctx context.Context, name string, result []byte) error
@@ -29,8 +29,8 @@ type ledger interface {
 	open() []string
 }
 
-// Open names the calls of the command whose results are not known. A Reconciler whose handler makes several calls is asked about these,
-// and not about those before them.
+// Open names the calls of the command whose results are not known. A Reconciler whose handler makes several calls has to
+// ask the provider about these only.
 func (c *Call) Open() []string {
 	if c.ledger == nil {
 		return nil
@@ -38,28 +38,28 @@ func (c *Call) Open() []string {
 	return c.ledger.open()
 }
 
-// A Reconciler is a Handler that can ask the provider what became of a call. It is required of S3 and S4.
+// A Reconciler is a Handler that can ask the provider for the result of a call. S3 and S4 require it.
 type Reconciler interface {
 	Handler
-	// Reconcile finds out what the provider has for this command, of the call that is open: see Call.Open.
+	// Reconcile asks the provider for its effects of this command, for the open call: see Call.Open.
 	Reconcile(ctx context.Context, c *Call) (Found, error)
 }
 
-// Found is what a provider has for a command.
+// Found lists the effects that a provider reports for a command.
 type Found struct {
-	// Effects is one entry for each time the provider did it.
+	// Effects has one entry for each time the provider performed the call.
 	Effects []ProviderEffect
-	// Uncertain: a request may still be on its way; ask again later.
+	// Uncertain says that a request may still be in flight; the executor asks again later.
 	Uncertain bool
 }
 
-// A ProviderEffect is one thing that a provider did.
+// A ProviderEffect is one effect of a call at a provider.
 type ProviderEffect struct {
-	ID     string          // the provider's
-	Result json.RawMessage // what its answer would have been
+	ID     string          // the provider's id of the effect
+	Result json.RawMessage // the provider's answer to the call
 }
 
-// A Compensator is a Reconciler that can take an effect back. It is required of S4.
+// A Compensator is a Reconciler that can undo an effect. S4 requires it.
 type Compensator interface {
 	Reconciler
 	Compensate(ctx context.Context, c *Call, e ProviderEffect) error

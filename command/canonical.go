@@ -10,7 +10,7 @@ import (
 )
 
 // Canonical is the canonical form of a JSON text: RFC 8785 over its values with all strings and names in normalisation form C.
-// It refuses what ParseEnvelope refuses of any JSON: see there.
+// It refuses the same JSON texts as ParseEnvelope.
 func Canonical(text []byte) ([]byte, error) {
 	v, err := document(text)
 	if err != nil {
@@ -19,7 +19,7 @@ func Canonical(text []byte) ([]byte, error) {
 	return canonical(v)
 }
 
-// canonical writes a value as document returns them.
+// canonical encodes a value that document returned.
 func canonical(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -32,10 +32,10 @@ func canonical(v any) ([]byte, error) {
 	return text, nil
 }
 
-// exactNumber is a number in canonical form. It reports whether that is the same number: the canonical form is that of the
-// nearest double, and 9007199254740993 would become 9007199254740992, which is another number.
+// exactNumber returns a number in canonical form, and whether that form has the same value. The canonical form is that of
+// the nearest double: 9007199254740993 would become 9007199254740992, which is another number.
 func exactNumber(text string) (json.Number, bool) {
-	const most = 400 // no double that is written out takes more
+	const most = 400 // no double has more digits when written out
 	if len(text) > most {
 		return "", false
 	}
@@ -68,7 +68,7 @@ func decimalOf(text string) decimal {
 	if scientific {
 		n, err := strconv.Atoi(power)
 		if err != nil {
-			n = 1 << 30 // beyond all doubles, so that only zero is equal
+			n = 1 << 30 // beyond every double, so that only zero compares equal
 		}
 		d.power = n
 	}

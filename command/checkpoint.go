@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Checkpoint signs the head of every chain that has grown since its last checkpoint. It returns how many it signed. A program calls it
-// from time to time: what lies before a checkpoint cannot be rewritten by anybody without the key.
+// Checkpoint signs the head of every chain that has grown since its last checkpoint. It returns the number of signed
+// heads. Call it at intervals: items before a checkpoint cannot be rewritten without the key.
 func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int, error) {
 	signed := 0
 	var failed []error
@@ -26,7 +26,7 @@ func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int,
 				err = x.sign(key, h)
 			}
 			switch {
-			case err != nil: // of one chain, such as one that was tampered with; the others are signed
+			case err != nil: // the error of one chain, for example after tampering; the other chains are still signed
 				failed = append(failed, fmt.Errorf("chain of tenant %s: %w", h.Tenant, err))
 			case grown:
 				signed++
@@ -38,7 +38,7 @@ func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int,
 	}
 }
 
-// grown reports whether the last item of a chain is anything but a checkpoint.
+// grown reports whether the last item of a chain is not a checkpoint.
 func (x *Executor) grown(ctx context.Context, h evidence.Head) (bool, error) {
 	items, err := x.cfg.Store.Evidence(ctx, EvidenceQuery{Tenant: h.Tenant, After: h.Seq - 1, Limit: 1})
 	if err != nil {

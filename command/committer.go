@@ -11,10 +11,11 @@ const (
 	advanceTimeout = 30 * time.Second
 )
 
-// errStopped reports a step that came after the end.
+// errStopped answers a step that arrives after the committer has stopped.
 var errStopped error = &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down"}
 
-// committer writes steps in shared transactions: while one is under way, the next one fills. A step alone does not wait.
+// committer writes steps in shared transactions: while one transaction is written, the next batch fills. A single step
+// does not wait for others.
 type committer struct {
 	store Store
 	now   func() time.Time
@@ -39,7 +40,8 @@ func newCommitter(s Store, now func() time.Time) *committer {
 	return &committer{store: s, now: now, wake: make(chan struct{}, 1)}
 }
 
-// advance writes one step and waits for it. It does not give up when its caller would: what became of a step has to be known.
+// advance writes one step and waits for the result. It ignores the caller's cancellation, because the executor must know
+// whether the step was stored.
 func (c *committer) advance(step *Step) (Result, error) {
 	p := &pendingStep{step: step, done: make(chan stepDone, 1)}
 	c.mu.Lock()
@@ -57,7 +59,7 @@ func (c *committer) advance(step *Step) (Result, error) {
 	return d.result, d.err
 }
 
-// run writes until stop, and then what is left.
+// run writes batches until it is stopped, and then writes the remaining steps.
 func (c *committer) run() {
 	for range c.wake {
 		for {
@@ -85,7 +87,8 @@ func (c *committer) take() ([]*pendingStep, bool) {
 	return batch, c.stopped
 }
 
-// write stores a batch. When it fails, each step is tried by itself: one that cannot be stored must not keep others from it.
+// write stores a batch. If that fails, it stores each step by itself, so that a step that cannot be stored does not block
+// the others.
 func (c *committer) write(batch []*pendingStep) {
 	steps := make([]*Step, len(batch))
 	for i, p := range batch {

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Compensation is the declaration of the command that takes another one back: its target is the id of that one. What a compensation
-// calls is shielded like the calls of any other command.
+// Compensation is the declaration of the command that undoes another command. Its target is the id of that command. Its
+// calls to providers are shielded like those of any other command.
 func Compensation(scopes ...string) Declaration {
 	return Declaration{
 		Entity: "command", Action: "compensate", TargetRequired: true, Scopes: scopes, Class: I3, Shielding: []Strategy{S3},
@@ -28,7 +28,7 @@ type compensation struct{ x *Executor }
 func (c *compensation) target(ctx context.Context, call *Call) (*Record, *Call, Compensator, error) {
 	rec, command, err := c.x.mine(ctx, Caller{Tenant: call.Tenant}, call.Intent.Target)
 	if refusal := (*Refusal)(nil); err != nil && !errors.As(err, &refusal) {
-		return nil, nil, nil, Transient(err) // the store's
+		return nil, nil, nil, Transient(err) // an error of the store
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -44,7 +44,7 @@ func (c *compensation) target(ctx context.Context, call *Call) (*Record, *Call, 
 	return rec, of, comp, nil
 }
 
-// Execute takes back every effect that the provider has of the command, then marks it.
+// Execute undoes every effect that the provider reports for the command, then marks the command as compensated.
 func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error) {
 	rec, of, comp, err := c.target(ctx, call)
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error
 
 const claimed = "compensate/"
 
-// claim makes a command this compensation's, until it ends: two that take back the same command would otherwise both find its effects
-// and both take them back.
+// claim assigns a command to this compensation until the compensation ends. Otherwise two compensations of the same
+// command would both find its effects and both undo them.
 func (c *compensation) claim(ctx context.Context, call *Call, rec *Record) (*Record, error) {
 	mark := claimed + call.CommandID
 	if rec.Owner == mark {
@@ -107,7 +107,7 @@ func (c *compensation) claim(ctx context.Context, call *Call, rec *Record) (*Rec
 	return stored, nil
 }
 
-// Reconcile asks whether the effect that was being taken back is still there.
+// Reconcile asks the provider whether the effect that was being undone still exists.
 func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error) {
 	_, of, comp, err := c.target(ctx, call)
 	if err != nil {
@@ -124,14 +124,14 @@ func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error)
 		}
 		for _, effect := range found.Effects {
 			if effect.ID == strings.TrimPrefix(entry.Name, compensating) {
-				return Found{}, nil // still there: it did not happen
+				return Found{}, nil // it still exists: the undoing did not happen
 			}
 		}
 	}
 	return Found{Effects: []ProviderEffect{{ID: "taken back", Result: []byte("null")}}}, nil
 }
 
-// markCompensated changes an executed record; one that is changed already stays.
+// markCompensated changes an executed record. It leaves a record alone that is already compensated.
 func (x *Executor) markCompensated(ctx context.Context, rec *Record) error {
 	for rec.Status == Executed {
 		now := x.now()

@@ -13,16 +13,17 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// What a token is for; a token of one kind is not one of the other.
+// The purposes of a token. A token of one purpose is not valid for the other.
 const (
 	confirmation = "confirm"
 	approval     = "step-up"
 )
 
-// mintToken makes 256 random bits that people can paste.
+// mintToken makes a token of 256 random bits, in text that a person can paste.
 func mintToken() string { return "cft_" + base64.RawURLEncoding.EncodeToString(random(32)) }
 
-// tokenHash binds a token to its purpose, command and key: under another command or key it has another hash (IDS-CNF-2, -8).
+// tokenHash binds a token to its purpose, command and key: the same token has another hash under another command or key
+// (IDS-CNF-2, -8).
 func tokenHash(purpose, token, commandID, key string) []byte {
 	sum := sha256.Sum256([]byte(purpose + "\x00" + commandID + "\x00" + key + "\x00" + token))
 	return sum[:]
@@ -32,8 +33,8 @@ func matches(hash []byte, purpose, token string, rec *Record) bool {
 	return len(hash) > 0 && subtle.ConstantTimeCompare(hash, tokenHash(purpose, token, rec.CommandID, rec.Key)) == 1
 }
 
-// Confirm lets a command go on that awaits its confirmation. A command that was confirmed before is not executed again: its outcome
-// is replayed.
+// Confirm continues a command that awaits confirmation. If the command was confirmed before, Confirm replays its outcome
+// and does not execute it again.
 func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token, stepUp string) (*Answer, error) {
 	for {
 		rec, c, err := x.mine(ctx, caller, commandID)
@@ -66,7 +67,7 @@ func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token,
 	}
 }
 
-// guess counts wrong tokens and refuses an actor that tries too many.
+// guess counts wrong tokens. It refuses an actor that sends too many.
 func (x *Executor) guess(caller Caller, r *Refusal) error {
 	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
 		return x.limited(after)
@@ -74,7 +75,7 @@ func (x *Executor) guess(caller Caller, r *Refusal) error {
 	return r
 }
 
-// mine finds a tenant's record and its declaration.
+// mine finds the caller's record of a command, and its declaration.
 func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*Record, *Registered, error) {
 	rec, err := x.cfg.Store.FindCommand(ctx, caller.Tenant, commandID)
 	if err != nil {
@@ -93,7 +94,7 @@ func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*
 	return rec, c, nil
 }
 
-// confirmed spends the token and executes. raced reports that another confirmation spent it first.
+// confirmed spends the token and executes the command. raced reports that another confirmation spent the token first.
 func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
 	now := x.now()
 	next := rec.next()
@@ -120,7 +121,7 @@ func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, 
 	return a, false, err
 }
 
-// recall makes the call of a stored record.
+// recall rebuilds the call of a stored record.
 func (x *Executor) recall(rec *Record) (*Call, error) {
 	var k kept
 	if err := x.open(rec.Envelope, envelopeBound(rec.Tenant, rec.Key), &k); err != nil {
@@ -130,7 +131,7 @@ func (x *Executor) recall(rec *Record) (*Call, error) {
 		Options: k.Options, Key: rec.Key, Try: rec.Try}, nil
 }
 
-// replayConfirmed answers a confirmation that was given before.
+// replayConfirmed answers a repeated confirmation.
 func (x *Executor) replayConfirmed(caller Caller, c *Registered, rec *Record) (*Answer, error) {
 	now := x.cfg.Now()
 	if after, ok := x.perKey.allow(rec.Tenant+"\x00"+rec.Key, now); !ok {
@@ -146,17 +147,18 @@ func (x *Executor) replayConfirmed(caller Caller, c *Registered, rec *Record) (*
 	return x.answer(rec, c, caller, DuplicateReplayed)
 }
 
-// An Approval is a second principal's consent, shown once.
+// An Approval is the consent of a second principal. Its token is shown once.
 type Approval struct {
 	CommandID string
 	Token     string
 	ExpiresAt time.Time
 }
 
-// Approve gives a second principal's consent to a command that awaits its confirmation: a token bound to it as the confirmation is.
+// Approve gives a second principal's consent to a command that awaits confirmation. The token is bound to the command like
+// the confirmation token.
 func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string) (*Approval, error) {
 	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
-		return nil, x.limited(after) // each leaves evidence
+		return nil, x.limited(after) // each approval leaves evidence, so approvals are limited
 	}
 	for {
 		rec, c, err := x.mine(ctx, caller, commandID)
@@ -197,9 +199,9 @@ func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string)
 	}
 }
 
-// independent reports whether the caller is another principal than the one that submitted a command. Who made a credential can act
-// by it, so neither of the two may have made the other's. The approver's credential has to be older than the command: no one can
-// have made it for this approval.
+// independent reports whether the approver is another principal than the submitter of a command. The maker of a credential
+// can act with it, so neither may have made the other's credential. The approver's credential must be older than the
+// command, so that it cannot have been made for this approval.
 func independent(approver Caller, rec *Record) bool {
 	for _, submitter := range []string{rec.Actor, rec.Principal} {
 		if approver.Actor == submitter || slices.Contains(approver.Makers, submitter) {
@@ -209,7 +211,7 @@ func independent(approver Caller, rec *Record) bool {
 	return !slices.Contains(rec.Confirmation.Makers, approver.Actor) && (approver.Since.IsZero() || approver.Since.Before(rec.CreatedAt))
 }
 
-// Status returns the state of a command. Every caller that may submit the command may ask.
+// Status returns the state of a command. Every caller that may submit the command may call it.
 func (x *Executor) Status(ctx context.Context, caller Caller, commandID string) (*Answer, error) {
 	rec, c, err := x.mine(ctx, caller, commandID)
 	if err != nil {

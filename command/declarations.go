@@ -17,8 +17,8 @@ import (
 // maxFile bounds a declaration file.
 const maxFile = 4 << 20
 
-// ReadDeclarations reads a declaration file: {"commands": [...]}. A member that is unknown is refused, and named with its place:
-// one that is misspelt would be a rule that is not kept. Whether the declarations make sense is for Register to say.
+// ReadDeclarations reads a declaration file: {"commands": [...]}. It refuses an unknown member and names its place,
+// because a misspelt member would be a rule without effect. Register checks whether the declarations are valid.
 func ReadDeclarations(r io.Reader) ([]Declaration, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -70,8 +70,8 @@ func decodeDeclaration(at string, text []byte, d *Declaration) error {
 	return fmt.Errorf("%s: %w", at, err)
 }
 
-// misfits lists members that a type has no field for, by their exact names (encoding/json would also take "Class"), and windows
-// that are none.
+// misfits lists members that have no field of exactly the same name (encoding/json would also accept "Class"), and windows
+// that cannot be parsed.
 func misfits(at string, v any, t reflect.Type) []error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -94,7 +94,7 @@ func misfits(at string, v any, t reflect.Type) []error {
 		}
 	case map[string]any:
 		if t.Kind() != reflect.Struct {
-			return nil // the schema of args, or a member of another type
+			return nil // the schema of args, or a member of another JSON type
 		}
 		known := map[string]reflect.Type{}
 		for i := range t.NumField() {

@@ -9,13 +9,13 @@ import (
 
 const (
 	defaultWindow  = Window(30 * day)
-	criticalWindow = Window(day) // the least of a critical command (IDS-STO-9)
+	criticalWindow = Window(day) // shortest window of a critical command (IDS-STO-9)
 	remoteTimeout  = Window(time.Minute)
 	maxTimeout     = Window(time.Hour)
-	maxText        = 2000 // bytes of what is written for people
+	maxText        = 2000 // bytes of a text that people read
 )
 
-// withDefaults fills in what a declaration may leave out. It copies what it changes.
+// withDefaults sets the defaults of absent members. It copies the slices that it changes.
 func (d Declaration) withDefaults() Declaration {
 	if d.Class == "" && (d.Mutates == nil || *d.Mutates) {
 		d.Class = I1 // IDS-CLS-8
@@ -36,7 +36,7 @@ func (d Declaration) withDefaults() Declaration {
 	return d
 }
 
-// problems lists what is wrong with a declaration that has its defaults, and with its handler.
+// problems lists the errors of a declaration that has its defaults set, and of its handler.
 func (d *Declaration) problems(h Handler) (*argsSchema, []error) {
 	var p problemList
 	d.checkNames(&p)

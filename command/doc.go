@@ -1,7 +1,7 @@
-// Package command executes commands so that each has its effect once, however often it is submitted, and leaves evidence
-// of every decision (RFC-WF-0010, IDS).
+// Package command executes commands so that each takes effect once, however often it is submitted, and records evidence of
+// every decision (RFC-WF-0010, IDS).
 //
-// The way of a command:
+// The flow of a command:
 //
 //	Submit ─ parse the envelope ─ find its declaration ─ authorise ─ normalise args ─ derive key and fingerprint
 //	   │        (what fails up to here is refused; nothing is kept under the key)
@@ -14,14 +14,16 @@
 //	   ▼
 //	finish ─ effects + outcome + evidence in ONE transaction
 //
-// A record changes by compare-and-set on its version, in one kind of store step (Store.Advance): a step that finds another version
-// than it expects changes nothing. That one rule carries the atomic check-and-set, the fencing of executors whose lease ran out,
-// single-use confirmation and the replay of outcomes. All stores share one step machine, Advance, and differ in their Transaction.
+// Every change of a record is a compare-and-set on its version, made by a store step (Store.Advance). A step that finds
+// another version than it expects changes nothing. The atomic check-and-set of a key, the fencing of executors whose lease
+// has run out, single-use confirmation and the replay of outcomes all rest on this rule. All stores share one step
+// machine, Advance, and differ in their Transaction.
 //
-// A program that embeds it brings a Store (package sqlstore, on a database of its own; MemoryStore for tests), a Registry with a declaration and a
-// Handler for each command, a Sealer, and calls Run; then it submits. The examples show the simplest embedding, and each way of shielding
-// a call to an external system. docs/commands.md says what a crash at each point leaves behind.
+// A program that embeds the package provides a Store (package sqlstore, on the program's own database; MemoryStore for
+// tests), a Registry with a declaration and a Handler for each command, and a Sealer. It calls Run, then submits commands.
+// The examples show the simplest embedding, and each way to shield a call to an external system. docs/commands.md
+// describes the state that a crash at each point leaves.
 //
-// What the package does not do: it cannot undo a call to an external system. Commands that make such calls are of class
-// I3 and name the strategy that shields them (see Shielding).
+// The package cannot undo a call to an external system. Commands that make such calls are of class I3 and name the
+// strategy that shields them (see Shielding).
 package command

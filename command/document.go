@@ -11,10 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
-// maxNesting is how deep objects and lists may lie within each other.
+// maxNesting limits how deep objects and lists may be nested.
 const maxNesting = 32
 
-// A fault is what is wrong with a JSON text, and where. Values are not repeated: they may be secrets.
+// A fault is an error in a JSON text, and its place. It does not repeat values, because they may be secrets.
 type fault struct {
 	pointer string // RFC 6901; empty: the text as a whole
 	detail  string
@@ -27,9 +27,9 @@ func (f *fault) Error() string {
 	return f.pointer + " " + f.detail
 }
 
-// document reads JSON of which there is but one reading: in UTF-8, no member twice, no half characters, no number that would
-// be rounded. Strings and names come in normalisation form C, numbers in the form of RFC 8785; two texts that are read as equal
-// documents have the same canonical form and the other way around (IDS-KEY-4).
+// document reads JSON that has only one reading: valid UTF-8, no duplicate member, no unpaired surrogate, no number that
+// would be rounded. It returns strings and names in normalisation form C and numbers in the form of RFC 8785. Two texts
+// yield equal documents exactly if they have the same canonical form (IDS-KEY-4).
 //
 // The error is a *fault.
 func document(text []byte) (any, error) {
@@ -37,7 +37,7 @@ func document(text []byte) (any, error) {
 	return v, err
 }
 
-// documentParts also returns the text of each member of an outermost object.
+// documentParts also returns the text of each member of the outermost object.
 func documentParts(text []byte) (any, map[string]json.RawMessage, error) {
 	switch {
 	case !utf8.Valid(text):
@@ -53,11 +53,11 @@ func documentParts(text []byte) (any, map[string]json.RawMessage, error) {
 	return v, d.parts, nil
 }
 
-// A decoder goes through a text that is known to be valid JSON.
+// A decoder reads a text that is known to be valid JSON.
 type decoder struct {
 	text  []byte
 	at    int
-	path  []string // where it is, for faults
+	path  []string // current place, for faults
 	parts map[string]json.RawMessage
 }
 
@@ -86,7 +86,7 @@ func (d *decoder) value() (any, error) {
 	return d.number()
 }
 
-// next skips white space and returns the byte that it stands on then.
+// next skips white space and returns the byte at the new position.
 func (d *decoder) next() byte {
 	for {
 		switch c := d.text[d.at]; c {
@@ -179,8 +179,8 @@ func (d *decoder) string() (string, error) {
 	return norm.NFC.String(text), nil
 }
 
-// halfCharacter reports whether a string holds an escaped surrogate without its other half. Decoders replace it by U+FFFD, so
-// that strings that differ would become the same.
+// halfCharacter reports whether a string holds an escaped surrogate without its other half. Decoders replace it with
+// U+FFFD, so that different strings would become equal.
 func halfCharacter(raw []byte) bool {
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -225,7 +225,7 @@ func (d *decoder) number() (any, error) {
 	return n, nil
 }
 
-// documentOf makes a document of a Go value, as document would read it from the value's JSON. The error is a *fault.
+// documentOf converts a Go value to the document that its JSON encoding would give. The error is a *fault.
 func documentOf(v any, path ...string) (any, error) {
 	wrong := func(detail string) error { return &fault{pointer: jsonschema.Pointer(path...), detail: detail} }
 	if len(path) > maxNesting {

@@ -28,19 +28,19 @@ type Nothing = struct{}
 // Returned is the result of one effect. The Handle of the effect reads it.
 type Returned struct{ result any }
 
-// Results are what the effects of an outcome returned, in the order of the effects. They are nil when they are not known.
+// Results holds the results of an outcome's effects, in the order of the effects. It is nil if they are not known.
 type Results []Returned
 
 // A Handle reads the result of one effect of an outcome.
 type Handle[R any] struct{ index int }
 
-// Add appends an effect to those of an outcome. The handle reads its result, in Outcome.After and Outcome.Done.
+// Add appends an effect to an outcome. The returned handle reads the effect's result in Outcome.After and Outcome.Done.
 func Add[R any](o *Outcome, e EffectWith[R]) Handle[R] {
 	o.Effects = append(o.Effects, e)
 	return Handle[R]{len(o.Effects) - 1}
 }
 
-// In returns the result of the effect; zero when the results are not known.
+// In returns the result of the effect, or the zero value if the results are not known.
 func (h Handle[R]) In(results Results) (result R) {
 	if h.index < len(results) {
 		result, _ = results[h.index].result.(R)

@@ -14,18 +14,18 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// FaultPoints are the moments at which a crash is told from any other by what is stored and what was done outside.
+// FaultPoints names the moments at which a crash leaves a distinct combination of stored state and external effects.
 var FaultPoints = []string{
 	"admitted",  // nothing is stored
-	"reserved",  // the key is taken, nothing was done
-	"confirmed", // the confirmation is spent, nothing was done
+	"reserved",  // the key is taken, no effect has happened
+	"confirmed", // the confirmation is spent, no effect has happened
 	"started",   // the handler is about to run
-	"ledgered",  // a call is written down, and about to be made
-	"called",    // a call was made, its result is not written down
-	"recorded",  // the result of a call is written down
+	"ledgered",  // the ledger holds a call that is about to be made
+	"called",    // a call was made, the ledger does not hold its result
+	"recorded",  // the ledger holds the result of a call
 	"handled",   // the handler has returned, nothing of its outcome is stored
 	"finished",  // the outcome is stored, the caller has no answer yet
-	"recovered", // another has taken over, nothing was done yet
+	"recovered", // another executor has taken over, and has done nothing yet
 	"observed",  // the evidence of a repeat is stored, the caller has no answer yet
 }
 
@@ -35,7 +35,7 @@ func (x *Executor) fault(point string) {
 	}
 }
 
-// execution is a command that this process executes. Its record belongs to it as long as the version it knows is the stored one.
+// execution is a command that this process executes. It owns the record as long as the version it knows is the stored one.
 type execution struct {
 	x       *Executor
 	command *Registered
@@ -47,18 +47,18 @@ type execution struct {
 
 	mu    sync.Mutex             // held while the record changes
 	rec   atomic.Pointer[Record] // as stored
-	over  bool                   // nothing of this execution is stored any more
-	calls sync.Mutex             // held while a call is written down
+	over  bool                   // this execution stores nothing any more
+	calls sync.Mutex             // held while the ledger is written
 
-	// Once ended is closed:
+	// The following members are set before ended is closed.
 	final   *Record
-	outcome *StoredOutcome // as the first answer shows it, with secrets
+	outcome *StoredOutcome // as the first answer shows it, including secrets
 	value   any            // the result of that outcome, before it was encoded
-	applied Results        // what the effects returned
+	applied Results        // results of the effects
 	err     error
 }
 
-// commitTries is how often a step is tried that the store does not take, over about a second.
+// commitTries is how often a step is tried that the store does not accept, over about a second.
 const commitTries = 6
 
 var (
@@ -99,7 +99,7 @@ func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced b
 	return a, false, err
 }
 
-// newRecord is what reserves a key.
+// newRecord returns the record that reserves the key of a submission, and its confirmation token if it needs one.
 func (x *Executor) newRecord(s *submission) (*Record, string, error) {
 	now := x.now()
 	rec := &Record{
@@ -125,13 +125,14 @@ func (x *Executor) newRecord(s *submission) (*Record, string, error) {
 	return rec, token, nil
 }
 
-// kept is what an execution needs that is in no other member of a record.
+// kept holds the values an execution needs that no other member of a record holds.
 type kept struct {
 	Args    json.RawMessage `json:"args"`
 	Options json.RawMessage `json:"options,omitempty"`
 }
 
-// ownName is of this process and this try alone, so that a step whose answer was lost is known as our own.
+// ownName returns an owner name that only this process and this try have. It identifies a step whose answer was lost as
+// our own.
 func (x *Executor) ownName() string { return fmt.Sprintf("%s/%x", x.cfg.Owner, random(8)) }
 
 // reserve is the atomic check-and-set (IDS-STO-1).
@@ -153,9 +154,9 @@ func (x *Executor) reserve(s *submission, rec *Record) (*Record, bool, error) {
 	}})
 }
 
-// commit advances a record to a version of our own. When the store's answer was lost the step is tried again; that it had arrived
-// is then known by its record's MAC, which no other step has. It reports false when another record is there: another executor's, or an
-// earlier one of the same owner's whose answer was lost for good.
+// commit advances a record to our next version. If the store's answer was lost, commit tries the step again and recognises
+// a step that was stored by the MAC of its record, which is unique. It reports false if another record is stored: that of
+// another executor, or an earlier one of the same owner whose answer was lost.
 func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 	var pause time.Duration
 	for try := 1; ; try++ {
@@ -167,7 +168,7 @@ func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 			return r.Stored, true, nil
 		case err == nil:
 			mine := r.Stored != nil && r.Stored.Owner == next.Owner && r.Stored.CommandID == next.CommandID && r.Stored.Version > step.Expect
-			if next.MAC != nil { // a reservation has none before it is settled; its owner is its own
+			if next.MAC != nil { // a reservation has no MAC before it is settled, but a unique owner
 				mine = mine && bytes.Equal(r.Stored.MAC, next.MAC)
 			}
 			return r.Stored, mine, nil
@@ -179,7 +180,7 @@ func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
 	}
 }
 
-// start executes a command that is ours on a goroutine of its own: it goes on when its caller leaves.
+// start executes a command of ours on a new goroutine, which continues if the caller leaves.
 func (x *Executor) start(c *Registered, h Handler, caller Caller, call *Call, rec *Record) (*execution, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	e := &execution{x: x, command: c, handler: h, caller: caller, call: call, cancel: cancel, ended: make(chan struct{})}
@@ -207,13 +208,13 @@ func (x *Executor) start(c *Registered, h Handler, caller Caller, call *Call, re
 	return e, nil
 }
 
-// wait answers once the execution has ended, or that it goes on when the caller has waited long enough.
+// wait answers once the execution has ended. If the context ends first, it answers that the command is in progress.
 func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	select {
 	case <-e.ended:
 	case <-ctx.Done():
 		select {
-		case <-e.ended: // just now: the answer that shows secrets is still to be had
+		case <-e.ended: // it has just ended: the answer with secrets is still available
 		default:
 			return x.answer(e.rec.Load(), e.command, e.caller, FirstSeen)
 		}
@@ -233,7 +234,7 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	return a, nil
 }
 
-// run executes the command until it has an outcome, or until another execution has to continue it.
+// run executes the command until it has an outcome, or until it leaves the command to another execution.
 func (e *execution) run(ctx context.Context) {
 	stop := e.keepLease()
 	defer stop()
@@ -254,7 +255,7 @@ func (e *execution) run(ctx context.Context) {
 	}
 }
 
-// tell calls Outcome.Done, whose panic must not take others along.
+// tell calls Outcome.Done and recovers from a panic in it, so that other commands are not affected.
 func (e *execution) tell(o *Outcome, stored bool) {
 	if o == nil || o.Done == nil {
 		return
@@ -267,7 +268,7 @@ func (e *execution) tell(o *Outcome, stored bool) {
 	o.Done(stored, e.applied)
 }
 
-// end does what follows from a handler's return. It returns why the handler has to run again, or nil.
+// end handles a handler's return. It returns the reason if the handler has to run again, or nil.
 func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline time.Time) *TransientError {
 	var passing *TransientError
 	cause := context.Cause(ctx)
@@ -288,9 +289,9 @@ func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline tim
 	return nil
 }
 
-// uncertain reports whether the result of a started call is not known. Whatever the handler returned, a panic or an error of
-// its own, or that its time is over, the command must not be called failed before the provider was asked (IDS-SHD-5); one that
-// recognises repeats is asked by calling it again.
+// uncertain reports whether the result of a started call is not known. The executor must then ask the provider before it
+// calls the command failed, even if the handler panicked, returned another error or ran out of time (IDS-SHD-5). A
+// provider that recognises repeats is asked by making the call again.
 func (e *execution) uncertain() bool { return e.rec.Load().openCalls() }
 
 func (e *execution) takenOver() error {
@@ -304,7 +305,7 @@ func (x *Executor) retryFor(c *Registered) time.Duration {
 	return x.cfg.RetryFor
 }
 
-// safely keeps a handler's panic from taking others along.
+// safely runs a handler and turns its panic into an error, so that other commands are not affected.
 func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -314,15 +315,15 @@ func safely(ctx context.Context, h Handler, c *Call) (o *Outcome, err error) {
 	return h.Execute(ctx, c)
 }
 
-// update changes the execution's record, if it still is the execution's: errSuperseded else.
+// update changes the record if this execution still owns it; otherwise it returns errSuperseded.
 func (e *execution) update(change func(*Record) []evidence.Entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.change(change)
 }
 
-// change is update for callers that hold the lock. If it finds an earlier step of this execution whose answer was lost, it builds upon
-// that one.
+// change is update for callers that hold the lock. If the store holds an earlier step of this execution whose answer was
+// lost, change applies the new step on top of that one.
 func (e *execution) change(change func(*Record) []evidence.Entry) error {
 	for {
 		if e.over {
@@ -348,7 +349,7 @@ func (e *execution) change(change func(*Record) []evidence.Entry) error {
 	}
 }
 
-// earlier reports whether a record is this execution's, from a step whose answer was lost.
+// earlier reports whether a stored record comes from a step of this execution whose answer was lost.
 func (e *execution) earlier(stored *Record) bool {
 	last := e.rec.Load()
 	return stored != nil && stored.Owner == last.Owner && stored.CommandID == last.CommandID && stored.Version > last.Version &&

@@ -12,40 +12,44 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Config is what an Executor is made of.
+// Config holds the dependencies and settings of an Executor.
 type Config struct {
 	Store    Store
 	Registry *Registry
 	Sealer   Sealer
 	Log      *slog.Logger
-	// Now and AfterFunc are the clock. AfterFunc calls f on a goroutine of its own once d has passed, unless stop is called before; it
-	// defaults to time.AfterFunc.
+	// Now and AfterFunc are the clock. AfterFunc calls f on a new goroutine once d has passed, unless stop is called
+	// first. It defaults to time.AfterFunc.
 	Now       func() time.Time
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// Owner names this process among those that share the store. Defaults to a random name.
 	Owner string
-	// Lease is after how long another may go on with a command whose executor was not heard of. Defaults to 60 s.
+	// Lease is the time after which another executor may continue a command whose executor has not renewed its lease.
+	// Defaults to 60 s.
 	Lease time.Duration
-	// RetryFor is how long transient errors of a handler are tried again. Defaults to 2 min; a remote declaration has its own.
+	// RetryFor is how long the executor retries a handler that returns transient errors. Defaults to 2 min; a remote
+	// declaration sets its own.
 	RetryFor time.Duration
-	// ReconcileEvery is how long a command whose call has no known result waits until the provider is asked again. Defaults to 30 s.
+	// ReconcileEvery is the wait before the executor asks the provider again about a call without a known result. Defaults
+	// to 30 s.
 	ReconcileEvery time.Duration
-	// TokenLife is how long a confirmation may be given. Defaults to 5 min, at most 15.
+	// TokenLife is how long a confirmation token is valid. Defaults to 5 min, at most 15.
 	TokenLife time.Duration
-	// Duplicates of one key, and submissions of one actor that execute nothing, within a minute; more are refused. Default to 30
-	// and 300; below zero lifts them.
+	// DuplicatesPerKey and DuplicatesPerActor limit, per minute, the duplicates of one key and the submissions of one
+	// actor that execute nothing. The executor refuses more. Default to 30 and 300; a negative value removes the limit.
 	DuplicatesPerKey, DuplicatesPerActor int
-	// Scale makes declared windows pass faster, for a try. Defaults to real time.
+	// Scale shortens declared windows, for trials. Defaults to real time.
 	Scale func(time.Duration) time.Duration
 
-	// Decided is told of every decision, Limited of every submission refused by a limit, Unresolved of every command that comes to need
-	// reconciliation, for metrics. Prompt is told when a person has to confirm. All may be nil.
+	// The executor calls Decided for every decision, Limited for every submission that a limit refuses, and Unresolved for
+	// every command that comes to need reconciliation, for metrics. It calls Prompt when a person has to confirm. All may
+	// be nil.
 	Decided    func(Decision)
 	Limited    func()
 	Unresolved func()
 	Prompt     func(tenant, commandID string, d *Declaration)
-	// Fault, when not nil, is called at each point of FaultPoints: for tests that stop the process there.
+	// Fault, if not nil, is called at each point of FaultPoints, for tests that stop the process there.
 	Fault func(point string)
 }
 
@@ -60,7 +64,7 @@ type Executor struct {
 	running  map[string]*execution // by tenant and key
 	stopping bool
 	wg       sync.WaitGroup
-	lost     chan struct{} // asks for a look at what was lost
+	lost     chan struct{} // wakes the recovery of commands whose lease is over
 }
 
 // New makes an Executor.
@@ -98,10 +102,10 @@ func orElse[T comparable](v *T, d T) {
 	}
 }
 
-// Registry is what may be commanded.
+// Registry returns the registry of commands.
 func (x *Executor) Registry() *Registry { return x.cfg.Registry }
 
-// submission is a command on its way in.
+// submission is a command that is being admitted.
 type submission struct {
 	caller   Caller
 	envelope *Envelope
@@ -109,8 +113,9 @@ type submission struct {
 	derived  *Derivation
 }
 
-// Submit takes a command: it executes it, or answers with what an earlier submission has come to. When the context ends before
-// the execution does, the answer says that it is in progress; it goes on. An error is a *Refusal, or the store's.
+// Submit executes a command, or answers with the state or outcome of an earlier submission. If the context ends before the
+// execution does, the answer says that the command is in progress, and the execution continues. The error is a *Refusal or
+// an error of the store.
 func (x *Executor) Submit(ctx context.Context, caller Caller, e *Envelope) (*Answer, error) {
 	s, err := x.admit(caller, e)
 	if err != nil {
@@ -134,7 +139,8 @@ func (x *Executor) Submit(ctx context.Context, caller Caller, e *Envelope) (*Ans
 	}
 }
 
-// admit does all that is done before a key is looked at: what fails here is not kept under it (IDS IT-6).
+// admit makes all checks that precede the lookup of the key. A submission that fails here is not stored under
+// its key (IDS IT-6).
 func (x *Executor) admit(caller Caller, e *Envelope) (*submission, error) {
 	switch {
 	case e.TenantID != caller.Tenant:
@@ -167,10 +173,10 @@ func authorised(caller Caller, c *Registered) error {
 	return nil
 }
 
-// refused leaves evidence of a submission that was not taken, unless its actor sends too many of them.
+// refused records evidence of a refused submission, unless its actor sends too many.
 func (x *Executor) refused(caller Caller, e *Envelope, cause error) error {
 	var r *Refusal
-	if !errors.As(cause, &r) || e.Validate() != nil { // what is malformed says nothing that could be kept
+	if !errors.As(cause, &r) || e.Validate() != nil { // a malformed envelope has no content that could be recorded
 		return cause
 	}
 	now := x.cfg.Now()
@@ -198,13 +204,14 @@ func (x *Executor) decided(d Decision) {
 	}
 }
 
-// Observe leaves evidence of what was decided outside of the executor, such as about a request that is guarded by a key of its
-// caller's. The entry holds ids and fingerprints, never what was sent. The error of an executor that stops is a *Refusal.
+// Observe records evidence of a decision that was made outside the executor, for example about a request guarded by its
+// caller's own key. The entry holds ids and fingerprints, never the request's content. The error of a stopping executor is
+// a *Refusal.
 func (x *Executor) Observe(tenant string, entries ...evidence.Entry) error {
 	return x.observe(tenant, entries...)
 }
 
-// observe appends evidence alone.
+// observe appends evidence without a record.
 func (x *Executor) observe(tenant string, entries ...evidence.Entry) error {
 	r, err := x.commits.advance(&Step{Tenant: tenant, Settle: func(Applied) (Change, error) { return Change{Evidence: entries}, nil }})
 	return errors.Join(err, r.Err)
@@ -224,7 +231,7 @@ func (x *Executor) read(ctx context.Context, s *submission) (*Answer, error) {
 		CreatedAt: now, UpdatedAt: now}, nil
 }
 
-// handler is the planner of a direct submission, or the registered handler.
+// handler returns the plan of a direct submission, or the registered handler.
 func (s *submission) handler() Handler {
 	if d := s.envelope.direct; d != nil && d.plan != nil {
 		return d.plan
@@ -237,7 +244,7 @@ func (s *submission) call() *Call {
 		Intent: s.envelope.Intent, Args: s.derived.Args, Options: s.envelope.Options, Key: s.derived.Key, Try: 1}
 }
 
-// find reads the record under a key and refuses one that was tampered with (IDS-SEC-2).
+// find reads the record under a key and refuses a record that was tampered with (IDS-SEC-2).
 func (x *Executor) find(ctx context.Context, tenant, key string) (*Record, error) {
 	rec, err := x.cfg.Store.Find(ctx, tenant, key)
 	if err != nil {

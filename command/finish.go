@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// finish stores the outcome with its effects and its evidence, in one transaction: all of it happened, or nothing did. A store that
-// is away is tried again as long as the command is ours: what a handler has done outside must not be forgotten. It returns why the
-// handler has to run again, where an effect met a change that came between.
+// finish stores the outcome with its effects and its evidence in one transaction. If the store is not available, finish
+// retries as long as this execution owns the command, so that external effects of the handler are not forgotten. If an
+// effect failed because of a concurrent change, finish returns the reason why the handler has to run again.
 func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,7 @@ func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 	}
 }
 
-// ending is what is to be stored in the end.
+// ending is the final state that finish tries to store.
 type ending struct {
 	outcome *Outcome
 	err     error
@@ -64,11 +64,11 @@ type ending struct {
 
 	failed  bool
 	pause   time.Duration
-	refused time.Time // since when the store takes other steps and not this one
+	refused time.Time // since when the store accepts other steps but not this one
 }
 
-// fail makes it a failure without effects, for what could not be stored otherwise. It reports false when that could not be stored
-// either.
+// fail turns the ending into a failure without effects, because the original could not be stored. It reports false if the
+// ending already was such a failure.
 func (n *ending) fail(cause error) bool {
 	var back *undone
 	if errors.As(cause, &back) {
@@ -82,8 +82,8 @@ func (n *ending) fail(cause error) bool {
 	return true
 }
 
-// outlast waits for a store that did not take the end, and keeps the lease meanwhile. A store that takes that and not the effects, for
-// as long as transient errors are tried, never will: the command fails without them rather than being tried for ever.
+// outlast waits for a store that did not accept the ending, and renews the lease meanwhile. If the store accepts the
+// renewals but not the effects for as long as transient errors are retried, the command fails without its effects.
 func (e *execution) outlast(n *ending, cause error) {
 	n.pause = min(max(2*n.pause, 50*time.Millisecond), 2*time.Second)
 	e.x.rest(context.Background(), n.pause)
@@ -108,19 +108,20 @@ func (x *Executor) isStopping() bool {
 	return x.stopping
 }
 
-// settled is the terminal record of an execution, with its evidence.
+// settled returns the terminal record of an execution, with its evidence.
 func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Change, error) {
 	shown := o
 	if err == nil && o != nil {
 		completed := *o
 		shown = &completed
 		if err = completed.complete(a); err != nil {
-			// What is refused must not have happened: the step fails as a whole and is settled anew, without its effects.
+			// The effects of a refused command must not be stored: the whole step fails and is settled again without
+			// effects.
 			return Change{}, &undone{err}
 		}
 	}
 	stored, first, cause := e.x.settle(e.command, shown, err)
-	if err == nil && cause != nil { // nor must what cannot be kept
+	if err == nil && cause != nil { // nor may effects be stored whose outcome cannot be
 		return Change{}, &undone{cause}
 	}
 	if cause != nil {
@@ -144,7 +145,8 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	return Change{Record: next, Evidence: []evidence.Entry{ended(e.command.Name(), next, digest, stored.Reason, now)}}, nil
 }
 
-// complete is what an outcome itself makes of its effects. A panic there is the command's failure: others share its transaction.
+// complete calls Outcome.After with the results of the effects. A panic becomes the command's failure, because other
+// commands share the transaction.
 func (o *Outcome) complete(a Applied) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -162,7 +164,7 @@ func (o *Outcome) complete(a Applied) (err error) {
 	return nil
 }
 
-// ended is the evidence of an execution's end.
+// ended returns the evidence of an execution's end.
 func ended(name string, r *Record, digest [32]byte, reason string, now time.Time) evidence.Entry {
 	types := map[Status]string{Executed: evidence.ExecutedOK, Failed: evidence.FailedType, Rejected: evidence.RejectedTy, Compensated: evidence.Compensated}
 	return evidence.Entry{
@@ -172,14 +174,14 @@ func ended(name string, r *Record, digest [32]byte, reason string, now time.Time
 	}
 }
 
-// undone reports that effects have to be taken back with the step.
+// undone reports that the effects must be rolled back with the step.
 type undone struct{ cause error }
 
 func (u *undone) Error() string { return u.cause.Error() }
 func (u *undone) Unwrap() error { return u.cause }
 
-// settle turns what a handler returned into what is kept of it, and what the first answer shows: secrets are in that one alone. The
-// cause is what the log should know and the answer should not.
+// settle turns a handler's return into the outcome to store and the outcome of the first answer; only the latter holds
+// secrets. The cause is for the log and not for the answer.
 func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *StoredOutcome, cause error) {
 	var (
 		rejection *Rejection
@@ -190,7 +192,7 @@ func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *
 	case errors.As(err, &taken):
 		first = &taken.outcome
 		if first.Result, err = resultJSON(first.Result); err != nil {
-			first.Result = nil // the provider's, and not what a result can be
+			first.Result = nil // it comes from the provider and is not a valid result
 		}
 		return c.withoutSecrets(first), first, nil
 	case errors.As(err, &rejection):
@@ -215,7 +217,7 @@ func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *
 	return c.withoutSecrets(first), first, nil
 }
 
-// withoutSecrets is what is kept of an outcome (IDS IT-14).
+// withoutSecrets returns the part of an outcome that is stored (IDS IT-14).
 func (c *Registered) withoutSecrets(first *StoredOutcome) *StoredOutcome {
 	kept := *first
 	for _, member := range c.Secret {
@@ -226,10 +228,11 @@ func (c *Registered) withoutSecrets(first *StoredOutcome) *StoredOutcome {
 	return &kept
 }
 
-// maxResult is the longest result that is kept.
+// maxResult is the longest result that is stored.
 const maxResult = 256 << 10
 
-// resultJSON encodes a result. Its own encoding may panic, in a transaction that others share.
+// resultJSON encodes a result. It turns a panic of the result's own encoding into an error, because other commands share
+// the transaction.
 func resultJSON(v any) (result []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -255,7 +258,7 @@ func resultJSON(v any) (result []byte, err error) {
 	return result, nil
 }
 
-// without is a JSON object less one member; the others keep their bytes and their order.
+// without returns a JSON object without one member; the other members keep their bytes and their order.
 func without(object json.RawMessage, member string) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// KeyVersion is the version of the rules by which keys are derived. A record keeps it, so that other rules cannot silently
-// execute a command again (IDS-KEY-13).
+// KeyVersion is the version of the rules that derive keys. A record stores it, so that a change of the rules cannot
+// silently execute a command again (IDS-KEY-13).
 const KeyVersion = 1
 
-// effectiveActor is the one binding principal that a declaration can name.
+// effectiveActor is the only binding principal that a declaration can name.
 const effectiveActor = "effective_actor_id"
 
-// A Derivation is what follows from an envelope by its command's declaration.
+// A Derivation holds the values derived from an envelope according to its command's declaration.
 //
 // # The rules, version 1
 //
@@ -32,10 +32,10 @@ const effectiveActor = "effective_actor_id"
 //
 // Everything else stays out: command_id, issued_at, message_id, channel, nonce, options (IDS-KEY-5).
 //
-// The canonical form is that of RFC 8785 (JCS): UTF-8, members sorted, no white space, numbers as ECMAScript writes them. Before,
-// all strings and all names are brought into Unicode normalisation form C. Texts with more than one reading are refused (see
-// ParseEnvelope), and so is a number that is not the same after it went through a double: what differs never becomes the same
-// (IDS-KEY-4).
+// The canonical form is that of RFC 8785 (JCS): UTF-8, members sorted, no white space, numbers as ECMAScript writes them.
+// First, all strings and all names are converted to Unicode normalisation form C. Texts with more than one reading are
+// refused (see ParseEnvelope), and so is a number that a double cannot represent exactly. Different values therefore never
+// become equal (IDS-KEY-4).
 //
 // Args are normalised by the annotations of the declared JSON Schema, under properties, patternProperties, additionalProperties,
 // items, prefixItems, $ref and allOf (IDS-KEY-8), in this order:
@@ -48,23 +48,23 @@ const effectiveActor = "effective_actor_id"
 //  4. The args are held against the schema. What does not fit is refused.
 //  5. "x-ephemeral": true leaves a member out; sets are then made sets again.
 //
-// The fingerprint is "sha256:" and the digits of the SHA-256 of the canonical form of the whole envelope without what is
-// ephemeral: the object above and, where they apply, effective_actor_id and options ({} when absent). Where a binding principal
-// is declared the principal is its actor_id and there is no effective_actor_id, so that a retry on another actor's behalf is no
-// conflict (IDS-STO-15).
+// The fingerprint is "sha256:" and the hexadecimal digits of the SHA-256 of the canonical form of the whole envelope
+// without its ephemeral members: the object above and, where they apply, effective_actor_id and options ({} when absent).
+// Where a binding principal is declared, that principal is the actor_id and there is no effective_actor_id, so that a
+// retry by another actor on its behalf is not a conflict (IDS-STO-15).
 type Derivation struct {
 	Key         string // 64 hexadecimal digits
 	KeyVersion  int
 	Fingerprint string          // "sha256:" and 64 hexadecimal digits
-	Args        json.RawMessage // normalised and canonical; what the handler gets
-	Principal   string          // who is in the key: the actor, or the one acted for
+	Args        json.RawMessage // normalised and canonical; passed to the handler
+	Principal   string          // principal in the key: the actor, or the effective actor
 }
 
-// hashFunc is HASH of the key; tests make it collide.
+// hashFunc is the hash of the key; tests replace it to make keys collide.
 type hashFunc func(canonical []byte) [sha256.Size]byte
 
-// Derive derives key and fingerprint of an envelope, by the rules that Derivation lists. An envelope that names a key has to name
-// this one (IDS-KEY-1). The error is a *Refusal.
+// Derive derives the key and fingerprint of an envelope by the rules that Derivation lists. If the envelope names a key,
+// it must be the derived one (IDS-KEY-1). The error is a *Refusal.
 func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (c *Registered) Derive(e *Envelope) (*Derivation, error) {
 	return d, nil
 }
 
-// readArgs reads the args as a document; absent ones are an empty object. The error is a *Refusal.
+// readArgs reads the args as a document. Absent args are an empty object. The error is a *Refusal.
 func (e *Envelope) readArgs() (args any, err error) {
 	switch {
 	case e.direct != nil && e.direct.args == nil, e.direct == nil && len(e.Args) == 0:
@@ -129,7 +129,7 @@ func (e *Envelope) readArgs() (args any, err error) {
 	return args, nil
 }
 
-// principal is who is in the key.
+// principal returns the principal in the key.
 func (c *Registered) principal(e *Envelope) string {
 	if c.BindingPrincipal == effectiveActor && e.EffectiveActorID != "" {
 		return e.EffectiveActorID
@@ -137,7 +137,7 @@ func (c *Registered) principal(e *Envelope) string {
 	return e.ActorID
 }
 
-// inputs are the members of the key, in canonical form.
+// inputs holds the members of the key's object, in canonical form.
 type inputs struct{ actor, args, kind, action, entity, target, tenant string }
 
 func (c *Registered) inputs(e *Envelope, d *Derivation) (inputs, error) {
@@ -164,8 +164,8 @@ func (c *Registered) inputs(e *Envelope, d *Derivation) (inputs, error) {
 	return in, nil
 }
 
-// object is the canonical object of the inputs and of what the fingerprint has besides, where that is not empty. It is put
-// together of canonical parts in the order that RFC 8785 has for them, which saves canonicalising args twice more.
+// object returns the canonical object of the inputs, and of the fingerprint's further members where they are not empty. It
+// joins canonical parts in the order of RFC 8785, which avoids canonicalising the args twice more.
 func (in *inputs) object(actedFor, options string) []byte {
 	b := make([]byte, 0, 256+len(in.args)+len(options))
 	add := func(name, value string) {
@@ -185,7 +185,7 @@ func (in *inputs) object(actedFor, options string) []byte {
 	return b
 }
 
-// canonicalString is a string in normalisation form C and canonical form.
+// canonicalString returns a string in normalisation form C and canonical form.
 func canonicalString(text string) (string, error) {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -196,7 +196,7 @@ func canonicalString(text string) (string, error) {
 	return `"` + text + `"`, nil
 }
 
-// readOptions is options in canonical form.
+// readOptions returns the options in canonical form.
 func readOptions(text []byte) (string, error) {
 	if len(text) == 0 {
 		return "{}", nil
@@ -212,9 +212,9 @@ func readOptions(text []byte) (string, error) {
 	return string(form), err
 }
 
-// ProviderKey is the idempotency key that a provider gets with a command's call of that name (IDS-SHD-3): the same on every try,
-// another for each name. It has 64 hexadecimal digits and is thus safe in a header, quoted or not. A command that makes one call
-// may leave its name empty; the provider then gets the command's own key.
+// ProviderKey is the idempotency key that a provider gets with the named call of a command (IDS-SHD-3). It is the same on
+// every try and differs for each name. It has 64 hexadecimal digits, so it is valid in a header, quoted or not. A command
+// that makes one call may leave the name empty; the provider then gets the command's own key.
 func ProviderKey(key, name string) string {
 	if name == "" {
 		return key

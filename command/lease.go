@@ -9,8 +9,9 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A leaseKeeper renews the lease of an execution while it runs. It cancels the execution when another executor has taken the command
-// over, and when the lease has run out unrenewed: from then on another may go on with the command, and both would call the provider.
+// A leaseKeeper renews the lease of an execution while it runs. It cancels the execution when another executor has taken
+// over the command, and when the lease has expired without renewal: from then on another executor may continue the
+// command, and both would call the provider.
 type leaseKeeper struct {
 	e *execution
 
@@ -79,10 +80,10 @@ func (k *leaseKeeper) stop() {
 	k.renewed.Wait()
 }
 
-// now is the time in the precision that stores keep.
+// now returns the time in the precision of stores.
 func (x *Executor) now() time.Time { return x.cfg.Now().Truncate(time.Microsecond) }
 
-// rest waits for a time. It reports false if the context ended first.
+// rest waits for d. It reports false if the context ended first.
 func (x *Executor) rest(ctx context.Context, d time.Duration) bool {
 	over := make(chan struct{})
 	stop := x.cfg.AfterFunc(d, func() { close(over) })
@@ -95,7 +96,7 @@ func (x *Executor) rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// A ticker sends on C every so often, until it is stopped.
+// A ticker sends on C at intervals, until it is stopped.
 type ticker struct {
 	C chan struct{}
 

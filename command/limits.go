@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// limiter counts what comes under a name within a window that begins with the first. It remembers a bounded number of names; when
-// there are more it starts over, which lets some callers through once more and refuses none wrongly.
+// limiter counts uses of a name within a window that begins with the first use. It remembers a bounded number of names.
+// Beyond that it starts over, which allows some callers more uses and never refuses one wrongly.
 type limiter struct {
 	limit  int
 	window time.Duration
@@ -26,7 +26,7 @@ func newLimiter(limit int, window time.Duration) *limiter {
 	return &limiter{limit: limit, window: window, most: 1 << 16, names: map[string]spell{}}
 }
 
-// allow counts one more. When there are too many, it says after how long there will be room.
+// allow counts one use. If the limit is reached, it returns the time until the window ends.
 func (l *limiter) allow(name string, at time.Time) (time.Duration, bool) {
 	if l.limit <= 0 {
 		return 0, true

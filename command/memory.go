@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A MemoryStore keeps everything in memory: for tests and for programs whose commands need not outlive them. Its effects are
-// of type MemoryEffect.
+// A MemoryStore keeps everything in memory, for tests and for programs whose commands need not survive a restart. Its
+// effects are of type MemoryEffect.
 type MemoryStore struct {
 	mu      sync.Mutex
 	records map[RecordID]*Record
@@ -24,8 +24,8 @@ type MemoryStore struct {
 type MemoryEffect[R any] struct {
 	EffectOf[R]
 	Do func() (R, error)
-	// Undo takes the change back when a later effect fails or the outcome is refused. The store calls it only after Do has
-	// succeeded. Nil: the change cannot be taken back.
+	// Undo reverts the change if a later effect fails or the outcome is refused. The store calls it only after Do has
+	// succeeded. If it is nil, the change cannot be reverted.
 	Undo func()
 }
 
@@ -34,10 +34,10 @@ func (e MemoryEffect[R]) apply() (Returned, func(), error) {
 	return e.Returns(r), e.Undo, err
 }
 
-// InMemory is an effect of MemoryStore that cannot be taken back.
+// InMemory returns an effect of MemoryStore that cannot be undone.
 func InMemory[R any](do func() (R, error)) MemoryEffect[R] { return MemoryEffect[R]{Do: do} }
 
-// NewMemoryStore makes an empty one.
+// NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore {
 	return &MemoryStore{records: map[RecordID]*Record{}, chains: map[string][]evidence.Item{}}
 }
@@ -162,7 +162,7 @@ func (m *MemoryStore) Lost(_ context.Context, now time.Time, limit int) ([]Recor
 	return lost[:min(len(lost), limit)], nil
 }
 
-// SweepRecords removes records that are free.
+// SweepRecords removes free records.
 func (m *MemoryStore) SweepRecords(_ context.Context, now time.Time, limit int) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normaliseArgs brings a document into the form that enters the key and that the handler gets (IDS-KEY-8), and checks it. The
-// error is a *Refusal.
+// normaliseArgs converts a document to the form that enters the key and that the handler gets (IDS-KEY-8), and validates
+// it. The error is a *Refusal.
 //
 //	document (NFC, exact numbers) ─ defaults, folding, sets ─ hold against the schema ─ drop what is ephemeral
 //
-// The schema sees args as they are meant: a required member that has a default may be left out, a set that names an item twice
-// has it once. It sees ephemeral members; nothing after it does.
+// The schema validates the normalised args: a required member with a default may be absent, and a set that names an item
+// twice holds it once. The schema still sees ephemeral members; later stages do not.
 func (s *argsSchema) normaliseArgs(args any) (any, error) {
 	if s == nil {
 		return args, nil
 	}
-	// Before the rules run, too: they are as many as the schema's.
+	// The limit also bounds the normalisation, which has as many rules as the schema.
 	if s.schema.Work(args) > maxWork {
 		return nil, refuse(InvalidArgs, "/args", "hold more than can be held against a schema of this size")
 	}
@@ -32,7 +32,8 @@ func (s *argsSchema) normaliseArgs(args any) (any, error) {
 	return normalised(args, s.root, true), nil
 }
 
-// normalised applies rules to a value, in place. With drop it leaves out what is ephemeral; without, it fills in and folds.
+// normalised applies rules to a value, in place. With drop it removes ephemeral members; without, it fills in defaults and
+// folds strings.
 func normalised(v any, rules []*rule, drop bool) any {
 	if len(rules) == 0 {
 		return v
@@ -80,7 +81,7 @@ func fillIn(object map[string]any, rules []*rule) {
 	}
 }
 
-// each lists what all rules have for a part of the value.
+// each collects the rules of all given rules for a part of the value.
 func each(rules []*rule, part func(*rule) []*rule) []*rule {
 	var list []*rule
 	for _, r := range rules {
@@ -89,7 +90,7 @@ func each(rules []*rule, part func(*rule) []*rule) []*rule {
 	return list
 }
 
-// asSet sorts by canonical form, bytewise, and keeps one of each.
+// asSet sorts items by canonical form, bytewise, and removes duplicates.
 func asSet(list []any) []any {
 	type item struct {
 		value any
@@ -99,7 +100,7 @@ func asSet(list []any) []any {
 	for i, v := range list {
 		form, err := canonical(v)
 		if err != nil {
-			return list // not for values that document returns
+			return list // does not happen for values that document returns
 		}
 		items[i] = item{v, form}
 	}
@@ -112,8 +113,8 @@ func asSet(list []any) []any {
 	return set
 }
 
-// folded folds a string: "case" is Unicode's full case folding of normalisation form D, in which letters and their marks are
-// apart; "space" makes each run of white space one space and leaves none at the ends. The result is in form C again.
+// folded folds a string. "case" applies Unicode's full case folding to normalisation form D, in which letters and their
+// marks are separate. "space" reduces each run of white space to one space and trims the ends. The result is in form C.
 func folded(text string, rules []*rule) string {
 	var foldCase, foldSpace bool
 	for _, r := range rules {
@@ -129,7 +130,7 @@ func folded(text string, rules []*rule) string {
 	return text
 }
 
-// clone copies a value, so that what is done to one command's args is not done to the schema's default.
+// clone copies a value, so that a change of one command's args does not change the schema's default.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

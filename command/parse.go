@@ -17,24 +17,24 @@ import (
 	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
-// MaxEnvelope is how many bytes an envelope may have, and its args or its options by themselves.
+// MaxEnvelope is the maximum size in bytes of an envelope, and of its args or its options.
 const MaxEnvelope = 64 << 10
 
 const maxName = 256 // bytes of an id or a target
 
 var (
 	wordPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-	// timePattern is the shape of RFC 3339, with which time.Parse is lenient.
+	// timePattern is the exact form of RFC 3339; time.Parse accepts more.
 	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 	kindPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 )
 
-// ParseEnvelope reads a command as it came over the wire. It is strict, because two readings of one text would be two commands
-// under one key, or one under two: one JSON object in UTF-8 of at most MaxEnvelope bytes; no member that is unknown, none twice,
-// also not within args and options; no half characters; no number that its canonical form would round.
+// ParseEnvelope reads a command from the wire. It is strict, because a text with two readings could give two commands one
+// key, or one command two keys. It accepts one JSON object in UTF-8 of at most MaxEnvelope bytes, without unknown or
+// duplicate members (also within args and options), unpaired surrogates, or numbers that their canonical form would round.
 //
-// Strings come in normalisation form C. The error is a *Refusal with the code Malformed; its field is the JSON pointer of the
-// member at fault.
+// Strings are returned in normalisation form C. The error is a *Refusal with the code Malformed; its field is the JSON
+// pointer of the member that is wrong.
 func ParseEnvelope(body []byte) (*Envelope, error) {
 	if len(body) > MaxEnvelope {
 		return nil, malformed("", fmt.Sprintf("has more than %d bytes", MaxEnvelope))
@@ -57,7 +57,7 @@ func ParseEnvelope(body []byte) (*Envelope, error) {
 	return &e, nil
 }
 
-// fill takes the members. One that is null is as if it were absent.
+// fill sets the members. A null member counts as absent.
 func (e *Envelope) fill(object map[string]any, parts map[string]json.RawMessage) error {
 	var intent any
 	var issued string
@@ -89,7 +89,7 @@ func (e *Envelope) fill(object map[string]any, parts map[string]json.RawMessage)
 	return nil
 }
 
-// take puts members where they belong, and refuses those that belong nowhere.
+// take stores each member in its target, and refuses unknown members.
 func take(at string, object, into map[string]any, parts map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		where, known := into[name]
@@ -116,8 +116,8 @@ func take(at string, object, into map[string]any, parts map[string]json.RawMessa
 	return nil
 }
 
-// Validate checks the members, as ParseEnvelope does; it is for envelopes that code has made. It does not look into args and
-// options: Derive does.
+// Validate checks the members as ParseEnvelope does, for envelopes made by code. It does not check args and options;
+// Derive does.
 func (e *Envelope) Validate() error {
 	switch {
 	case e.CommandID == "":
@@ -177,8 +177,8 @@ func checkText(text string) string {
 	return ""
 }
 
-// checkIdentity is for those that are compared with who is authenticated. The key holds them in normalisation form C: were they
-// let in as two spellings, two actors could have one key.
+// checkIdentity checks ids that are compared with the authenticated caller. The key holds them in normalisation form C: if
+// other spellings were allowed, two actors could have the same key.
 func checkIdentity(text string) string {
 	if detail := checkText(text); detail != "" {
 		return detail
@@ -215,7 +215,7 @@ func refuse(code RefusalCode, at, detail string) error {
 	return &Refusal{Code: code, Field: at, Detail: subject + " " + detail}
 }
 
-// refuseFault refuses for what document found within the member at the given place.
+// refuseFault refuses a fault that document found within the member at the given place.
 func refuseFault(code RefusalCode, at string, err error) error {
 	if f, ok := err.(*fault); ok {
 		return refuse(code, at+f.pointer, f.detail)

@@ -17,10 +17,10 @@ const (
 	Compensated Status = "compensated"
 )
 
-// Terminal reports whether the status is a last one.
+// Terminal reports whether the status is final.
 func (s Status) Terminal() bool { return s != InProgress && s != "" }
 
-// Substatus tells states within InProgress apart.
+// Substatus distinguishes states within InProgress.
 type Substatus string
 
 // The substatuses.
@@ -30,32 +30,33 @@ const (
 	NeedsReconciliation  Substatus = "needs_reconciliation"
 )
 
-// A Record is what is kept of a mutation under its key. It is stored whole and replaced whole.
+// A Record is the stored state of a mutation under its key. Stores replace it as a whole.
 type Record struct {
 	Tenant     string
 	Key        string // 64 hex digits
 	KeyVersion int
-	CommandID  string // the first command's, for ever
+	CommandID  string // id of the first command under the key; it never changes
 	Intent     Intent
 	Class      Class
-	Actor      string // who submitted it
-	Principal  string // who is in the key: the actor, or the one acted for
+	Actor      string // actor that submitted it
+	Principal  string // principal in the key: the actor, or the effective actor
 
-	Fingerprint string // "sha256:" and hex, of the envelope without what is ephemeral
+	Fingerprint string // "sha256:" and hex, of the envelope without ephemeral members
 	Status      Status
 	Substatus   Substatus
 	OutcomeRef  string // "outcome:<command id>" once terminal
 	Outcome     []byte // sealed StoredOutcome once terminal
 
 	CreatedAt time.Time
-	UpdatedAt time.Time // moves when the status does
-	ExpiresAt time.Time // end of the window; zero: never. It counts once the record is terminal
+	UpdatedAt time.Time // time of the last status change
+	ExpiresAt time.Time // end of the window once the record is terminal; zero: never
 
-	// While in progress: which execution owns it, until when no other may take it over, and which try this is.
+	// While in progress: the execution that owns the record, until when no other may take it over, and the number of the
+	// try.
 	Owner      string
 	LeaseUntil time.Time
 	Try        int
-	Envelope   []byte // sealed; so that another may go on. Removed at the end
+	Envelope   []byte // sealed, so that another executor can continue; removed at the end
 
 	Confirmation *Confirmation
 	Ledger       []LedgerEntry
@@ -66,8 +67,8 @@ type Record struct {
 	MAC     []byte
 }
 
-// FreeAt reports whether the key may be given to a new command: its window is over, or it was not confirmed in time. A record in
-// progress is not free, however old: it belongs to the executor that executes or recovers it (IDS-STO-12).
+// FreeAt reports whether a new command may use the key: the window has ended, or the command was not confirmed in time. A
+// record in progress is never free: it belongs to the executor that executes or recovers it (IDS-STO-12).
 func (r *Record) FreeAt(now time.Time) bool {
 	if r.Status.Terminal() {
 		return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
@@ -75,7 +76,7 @@ func (r *Record) FreeAt(now time.Time) bool {
 	return r.Substatus == AwaitingConfirmation && !now.Before(r.LeaseUntil)
 }
 
-// next is a copy to be changed, one version on.
+// next returns a copy with the next version, to be changed.
 func (r *Record) next() *Record {
 	n := *r
 	n.Ledger = slices.Clone(r.Ledger)
@@ -87,16 +88,16 @@ func (r *Record) next() *Record {
 	return &n
 }
 
-// A Confirmation is what is kept of a token: its hash, which is bound to command and key (IDS-CNF-2, -9).
+// A Confirmation is the stored form of a token: its hash, which is bound to command and key (IDS-CNF-2, -9).
 type Confirmation struct {
 	TokenHash   []byte    `json:"token_hash"`
 	ExpiresAt   time.Time `json:"expires_at"`
 	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
-	// StepUpHash is that of the approval which a second principal gave.
+	// StepUpHash is the token hash of the approval that a second principal gave.
 	StepUpHash []byte    `json:"step_up_hash,omitempty"`
 	StepUpBy   string    `json:"step_up_by,omitempty"`
 	StepUpTill time.Time `json:"step_up_till,omitzero"`
-	// Makers are the actors that made the submitter's credential: none of them may approve.
+	// Makers are the actors that made the submitter's credential. None of them may approve.
 	Makers []string `json:"makers,omitempty"`
 }
 
@@ -109,13 +110,13 @@ type LedgerEntry struct {
 	Result    []byte      `json:"result,omitempty"` // JSON, to the byte
 }
 
-// LedgerState is what is known of a call.
+// LedgerState is the known state of a call.
 type LedgerState string
 
-// The states. If an entry stays started after its executor died, the provider has to be asked.
+// The states. If an entry is still started after its executor died, the executor that takes over asks the provider.
 const (
 	CallStarted     LedgerState = "started"
 	CallDone        LedgerState = "done"
-	CallFailed      LedgerState = "failed" // the provider refused it: it had no effect
+	CallFailed      LedgerState = "failed" // the provider refused the call: it had no effect
 	CallCompensated LedgerState = "compensated"
 )

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// recordDocument holds the members of a record that no query selects by. Stores keep them as one JSON document beside their columns.
+// recordDocument holds the members of a record that queries do not select by. Stores keep them as one JSON document beside
+// their columns.
 type recordDocument struct {
 	KeyVersion   int           `json:"key_version,omitempty"`
 	Intent       Intent        `json:"intent,omitzero"`
@@ -21,7 +22,7 @@ type recordDocument struct {
 	Previous     string        `json:"previous,omitempty"`
 }
 
-// document encodes the record's document. It refuses texts for columns that a database would refuse or change.
+// document encodes the record's document. It refuses column texts that a database would refuse or change.
 func (r *Record) document() ([]byte, error) {
 	for _, text := range []string{r.CommandID, r.OutcomeRef, r.Fingerprint} {
 		if !storable(text) {
@@ -50,5 +51,5 @@ func (r *Record) SetDocument(text []byte) {
 	r.Owner, r.Try, r.Confirmation, r.Ledger, r.Previous = d.Owner, d.Try, d.Confirmation, d.Ledger, d.Previous
 }
 
-// storable reports whether every database takes a text as it is.
+// storable reports whether every database stores a text unchanged.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }

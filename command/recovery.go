@@ -14,12 +14,13 @@ const (
 	lookEvery  = 5 * time.Second
 	sweepEvery = time.Minute
 	atOnce     = 64
-	maxLost    = 16 * atOnce // records that are looked at for those that can be gone on with
-	// lateFor is how long a record stays that is free: a confirmation that comes too late is told so (IDS-CNF-4).
+	maxLost    = 16 * atOnce // records to search for recoverable ones
+	// lateFor is how long a free record is kept, so that a late confirmation gets an answer that says so (IDS-CNF-4).
 	lateFor = 15 * time.Minute
 )
 
-// Run writes, recovers and sweeps until the context ends. Then it lets handlers end that do so when asked, and stops.
+// Run writes, recovers and sweeps until the context ends. Then it asks handlers to end, waits for those that do, and
+// stops.
 func (x *Executor) Run(ctx context.Context) {
 	written := make(chan struct{})
 	go func() { defer close(written); x.commits.run() }()
@@ -49,7 +50,7 @@ func (x *Executor) Run(ctx context.Context) {
 	<-written
 }
 
-// look asks for a look at what was lost.
+// look asks for a search for lost commands.
 func (x *Executor) look() {
 	select {
 	case x.lost <- struct{}{}:
@@ -73,11 +74,11 @@ func (x *Executor) sweep(ctx context.Context) {
 	}
 }
 
-// Recover goes on with commands whose executor was not heard of since its lease ended. It returns how many it took over; they are
-// executed in the background. Run calls it every few seconds.
+// Recover continues commands whose executor has not renewed its lease in time. It returns the number of commands it took
+// over; they execute in the background. Run calls it every few seconds.
 //
-// Commands that cannot be recovered, because they were tampered with or are no longer registered, stay the earliest for ever. Recover looks
-// further, so that they do not hide others.
+// Commands that cannot be recovered, because they were tampered with or are no longer registered, remain the earliest.
+// Recover searches past them, so that they do not hide others.
 func (x *Executor) Recover(ctx context.Context) (int, error) {
 	taken, tried := 0, map[string]bool{}
 	for limit := atOnce; ; limit *= 2 {
@@ -102,13 +103,13 @@ func (x *Executor) Recover(ctx context.Context) (int, error) {
 	}
 }
 
-// goOn takes a lost record over, unless it cannot be trusted or is not lost: a lease that ran out while the store was away is of an
-// execution of ours, which renews it. There are no two at once (IDS-RPL-7).
+// goOn takes over a lost record, unless it cannot be trusted or belongs to an execution of this process: a lease that
+// expired while the store was away is still renewed by that execution. Two executions never run at once (IDS-RPL-7).
 func (x *Executor) goOn(rec *Record) bool {
 	x.mu.Lock()
 	_, ours := x.running[rec.Tenant+"\x00"+rec.Key]
 	x.mu.Unlock()
-	if ours || x.trust(rec) != nil { // which is logged; an operator has to look at it
+	if ours || x.trust(rec) != nil { // trust logs the record; an operator must examine it
 		return false
 	}
 	ok, err := x.takeOver(rec)
@@ -118,7 +119,7 @@ func (x *Executor) goOn(rec *Record) bool {
 	return ok
 }
 
-// takeOver makes a lost record ours and goes on with it.
+// takeOver makes a lost record ours and continues it.
 func (x *Executor) takeOver(rec *Record) (bool, error) {
 	c := x.cfg.Registry.Lookup(rec.Tenant, rec.Intent.Entity, rec.Intent.Action)
 	if c == nil {
@@ -129,7 +130,7 @@ func (x *Executor) takeOver(rec *Record) (bool, error) {
 	next.Owner, next.LeaseUntil, next.Try = x.ownName(), now.Add(x.cfg.Lease), rec.Try+1
 	x.authenticate(next)
 	var entries []evidence.Entry
-	if rec.Substatus != NeedsReconciliation { // which is asked about again and again
+	if rec.Substatus != NeedsReconciliation { // a command that needs reconciliation is asked about repeatedly
 		entries = []evidence.Entry{{Type: evidence.Recovered, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
 			Command: c.Name(), Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}
 	}
@@ -149,8 +150,9 @@ func (x *Executor) takeOver(rec *Record) (bool, error) {
 	return err == nil, err
 }
 
-// resume goes on with an execution that was broken off. Effects in the store did not happen, or the record would be terminal: the
-// handler may run again. Calls without a known result are asked about first, unless the provider recognises repeats (IDS-STO-17).
+// resume continues an interrupted execution. Its effects in the store did not happen, or the record would be terminal, so
+// the handler may run again. The provider is asked first about calls without a known result, unless it recognises repeats
+// (IDS-STO-17).
 func (x *Executor) resume(ctx context.Context, c *Registered, call *Call) (*Outcome, error) {
 	e := call.ledger.(*execution)
 	if !e.rec.Load().openCalls() || slices.Contains(c.Shielding, S1) {
@@ -179,7 +181,7 @@ func (x *Executor) resume(ctx context.Context, c *Registered, call *Call) (*Outc
 	return c.Handler.Execute(ctx, call)
 }
 
-// reconciled writes down what the provider has: the open call happened, or it did not.
+// reconciled records the provider's report: whether the open call happened.
 func (e *execution) reconciled(effects []ProviderEffect) error {
 	err := e.update(func(r *Record) []evidence.Entry {
 		for i := range r.Ledger {
@@ -216,8 +218,9 @@ func (r *Record) compensating() bool {
 	return slices.ContainsFunc(r.Ledger, func(e LedgerEntry) bool { return strings.HasPrefix(e.Name, compensating) })
 }
 
-// compensateExtra takes back what a provider did more than once, all but the first, and ends the command as compensated (IDS-SHD-6).
-// What is taken back is written down like any other call; after a crash the provider is asked again what is left.
+// compensateExtra undoes all but the first effect of a call that a provider performed more than once, and ends the command
+// as compensated (IDS-SHD-6). The ledger records each undoing like any other call; after a crash the provider is asked
+// again for the remaining effects.
 func (e *execution) compensateExtra(ctx context.Context, effects []ProviderEffect) (*Outcome, error) {
 	comp, ok := e.command.Handler.(Compensator)
 	if !ok {
@@ -226,7 +229,7 @@ func (e *execution) compensateExtra(ctx context.Context, effects []ProviderEffec
 	for _, extra := range effects[1:] {
 		name := compensating + extra.ID
 		if known := e.rec.Load().entry(name); known != nil && known.State == CallStarted {
-			// The provider still has it: that call did nothing.
+			// The provider still has the effect: that call did nothing.
 			if err := e.close(name, CallFailed, nil); err != nil {
 				return nil, err
 			}

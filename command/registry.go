@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// A Registry holds the commands that there are. It is safe for concurrent use.
+// A Registry holds the registered commands. It is safe for concurrent use.
 type Registry struct {
 	hash hashFunc
 
@@ -18,10 +18,10 @@ type Registry struct {
 	commands map[commandName]*Registered
 }
 
-// commandName is what a command is looked up by; the tenant of a common one is empty.
+// commandName is the lookup key of a command. The tenant is empty for a common command.
 type commandName struct{ tenant, entity, action string }
 
-// A Registered is a command of a registry. Its declaration has its defaults filled in. Nothing of it changes any more.
+// A Registered is a command of a registry. Its declaration has its defaults set. It is immutable.
 type Registered struct {
 	Declaration
 	Handler Handler
@@ -30,14 +30,14 @@ type Registered struct {
 	hash hashFunc
 }
 
-// NewRegistry makes an empty registry.
+// NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
 	return &Registry{hash: sha256.Sum256, commands: map[commandName]*Registered{}}
 }
 
-// Register adds a command. Its error tells all that is wrong with the declaration, so that it is corrected once.
+// Register adds a command. Its error lists all problems of the declaration at once.
 //
-// The handler of a command that a tenant's own service executes is the one that calls it.
+// The handler of a command that a tenant's service executes is the one that calls this service.
 func (r *Registry) Register(d Declaration, h Handler) error {
 	d = d.withDefaults()
 	args, problems := d.problems(h)
@@ -57,7 +57,7 @@ func (r *Registry) Register(d Declaration, h Handler) error {
 	return nil
 }
 
-// Lookup finds a command, a tenant's own before the common one. It is nil when there is none.
+// Lookup finds a command. A tenant's own command precedes the common one. It returns nil if there is none.
 func (r *Registry) Lookup(tenant, entity, action string) *Registered {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -67,7 +67,8 @@ func (r *Registry) Lookup(tenant, entity, action string) *Registered {
 	return r.commands[commandName{"", entity, action}]
 }
 
-// List is what a tenant may submit, by name: the common commands and its own, which go before common ones of the same name.
+// List returns the commands that a tenant may submit, by name: its own commands, and the common ones whose name it does
+// not use.
 func (r *Registry) List(tenant string) []Declaration {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

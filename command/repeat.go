@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// repeat answers a submission whose key is taken. The decision is evidence before anybody hears of it.
+// repeat answers a submission whose key is taken. It stores the evidence of its decision before it answers.
 func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 	now := x.cfg.Now()
 	if after, ok := x.perKey.allow(rec.Tenant+"\x00"+rec.Key, now); !ok {
@@ -41,7 +41,7 @@ func (x *Executor) repeat(s *submission, rec *Record) (*Answer, error) {
 	return x.answer(rec, s.command, s.caller, DuplicateReplayed)
 }
 
-// answer tells what a record says, as far as the caller may know.
+// answer builds the answer from a record and omits what the caller may not see.
 func (x *Executor) answer(rec *Record, c *Registered, caller Caller, d Decision) (*Answer, error) {
 	a := standing(rec, c, d)
 	if !rec.Status.Terminal() {
@@ -55,7 +55,7 @@ func (x *Executor) answer(rec *Record, c *Registered, caller Caller, d Decision)
 	return a, nil
 }
 
-// standing is an answer without the outcome.
+// standing returns an answer without the outcome.
 func standing(rec *Record, c *Registered, d Decision) *Answer {
 	a := &Answer{
 		Decision: d, CommandID: rec.CommandID, Intent: rec.Intent, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint,
@@ -68,7 +68,7 @@ func standing(rec *Record, c *Registered, d Decision) *Answer {
 	return a
 }
 
-// mask hides what the caller may not see (IDS-SEC-4).
+// mask hides the members that the caller may not see (IDS-SEC-4).
 func mask(o *StoredOutcome, c *Registered, caller Caller) *StoredOutcome {
 	masked := *o
 	for _, m := range c.Masked {

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// A Lister is a Store that lists what it holds, so that it can be sealed anew.
+// A Lister is a Store that lists its records, so that they can be sealed anew.
 type Lister interface {
 	Store
-	// Records lists records after the one with the given tenant and key, in an order of the store's own that has each of them once.
-	// Both are empty at the beginning.
+	// Records lists the records after the one with the given tenant and key, in an order of the store's choice that has
+	// each of them once. Both are empty for the first page.
 	Records(ctx context.Context, tenant, key string, limit int) ([]Record, error)
 }
 
-// A Resealer is a Sealer of several keys, one of which seals.
+// A Resealer is a Sealer with several keys, of which the active one seals.
 type Resealer interface {
 	Sealer
-	// Stale reports whether a value was sealed with another key than the one that seals.
+	// Stale reports whether a value was sealed with a key other than the active one.
 	Stale(sealed []byte) bool
 }
 
-// Resealing counts what was done.
+// Resealing counts the records that Reseal has processed.
 type Resealing struct {
-	Seen     int // records looked at
-	Resealed int // of those, sealed anew
-	// UnderWay are stale, and left to their executors: a change from outside would fence those off. The end of a command seals
-	// its record anew.
+	Seen     int // records read
+	Resealed int // of those, the records sealed anew
+	// UnderWay counts stale records that are left to their executors, which an outside change would fence off. The end of
+	// a command seals its record anew.
 	UnderWay int
-	// Broken open with none of the keys, or are not as they were written. An operator has to look at them.
+	// Broken names records that no key opens or that were tampered with. An operator must examine them.
 	Broken []string
 }
 
-// Reseal seals records anew that were sealed with another key than the sealer's active one: outcome, envelope and MAC, by the same
-// compare-and-set as any change of a record. It may run beside executors and be run again. Once nothing is left under way or broken, the
-// other keys can be removed.
+// Reseal seals records anew that were sealed with a key other than the active one: outcome, envelope and MAC, by the same
+// compare-and-set as any change of a record. It may run beside executors, and more than once. Once no record is under way
+// or broken, the other keys can be removed.
 func Reseal(ctx context.Context, s Lister, sealer Resealer, now func() time.Time) (done Resealing, err error) {
 	x := &Executor{cfg: Config{Store: s, Sealer: sealer, Now: now}}
 	var tenant, key string
@@ -82,7 +82,7 @@ func (x *Executor) reseal(ctx context.Context, sealer Resealer, rec *Record, don
 			done.Resealed++
 			return nil
 		}
-		rec = results[0].Stored // as another writer has left it; nil: it was swept
+		rec = results[0].Stored // as another writer left it; nil: it was swept
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func stepError(results []Result) error {
 	return results[0].Err
 }
 
-// resealed is a record one version on, with the same content under the active key.
+// resealed returns the next version of a record, with the same content under the active key.
 func (x *Executor) resealed(rec *Record) (*Record, error) {
 	if err := x.genuine(rec); err != nil {
 		return nil, err

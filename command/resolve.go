@@ -10,8 +10,9 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Resolution is the declaration of the command by which an operator ends another one that needs reconciliation and whose provider cannot be
-// asked, or does not know: its target is the id of that one, its verdict what the operator found out. It calls no other system.
+// Resolution is the declaration of the command with which an operator ends a command that needs reconciliation when the
+// provider cannot be asked or does not know. Its target is the id of that command, and its verdict is the operator's
+// finding. It calls no other system.
 func Resolution(scopes ...string) Declaration {
 	return Declaration{
 		Entity: "command", Action: "resolve", TargetRequired: true, Scopes: scopes, Critical: true, Confirmation: true,
@@ -25,7 +26,7 @@ func Resolution(scopes ...string) Declaration {
 // Resolver executes Resolution.
 func (x *Executor) Resolver() Handler { return HandlerFunc(x.resolve) }
 
-// resolvedByOperator is the reason of an outcome that a person gave.
+// resolvedByOperator is the reason of an outcome that an operator gave.
 const resolvedByOperator = "resolved_by_operator"
 
 func (x *Executor) resolve(ctx context.Context, call *Call) (*Outcome, error) {
@@ -46,7 +47,7 @@ func (x *Executor) resolve(ctx context.Context, call *Call) (*Outcome, error) {
 	if err := x.trust(rec); err != nil {
 		return nil, err
 	}
-	// After a crash the record may be ours already: it then says so.
+	// After a crash this resolution may already own the record; its owner then is mark.
 	mark := "resolve/" + call.CommandID
 	if rec.Owner != mark {
 		if rec.Status != InProgress || rec.Substatus != NeedsReconciliation {
@@ -67,7 +68,8 @@ func state(rec *Record) string {
 	return string(rec.Status)
 }
 
-// markResolved ends a record by an operator's verdict. An execution that is asking the provider meanwhile finds that it has lost the record.
+// markResolved ends a record with an operator's verdict. An execution that is asking the provider meanwhile finds that it
+// has lost the record.
 func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict Status, note string) error {
 	now := x.now()
 	next := rec.next()
@@ -100,7 +102,7 @@ func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict St
 	switch {
 	case err != nil:
 		return Transient(err)
-	case !ours: // the provider was just asked again; what it said may have ended the command
+	case !ours: // the provider was just asked again, and its answer may have ended the command
 		return Transient(errors.New("the command changed meanwhile"))
 	}
 	return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
-// annotations are the keywords of a schema that say how a value is normalised.
+// annotations holds the keywords of a schema that say how a value is normalised.
 type annotations struct {
 	ephemeral, set      bool
 	foldCase, foldSpace bool
 	given               bool
 }
 
-// Validate has nothing to say of a value.
+// Validate accepts every value: annotations do not restrict it.
 func (*annotations) Validate(*validator.ValidatorContext, any) {}
 
-// annotationsVocabulary makes the compiler keep the annotations with the schema that they are in, wherever references lead.
+// annotationsVocabulary makes the compiler keep the annotations with their schema, wherever references lead.
 var annotationsVocabulary = &validator.Vocabulary{URL: "urn:godwit:normalisation", Compile: compileAnnotations}
 
 func compileAnnotations(_ *validator.CompilerContext, object map[string]any) (validator.SchemaExt, error) {
@@ -43,7 +43,7 @@ func compileAnnotations(_ *validator.CompilerContext, object map[string]any) (va
 				ok = a.setFold(fold)
 			}
 		default:
-			// A misspelt one would not be missed until a command is executed twice.
+			// A misspelt annotation would go unnoticed until a command is executed twice.
 			return nil, jsonschema.KeywordError(fmt.Sprintf("has the keyword %.100q: those with x- are x-ephemeral, x-set and x-fold", keyword))
 		}
 		if !ok {
@@ -72,7 +72,7 @@ func (a *annotations) setFold(fold string) bool {
 	return true
 }
 
-// A rule is what a schema says on normalising the values that it is for.
+// A rule says how to normalise the values that a schema applies to.
 type rule struct {
 	annotations
 	fallback   *any // "default"
@@ -81,9 +81,9 @@ type rule struct {
 	additional *rule
 	prefix     []*rule
 	items      *rule
-	also       []*rule // of $ref and allOf: they are for the same value
+	also       []*rule // rules of $ref and allOf, which apply to the same value
 
-	all []*rule // itself and also, and theirs
+	all []*rule // this rule and its also rules, recursively
 }
 
 type patternRule struct {
@@ -91,8 +91,8 @@ type patternRule struct {
 	*rule
 }
 
-// compileRules finds the rules of a schema that does not refer to itself. Those behind alternatives and conditions cannot be
-// followed, because which of them are for a value is known only once it is normalised: annotations are refused there.
+// compileRules finds the rules of a schema that does not refer to itself. It refuses annotations behind alternatives and
+// conditions, because only the normalised value decides which of those apply.
 func compileRules(root *validator.Schema) ([]*rule, error) {
 	c := ruleCompiler{made: map[*validator.Schema]*rule{}}
 	r, err := c.rule(root)
@@ -169,7 +169,7 @@ func (c *ruleCompiler) children(r *rule, s *validator.Schema) (err error) {
 	return err
 }
 
-// checkRule finds defaults that do not fit, and values that folding makes impossible.
+// checkRule finds defaults that do not fit the schema, and values that folding makes impossible.
 func checkRule(r *rule, s *validator.Schema) error {
 	if s.Default != nil {
 		v := normalised(clone(*s.Default), r.all, false)
@@ -197,7 +197,8 @@ func (r *rule) drops() bool {
 	return slices.ContainsFunc(r.all, func(r *rule) bool { return r.ephemeral })
 }
 
-// defaultValue is what an absent member with this rule has; its own default goes before that of a reference.
+// defaultValue returns the default of an absent member with this rule. The rule's own default precedes that of a
+// reference.
 func (r *rule) defaultValue() *any {
 	for _, part := range r.all {
 		if part.fallback != nil {
@@ -244,7 +245,7 @@ func annotationsOf(s *validator.Schema) annotations {
 	return annotations{}
 }
 
-// unannotated refuses annotations in a schema that is not followed, however deep. A default is one, too.
+// unannotated refuses annotations, including defaults, at any depth of a schema that is not followed.
 func unannotated(s *validator.Schema) error {
 	if s.Default != nil || annotationsOf(s).given {
 		return fmt.Errorf("%s: default and x- keywords work under properties, patternProperties, additionalProperties, items, "+
@@ -258,7 +259,7 @@ func unannotated(s *validator.Schema) error {
 	return nil
 }
 
-// place is where in its document a schema stands.
+// place returns the place of a schema in its document.
 func place(s *validator.Schema) string {
 	if _, at, ok := strings.Cut(s.Location, "#"); ok && at != "" {
 		return at

@@ -10,16 +10,16 @@ import (
 
 const (
 	maxWork   = 500_000 // rules of a schema times values of one command's args
-	maxFaults = 5       // faults that one refusal tells
+	maxFaults = 5       // faults that one refusal lists
 )
 
-// argsSchema is what a command's args have to fit, and how they are normalised.
+// argsSchema validates and normalises a command's args.
 type argsSchema struct {
 	schema *jsonschema.Schema
 	root   []*rule
 }
 
-// compileArgs reads a declaration's schema; nil is for a command that takes any args.
+// compileArgs compiles a declaration's schema. It returns nil for a command that takes any args.
 func compileArgs(text []byte) (*argsSchema, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -42,7 +42,7 @@ func compileArgs(text []byte) (*argsSchema, error) {
 	return &argsSchema{schema, rules}, err
 }
 
-// check holds args against the schema. Its error is a *Refusal.
+// check validates args against the schema. Its error is a *Refusal.
 func (s *argsSchema) check(args any) error {
 	if s.schema.Work(args) > maxWork {
 		return refuse(InvalidArgs, "/args", "hold more than can be held against a schema of this size")

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// A Sealer encrypts what is kept of a command, and authenticates records: a value opens only with the bound it was sealed for.
+// A Sealer encrypts the stored values of a command, and authenticates records. A value opens only with the bound it was
+// sealed for.
 type Sealer interface {
 	Seal(plain []byte, bound string) []byte
 	Open(sealed []byte, bound string) ([]byte, error)
 }
 
-// NewSealer seals with AES-256-GCM under one key of 32 bytes.
+// NewSealer returns a Sealer that uses AES-256-GCM with one key of 32 bytes.
 func NewSealer(key []byte) (Sealer, error) {
 	if len(key) != 32 {
 		return nil, fmt.Errorf("sealing key has %d bytes, not 32", len(key))
@@ -44,17 +45,17 @@ func (s sealer) Open(sealed []byte, bound string) ([]byte, error) {
 	return s.aead.Open(nil, nil, sealed, []byte(bound))
 }
 
-// errTampered reports a record that is not as it was written.
+// errTampered reports a record that was changed by other means than the executor.
 var errTampered = errors.New("the record was changed outside of the executor")
 
-// authenticate gives a record its MAC: the sealed digest of all other members, bound to its place (IDS-SEC-2). Sealing instead of
-// a MAC key of its own lets it follow the rotation of the sealer's keys.
+// authenticate sets the MAC of a record: the sealed digest of all other members, bound to the record's place (IDS-SEC-2).
+// Because the digest is sealed, the MAC follows the rotation of the sealer's keys without a key of its own.
 func (x *Executor) authenticate(r *Record) {
 	d := r.digest()
 	r.MAC = x.cfg.Sealer.Seal(d[:], macBound(r.Tenant, r.Key))
 }
 
-// genuine reports errTampered unless the record is as it was written, and where.
+// genuine returns errTampered unless the record is unchanged and at its own place.
 func (x *Executor) genuine(r *Record) error {
 	if r == nil {
 		return nil
@@ -67,7 +68,7 @@ func (x *Executor) genuine(r *Record) error {
 	return nil
 }
 
-// digest sums up a record. Times count in microseconds, which is what stores keep.
+// digest hashes a record. Times count in microseconds, the precision of stores.
 func (r *Record) digest() [32]byte {
 	h := sha256.New()
 	add := func(b []byte) {

@@ -10,21 +10,22 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A NoEffectError says that a call certainly did nothing: the provider refused it, or it never left.
+// A NoEffectError says that a call certainly had no effect: the provider refused it, or it was never sent.
 type NoEffectError struct{ Err error }
 
 func (e *NoEffectError) Error() string { return e.Err.Error() }
 func (e *NoEffectError) Unwrap() error { return e.Err }
 
-// NoEffect marks an error of a call that certainly did nothing.
+// NoEffect marks an error of a call that certainly had no effect.
 func NoEffect(err error) error { return &NoEffectError{err} }
 
-// Do makes a named call to an external system once: the ledger has the call before it is made, and its result after. After
-// a crash, or when the handler is run again, a call whose result is known is not made; one without a known result is not made either,
-// unless the provider recognises repeats by the key it is given (S1). It is then for reconciliation to find out (S3, S4).
+// Do makes a named call to an external system once. The ledger stores the call before it is made, and its result
+// afterwards. After a crash, or when the handler runs again, a call with a known result is not repeated. A call without a
+// known result is repeated only if the provider recognises repeats by its key (S1); otherwise reconciliation finds the
+// result (S3, S4).
 //
-// The callback gets the key for the provider, which is the same whenever this call is made. An error that is not marked with NoEffect
-// leaves open what happened.
+// The callback gets the key for the provider, which is the same on every try of this call. An error without the NoEffect
+// mark means that the result is unknown.
 func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Context, key string) (any, error)) (json.RawMessage, error) {
 	if c.ledger == nil {
 		return nil, errors.New("a read-only command makes no calls")
@@ -47,11 +48,12 @@ func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Contex
 	return result, c.ledger.done(ctx, name, result)
 }
 
-// ProviderKey is the idempotency key for a call of this command: derived from the command's own, the same on every try (IDS-SHD-3). That of a
-// command which has the same key in a later window differs, or the provider would take it for a repeat.
+// ProviderKey is the idempotency key for a call of this command. It is derived from the command's own key and is the same
+// on every try (IDS-SHD-3). A command with the same key in a later window gets another one, or the provider would take it
+// for a repeat.
 func (c *Call) ProviderKey(name string) string { return ProviderKey(c.Key, c.CommandID+" "+name) }
 
-// begin writes down that a call is about to be made. It reports false when the result is known.
+// begin records in the ledger that a call is about to be made. It reports false if the result is known.
 func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, error) {
 	e.calls.Lock()
 	defer e.calls.Unlock()
@@ -94,7 +96,7 @@ func (e *execution) done(ctx context.Context, name string, result []byte) error 
 	return nil
 }
 
-// close writes down how a call ended.
+// close records the end of a call in the ledger.
 func (e *execution) close(name string, state LedgerState, result []byte) error {
 	err := e.update(func(r *Record) []evidence.Entry {
 		entry := LedgerEntry{Name: name, StartedAt: e.x.now()}
@@ -111,7 +113,8 @@ func (e *execution) close(name string, state LedgerState, result []byte) error {
 	return nil
 }
 
-// sealed is a result as it is kept: it may hold what the outcome shows once, or to some.
+// sealed returns a result in its stored form. It is encrypted, because it may hold secret or masked members of the
+// outcome.
 func (e *execution) sealed(name string, result []byte) []byte {
 	if result == nil {
 		return nil
@@ -120,7 +123,7 @@ func (e *execution) sealed(name string, result []byte) []byte {
 	return e.x.cfg.Sealer.Seal(result, callBound(last.Tenant, last.Key, name))
 }
 
-// opened is an entry with its result as it was given.
+// opened returns an entry with its decrypted result.
 func (e *execution) opened(entry LedgerEntry) (LedgerEntry, error) {
 	if entry.Result == nil {
 		return entry, nil
@@ -134,7 +137,7 @@ func (e *execution) opened(entry LedgerEntry) (LedgerEntry, error) {
 	return entry, nil
 }
 
-// broken judges a call that ended in an error: without effect, worth another try, or unknown.
+// broken classifies the error of a call: without effect, worth another try, or unknown.
 func (e *execution) broken(ctx context.Context, name string, cause error) error {
 	var (
 		none    *NoEffectError
@@ -155,7 +158,7 @@ func (e *execution) broken(ctx context.Context, name string, cause error) error 
 	return ErrUnresolved
 }
 
-// lostCall is what a handler is told when the ledger cannot be written.
+// lostCall returns the handler's error for a ledger that cannot be written.
 func (e *execution) lostCall(err error) error {
 	if errors.Is(err, errSuperseded) || errors.Is(err, errOver) {
 		e.cancel(errSuperseded)
@@ -189,14 +192,15 @@ func (e *execution) open() (names []string) {
 	return names
 }
 
-// forgetResults leaves of the ledger what was called and how it ended: the results are in the outcome, as far as they may be kept.
+// forgetResults removes the results from the ledger, but not the calls and their states. The outcome holds the results as
+// far as they may be stored.
 func (r *Record) forgetResults() {
 	for i := range r.Ledger {
 		r.Ledger[i].Result = nil
 	}
 }
 
-// open calls are those whose result is not known.
+// openCalls reports whether the result of a call is not known.
 func (r *Record) openCalls() bool {
 	return slices.ContainsFunc(r.Ledger, func(e LedgerEntry) bool { return e.State == CallStarted })
 }

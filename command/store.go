@@ -9,17 +9,17 @@ import (
 
 // A Store keeps records and evidence. Time is always an argument.
 type Store interface {
-	// Advance applies steps in order, in one durable transaction. Each step holds or not by itself: see Result. An error
-	// means that nothing is known to be stored; the same steps may be applied again.
+	// Advance applies steps in order, in one durable transaction. Each step succeeds or fails by itself: see Result. After
+	// an error it is not known whether anything was stored; the same steps may be applied again.
 	Advance(ctx context.Context, now time.Time, steps []*Step) ([]Result, error)
 	// Find returns the record under a key, or nil.
 	Find(ctx context.Context, tenant, key string) (*Record, error)
-	// FindCommand returns the record whose first command has the id, or nil. If several have it, it returns the earliest: a caller
-	// cannot put a command in the place of another by using its id again.
+	// FindCommand returns the record whose first command has the id, or nil. If several have it, it returns the earliest:
+	// a caller cannot replace a command by using its id again.
 	FindCommand(ctx context.Context, tenant, commandID string) (*Record, error)
-	// Lost lists records in progress whose lease is over, earliest first; those that await confirmation are not among them.
+	// Lost lists records in progress whose lease is over, earliest first. It omits those that await confirmation.
 	Lost(ctx context.Context, now time.Time, limit int) ([]Record, error)
-	// SweepRecords removes up to limit records that are free at now. It returns how many it removed.
+	// SweepRecords removes up to limit records that are free at now. It returns the number of removed records.
 	SweepRecords(ctx context.Context, now time.Time, limit int) (int, error)
 	// Evidence lists a tenant's evidence, oldest first.
 	Evidence(ctx context.Context, q EvidenceQuery) ([]evidence.Item, error)
@@ -29,53 +29,54 @@ type Store interface {
 	EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error)
 }
 
-// A Step is one change of one record, or none, with what belongs into the same transaction.
+// A Step is a change of at most one record, with the effects and evidence of the same transaction.
 type Step struct {
 	Tenant string
 	// Key names the record. Empty: the step only appends evidence.
 	Key string
-	// Expect is the version that the record must have. 0: the key must be free, which it is when there is no record or the
-	// one that is there is free at the step's now.
+	// Expect is the version that the record must have. 0 means that the key must be free: there is no record, or it is
+	// free at the step's now.
 	Expect int64
-	// Effects are applied first. When one fails, all of this step's are undone and the step goes on.
+	// Effects are applied first. If one fails, the store undoes all effects of this step and still calls Settle.
 	Effects []Effect
-	// Settle says what is stored. It is told what the effects returned, or which error one of them gave, and the record that
-	// is replaced (nil when there was none). It is called within the transaction, perhaps more than once: it computes and does
-	// nothing else.
+	// Settle decides what to store. It gets the results of the effects, or the error of one of them, and the record to
+	// replace (nil if there was none). The store calls it within the transaction, possibly more than once: it must have no
+	// side effects.
 	Settle func(Applied) (Change, error)
 }
 
-// Applied is what a store tells Settle.
+// Applied is the argument of Settle.
 type Applied struct {
 	Previous *Record
 	Results  Results // one for each effect
-	Err      error   // of the effect that failed; Results is then nil
+	Err      error   // error of the effect that failed; Results is then nil
 }
 
-// A Change is what a step stores. Version and MAC are final.
+// A Change holds the record and evidence that a step stores. Version and MAC are final.
 type Change struct {
 	Record   *Record // nil leaves the record as it is
 	Evidence []evidence.Entry
 }
 
-// A Result is what became of a step.
+// A Result is the result of a step.
 type Result struct {
-	// Stored is the record now; nil when the step had none.
+	// Stored is the record after the step; nil if the step had none.
 	Stored *Record
-	// Refused: the record had another version than expected. Stored is what is there, nil when nothing is. Nothing of the step
-	// was stored.
+	// Refused says that the record did not have the expected version. Stored is the current record, or nil if there is
+	// none. Nothing of the step was stored.
 	Refused bool
-	// Err is what Settle returned, or the failure of an effect that Settle did not turn into a Change. Nothing of the step was stored.
+	// Err is the error of Settle, or the failure of an effect that Settle did not turn into a Change. Nothing of the step
+	// was stored.
 	Err error
-	// Applied is what the effects returned.
+	// Applied holds the results of the effects.
 	Applied Results
 }
 
-// EvidenceQuery selects evidence of one tenant; members that are zero do not narrow it.
+// EvidenceQuery selects evidence of one tenant. A zero member does not narrow the selection.
 type EvidenceQuery struct {
 	Tenant    string
 	Key       string
-	CommandID string // as the original's or the submitted one's
+	CommandID string // of the original or of the submitted command
 	After     int64  // sequence number, exclusive
 	Limit     int
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A Transaction is what Advance needs of a store: one transaction of its database.
+// A Transaction is a transaction of a store's database, as Advance uses it.
 //
 //	Read ─┬─ Savepoint ─ Apply ─┬─ Release ──┬─ Commit
 //	      │                     └─ RollBack ─┤
@@ -14,27 +14,27 @@ import (
 //
 // At most one savepoint is open at a time. After an error the caller of Advance rolls the transaction back.
 type Transaction interface {
-	// Read returns the heads of chains and the records. No other transaction may change them until this one has ended, nor add
-	// those that do not exist.
+	// Read returns the heads of chains and the records. Until this transaction ends, no other transaction may change them,
+	// nor add the missing ones.
 	Read(ctx context.Context, tenants []string, records []RecordID) (Snapshot, error)
 	Savepoint(ctx context.Context) error
-	// Apply applies effects in order and returns a result for each. A refusal is the failure of an effect by what it asked for;
-	// Advance then rolls back to the savepoint and goes on. An error is the transaction's.
+	// Apply applies effects in order and returns a result for each. A refusal is a failure that an effect itself caused;
+	// Advance then rolls back to the savepoint and continues. An error concerns the whole transaction.
 	Apply(ctx context.Context, effects []Effect) (results Results, refusal, err error)
-	// Release keeps what was applied since the savepoint. RollBack undoes it. Both end the savepoint.
+	// Release keeps the effects applied since the savepoint. RollBack undoes them. Both end the savepoint.
 	Release(ctx context.Context) error
 	RollBack(ctx context.Context) error
-	// Bulk reports whether RollBack undoes every effect without a trace. Advance then applies the effects of several steps
+	// Bulk reports whether RollBack undoes every effect completely. Advance then applies the effects of several steps
 	// together, and applies them again step by step if one of them fails.
 	Bulk() bool
-	// Commit stores what the steps have come to. It is the last call.
+	// Commit stores the writes of the steps. It is the last call.
 	Commit(ctx context.Context, w *Writes) error
 }
 
-// A RecordID is the place of a record.
+// A RecordID identifies a record.
 type RecordID struct{ Tenant, Key string }
 
-// A Snapshot is what a transaction has read.
+// A Snapshot holds the heads and records that a transaction has read.
 type Snapshot struct {
 	// Heads has the head of each tenant's chain; zero for a tenant without a chain.
 	Heads map[string]evidence.Head
@@ -42,11 +42,11 @@ type Snapshot struct {
 	Records map[RecordID]*Record
 }
 
-// Writes are what a transaction stores beside its effects.
+// Writes holds the data that a transaction stores beside its effects.
 type Writes struct {
 	Records []RecordWrite // each key at most once
 	Items   []evidence.Item
-	Heads   []evidence.Head // of the chains that have grown
+	Heads   []evidence.Head // heads of the chains that have grown
 	Effects bool            // effects were applied and released
 }
 

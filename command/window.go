@@ -10,7 +10,7 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// longest keeps sums of a time and a window within what stores can hold.
+	// longest keeps the sum of a time and a window within the range of stores.
 	longest = 36_525 * day
 )
 

@@ -30,8 +30,8 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	return results, nil
 }
 
-// A lateError reports effects that the database refused at the commit, by a deferred constraint. If the transaction has one step, these
-// are the effects of that step. If it has more, the executor tries each step by itself.
+// A lateError reports that the database refused effects at the commit, by a deferred constraint. If the transaction has
+// one step, the effects are those of that step. If it has more, the executor tries each step by itself.
 type lateError struct{ err error }
 
 func (e *lateError) Error() string { return e.err.Error() }
@@ -46,7 +46,7 @@ func (s *Store) advance(ctx context.Context, now time.Time, steps []*command.Ste
 	return command.Advance(ctx, &transaction{s, tx}, now, steps)
 }
 
-// isolation is one in which each statement sees what was committed while it waited for its locks.
+// isolation is a level at which each statement sees the commits that happened while it waited for its locks.
 func (s *Store) isolation() *sql.TxOptions {
 	if s.dialect == PostgreSQL {
 		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
@@ -54,7 +54,7 @@ func (s *Store) isolation() *sql.TxOptions {
 	return nil
 }
 
-// transaction is one that commands advance in.
+// transaction implements command.Transaction.
 type transaction struct {
 	s  *Store
 	tx *sql.Tx

@@ -1,5 +1,5 @@
-// Package sqlstore keeps commands in the application's own database, through database/sql. What a command changes there, its outcome and its
-// evidence are one transaction.
+// Package sqlstore stores commands in the application's own database, through database/sql. A command's changes to that
+// database, its outcome and its evidence share one transaction.
 //
 //	Advance ─ BEGIN ─ lock the tenants' heads ─ read the records ─ steps, by command.Advance ─ store records, evidence and heads ─ COMMIT
 //
@@ -17,6 +17,6 @@
 // The application opens the database, with the driver of its choice, and may use it for its own purposes. SQLite should have
 // journal_mode WAL, synchronous FULL and a busy_timeout. PostgreSQL needs 15 or later.
 //
-// What the package does not do: it opens no database, makes no backups, and knows no other kinds of databases. A change that an effect makes
+// The package opens no database, makes no backups, and supports no other kinds of databases. A change that an effect makes
 // outside its transaction is not undone with it.
 package sqlstore

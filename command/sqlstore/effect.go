@@ -10,20 +10,21 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// A Func is an effect that changes tables of the application in the transaction of an outcome: with the outcome and its evidence, or not
-// at all. Its result, an R, is told to Outcome.After. An error undoes all effects of the command and is told to Outcome.Refused, unless
-// it is Fatal or the database says that it will pass (a deadlock, a lost connection): the store then begins a new transaction.
+// A Func is an effect that changes tables of the application in the transaction of an outcome: together with the outcome
+// and its evidence, or not at all. Outcome.After gets its result, an R. An error undoes all effects of the command and is
+// passed to Outcome.Refused, unless it is Fatal or the database reports a temporary error (a deadlock, a lost connection):
+// the store then begins a new transaction.
 //
-// The store may run the function more than once for the same outcome, until the transaction is committed. Other commands share the
-// transaction, so an effect is short and works on the transaction alone: it calls no other system, changes no variable that it does not
-// set each time, and neither commits nor rolls back. A function that uses the *sql.DB in place of the transaction waits for ever if the
-// database has one connection.
+// The store may run the function more than once for the same outcome, until the transaction is committed. Other commands
+// share the transaction, so an effect must be short and must use only the transaction: it calls no other system, changes
+// no variable that it does not set each time, and neither commits nor rolls back. A function that uses the *sql.DB instead
+// of the transaction waits for ever if the database has one connection.
 type Func[R any] struct {
 	command.EffectOf[R]
 	run func(ctx context.Context, tx *sql.Tx) (R, error)
 }
 
-// Effect makes an effect of a function.
+// Effect returns the effect that runs a function.
 func Effect[R any](run func(ctx context.Context, tx *sql.Tx) (R, error)) Func[R] {
 	return Func[R]{run: run}
 }
@@ -33,7 +34,7 @@ func (f Func[R]) apply(ctx context.Context, tx *sql.Tx) (command.Returned, error
 	return f.Returns(r), err
 }
 
-// Exec is the effect of one statement that has to change a row. It returns how many rows the statement changed; its error is
+// Exec returns the effect of one statement that must change a row. Its result is the number of changed rows; its error is
 // sql.ErrNoRows if there are none.
 func Exec(statement string, args ...any) Func[int64] {
 	return Effect(func(ctx context.Context, tx *sql.Tx) (int64, error) {
@@ -49,13 +50,14 @@ func Exec(statement string, args ...any) Func[int64] {
 	})
 }
 
-// A FatalError is the failure of an effect that is no answer to the command.
+// A FatalError is a failure of an effect that does not decide the command.
 type FatalError struct{ Err error }
 
 func (e *FatalError) Error() string { return e.Err.Error() }
 func (e *FatalError) Unwrap() error { return e.Err }
 
-// Fatal marks an error of an effect as one of the transaction: nothing of it is stored, and it is tried again.
+// Fatal marks an error of an effect as one of the whole transaction: nothing of it is stored, and the executor tries it
+// again.
 func Fatal(err error) error { return &FatalError{err} }
 
 var errUnknownEffect = errors.New("sqlstore: make effects with Effect or Exec")
@@ -75,11 +77,12 @@ func run(ctx context.Context, tx *sql.Tx, effect command.Effect) (r command.Retu
 	return r, fmt.Errorf("%w, not a %T", errUnknownEffect, effect)
 }
 
-// passing holds classes of SQLSTATE that a new transaction may not meet again: connection, rollback (deadlock), resources, prerequisites
-// (lock not available), operator, system, and read-only after a failover.
+// passing holds classes of SQLSTATE that may not occur again in a new transaction: connection, rollback (deadlock),
+// resources, prerequisites (lock not available), operator, system, and read-only after a failover.
 var passing = map[string]bool{"08": true, "40": true, "53": true, "55": true, "57": true, "58": true, "25": true}
 
-// passingCodes are the same for SQLite: BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL.
+// passingCodes holds the corresponding SQLite codes: BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN,
+// PROTOCOL.
 var passingCodes = map[int]bool{5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 13: true, 14: true, 15: true}
 
 // violated reports whether the error is a violated constraint.
@@ -94,8 +97,8 @@ func violated(err error) bool {
 	return errors.As(err, &code) && code.Code()&0xff == 19
 }
 
-// passes reports whether an error is the transaction's, so that a new transaction may succeed. Drivers give codes by methods that
-// several of them name alike.
+// passes reports whether an error concerns the transaction, so that a new transaction may succeed. Several drivers return
+// their codes by methods of the same name.
 func passes(err error) bool {
 	var (
 		fatal *FatalError

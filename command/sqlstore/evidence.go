@@ -22,9 +22,9 @@ func (s *Store) evidenceStatements() {
 	s.heads = s.in(`SELECT tenant, seq, hash, at FROM ~evidence_heads WHERE tenant > $1 AND seq > 0 ORDER BY tenant LIMIT $2`)
 }
 
-// lockHeads makes the transactions of a tenant take turns, so that what they read stays true until they end. Its first statement
-// writes: in SQLite the transaction is then a writer before it reads anything that another could change. All heads are made before any
-// is locked, and locked in order, so that transactions never wait for each other in a circle.
+// lockHeads serialises the transactions of a tenant, so that their reads stay valid until they end. Its first statement
+// writes: in SQLite the transaction is then a writer before it reads any data that another could change. It creates all
+// heads before it locks any, and locks them in order, so that transactions cannot deadlock.
 func (t *transaction) lockHeads(ctx context.Context, tenants []string) (map[string]evidence.Head, error) {
 	tenants = slices.Sorted(slices.Values(tenants))
 	for _, tenant := range tenants {
@@ -127,7 +127,7 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 	return items, nil
 }
 
-// evidenceQuery looks a command up in two indexes, each of which gives its first items in order.
+// evidenceQuery looks up a command in two indexes, each of which returns its first items in order.
 func (s *Store) evidenceQuery(q command.EvidenceQuery) (string, []any) {
 	where, args := "tenant = $1 AND seq > $2", []any{q.Tenant, q.After}
 	end := " ORDER BY seq"

@@ -34,7 +34,7 @@ func (s *Store) recordStatements() {
 		envelope = excluded.envelope`)
 	s.lost = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE ` + lostAt + ` ORDER BY lease_until LIMIT $2`)
 	s.all = s.in(`SELECT ` + columns + ` FROM ~command_records WHERE (idempotency_key, tenant) > ($1, $2) ORDER BY idempotency_key, tenant LIMIT $3`)
-	// The condition stands in both: a new command may have taken the key since the record was selected.
+	// The condition is in both statements: a new command may have taken the key since the record was selected.
 	s.sweep = s.in(`DELETE FROM ~command_records WHERE ` + freeAt + ` AND (tenant, idempotency_key) IN
 		(SELECT tenant, idempotency_key FROM ~command_records WHERE ` + freeAt + ` LIMIT $2)`)
 }
@@ -47,7 +47,7 @@ func values(r *command.RecordWrite) []any {
 	}
 }
 
-// storable reports whether every database takes a text as it is.
+// storable reports whether every database stores a text unchanged.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 func scanRecord(scan func(...any) error) (*command.Record, error) {
@@ -101,7 +101,7 @@ func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.R
 	return s.list(ctx, s.lost, micros(now), max(limit, 0))
 }
 
-// Records lists records by key and tenant, as their index has them, after the given ones.
+// Records lists records by key and tenant, the order of their index, after the given ones.
 func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
 	return s.list(ctx, s.all, key, tenant, max(limit, 0))
 }
@@ -121,7 +121,7 @@ func (s *Store) list(ctx context.Context, query string, args ...any) ([]command.
 	return list, nil
 }
 
-// SweepRecords removes records that are free: see command.Record.FreeAt.
+// SweepRecords removes free records: see command.Record.FreeAt.
 func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	s.lock()
 	defer s.unlock()

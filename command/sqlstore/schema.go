@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Dialect is how the database is spoken to.
+// Dialect is the SQL dialect of the database.
 type Dialect string
 
 // The dialects.
@@ -17,7 +17,7 @@ const (
 	PostgreSQL Dialect = "postgresql"
 )
 
-// schemaVersion is that of the files in schema.
+// schemaVersion is the version of the files in schema.
 const schemaVersion = 1
 
 //go:embed schema/*.sql
@@ -25,7 +25,8 @@ var schemas embed.FS
 
 var numbered = regexp.MustCompile(`\$(\d+)`)
 
-// in writes a statement for the store: tables get their prefix, in place of the "~" before their names, parameters the dialect's form.
+// in adapts a statement to the store: it replaces "~" before table names with the prefix, and parameters with the
+// dialect's form.
 func (s *Store) in(statement string) string {
 	statement = strings.ReplaceAll(statement, "~", s.prefix)
 	if s.dialect == SQLite {
@@ -34,8 +35,8 @@ func (s *Store) in(statement string) string {
 	return statement
 }
 
-// Migrate makes the tables that are missing. Call it at every start; several may do so at once. It refuses tables of a later version of
-// this package.
+// Migrate creates the missing tables. Call it at every start; several processes may call it at once. It refuses tables of
+// a later version of this package.
 func (s *Store) Migrate(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return fmt.Errorf("migrate command tables: %w", err)
@@ -52,7 +53,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	if s.dialect == PostgreSQL {
-		// CREATE TABLE IF NOT EXISTS fails when two do it at once.
+		// CREATE TABLE IF NOT EXISTS fails when two transactions run it at once.
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.prefix+"command_schema"); err != nil {
 			return err
 		}

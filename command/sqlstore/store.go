@@ -14,21 +14,21 @@ import (
 
 var _ command.Lister = (*Store)(nil)
 
-// Options are how a store uses a database.
+// Options configures a store.
 type Options struct {
-	// Dialect is the database's. Required.
+	// Dialect is the SQL dialect of the database. Required.
 	Dialect Dialect
-	// Prefix is what names of tables begin with: lower-case letters, digits and underscores. Defaults to none: command_records,
-	// evidence_items, evidence_heads, command_schema.
+	// Prefix is put before the names of the tables: lower-case letters, digits and underscores. Defaults to none:
+	// command_records, evidence_items, evidence_heads, command_schema.
 	Prefix string
 }
 
-// A Store is a command.Store in a database of the application's own.
+// A Store is a command.Store in the application's own database.
 type Store struct {
 	db      *sql.DB
 	dialect Dialect
 	prefix  string
-	// writer is held by who writes to SQLite, which has one writer: the others wait here, not by polling its lock.
+	// writer is held while writing to SQLite, which allows one writer. Others wait here instead of polling SQLite's lock.
 	writer sync.Mutex
 
 	findKey, findCommand, lockKey, put       string
@@ -39,7 +39,7 @@ type Store struct {
 
 var validPrefix = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,31})?$`)
 
-// New makes a store. Call Migrate before it is used.
+// New returns a store. Call Migrate before using it.
 func New(db *sql.DB, o Options) (*Store, error) {
 	switch {
 	case db == nil:
@@ -67,7 +67,7 @@ func (s *Store) unlock() {
 	}
 }
 
-// forUpdate locks rows that are read, where that is not what the transaction does anyway.
+// forUpdate returns the clause that locks rows on reading, where the transaction does not lock them anyway.
 func (s *Store) forUpdate() string {
 	if s.dialect == PostgreSQL {
 		return " FOR UPDATE"
@@ -75,7 +75,7 @@ func (s *Store) forUpdate() string {
 	return ""
 }
 
-// Times are kept in microseconds since 1970, 0 being none.
+// Times are stored in microseconds since 1970; 0 means none.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
