@@ -211,7 +211,7 @@ func (r *Receiver) setReplay(o *Options) error {
 		return fmt.Errorf("%s is always deduplicated", r.profile.Name)
 	}
 	if o.Dedup.Off && o.Transactional {
-		return errors.New("Transactional needs deduplication; turn Dedup.Off off")
+		return errors.New("option Transactional needs deduplication; set Dedup.Off to false")
 	}
 	r.tolerance = o.Freshness.Tolerance
 	switch {
