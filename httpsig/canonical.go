@@ -9,21 +9,19 @@ import (
 	"time"
 )
 
-// Signers send structured fields as RFC 9651 serialises them, and then the text of a
-// member is itself what is signed. canonical reads that form in one pass, and of it
-// only what deliveries need: plain strings as component identifiers, the parameters
-// of RFC 9421, section 2.3, byte sequences as signatures.
+// canonical reads structured fields in the form that RFC 9651 serialises, which is the form that signers send. In that form
+// the text of a member is the signed text itself, so one pass is enough. It reads only the parts that deliveries need: plain
+// strings as component identifiers, the parameters of RFC 9421, section 2.3, and byte sequences as signatures.
 //
-// It judges nothing. Whatever is not in this form, be it another spelling, a
-// parameter of a component or plain nonsense, makes it give up, and the message is
-// read again by the parser for all structured fields, whose verdict counts.
+// canonical never rejects a message. If the input is in any other form, canonical gives up, and the parser for all
+// structured fields reads the message again and decides.
 type canonical struct {
 	text string
 	at   int
 }
 
-// canonicalSignatures reads both signature fields, if they are in canonical form.
-// Known are components that need not be made again.
+// canonicalSignatures reads both signature fields if they are in canonical form. It reuses the components in known instead
+// of parsing them again.
 func canonicalSignatures(header http.Header, known []component) ([]received, bool) {
 	inputs, values := header[inputField], header[signatureField]
 	if len(inputs) != 1 || len(values) != 1 || len(inputs[0]) > maxFieldBytes || len(values[0]) > maxFieldBytes {
@@ -58,7 +56,7 @@ func canonicalValues(text string, signatures []received) bool {
 			return false
 		}
 		end := strings.IndexByte(c.text[c.at:], ':')
-		if end < 0 || strings.ContainsAny(c.text[c.at:c.at+end], "\r\n") { // which the decoder would pass over
+		if end < 0 || strings.ContainsAny(c.text[c.at:c.at+end], "\r\n") { // the decoder would skip line breaks
 			return false
 		}
 		value, err := base64.StdEncoding.DecodeString(c.text[c.at : c.at+end])
@@ -135,8 +133,7 @@ func plainComponent(name, id string, known []component) (component, bool) {
 	return made, err == nil
 }
 
-// param reads one parameter of a signature, if it is one of those that mean something
-// and is there for the first time.
+// param reads one parameter of a signature. It accepts only parameters that RFC 9421 defines, each at most once.
 func (c *canonical) param(s *received) bool {
 	name, ok := c.key()
 	if !ok || !c.skip("=") {
@@ -203,7 +200,7 @@ func (c *canonical) string() (string, bool) {
 	return "", false
 }
 
-// stringInto reads a string that is not empty: an empty one could not be told from none.
+// stringInto reads a non-empty string. An empty string is rejected because the caller could not tell it from a missing one.
 func (c *canonical) stringInto(into *string) (ok bool) {
 	*into, ok = c.string()
 	return ok && *into != ""

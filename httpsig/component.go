@@ -12,11 +12,11 @@ import (
 // Signature-Input cannot make a base that is many times the size of the message.
 const maxComponents = 64
 
-// identity is what makes one component identifier distinct from another: the name
-// and the parameters, whatever their order (RFC 9421, section 2).
+// identity distinguishes one component identifier from another: the name and the parameters, in any order (RFC 9421, section
+// 2).
 type identity struct {
 	name      string
-	value     string // of the parameter "key" or, for @query-param, "name"
+	value     string // value of the parameter "key" or, for @query-param, "name"
 	hasKey    bool
 	sf        bool
 	bs        bool
@@ -107,7 +107,7 @@ func parseComponent(item httpsfv.Item) (component, error) {
 	return newComponent(c.identity, id)
 }
 
-// newComponent checks what was read.
+// newComponent validates an identifier and returns its component.
 func newComponent(what identity, id string) (component, error) {
 	c := component{identity: what, id: id}
 	if strings.HasPrefix(c.name, "@") {
@@ -169,7 +169,7 @@ func (c *component) checkField() error {
 	return nil
 }
 
-// isFieldName says whether name is a field name in lower case (RFC 9110, section 5.1).
+// isFieldName reports whether name is a field name in lower case (RFC 9110, section 5.1).
 func isFieldName(name string) bool {
 	for i := range len(name) {
 		switch b := name[i]; {

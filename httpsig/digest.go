@@ -28,16 +28,15 @@ func contentDigest(body []byte) (field [len(digestPrefix) + 44 + 1]byte) {
 	return field
 }
 
-// VerifyContentDigest checks a message's Content-Digest against its body. Of the
-// digests in the field those with sha-256 or sha-512 have to match, and at least
-// one of the two has to be there; the other registered algorithms are either
-// broken or checksums and count for nothing. The error is an [*Error].
+// VerifyContentDigest checks a message's Content-Digest against its body. The field must hold a sha-256 or sha-512 digest,
+// and every digest of these two algorithms must match. Other registered algorithms are broken or mere checksums; they are
+// ignored. The error is an [*Error].
 func VerifyContentDigest(header http.Header, body []byte) error {
 	return verifyContentDigest(header, body, nil)
 }
 
-// verifyContentDigest looks only at the algorithms in only, unless that is nil: a
-// signature may cover single members of the field, and then only these count.
+// verifyContentDigest checks only the algorithms in only, or all of them if only is nil. A signature may cover single
+// members of the field; then only these members are checked.
 func verifyContentDigest(header http.Header, body []byte, only []string) error {
 	const component = `"content-digest"`
 	values := header["Content-Digest"]
@@ -46,7 +45,7 @@ func verifyContentDigest(header http.Header, body []byte, only []string) error {
 	}
 	if only == nil && len(values) == 1 {
 		if field := contentDigest(body); string(field[:]) == values[0] {
-			return nil // as senders write it; for all else there is the parser
+			return nil // the form that senders write; the parser handles every other form
 		}
 	}
 	digests, err := httpsfv.UnmarshalDictionary(values)

@@ -22,13 +22,12 @@ const (
 // MinSecretBytes is the shortest shared secret that [NewHMACKey] takes.
 const MinSecretBytes = 16
 
-// ErrUnknownKey is what a key lookup returns when it knows no key by that id.
+// ErrUnknownKey is returned by a key lookup that finds no key with the given id.
 var ErrUnknownKey = errors.New("unknown key")
 
-// Key is a key with its id and the one algorithm it is used with. The key
-// material is reachable only by signing and verifying: printing or encoding a
-// Key shows the id and the algorithm. A Key may be copied and used concurrently;
-// make it once and keep it, since an HMAC key carries prepared state.
+// Key is a key with its id and its algorithm. Key material is used only to sign and verify: printing or encoding a Key shows
+// the id and the algorithm. A Key may be copied and used concurrently. Make it once and keep it, since an HMAC key carries
+// prepared state.
 type Key struct {
 	ID        string
 	Algorithm Algorithm
@@ -54,8 +53,8 @@ func NewHMACKey(id string, secret []byte) (Key, error) {
 	return newKey(id, HMACSHA256, m)
 }
 
-// WithID is the same key under another id: for one who signs on behalf of several
-// parties and lets receivers tell them apart by the id.
+// WithID returns the same key under another id. A signer that acts for several parties uses it so that receivers can tell
+// the parties apart.
 func (k Key) WithID(id string) (Key, error) {
 	if k.material == nil {
 		return Key{}, errors.New("rename key: key is empty")
@@ -91,7 +90,7 @@ func newKey(id string, algorithm Algorithm, m *material) (Key, error) {
 	return Key{ID: id, Algorithm: algorithm, material: m}, nil
 }
 
-// String shows the id and the algorithm, never the material.
+// String returns the id and the algorithm, never the key material.
 func (k Key) String() string { return string(k.Algorithm) + " " + k.ID }
 
 // appendSignature signs base and appends the raw signature to dst.
@@ -112,8 +111,7 @@ func (k Key) appendSignature(dst, base []byte) ([]byte, error) {
 	return dst, fmt.Errorf("key %q cannot sign", k.ID)
 }
 
-// usable says whether the key can verify at all: it was made by a constructor
-// and its algorithm was not changed since.
+// usable reports whether the key can verify: a constructor made it, and its algorithm was not changed since.
 func (k Key) usable() bool {
 	if k.material == nil {
 		return false
@@ -122,8 +120,7 @@ func (k Key) usable() bool {
 		k.Algorithm == Ed25519 && k.material.public != nil
 }
 
-// verify says whether signature is the key's signature of base. HMACs are
-// compared in constant time.
+// verify reports whether signature is the key's signature of base. HMACs are compared in constant time.
 func (k Key) verify(base, signature []byte) bool {
 	if k.Algorithm == Ed25519 {
 		return ed25519.Verify(k.material.public, base, signature)

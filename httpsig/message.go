@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// message is what component values are taken from: the one context that all
-// components of a signature share (RFC 9421, section 2).
+// message provides the component values. All components of a signature share one message (RFC 9421, section 2).
 type message struct {
 	header  http.Header
 	trailer http.Header
@@ -15,11 +14,11 @@ type message struct {
 	// host is the Host field, which net/http keeps outside the header map.
 	host string
 	uri  targetURI
-	// requestTarget is the target as in an HTTP/1.1 request line; empty for
-	// requests yet to be sent, where it is the path and query.
+	// requestTarget is the target as in an HTTP/1.1 request line. It is empty for requests yet to be sent; their target is
+	// the path and query.
 	requestTarget string
-	// unsent is set for a request yet to be sent: net/http keeps some of its
-	// fields outside the header map and ignores them inside.
+	// unsent is set for a request yet to be sent. net/http keeps some fields of such a request outside the header map and
+	// ignores them inside it.
 	unsent        bool
 	contentLength int64
 	// status and request are set for responses only.
@@ -33,9 +32,8 @@ type targetURI struct {
 	hasQuery                  bool
 }
 
-// requestMessage views a request that is to be sent, or that a server received
-// (which has RequestURI set). A target URI given from outside replaces the one
-// that the request itself shows.
+// requestMessage returns the message of a request that is to be sent, or that a server received (RequestURI is then set).
+// publicURI, if not empty, replaces the target URI of the request.
 func requestMessage(req *http.Request, publicURI string) (message, error) {
 	m := message{header: req.Header, trailer: req.Trailer, method: req.Method, contentLength: req.ContentLength}
 	if m.method == "" {
@@ -136,7 +134,7 @@ func (m *message) fieldValues(c *component) []string {
 		}
 	case "Transfer-Encoding", "Trailer":
 		if m.unsent {
-			return nil // written by net/http from elsewhere
+			return nil // net/http writes this field from other members of the request
 		}
 	}
 	return m.header[c.field]

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendQueryParam appends the value of the named query parameter, decoded and
-// encoded again so that all spellings of it give one value (RFC 9421, section 2.2.8).
+// appendQueryParam appends the value of the named query parameter. It decodes the value and encodes it again, so that all
+// spellings give one value (RFC 9421, section 2.2.8).
 func (u *targetURI) appendQueryParam(dst []byte, c *component) ([]byte, error) {
 	found := false
 	for query := u.query; query != ""; {
@@ -32,8 +32,8 @@ func (u *targetURI) appendQueryParam(dst []byte, c *component) ([]byte, error) {
 	return dst, nil
 }
 
-// formDecode decodes as the URL standard says for forms: a plus is a space, and a
-// percent sign without two digits stands for itself, which net/url refuses.
+// formDecode decodes a form value as the URL standard requires: a plus is a space, and a percent sign without two digits
+// stands for itself. net/url rejects the latter.
 func formDecode(s string) string {
 	decoded := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -50,8 +50,8 @@ func formDecode(s string) string {
 	return string(decoded)
 }
 
-// appendFormEncoded percent-encodes all but the few characters that the URL
-// standard leaves alone in forms; a space becomes %20.
+// appendFormEncoded percent-encodes all characters except those that the URL standard leaves unescaped in forms. A space
+// becomes %20.
 func appendFormEncoded(dst []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(s) {

@@ -10,22 +10,22 @@ import (
 type Reason string
 
 const (
-	// ReasonMissing: the request carries no signature at all (or none with the wanted tag).
+	// ReasonMissing: the request carries no signature, or none with the required tag.
 	ReasonMissing Reason = "missing"
-	// ReasonMalformed: a signature field or a component identifier cannot be understood.
+	// ReasonMalformed: a signature field or a component identifier cannot be parsed.
 	ReasonMalformed Reason = "malformed"
-	// ReasonMissingComponent: a component or parameter that has to be covered is not,
-	// or a covered one is not in the message.
+	// ReasonMissingComponent: the signature does not cover a required component or parameter, or the message lacks a covered
+	// one.
 	ReasonMissingComponent Reason = "missing-component"
 	// ReasonUnknownKey: no key is known by the signature's keyid.
 	ReasonUnknownKey Reason = "unknown-key"
-	// ReasonAlgorithmMismatch: the message names another algorithm than the key's.
+	// ReasonAlgorithmMismatch: the message names an algorithm that is not the key's.
 	ReasonAlgorithmMismatch Reason = "algorithm-mismatch"
-	// ReasonBadSignature: the signature does not fit the message.
+	// ReasonBadSignature: the signature does not match the message.
 	ReasonBadSignature Reason = "bad-signature"
-	// ReasonDigestMismatch: Content-Digest does not fit the body.
+	// ReasonDigestMismatch: Content-Digest does not match the body.
 	ReasonDigestMismatch Reason = "digest-mismatch"
-	// ReasonFromFuture: the signature was created later than now and the allowed skew.
+	// ReasonFromFuture: the signature was created later than now plus the allowed skew.
 	ReasonFromFuture Reason = "from-future"
 	// ReasonTooOld: the signature was created longer ago than the allowed age.
 	ReasonTooOld Reason = "too-old"
@@ -35,22 +35,21 @@ const (
 	ReasonReplayed Reason = "replayed"
 )
 
-// progress orders reasons by how far verification came. Of several signatures
-// that all fail, the one that came furthest tells the operator most.
+// progress orders reasons by how far verification came. If all signatures of a message fail, the one that came furthest
+// tells the operator most.
 var progress = map[Reason]int{
 	ReasonMissing: 0, ReasonMalformed: 1, ReasonMissingComponent: 2, ReasonUnknownKey: 3,
 	ReasonAlgorithmMismatch: 4, ReasonBadSignature: 5, ReasonDigestMismatch: 6,
 	ReasonFromFuture: 7, ReasonTooOld: 7, ReasonExpired: 7, ReasonReplayed: 8,
 }
 
-// Error is a verdict on a message: it cannot be signed as asked, or its signature
-// is not acceptable. Any other error type means that verification itself could
-// not be done (a key lookup or nonce store failed) and says nothing about the message.
+// Error says why a message cannot be signed, or why its signature was rejected. Any other error type means that verification
+// itself failed (for example a key lookup or nonce store) and says nothing about the message.
 type Error struct {
 	Reason Reason
-	// Label is the signature concerned, if one is.
+	// Label is the label of the signature concerned, if any.
 	Label string
-	// Component is the component identifier or parameter concerned, if one is.
+	// Component is the component identifier or parameter concerned, if any.
 	Component string
 
 	detail string
@@ -78,7 +77,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// ReasonOf returns the reason if err is, or wraps, an [Error], and "" otherwise.
+// ReasonOf returns the reason of an [Error] in err's chain, or "" if there is none.
 func ReasonOf(err error) Reason {
 	var verdict *Error
 	if errors.As(err, &verdict) {

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// maxSignatures bounds the signatures that are tried on one message. A message
-	// carries one a key and hop.
+	// maxSignatures bounds the signatures that are tried on one message. A message normally carries one for each key and
+	// hop.
 	maxSignatures = 16
 	// maxFieldBytes bounds each of the two signature fields before it is parsed.
 	maxFieldBytes = 32 << 10
 )
 
-// received is a signature on a message, before it is known to be good.
+// received is a signature of a message, before verification.
 type received struct {
 	label     string
 	input     httpsfv.Member
 	value     httpsfv.Member // nil if Signature has no member of that label
-	parsed    bool           // the rest is there already
+	parsed    bool           // the other members are set
 	signature []byte
 	params    string // the signature parameters, serialised: the last value of the base
 
@@ -38,9 +38,8 @@ type received struct {
 	hasAlg     bool
 }
 
-// readSignatures returns the signatures of a message, in their order, that carry
-// the tag, if one is wanted. Those that are not in canonical form are not parsed
-// yet: one that makes no sense, perhaps from another hop, does not spoil the others.
+// readSignatures returns the signatures of a message in their order; with a tag, only those that carry it. A signature that
+// is not in canonical form is parsed later, so that a malformed one, perhaps from another hop, does not spoil the others.
 func readSignatures(header http.Header, tag string, known []component) ([]received, error) {
 	if len(header[inputField]) == 0 && len(header[signatureField]) == 0 {
 		return nil, &Error{Reason: ReasonMissing}
@@ -61,7 +60,7 @@ func readSignatures(header http.Header, tag string, known []component) ([]receiv
 	return signatures, nil
 }
 
-// parsedSignatures reads both fields in whatever form they are.
+// parsedSignatures reads both fields in any valid form.
 func parsedSignatures(header http.Header) ([]received, error) {
 	inputs, err := readDictionary(header, inputField)
 	if err != nil {
@@ -139,8 +138,8 @@ func (s *received) parse() error {
 	return nil
 }
 
-// setParam takes one signature parameter (RFC 9421, section 2.3). Parameters that
-// the RFC does not define are signed like the rest and mean nothing here.
+// setParam stores one signature parameter (RFC 9421, section 2.3). Parameters that the RFC does not define are signed like
+// the others and ignored here.
 func (s *received) setParam(name string, value any) error {
 	ok := true
 	switch name {
@@ -171,8 +170,8 @@ func asTime(value any) (time.Time, bool) {
 	return time.Unix(seconds, 0), ok
 }
 
-// checkDigest compares the body with Content-Digest where the signature covers
-// that field, or only those members of it that the signature covers.
+// checkDigest compares the body with Content-Digest if the signature covers that field. If it covers single members only,
+// checkDigest compares those.
 func (s *received) checkDigest(header http.Header, body []byte) error {
 	var members []string
 	for _, c := range s.components {

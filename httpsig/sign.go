@@ -13,9 +13,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// DeliveryComponents are the components that a delivery covers: what is done, where
-// to, with which content, of which type, under which key. Together with the created
-// and nonce parameters nothing a receiver acts on can be changed unnoticed.
+// DeliveryComponents returns the components that a delivery covers: method, target, content digest, content type and
+// idempotency key. Together with the created and nonce parameters they protect everything that a receiver acts on.
 func DeliveryComponents() []string {
 	return []string{"@method", "@target-uri", "content-digest", "content-type", "idempotency-key"}
 }
@@ -48,26 +47,23 @@ func NewSigner(components ...string) (*Signer, error) {
 
 // Params are the parameters of a signature that differ from request to request.
 type Params struct {
-	// Keys sign one after the other, one signature each: the new and the old key
-	// while a key is being replaced.
+	// Keys sign one after the other, one signature each. While a key is being replaced, these are the new and the old key.
 	Keys []Key
 	// Created is the time of signing. Required; whole seconds are sent.
 	Created time.Time
-	// Nonce is a value never used before with the key. Left out if empty.
+	// Nonce is a value that was never used before with the key. Left out if empty.
 	Nonce string
-	// Expires is the time after which receivers refuse the request. Left out if zero.
+	// Expires is the time after which receivers reject the request. Left out if zero.
 	Expires time.Time
 	// Tag names the application. Left out if empty.
 	Tag string
 	// Label names the first signature in both fields; further ones get "-2", "-3"
 	// and so on appended. Defaults to sig1, sig2, and so on.
 	Label string
-	// IncludeAlg adds the algorithm's name, for receivers that cannot tell it from
-	// the key id. Defaults to false.
+	// IncludeAlg adds the algorithm's name, for receivers that cannot derive it from the key id. Defaults to false.
 	IncludeAlg bool
-	// Keep leaves signatures that the request already carries in place, as a relay
-	// does with its upstream's; their labels are then taken. Defaults to false:
-	// they are replaced.
+	// Keep leaves the request's existing signatures in place, as a relay does with those of its upstream; new signatures
+	// then use other labels. Defaults to false: existing signatures are replaced.
 	Keep bool
 }
 
@@ -76,15 +72,13 @@ const (
 	signatureField = "Signature"
 )
 
-// scratch holds the buffers of one signing. They are pooled: signing is done for
-// every attempt of every delivery.
+// scratch holds the buffers of one signing. They are pooled because every attempt is signed.
 type scratch struct{ base, input, signature, raw []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// SignRequest sets Signature-Input and Signature. All covered fields have to be on
-// the request already, Content-Digest included, and may not change afterwards.
-// An [*Error] says which component cannot be signed; the request is then unchanged.
+// SignRequest sets Signature-Input and Signature. All covered fields, Content-Digest included, must be on the request
+// already and must not change afterwards. An [*Error] says which component cannot be signed; the request is then unchanged.
 func (s *Signer) SignRequest(req *http.Request, p Params) error {
 	buf := scratches.Get().(*scratch)
 	defer scratches.Put(buf)
@@ -153,7 +147,7 @@ func (s *Signer) signWith(buf *scratch, lines []byte, label string, key Key, p *
 	return nil
 }
 
-// appendParamsLine ends a signature base (RFC 9421, section 2.5, step 3).
+// appendParamsLine appends the last line of a signature base (RFC 9421, section 2.5, step 3).
 func appendParamsLine[T string | []byte](lines []byte, params T) []byte {
 	lines = append(lines, `"@signature-params": `...)
 	return append(lines, params...)

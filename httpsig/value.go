@@ -27,8 +27,8 @@ func (m *message) appendLines(dst []byte, components []component) ([]byte, error
 	return dst, nil
 }
 
-// validValue says whether a value may stand in a base: no line breaks, no other
-// control characters and no bytes outside ASCII, or lines could be forged.
+// validValue reports whether a value may appear in a base. Line breaks, other control characters and bytes outside ASCII are
+// rejected: with them a sender could forge lines.
 func validValue(value []byte, isDerived bool) bool {
 	for _, b := range value {
 		if b >= 0x7f || b < ' ' && (isDerived || b != '\t') {
@@ -114,8 +114,8 @@ func (m *message) appendField(dst []byte, c *component) ([]byte, error) {
 
 func trim(value string) string { return strings.Trim(value, " \t") }
 
-// structuredTypes are the structured fields whose type this package knows; "sf"
-// on any other field is an error (RFC 9421, section 2.1.1).
+// structuredTypes lists the structured fields whose type this package knows. The parameter "sf" on any other field is an
+// error (RFC 9421, section 2.1.1).
 var structuredTypes = map[string]func([]string) (httpsfv.StructuredFieldValue, error){
 	"content-digest":  dictionary,
 	"repr-digest":     dictionary,
@@ -136,7 +136,7 @@ func item(values []string) (httpsfv.StructuredFieldValue, error) {
 func structured(c *component, values []string) (string, error) {
 	parse := structuredTypes[c.name]
 	if c.hasKey {
-		parse = dictionary // to name a member is to say that it is one
+		parse = dictionary // a "key" parameter implies that the field is a dictionary
 	}
 	if parse == nil {
 		return "", malformed(c.id, "type of the structured field is not known")

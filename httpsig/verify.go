@@ -9,35 +9,32 @@ import (
 	"time"
 )
 
-// DefaultMaxAge is how old a signature may be, and how far in the future, unless
-// the options say otherwise.
+// DefaultMaxAge is the default for Options.MaxAge and Options.MaxSkew.
 const DefaultMaxAge = 5 * time.Minute
 
-// Options say what a [Verifier] accepts.
+// Options configure which signatures a [Verifier] accepts.
 type Options struct {
-	// KeyByID finds the key for a signature's keyid, which is "" if it has none.
-	// It returns [ErrUnknownKey] (wrapped or not) if there is none; any other error
-	// stops verification and is returned as it is. Required.
+	// KeyByID finds the key for a signature's keyid, which is "" if the signature has none. It returns [ErrUnknownKey]
+	// (wrapped or not) if no key has that id. Any other error stops verification and is returned unchanged. Required.
 	KeyByID func(ctx context.Context, id string) (Key, error)
-	// RequiredComponents have to be covered. Defaults to [DeliveryComponents] if nil;
-	// an empty list requires none, which lets a signature be moved to another message.
+	// RequiredComponents must be covered. Defaults to [DeliveryComponents] if nil. An empty list requires none; a signature
+	// can then be moved to another message.
 	RequiredComponents []string
-	// Tag selects signatures with this tag. Defaults to any, or none.
+	// Tag selects signatures with this tag. Defaults to all signatures.
 	Tag string
-	// MaxAge is how long after its creation a signature is accepted. Negative means
-	// for ever, and then created may be missing. Defaults to DefaultMaxAge.
+	// MaxAge is how long after its creation a signature is accepted. Negative means without limit, and created may then be
+	// missing. Defaults to DefaultMaxAge.
 	MaxAge time.Duration
-	// MaxSkew is how far in the future the creation may lie. Defaults to DefaultMaxAge.
+	// MaxSkew is how far in the future a signature's creation time may be. Defaults to DefaultMaxAge.
 	MaxSkew time.Duration
-	// Now tells the time. Defaults to time.Now.
+	// Now returns the current time. Defaults to time.Now.
 	Now func() time.Time
-	// NonceSeen remembers a nonce, at least until the given time (for ever if that
-	// is zero), and says whether it had been remembered before, in one atomic step.
-	// It is asked last, for messages that passed everything else; when it is set a
-	// nonce is required. Defaults to none: replays are not detected here.
+	// NonceSeen atomically stores a nonce and reports whether it was stored before. It keeps the nonce at least until the
+	// given time (without limit if that is zero). It is called last, for messages that passed every other check. If it is
+	// set, a nonce is required. Defaults to none: replays are not detected.
 	NonceSeen func(ctx context.Context, keyID, nonce string, until time.Time) (seen bool, err error)
-	// TargetURI tells the URI that the client used, where a proxy in front changes
-	// it; see [PublicOrigin]. Defaults to what the request itself shows.
+	// TargetURI returns the URI that the client used, if a proxy in front changes it; see [PublicOrigin]. Defaults to the
+	// URI of the request.
 	TargetURI func(*http.Request) string
 }
 
@@ -52,13 +49,13 @@ func PublicOrigin(origin string) func(*http.Request) string {
 	}
 }
 
-// Verified tells about a signature that was accepted.
+// Verified describes an accepted signature.
 type Verified struct {
 	Label      string
 	KeyID      string
 	Algorithm  Algorithm
-	Created    time.Time // zero if not in the signature
-	Expires    time.Time // zero if not in the signature
+	Created    time.Time // zero if the signature has none
+	Expires    time.Time // zero if the signature has none
 	Nonce      string
 	Tag        string
 	Components []string // covered component identifiers, serialised
@@ -103,10 +100,9 @@ func Verify(req *http.Request, body []byte, o Options) (Verified, error) {
 	return v.Verify(req, body)
 }
 
-// Verify accepts a request if one of its signatures is made with a known key,
-// covers what is required, fits the message, and is fresh; and if the body fits
-// Content-Digest, where that is covered. The body is given as received, before any
-// content decoding. An [*Error] is a verdict on the message; any other error is not.
+// Verify accepts a request if one of its signatures is made with a known key, covers the required components, matches the
+// message and is fresh. If the signature covers Content-Digest, the body must match it. The body must be as received, before
+// any content decoding. An [*Error] means that the message was rejected; any other error means that verification failed.
 func (v *Verifier) Verify(req *http.Request, body []byte) (Verified, error) {
 	candidates, err := readSignatures(req.Header, v.options.Tag, v.required)
 	if err != nil {
@@ -164,7 +160,7 @@ func (v *Verifier) verifyOne(ctx context.Context, m *message, body []byte, s *re
 	return s.verified(key.Algorithm), nil
 }
 
-// checkSignature makes the signature base anew and compares.
+// checkSignature rebuilds the signature base and verifies the signature.
 func (m *message) checkSignature(s *received, key Key) error {
 	buf := scratches.Get().(*scratch)
 	defer scratches.Put(buf)
@@ -179,8 +175,7 @@ func (m *message) checkSignature(s *received, key Key) error {
 	return nil
 }
 
-// checkCoverage refuses a signature that does not cover what is required, before
-// any key is looked up.
+// checkCoverage rejects a signature that does not cover the required components, before any key is looked up.
 func (v *Verifier) checkCoverage(s *received) error {
 	for _, want := range v.required {
 		if !covers(s.components, want.identity) {
@@ -233,7 +228,7 @@ func (v *Verifier) checkNonce(ctx context.Context, s *received) error {
 	if v.options.NonceSeen == nil {
 		return nil
 	}
-	var until time.Time // from then on the message is refused for its age
+	var until time.Time // after this time the message is rejected for its age
 	if v.options.MaxAge >= 0 {
 		until = s.created.Add(v.options.MaxAge + time.Second)
 	}

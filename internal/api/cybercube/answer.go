@@ -10,12 +10,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 )
 
-// data is the envelope of every success.
+// data is the envelope of every successful response.
 type data[T any] struct {
 	Data T `json:"data"`
 }
 
-// list is the envelope of a part of a list.
+// list is the envelope of one page of a list.
 type list[T any] struct {
 	Data  []T   `json:"data"`
 	Meta  meta  `json:"meta"`
@@ -62,16 +62,16 @@ func encode(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		// Texts, numbers and JSON that was valid when it was stored: there is nothing here that cannot be encoded.
+		// The values are strings, numbers and JSON that was valid when it was stored, so encoding cannot fail.
 		return []byte(`{"error":{"code":"SERVER_ERROR","message":"Internal error"}}`)
 	}
 	return b.Bytes()
 }
 
-// timestamp renders a time in UTC: to the second, with milliseconds where there are any.
+// timestamp formats a time in UTC, with milliseconds only if they are not zero.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }
 
-// moment is a time that may be absent.
+// moment formats a time; the zero time gives "".
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -79,7 +79,7 @@ func moment(t time.Time) string {
 	return timestamp(t)
 }
 
-// compact takes the spaces out of JSON that is valid.
+// compact removes insignificant spaces from valid JSON.
 func compact(text []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {

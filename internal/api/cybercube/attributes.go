@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// attributesOf are what filters look at: which resource it is, and its simple members. Those nearest to the top come first;
-// what is over the limits of attributes, or cannot be one, is left out.
+// attributesOf returns the attributes that filters compare: the kind of the resource and its scalar members. Members nearest
+// to the top come first. Members that exceed the limits of attributes, or cannot be attributes, are left out.
 func attributesOf(object json.RawMessage, livemode bool) map[string]string {
 	out := map[string]string{attributeLivemode: strconv.FormatBool(livemode)}
 	members := objectOf(object)
@@ -35,7 +35,7 @@ func attributesOf(object json.RawMessage, livemode bool) map[string]string {
 				continue
 			}
 			for inner, raw := range objectOf(level[name]) {
-				if len(name)+1+len(inner) <= godwit.MaxAttributeName { // else no name below it can be one either
+				if len(name)+1+len(inner) <= godwit.MaxAttributeName { // otherwise no name below it fits either
 					next[name+"."+inner] = raw
 				}
 			}
@@ -45,7 +45,7 @@ func attributesOf(object json.RawMessage, livemode bool) map[string]string {
 	return out
 }
 
-// maxAttributeDepth is how deep a member may lie that can be filtered by.
+// maxAttributeDepth is the greatest depth of a member that filters can use.
 const maxAttributeDepth = 4
 
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {

@@ -12,23 +12,24 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Prefix is where the API is mounted.
+// Prefix is the path at which the API is mounted.
 const Prefix = "/api/v1/webhooks/"
 
-// Config is what the API is made of.
+// Config holds the API's dependencies and settings.
 type Config struct {
 	httpapi.Services
-	// Commands executes what is a command. Required.
+	// Commands executes the operations that are commands. Required.
 	Commands *builtincommand.Runner
-	// Limits of management operations. The zero value has none.
+	// Limits bound how often management operations may run. The zero value sets no limits.
 	Limits Limits
-	// UnknownTypes takes in events of well-formed types that the standard does not list (CCW-EVT-25).
+	// UnknownTypes accepts events of well-formed types that the standard does not list (CCW-EVT-25). Defaults to false.
 	UnknownTypes bool
 	// EventRetention is how long events are kept. Required.
 	EventRetention time.Duration
-	// DeadLetterRetention is how long dead letters are kept, and so when they expire. Required.
+	// DeadLetterRetention is how long dead letters are kept; their expiry time is computed from it. Required.
 	DeadLetterRetention time.Duration
-	// StallTimeout is how long a reader of an export may take nothing before it is cut off. Defaults to 90 s.
+	// StallTimeout is how long an export waits for a client that reads nothing before the server closes the connection.
+	// Defaults to 90 s.
 	StallTimeout time.Duration
 }
 
@@ -38,7 +39,7 @@ type server struct {
 	mux    *http.ServeMux
 	limits budgets
 
-	exports chan struct{} // as many as are under way
+	exports chan struct{} // one slot for each running export
 }
 
 var (
@@ -47,7 +48,7 @@ var (
 	mayManage = []godwit.Scope{godwit.ScopeManage}
 )
 
-// New makes the handler. Mount it at Prefix.
+// New returns the handler. Mount it at Prefix.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.EventRetention <= 0 || cfg.DeadLetterRetention <= 0 {
 		return nil, errors.New("cybercube: the retention of events and of dead letters is required")

@@ -1,5 +1,6 @@
-// Package cybercube is the API of the CYBERCUBE Webhooks & External Integrations Standard, under /api/v1/webhooks/, over the
-// same services as every other API: an endpoint made here is an endpoint, an event posted here goes to all who want it.
+// Package cybercube serves the API of the CYBERCUBE Webhooks & External Integrations Standard under /api/v1/webhooks/. It
+// uses the same services as every other API: other APIs see the endpoints that are created here, and an event posted here
+// goes to every endpoint that subscribes to it.
 //
 //	request ─► dialect: who, body, repeats ─► hourly limit ─► registry, engine or store ─► {"data": …}
 //	                 └────────────────── any error ───────────────────► {"error": {code, message, details, …}}
@@ -8,11 +9,11 @@
 //	events               post, replay one
 //	replay               replay a range
 //
-// Ids are WEB-XXXXXX-X and evt_ with 26 characters; those of the other APIs are understood too.
+// Ids are WEB-XXXXXX-X and evt_ with 26 characters. The ids of the other APIs are accepted too.
 //
-// A request counts against its operation's limit when it was carried out: one that is refused for another reason costs
-// nothing.
+// A request counts against its operation's limit only if it was carried out. A request that is refused for another reason
+// does not count.
 //
-// How a delivery looks on the wire is the profile's matter. Policies of endpoints are the native API's: the standard has no
-// such members, so they are neither shown nor changed here.
+// The profile defines the wire format of deliveries. Policies of endpoints belong to the native API: the standard has no
+// such members, so this API neither shows nor changes them.
 package cybercube

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// wireProfile is the profile of endpoints that are made here.
+// wireProfile is the profile of endpoints that this API creates.
 const wireProfile = "cybercube"
 
 func (s *server) createEndpoint(c *httpapi.Call) error {
@@ -61,7 +61,7 @@ func (s *server) listEndpoints(c *httpapi.Call) error {
 	if err := p.err(); err != nil {
 		return err
 	}
-	page.Limit++ // whether there are more
+	page.Limit++ // one more, to learn whether there is a next page
 	endpoints, err := s.cfg.Registry.ListEndpoints(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *server) listEndpoints(c *httpapi.Call) error {
 	return nil
 }
 
-// page reads limit and cursor.
+// page reads the parameters limit and cursor.
 func (p *params) page() store.Page {
 	page := store.Page{Limit: p.limit(pageUsual, pageMost)}
 	if p.values.Has("cursor") {
@@ -99,7 +99,7 @@ func (p *params) page() store.Page {
 
 func cursor(last [16]byte) string { return base64.RawURLEncoding.EncodeToString(last[:]) }
 
-// paged puts a part of a list into its envelope.
+// paged puts one page of a list into its envelope.
 func paged[T any](c *httpapi.Call, p *params, items []T, next string) list[T] {
 	l := list[T]{Data: items, Links: links{Self: c.R.URL.RequestURI()}}
 	l.Meta.Pagination = pagination{PageSize: len(items), HasNext: next != "", HasPrev: p.values.Has("cursor")}
@@ -128,7 +128,7 @@ func (s *server) show(c *httpapi.Call, e *godwit.Endpoint) error {
 	return answer(c, http.StatusOK, v)
 }
 
-// updateEndpoint changes the members that are given (CCW-API-11).
+// updateEndpoint changes the members that the request names (CCW-API-11).
 func (s *server) updateEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *server) updateEndpoint(c *httpapi.Call) error {
 	return s.show(c, e)
 }
 
-// changes reads what a request changes: of the endpoint as its owner wrote it, and of its status.
+// changes reads the requested changes: of the endpoint's specification and of its status.
 func (f *form) changes() (edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) {
 	given := management.EndpointSpec{URL: f.text("url"), Patterns: f.texts("events"), Filter: f.filter()}
 	if !f.null("description") { // null clears it
@@ -189,7 +189,7 @@ func (f *form) changes() (edit func(*management.EndpointSpec) error, status godw
 	}, status
 }
 
-// refilter replaces the part of a filter that this API shows, and keeps the rest.
+// refilter replaces the part of a filter that this API shows, and keeps the other part.
 func refilter(old, given godwit.Filter) godwit.Filter {
 	out := godwit.Filter{}
 	for name, values := range old {
@@ -201,7 +201,7 @@ func refilter(old, given godwit.Filter) godwit.Filter {
 	return out
 }
 
-// change does the edit first: it is the part that may be refused.
+// change applies the edit before the status, because only the edit can be refused.
 func (s *server) change(c *httpapi.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
 	ctx, id := c.R.Context(), e.ID
 	var err error

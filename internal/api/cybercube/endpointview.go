@@ -9,14 +9,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// endpointView is the standard's endpoint object (CCW-API-3). The members from health on, but for the counts and times, are
-// ours.
+// endpointView is the standard's endpoint object (CCW-API-3). The members from health on are extensions of ours, except the
+// counts and times.
 type endpointView struct {
 	ID            string   `json:"id"`
 	URL           string   `json:"url"`
 	Description   string   `json:"description,omitempty"`
 	Events        []string `json:"events"`
-	Secret        string   `json:"secret,omitempty"` // only when it was just made
+	Secret        string   `json:"secret,omitempty"` // only in the response that creates it
 	Status        string   `json:"status"`
 	AccountID     string   `json:"account_id"`
 	CreatedAt     string   `json:"created_at"`
@@ -35,13 +35,13 @@ type endpointView struct {
 	ReenableAt     string      `json:"reenable_at,omitempty"`
 }
 
-// The values of health (CT-10): it is seen, never set.
+// The values of health (CT-10). Health is read-only.
 const (
 	healthy  = "healthy"
 	degraded = "degraded"
 )
 
-// view shows an endpoint as it is now.
+// view renders the current state of an endpoint.
 func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) (*endpointView, error) {
 	secrets, err := s.cfg.Registry.Secrets(ctx, e.TenantID, e.ID)
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) 
 	return v, nil
 }
 
-// judge looks at the last hour as it is now: an endpoint recovers by failures growing old, too (CCW-HLT-2).
+// judge computes the health from the last hour as of now, because an endpoint also recovers when its failures grow older
+// than that (CCW-HLT-2).
 func (s *server) judge(e *godwit.Endpoint, h *godwit.Health) string {
 	policy, err := management.EffectivePolicy(e)
 	if err != nil || policy.DegradedAbove <= 0 {

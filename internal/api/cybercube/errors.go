@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Errors answers with what an error is to a client, as the standard's APIs do. 5xx are logged as everywhere.
+// Errors writes error responses in the form of the standard's APIs. It logs 5xx errors like every other API.
 type Errors struct {
 	Problems *problem.Writer
 	Now      func() time.Time
@@ -29,11 +29,11 @@ type errorObject struct {
 }
 
 type errorDetails struct {
-	Fields     map[string][]string `json:"fields,omitempty"` // by member: everything that is wrong with it
+	Fields     map[string][]string `json:"fields,omitempty"` // all errors of a member, by its name
 	RetryAfter int                 `json:"retry_after,omitempty"`
 }
 
-// Write answers the request.
+// Write answers the request with err.
 func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	httpapi.NameRequest(w, r)
 	p := e.Problems.Complete(r, w.Header().Get(problem.RequestIDHeader), err)
@@ -51,8 +51,8 @@ func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, r, status, errorBody{out})
 }
 
-// classify maps what all APIs have in common to the standard's codes. It knows 400 for whatever is wrong with a request's
-// content, where others tell form from meaning.
+// classify maps a problem to the standard's status and code. The standard uses 400 for every invalid request, where other
+// APIs tell syntax errors from invalid values.
 func (e *Errors) classify(r *http.Request, p *problem.Problem) (int, string) {
 	switch k := p.Kind(); k {
 	case problem.MalformedJSON, problem.InvalidRequest, problem.Invalid:
@@ -96,7 +96,7 @@ func details(p *problem.Problem) *errorDetails {
 	return &d
 }
 
-// memberName is what this API calls a member that the registry speaks of.
+// memberName returns this API's name of a member that the registry names.
 func memberName(field string) string {
 	if rest, ok := strings.CutPrefix(field, "patterns"); ok {
 		return "events" + rest

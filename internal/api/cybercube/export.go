@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// maxExports is how many may be under way at once: each holds a part of the list in memory.
+// maxExports bounds the concurrent exports, because each holds a page of the list in memory.
 const maxExports = 16
 
-// export streams every dead letter of an endpoint, one JSON object a line (CCW-DLQ-7). A failure half-way cuts the
-// connection, so that a client cannot take a part for the whole.
+// export streams every dead letter of an endpoint, one JSON object a line (CCW-DLQ-7). If it fails half-way it closes the
+// connection, so that the client does not take a partial export for a complete one.
 func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
 	select {
 	case s.exports <- struct{}{}:
@@ -44,7 +44,7 @@ func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
 			}
 			s.patience(out)
 			if _, err := c.W.Write(encode(v)); err != nil {
-				return nil // the client is gone
+				return nil // the client has disconnected
 			}
 		}
 		page.After = letters[len(letters)-1].Delivery.ID
@@ -55,9 +55,10 @@ func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
 	return nil
 }
 
-// patience moves the deadline on with what is taken. Sockets go by the machine's clock, whatever ours says.
+// patience extends the write deadline by the stall timeout. Sockets use the machine's clock, even where the server's clock
+// is a manual one.
 func (s *server) patience(out *http.ResponseController) {
-	_ = out.SetWriteDeadline(clock.Real{}.Now().Add(s.cfg.StallTimeout)) // unknown to test recorders
+	_ = out.SetWriteDeadline(clock.Real{}.Now().Add(s.cfg.StallTimeout)) // test recorders do not support deadlines
 }
 
 func (s *server) cutShort(err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// failureView is a dead letter: the event, why it failed, what was tried, and how to send it again (CCW-API-24).
+// failureView is a dead letter: the event, the reason of the failure, the attempts, and how to replay it (CCW-API-24).
 type failureView struct {
 	Event      json.RawMessage `json:"event"`
 	Reason     string          `json:"failure_reason"`
@@ -39,7 +39,7 @@ type replayOption struct {
 	Body   map[string]string `json:"body"`
 }
 
-// failures lists an endpoint's dead letters, those that were replayed too, or exports all of them.
+// failures lists an endpoint's dead letters, including replayed ones, or exports all of them.
 func (s *server) failures(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
@@ -71,15 +71,15 @@ func (s *server) failures(c *httpapi.Call) error {
 	return nil
 }
 
-// failureMemory bounds the events that are in memory at once.
+// failureMemory bounds the event bytes that are in memory at once.
 const failureMemory = 8 << 20
 
-// part is how many dead letters are read at once.
+// part returns how many dead letters to read at once.
 func (s *server) part(limit int) int {
 	return int(max(1, min(int64(limit), failureMemory/s.cfg.Intake.MaxPayload())))
 }
 
-// someFailures reads a page: as many as are wanted, or fewer where their events are large.
+// someFailures reads a page of dead letters. The page is shorter than the limit if the events are large.
 func (s *server) someFailures(c *httpapi.Call, e *godwit.Endpoint, page store.Page) (entries []failureView, next string, err error) {
 	entries = []failureView{}
 	for size := 0; len(entries) < page.Limit && size < failureMemory; {
@@ -120,7 +120,7 @@ func (s *server) failure(ctx context.Context, t *godwit.Tenant, e *godwit.Endpoi
 		return nil, err
 	}
 	last := l.Delivery.Attempts
-	before := last - l.Delivery.Run.Attempts // of earlier runs
+	before := last - l.Delivery.Run.Attempts // attempts of earlier runs
 	v := &failureView{
 		Event: event, Attempts: []attemptView{}, CreatedAt: timestamp(l.DeadAt), ReplayedAt: moment(l.ReplayedAt),
 		ExpiresAt: timestamp(l.DeadAt.Add(s.cfg.TimeScale.Real(s.cfg.DeadLetterRetention))),
@@ -142,7 +142,7 @@ func (s *server) failure(ctx context.Context, t *godwit.Tenant, e *godwit.Endpoi
 	return v, nil
 }
 
-// shown is the event as this dialect tells it, whatever the endpoint's own is.
+// shown renders the event in this dialect, even if the endpoint has another profile.
 func shown(t *godwit.Tenant, e *godwit.Endpoint, l *godwit.DeadLetter) (json.RawMessage, error) {
 	dialect, err := profile.Lookup(wireProfile)
 	if err != nil {
@@ -163,8 +163,8 @@ func summary(a *godwit.Attempt, n int) attemptView {
 	return v
 }
 
-// failureReason says in one line why an event is among the dead (CCW-DLQ-8). Final is the last attempt, where it is still
-// known.
+// failureReason says in one line why a delivery became a dead letter (CCW-DLQ-8). final is the last attempt, or nil if it is
+// no longer stored.
 func failureReason(l *godwit.DeadLetter, final *godwit.Attempt) string {
 	d := &l.Delivery
 	if d.Reason == godwit.ReasonRetention {

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// The attributes of events that this API fills in and filters by. Members of the resource are named after their path in it:
+// The attributes of events that this API sets and filters by. Members of the resource are named by their path in it:
 // object.status, object.owner.id.
 const (
 	attributeResource = "resource_id"
@@ -21,10 +21,10 @@ const (
 	attributeObject   = "object."
 )
 
-// filterView is an endpoint's filter as this API shows it (CCW-API-19). Attributes of events from elsewhere are left out.
+// filterView is an endpoint's filter as this API shows it (CCW-API-19). Attributes that only other APIs set are left out.
 type filterView struct {
 	ResourceIDs []string       `json:"resource_ids,omitempty"`
-	Attributes  map[string]any `json:"attributes,omitempty"` // a text, or a list of them
+	Attributes  map[string]any `json:"attributes,omitempty"` // a string or a list of strings
 	Livemode    *bool          `json:"livemode,omitempty"`
 }
 
@@ -52,12 +52,12 @@ func viewFilter(f godwit.Filter) *filterView {
 	return &v
 }
 
-// ours reports whether a filter member is one that this API shows.
+// ours reports whether this API shows the filter member.
 func ours(name string) bool {
 	return name == attributeResource || name == attributeLivemode || strings.HasPrefix(name, attributeObject)
 }
 
-// filter reads the member of a request. Null and absent are none.
+// filter reads the request's filter. Null and absent both mean no filter.
 func (f *form) filter() godwit.Filter {
 	if !f.has("filter") || f.null("filter") {
 		return nil
@@ -125,7 +125,7 @@ func (f *form) accept(out godwit.Filter, field, name string, values []string) {
 	out[name] = values
 }
 
-// scalars reads one simple value, or a list of them.
+// scalars reads one scalar value, or a list of them.
 func scalars(raw json.RawMessage) ([]string, bool) {
 	if v, ok := scalar(raw); ok {
 		return []string{v}, true
@@ -145,7 +145,7 @@ func scalars(raw json.RawMessage) ([]string, bool) {
 	return values, true
 }
 
-// scalar is the text by which a simple JSON value is compared: a number as it is written.
+// scalar returns the text by which filters compare a scalar JSON value. Numbers are compared as written.
 func scalar(raw json.RawMessage) (string, bool) {
 	if len(raw) == 0 {
 		return "", false

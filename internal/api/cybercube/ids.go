@@ -11,11 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// origin is where the ids are looked for that producers give their events here.
+// origin is the scope of the ids that producers give their events in this API.
 const origin = "cybercube"
 
-// endpoint finds an endpoint by any rendering of its id. One that cannot be is refused before anything is looked up
-// (CCW-API-5).
+// endpoint finds an endpoint by any form of its id. A malformed id is rejected before the store is asked (CCW-API-5).
 func (s *server) endpoint(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
 	e, err := s.cfg.Registry.ResolveEndpoint(ctx, tenant, text)
 	if errors.Is(err, store.ErrNotFound) {
@@ -24,7 +23,7 @@ func (s *server) endpoint(ctx context.Context, tenant godwit.TenantID, text stri
 	return e, err
 }
 
-// named is the endpoint of the path.
+// named returns the endpoint that the path names.
 func (s *server) named(c *httpapi.Call) (*godwit.Endpoint, error) {
 	return s.endpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 }

@@ -21,25 +21,25 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// envelopeRoom is how much longer than the event's data a request may be: the other members.
+// envelopeRoom is the space that a request may use for members other than data.
 const envelopeRoom = 4 << 10
 
-// maxAhead is how far a producer's clock may be ahead of ours.
+// maxAhead is how far a producer's clock may be ahead of the server's.
 const maxAhead = 5 * time.Minute
 
 var ownID = regexp.MustCompile(`^evt_[A-Za-z0-9]{26}$`)
 
-// A posting is an event as its producer told it.
+// A posting is an event as its producer sent it.
 type posting struct {
-	id        string // the producer's own; empty when there is none
+	id        string // the producer's id; empty if it sent none
 	eventType string
 	data      json.RawMessage
 	object    json.RawMessage
 	livemode  bool
-	createdAt time.Time // to the second; zero when it was not told
+	createdAt time.Time // to the second; zero if the producer sent none
 }
 
-// ingest takes an event in (CCW-API-28).
+// ingest accepts an event (CCW-API-28).
 func (s *server) ingest(c *httpapi.Call) error {
 	key, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *server) ingest(c *httpapi.Call) error {
 	return nil
 }
 
-// readPosting judges the whole event before anything is done with it (CCW-EVT-27).
+// readPosting validates the whole event before anything is stored (CCW-EVT-27).
 func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
 	f, err := readForm(c.Body, "id", "type", "api_version", "created_at", "data", "account_id", "livemode")
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
 	if len(c.Body) == 0 {
 		return nil, problem.InvalidRequest.In("body", "must be an event")
 	}
-	f.errs = nil // the catalogue finds all that, too
+	f.errs = nil // the catalogue reports the same errors
 	for _, wrong := range catalogue.Cybercube().Check(c.Body) {
 		f.wrong(cmp.Or(wrong.Field, "body"), "%s", wrong.Detail)
 	}
@@ -83,7 +83,7 @@ func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
 	return p, f.err()
 }
 
-// check looks at what a schema cannot say.
+// check applies the rules that a schema cannot express.
 func (s *server) check(c *httpapi.Call, f *form, p *posting) {
 	if f.has("id") && !ownID.MatchString(p.id) {
 		f.wrong("id", "must be evt_ followed by 26 letters and digits")
@@ -94,7 +94,7 @@ func (s *server) check(c *httpapi.Call, f *form, p *posting) {
 	if !p.createdAt.IsZero() && p.createdAt.After(s.cfg.Clock.Now().Add(maxAhead)) {
 		f.wrong("created_at", "must not be in the future")
 	}
-	// The account is the token's, never the body's (CCW-API-1); told all the same, it has to agree.
+	// The token determines the account, never the body (CCW-API-1). If the body names an account, it must be the same one.
 	if f.has("account_id") && f.text("account_id") != accountID(c.Caller.Tenant) {
 		f.wrong("account_id", "is not the account of the token")
 	}
@@ -128,8 +128,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// event makes the event that is stored: its body is the complete envelope, so that no byte of it depends on when or by what
-// version it is sent (CCW-EVT-26).
+// event builds the event that is stored. Its body is the complete envelope, so that its bytes do not depend on when, or by
+// which version, it is sent (CCW-EVT-26).
 func (s *server) event(c *httpapi.Call, p *posting, key string) *intake.Event {
 	return &intake.Event{
 		Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
@@ -139,7 +139,7 @@ func (s *server) event(c *httpapi.Call, p *posting, key string) *intake.Event {
 	}
 }
 
-// compose writes the envelope of an event that has its id and time.
+// compose returns a function that writes the envelope once the event has its id and time.
 func compose(t *godwit.Tenant, p *posting) func(*godwit.Event) {
 	return func(event *godwit.Event) {
 		if event.OccurredAt.IsZero() {
@@ -155,13 +155,13 @@ func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {
 	})
 }
 
-// submit stores an event that gets its id from us.
+// submit stores an event without an id of its producer; the server assigns one.
 func (s *server) submit(c *httpapi.Call, p *posting, key string) error {
 	event := s.event(c, p, key)
 	return s.store(c, event, s.cfg.Intake.ByKey(intake.Caller(c.Caller), event))
 }
 
-// submitOnce stores an event that has an id of its own, unless it is there already (CCW-EVT-14).
+// submitOnce stores an event with its producer's id, unless that id is stored already (CCW-EVT-14).
 func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
 	known, err := s.minted(c, p)
 	if err != nil || known {
@@ -177,7 +177,7 @@ func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
 
 var errOtherEvent = problem.Conflict.In("id", "is the id of another event")
 
-// minted answers when the producer repeats an event under the id that we gave it.
+// minted answers a producer that repeats an event under the id that the server assigned.
 func (s *server) minted(c *httpapi.Call, p *posting) (bool, error) {
 	id, err := godwit.ParseEventBase32(p.id[len("evt_"):])
 	if err != nil {
@@ -232,7 +232,7 @@ type acceptedView struct {
 	ID string `json:"id"`
 }
 
-// accepted is the answer to an event.
+// accepted builds the response to an accepted event.
 func accepted(events []godwit.Event, _ []int) *godwit.StoredResponse {
 	return &godwit.StoredResponse{
 		Status: http.StatusAccepted, ContentType: jsonType,

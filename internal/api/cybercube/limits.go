@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Limits are how often an account may do something in any hour; 0 is no limit (CCW-LIM-7..11, CCW-LIM-13).
+// Limits bound how often an account may run each operation in any hour; 0 means no limit (CCW-LIM-7..11, CCW-LIM-13).
 type Limits struct {
 	Creates int // endpoints created
 	Updates int // endpoints changed
@@ -32,21 +32,21 @@ func newBudgets(l Limits, window time.Duration, now func() time.Time) budgets {
 	return budgets{create: of(l.Creates), update: of(l.Updates), remove: of(l.Deletes), test: of(l.Tests), replay: of(l.Replays)}
 }
 
-// A budget is a limit of one operation over a window that slides. It is kept in memory: a restart forgets, and each node
-// counts for itself.
+// A budget limits one operation over a sliding window. It is kept in memory: a restart clears it, and each node counts
+// separately.
 type budget struct {
 	limit  int
 	window time.Duration
 	now    func() time.Time
 
 	mu    sync.Mutex
-	taken map[godwit.TenantID][]time.Time // when, oldest first, no longer ago than the window
+	taken map[godwit.TenantID][]time.Time // times of use within the window, oldest first
 }
 
-// maxBudgets bounds the memory; accounts that did nothing for a window have nothing to remember.
+// maxBudgets bounds the memory. Accounts without a request in the window are dropped.
 const maxBudgets = 10_000
 
-// take uses up one. It returns how to give it back if nothing comes of it.
+// take uses one unit of the budget. giveBack returns it if the operation is not carried out.
 func (b *budget) take(h http.Header, tenant godwit.TenantID) (giveBack func(), err error) {
 	if b.limit <= 0 {
 		return func() {}, nil
@@ -82,7 +82,7 @@ func (b *budget) giveBack(h http.Header, tenant godwit.TenantID, at time.Time) {
 	b.write(h, used, now)
 }
 
-// tell adds the three headers to an answer as things stand.
+// tell adds the three limit headers to a response without using the budget.
 func (b *budget) tell(h http.Header, c *management.Caller) {
 	if b.limit <= 0 {
 		return
@@ -93,7 +93,7 @@ func (b *budget) tell(h http.Header, c *management.Caller) {
 	b.write(h, b.recent(c.Tenant.ID, now), now)
 }
 
-// write tells what is left, and when the oldest that counts stops to count.
+// write sets the headers: what remains, and when the oldest counted use leaves the window.
 func (b *budget) write(h http.Header, used []time.Time, now time.Time) {
 	reset := now
 	if len(used) > 0 {
@@ -104,7 +104,7 @@ func (b *budget) write(h http.Header, used []time.Time, now time.Time) {
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(int64(math.Ceil(float64(reset.UnixMilli())/1000)), 10))
 }
 
-// recent drops what is past the window.
+// recent drops the uses that are older than the window.
 func (b *budget) recent(tenant godwit.TenantID, now time.Time) []time.Time {
 	used := b.taken[tenant]
 	for len(used) > 0 && !used[0].Add(b.window).After(now) {

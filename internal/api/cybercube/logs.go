@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// logEntry is one attempt (CCW-API-26), or one that is still to come.
+// logEntry is one attempt (CCW-API-26), or one that is still pending.
 type logEntry struct {
-	ID             string `json:"id,omitempty"` // it gets one when it is sent
+	ID             string `json:"id,omitempty"` // assigned when the attempt is sent
 	EventID        string `json:"event_id"`
 	EventType      string `json:"event_type"`
 	EndpointID     string `json:"endpoint_id"`
@@ -37,7 +37,8 @@ const (
 	statusExhausted = "exhausted"
 )
 
-// statusOf is what became of an attempt: exhausted is the last of a run that could have gone on (CT-12).
+// statusOf returns the status of an attempt. It is exhausted for the last attempt of a run that ended because no attempts
+// were left (CT-12).
 func statusOf(a *godwit.Attempt) string {
 	switch {
 	case a.Verdict.Outcome == godwit.Accepted:
@@ -48,7 +49,7 @@ func statusOf(a *godwit.Attempt) string {
 	return statusFailed
 }
 
-// The log has more entries than other lists.
+// The log allows larger pages than other lists.
 const (
 	logUsual = 50
 	logMost  = 100
@@ -69,7 +70,7 @@ func (s *server) logs(c *httpapi.Call) error {
 		p.wrong("end_time", "must not be before start_time")
 	}
 	if filter.Until.Equal(filter.Until.Truncate(time.Second)) && !filter.Until.IsZero() {
-		filter.Until = filter.Until.Add(time.Second - time.Microsecond) // to the second, and that one whole
+		filter.Until = filter.Until.Add(time.Second - time.Microsecond) // the filter is given to the second, and includes that whole second
 	}
 	status, limit := p.status(), p.limit(logUsual, logMost)
 	if err := p.err(); err != nil {
@@ -105,7 +106,7 @@ func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptF
 		f.Outcomes = []godwit.Outcome{godwit.Transient, godwit.Terminal}
 	case statusExhausted:
 		f.Outcomes = []godwit.Outcome{godwit.Transient}
-		ask = limit * maxRunLength // the last of each run
+		ask = limit * maxRunLength // only the last attempt of each run is shown
 	}
 	logged, err := s.cfg.Store.ListAttempts(c.R.Context(), *f, ask)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptF
 	return entries, nil
 }
 
-// maxRunLength is how many attempts a run of the standard has.
+// maxRunLength is the number of attempts of a run in the standard.
 const maxRunLength = 7
 
 func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntry {
@@ -146,7 +147,7 @@ func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntr
 	return entry
 }
 
-// pending lists what waits for its next attempt.
+// pending lists the deliveries that wait for their next attempt.
 func (s *server) pending(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
 	filter := store.DeliveryFilter{TenantID: c.Tenant(), EndpointID: e.ID, Status: godwit.DeliveryPending, Since: f.Since, Until: f.Until}
 	waiting, err := s.cfg.Store.ListDeliveries(c.R.Context(), filter, store.Page{Limit: limit})
@@ -168,7 +169,7 @@ func (s *server) pending(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFi
 	return entries, nil
 }
 
-// errorMessage is what went wrong in people's words (CT-23): the status's phrase, or the failure of transport.
+// errorMessage describes the failure for people (CT-23): the phrase of the status code, or the transport failure.
 func errorMessage(a *godwit.Attempt) string {
 	if phrase := http.StatusText(a.Status); phrase != "" && !broken(a) {
 		return phrase
@@ -176,7 +177,7 @@ func errorMessage(a *godwit.Attempt) string {
 	return errorOf(a)
 }
 
-// errorOf is what went wrong (CCW-RTY-11).
+// errorOf returns the error of an attempt (CCW-RTY-11).
 func errorOf(a *godwit.Attempt) string {
 	if broken(a) && a.Trace.Detail != "" {
 		return cause(a) + ": " + a.Trace.Detail
@@ -184,7 +185,7 @@ func errorOf(a *godwit.Attempt) string {
 	return cause(a)
 }
 
-// cause is the same in short.
+// cause returns the error of an attempt in short form.
 func cause(a *godwit.Attempt) string {
 	if broken(a) || a.Status == 0 {
 		return string(a.Verdict.Reason)
@@ -192,7 +193,8 @@ func cause(a *godwit.Attempt) string {
 	return "HTTP " + strconv.Itoa(a.Status)
 }
 
-// broken reports whether it was not the answer that decided, but that there was none, or none that could be followed.
+// broken reports whether the attempt failed without a usable response: there was none, or a redirect that could not be
+// followed.
 func broken(a *godwit.Attempt) bool {
 	switch godwit.FailureKind(a.Verdict.Reason) {
 	case godwit.FailureRedirectForbidden, godwit.FailureRedirectLimit, godwit.FailureRedirectInvalid:
@@ -201,10 +203,10 @@ func broken(a *godwit.Attempt) bool {
 	return a.Verdict.Class == godwit.ClassTransport
 }
 
-// names remembers how events are called in this dialect while an answer is made.
+// names caches the ids that this dialect gives to events, for one response.
 type names map[godwit.EventID]string
 
-// of is the id by which the receiver knows an event. Of one past its time the producer's own is not known any more.
+// of returns the id by which the receiver knows an event. Once an event has expired, its producer's id is no longer known.
 func (n names) of(ctx context.Context, s *server, tenant godwit.TenantID, id godwit.EventID) (string, error) {
 	if name, known := n[id]; known {
 		return name, nil

@@ -16,14 +16,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// A form reads the members of a request and collects everything that is wrong with them, so that a client learns all of it
-// at once.
+// A form reads the members of a request and collects all errors, so that a client learns of them at once.
 type form struct {
 	members map[string]json.RawMessage
 	errs    []error
 }
 
-// readForm reads a JSON object whose members are all among those known.
+// readForm reads a JSON object and rejects members that are not in known.
 func readForm(body []byte, known ...string) (*form, error) {
 	if !utf8.Valid(body) {
 		return nil, problem.MalformedJSON.In("body", "must be UTF-8")
@@ -41,7 +40,7 @@ func readForm(body []byte, known ...string) (*form, error) {
 	return f, nil
 }
 
-// maxWrong bounds an answer: a client that is wrong more often than that learns the rest when it has mended these.
+// maxWrong bounds the errors in a response. A client with more errors learns of the others after it has corrected these.
 const maxWrong = 20
 
 func (f *form) wrong(field, format string, args ...any) {
@@ -57,7 +56,7 @@ func (f *form) has(name string) bool { return f.members[name] != nil }
 
 func (f *form) null(name string) bool { return string(f.members[name]) == "null" }
 
-// text reads a string; absent is empty.
+// text reads a string; an absent member gives "".
 func (f *form) text(name string) string {
 	var v string
 	f.read(name, &v, "must be a string")
@@ -76,7 +75,7 @@ func (f *form) bool(name string) bool {
 	return v
 }
 
-// time reads a time; absent is zero.
+// time reads a time; an absent member gives the zero time.
 func (f *form) time(name string) time.Time {
 	text := f.text(name)
 	if text == "" {
@@ -100,7 +99,7 @@ func (f *form) required(names ...string) {
 	}
 }
 
-// read decodes a member. Null counts as a value of the wrong type: it means something only where it is asked for.
+// read decodes a member. Null is a value of the wrong type; callers that allow null check for it first.
 func (f *form) read(name string, into any, otherwise string) {
 	raw, given := f.members[name]
 	if !given {
@@ -113,7 +112,7 @@ func (f *form) read(name string, into any, otherwise string) {
 
 const timeForm = "must be a time as in 2026-01-17T12:00:00Z"
 
-// parseTime reads a time that can be stored and written again.
+// parseTime reads a time and rejects one that cannot be stored or formatted again.
 func parseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -126,7 +125,7 @@ func parseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
-// query reads the parameters of a request, each of which may be given once.
+// query reads the query parameters of a request and rejects unknown and repeated ones.
 func query(r *url.URL, known ...string) (*params, error) {
 	values, err := url.ParseQuery(r.RawQuery)
 	if err != nil {
@@ -148,7 +147,7 @@ type params struct {
 	values url.Values
 }
 
-// limit reads how many entries are wanted.
+// limit reads the number of entries that the client asks for.
 func (p *params) limit(usual, most int) int {
 	text := p.values.Get("limit")
 	if !p.values.Has("limit") {

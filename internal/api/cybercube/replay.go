@@ -27,7 +27,7 @@ type rangeView struct {
 	HasMore  bool   `json:"has_more"`
 }
 
-// replayEvent sends an event to an endpoint again, or for the first time (CCW-API-20).
+// replayEvent sends an event to an endpoint again, or for the first time if it never went there (CCW-API-20).
 func (s *server) replayEvent(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id")
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *server) replayEvent(c *httpapi.Call) error {
 	return answer(c, http.StatusAccepted, replayedView{EventID: profile.CybercubeEventID(found.Event), EndpointID: publicID(e), Queued: queued})
 }
 
-// target is the endpoint that a replay goes to.
+// target returns the endpoint of a replay.
 func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 	f.required("endpoint_id")
 	id := f.text("endpoint_id")
@@ -70,7 +70,7 @@ func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 	return e, nil
 }
 
-// find looks for an event, and where it is past its time for the dead letter that still has it.
+// find returns an event. If the event has expired, find looks for a dead letter that still holds it.
 func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
 	event, err := s.cfg.Services.Event(ctx, tenant, id, origin)
 	if err == nil {
@@ -109,11 +109,11 @@ func (s *server) sendAgain(c *httpapi.Call, e *godwit.Endpoint, found *godwit.De
 	return len(made), err
 }
 
-// maxReplay is how many events one request replays (CCW-API-22).
+// maxReplay bounds the events that one request replays (CCW-API-22).
 const maxReplay = 1000
 
-// replayRange sends the account's events of a time to an endpoint, oldest first, those that never went to it too
-// (CCW-API-21).
+// replayRange sends the account's events of a time range to an endpoint, oldest first, including events that never went to
+// it (CCW-API-21).
 func (s *server) replayRange(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id", "start_time", "end_time", "event_types")
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *server) replayRange(c *httpapi.Call) error {
 	return answer(c, http.StatusAccepted, v)
 }
 
-// eventRange reads which events are meant.
+// eventRange reads the range of events to replay.
 func (f *form) eventRange() store.EventRange {
 	f.required("start_time", "end_time")
 	r := store.EventRange{Since: f.time("start_time"), Until: f.time("end_time"), Patterns: f.texts("event_types")}
@@ -159,7 +159,7 @@ func (f *form) eventRange() store.EventRange {
 			f.wrong(fmt.Sprintf("event_types[%d]", i), "%s", why)
 		}
 	}
-	// An event tells its time to the second: the last second belongs to the range whole.
+	// Events show their time to the second, so the range includes the whole of its last second.
 	if r.Until.Equal(r.Until.Truncate(time.Second)) {
 		r.Until = r.Until.Add(time.Second - time.Microsecond)
 	}

@@ -12,11 +12,11 @@ import (
 type rotatedView struct {
 	Secret     string `json:"secret,omitempty"`
 	ValidUntil string `json:"previous_secret_valid_until"`
-	Redacted   bool   `json:"secret_redacted,omitempty"` // it was shown before (IDS IT-14)
+	Redacted   bool   `json:"secret_redacted,omitempty"` // the secret was shown before (IDS IT-14)
 }
 
-// rotateSecret issues a new secret. The one before signs on for a day, so that the receiver can change over, unless it is
-// revoked (CCW-API-14, CCW-SEC-11).
+// rotateSecret issues a new secret. The previous secret goes on signing for a day, so that the receiver can change over,
+// unless the request revokes it (CCW-API-14, CCW-SEC-11).
 func (s *server) rotateSecret(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *server) rotateSecret(c *httpapi.Call) error {
 	return answer(c, http.StatusOK, rotatedView{Secret: issued.Value, ValidUntil: timestamp(issued.OthersUntil), Redacted: redacted})
 }
 
-// Redact takes the secret out of an answer before it is kept for repeats: it is shown once (CCW-SEC-7, OT-26).
+// Redact removes the secret from a response before it is stored for repeats, because a secret is shown only once (CCW-SEC-7,
+// OT-26).
 func Redact(body []byte) []byte {
 	var whole map[string]json.RawMessage
 	if json.Unmarshal(body, &whole) != nil {
@@ -51,7 +52,7 @@ func Redact(body []byte) []byte {
 		return body
 	}
 	delete(inner, "secret")
-	inner["secret_redacted"] = json.RawMessage("true") // who lost it rotates (IDS IT-14)
+	inner["secret_redacted"] = json.RawMessage("true") // a client that lost the secret must rotate it (IDS IT-14)
 	whole["data"] = encode(inner)
 	return encode(whole)
 }

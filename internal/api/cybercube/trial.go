@@ -14,26 +14,26 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// trialView is what came of a test (CCW-API-16).
+// trialView is the result of a test (CCW-API-16).
 type trialView struct {
 	EventID        string `json:"event_id"`
 	DeliveryID     string `json:"delivery_id"`
 	Success        bool   `json:"success"`
-	StatusCode     int    `json:"status_code,omitempty"` // absent when there was no answer
+	StatusCode     int    `json:"status_code,omitempty"` // absent if there was no response
 	ResponseTimeMS int64  `json:"response_time_ms"`
 	ResponseBody   string `json:"response_body"`
 	Error          string `json:"error,omitempty"`
 }
 
-// trialType is the type of a test event when none is asked for.
+// trialType is the type of a test event if the request names none.
 const trialType = "project.created"
 
 var wellFormed = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+){1,2}$`)
 
 const maxTypeLength = 100
 
-// testEndpoint sends a sample event to the endpoint alone, whatever its patterns, and tells what came back. It is one
-// attempt, with no effect on the endpoint.
+// testEndpoint sends a sample event to this endpoint only, even if its patterns do not match, and returns the result. It
+// makes one attempt and does not change the endpoint's health.
 func (s *server) testEndpoint(c *httpapi.Call) error {
 	e, err := s.named(c)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *server) testEndpoint(c *httpapi.Call) error {
 	return answer(c, http.StatusOK, v)
 }
 
-// sample makes a test event: the standard's example of the type, or the least that an event can be.
+// sample returns a test event: the standard's example of the type, or a minimal event.
 func (s *server) sample(eventType string) *posting {
 	p := &posting{eventType: eventType, livemode: false}
 	for _, t := range catalogue.Cybercube().Types() {

@@ -9,11 +9,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// TenantHeader names the tenant that an administrator's request is for, in every API.
+// TenantHeader names the tenant of an administrator's request, in every API.
 const TenantHeader = "Godwit-Tenant"
 
-// Authorize finds out who calls, refuses a key that has none of the scopes, and returns the caller for the tenant that the
-// request names.
+// Authorize authenticates the caller, rejects a key that has none of the scopes, and returns the caller for the tenant that
+// the request names.
 func (a *API) Authorize(r *http.Request, need ...godwit.Scope) (*management.Caller, error) {
 	caller, err := a.cfg.Registry.Authenticate(r.Context(), bearer(r))
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *API) Authorize(r *http.Request, need ...godwit.Scope) (*management.Call
 	return nil, problem.InvalidRequest.In(TenantHeader, "must be given once")
 }
 
-// bearer is the token of the Authorization header, or "".
+// bearer returns the token of the Authorization header, or "".
 func bearer(r *http.Request) string {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {

@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is what handler sets read.
+// Store is the part of the store that handler sets read.
 type Store interface {
 	store.Deliveries
 	store.DeadLetters
@@ -27,7 +27,7 @@ type Store interface {
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
 }
 
-// Engine is what handler sets ask of delivery.
+// Engine is the part of the engine that handler sets use.
 type Engine interface {
 	SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
@@ -36,20 +36,20 @@ type Engine interface {
 	Watermark() time.Time
 }
 
-// Services are what most handler sets are made of. Those that need less leave members out.
+// Services are the dependencies that most handler sets share. A handler set that needs fewer leaves the others unset.
 type Services struct {
 	Config
 	Store  Store
 	Engine Engine
-	// Intake takes events in.
+	// Intake accepts events.
 	Intake *intake.Intake
 	Clock  clock.Clock
 	Log    *slog.Logger
-	// TimeScale runs windows faster. Defaults to real time.
+	// TimeScale speeds up time windows. Defaults to real time.
 	TimeScale godwit.TimeScale
 }
 
-// Check reports members that are missing.
+// Check returns an error that names missing members.
 func (s *Services) Check() error {
 	if s.Store == nil || s.Engine == nil || s.Intake == nil || s.Clock == nil || s.Log == nil {
 		return errors.New("store, engine, intake, clock and log are required")
@@ -57,25 +57,26 @@ func (s *Services) Check() error {
 	return nil
 }
 
-// Config is what an API is made of.
+// Config holds the dependencies and settings of an API.
 type Config struct {
 	Registry *management.Service
-	// Idempotency refuses with Errors, and redacts answers that hold secrets before it keeps them.
+	// Idempotency guards requests with an Idempotency-Key. It must refuse with Errors, and redact responses that hold
+	// secrets before it stores them.
 	Idempotency *idempotency.Guard
-	// Errors answers with what an error is to a client, in the API's own form. Required.
+	// Errors writes error responses in the API's own form. Required.
 	Errors ErrorWriter
-	// Channel names the API in evidence.
+	// Channel names the API in evidence records.
 	Channel string
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *Quota
 }
 
-// An ErrorWriter answers a request with what an error is to a client.
+// An ErrorWriter answers a request with an error response.
 type ErrorWriter interface {
 	Write(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// API takes in the requests of one handler set.
+// API wraps the handlers of one handler set.
 type API struct {
 	cfg Config
 }
@@ -102,8 +103,8 @@ type Call struct {
 // Tenant is the tenant that the call is made for.
 func (c *Call) Tenant() godwit.TenantID { return c.Caller.Tenant.ID }
 
-// Order says who orders an operation that is a command, by which API, and under which key: the one that the guard let the
-// request through with. Methods other than POST need no key (IKH-DEF-2).
+// Order returns the order of an operation that is a command: the caller, the API, and the key that the guard accepted for
+// the request. Methods other than POST need no key (IKH-DEF-2).
 func (a *API) Order(r *http.Request, caller *management.Caller) builtincommand.Request {
 	order := builtincommand.Request{Caller: caller, Channel: a.cfg.Channel}
 	if r.Method == http.MethodPost && idempotency.Present(r.Header) {
@@ -114,34 +115,35 @@ func (a *API) Order(r *http.Request, caller *management.Caller) builtincommand.R
 	return order
 }
 
-// A Route says how a request is taken in.
+// A Route describes how requests of one route are handled.
 type Route struct {
-	// Need are the scopes of which the key must have one.
+	// Need lists scopes; the caller's key must have one of them.
 	Need []godwit.Scope
 	// MediaTypes of a body. Defaults to application/json alone.
 	MediaTypes []string
-	// Limit of the body in bytes. Defaults to MaxManagementBody.
+	// Limit bounds the body in bytes. Defaults to MaxManagementBody.
 	Limit int64
-	// OwnKey leaves the Idempotency-Key to the handler: for events, whose key travels on.
+	// OwnKey leaves the Idempotency-Key to the handler. Event routes set it, because their key travels with the event.
 	OwnKey bool
 	// SkipKey, when not nil, reports requests whose Idempotency-Key the guard does not enforce.
 	SkipKey func(r *http.Request) bool
-	// Ingest marks requests that bring events. They leave no evidence of decisions, which is for management.
+	// Ingest marks requests that carry events. They leave no evidence of decisions; only management requests do.
 	Ingest bool
-	// CheckBody, when not nil, judges the body before a key is honoured.
+	// CheckBody, when not nil, validates the body before the guard looks at the key.
 	CheckBody func(r *http.Request, body []byte) error
-	// Enter, when not nil, is called once the caller is known, before anything else can be answered: for headers that go
-	// with every answer to that caller, refusals and repeats included.
+	// Enter, when not nil, is called as soon as the caller is known. It sets headers of every response to that caller,
+	// including refusals and repeats.
 	Enter func(h http.Header, c *management.Caller)
 }
 
-// MaxManagementBody bounds the body of every request that brings no events.
+// MaxManagementBody bounds the body of every request that carries no events.
 const MaxManagementBody = 1 << 20
 
 var jsonAlone = []string{"application/json"}
 
-// Handle makes a handler that names the request, authenticates it, reads its body and honours its key before the API's own
-// part runs. Authentication comes first, so that strangers learn nothing about keys (IKH K-13).
+// Handle returns a handler that assigns a request id, authenticates the caller, reads the body and applies the
+// Idempotency-Key before it calls serve. Authentication comes first, so that unauthenticated callers learn nothing about
+// keys (IKH K-13).
 func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 	if route.Limit == 0 {
 		route.Limit = MaxManagementBody
@@ -195,26 +197,26 @@ func (route *Route) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	return body, err
 }
 
-// scope is where the key of a request is unique: the operation on this very path.
+// scope returns the scope within which the request's key is unique: the operation on this path.
 func (a *API) scope(route Route, c *Call) idempotency.Scope {
 	scope := ScopeOf(c.Caller, c.R.Method+" "+c.R.URL.Path)
 	if !route.Ingest {
-		// A pattern may begin with the method, or not.
+		// A pattern may begin with the method.
 		scope.Channel, scope.Route = a.cfg.Channel, c.R.Method+" "+c.R.Pattern[strings.LastIndexByte(c.R.Pattern, ' ')+1:]
 	}
 	return scope
 }
 
-// ScopeOf is where a caller's keys for an operation are unique.
+// ScopeOf returns the scope within which a caller's keys for an operation are unique.
 func ScopeOf(c *management.Caller, operation string) idempotency.Scope {
 	return idempotency.Scope{Principal: c.Key.Principal, Tenant: c.Tenant.ID, Operation: operation}
 }
 
-// guard runs the API's part at most once for the key of the request.
+// guard runs serve at most once for the key of the request.
 func (a *API) guard(c *Call, scope idempotency.Scope, serve func(*Call) error) {
 	id := c.W.Header()[problem.RequestIDHeader]
 	a.cfg.Idempotency.Serve(c.W, c.R, scope, c.Body, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[problem.RequestIDHeader] = id // the guard records the answer apart
+		w.Header()[problem.RequestIDHeader] = id // w is the guard's recorder, which has headers of its own
 		a.finish(&Call{W: w, R: r, Caller: c.Caller, Body: c.Body}, serve)
 	}))
 }

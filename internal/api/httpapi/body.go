@@ -13,11 +13,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// ReadBody reads a whole body of at most limit bytes. A length that is announced gives the buffer its size; a body without
-// one is read until it ends or is too long.
+// ReadBody reads a whole body of at most limit bytes. Content-Length, if present, sets the size of the buffer. A body
+// without one is read until it ends or exceeds the limit.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		// The stored bytes are the ones that receivers get, without this header.
+		// Receivers get the stored bytes without this header, so an encoded body would be unreadable to them.
 		return nil, problem.UnsupportedMediaType.In("Content-Encoding", "send the body as it is, not encoded")
 	}
 	switch n := r.ContentLength; {
@@ -52,8 +52,8 @@ func unreadable(err error, limit int64) error {
 	return problem.InvalidRequest.In("body", "ended before its announced length")
 }
 
-// CheckMediaType refuses a body of another media type than those listed. A request without a body needs no Content-Type;
-// whether there must be a body is the operation's matter.
+// CheckMediaType rejects a body whose media type is not listed. A request without a body needs no Content-Type; the
+// operation decides whether it needs a body.
 func CheckMediaType(r *http.Request, body []byte, allowed ...string) error {
 	if len(body) == 0 {
 		return nil
@@ -65,8 +65,8 @@ func CheckMediaType(r *http.Request, body []byte, allowed ...string) error {
 	return nil
 }
 
-// Members reads a JSON object and keeps the text of its members, so that absent, null and wrong types can be told apart.
-// An empty body is an empty object.
+// Members reads a JSON object into the raw text of its members, so that handlers can tell absent, null and wrong types
+// apart. An empty body counts as an empty object.
 func Members(body []byte) (map[string]json.RawMessage, error) {
 	if len(body) == 0 {
 		return map[string]json.RawMessage{}, nil
@@ -81,7 +81,7 @@ func Members(body []byte) (map[string]json.RawMessage, error) {
 	return m, nil
 }
 
-// Clip shortens a name that a client sent, so that it cannot fill the answer that quotes it.
+// Clip shortens a name that a client sent, so that the response that quotes it stays short.
 func Clip(name string) string {
 	const most = 64
 	name = strings.ToValidUTF8(name, "?")

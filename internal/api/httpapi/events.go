@@ -11,15 +11,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Guarded runs the submission of an event that has an id of its own under the request's Idempotency-Key, too: the guard
-// reserves the key first, the id decides within. A crash between the two leaves a key that is free again, and an id that is
+// Guarded runs the submission of an event with a producer's id under the request's Idempotency-Key too. The guard reserves
+// the key first, then the submission checks the id. After a crash between the two, the key is free again and the id is
 // known.
 func (a *API) Guarded(c *Call, serve func(*Call) error) {
 	a.guard(c, ScopeOf(c.Caller, intake.EventScope), serve)
 }
 
-// Event finds an event by any rendering of its id: evt_ with a UUID, evt_ with 26 characters, or the id that its producer
-// gave it; origins are where such ids are looked for.
+// Event finds an event by any form of its id: evt_ with a UUID, evt_ with 26 characters, or its producer's id. It looks for
+// a producer's id in each of the origins.
 func (s *Services) Event(ctx context.Context, tenant godwit.TenantID, text string, origins ...string) (*godwit.Event, error) {
 	id, err := godwit.ParseEventID(text)
 	if rest, ok := strings.CutPrefix(text, "evt_"); err != nil && ok {
@@ -44,7 +44,7 @@ func (s *Services) Event(ctx context.Context, tenant godwit.TenantID, text strin
 	return nil, fmt.Errorf("find event: %w", store.ErrNotFound)
 }
 
-// HealthOf is the live health of an endpoint where this node delivers to it, else the stored one.
+// HealthOf returns the live health of an endpoint if this node delivers to it, otherwise the stored health.
 func HealthOf(ctx context.Context, e interface {
 	Health(id godwit.EndpointID) (godwit.Health, bool)
 }, s interface {

@@ -15,8 +15,8 @@ const (
 	uncountedBody   = 64 << 10  // a body up to this length costs less than its connection and is not counted
 )
 
-// A Quota bounds what requests hold at once, for each tenant and for all tenants together. A request that finds the quota
-// used up is refused at once: with 429 when its tenant has used its share, with 503 when all tenants together have.
+// A Quota bounds a resource that requests hold, for each tenant and for all tenants together. A request beyond the quota is
+// refused at once: with 429 if its tenant has used its share, with 503 if all tenants together have used the total.
 type Quota struct {
 	perTenant, total int64
 
@@ -25,15 +25,15 @@ type Quota struct {
 	sum   int64
 }
 
-// NewQuota makes a quota.
+// NewQuota returns a quota.
 func NewQuota(perTenant, total int64) *Quota {
 	return &Quota{perTenant: perTenant, total: total, taken: map[godwit.TenantID]int64{}}
 }
 
-// NewBodyQuota makes the quota of request bodies. All APIs of a server share one, since they share its memory.
+// NewBodyQuota returns the quota of request bodies. All APIs of a server share one, because they share its memory.
 func NewBodyQuota() *Quota { return NewQuota(maxTenantBodies, maxAllBodies) }
 
-// take reports which bound n more would break. It takes nothing in that case.
+// take takes n units. If that would exceed a bound, it takes nothing and reports which bound.
 func (q *Quota) take(tenant godwit.TenantID, n int64) (overShare, overAll bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +48,7 @@ func (q *Quota) take(tenant godwit.TenantID, n int64) (overShare, overAll bool) 
 	return false, false
 }
 
-// Release gives back n of what the tenant took.
+// Release gives back n units that the tenant took.
 func (q *Quota) Release(tenant godwit.TenantID, n int64) {
 	if n == 0 {
 		return
@@ -61,7 +61,8 @@ func (q *Quota) Release(tenant godwit.TenantID, n int64) {
 	}
 }
 
-// Acquire takes one of something that lasts, such as a stream; what names it in the refusal. Release gives it back.
+// Acquire takes one unit of a resource that is held for long, such as a stream. what names the resource in the refusal.
+// Release gives the unit back.
 func (q *Quota) Acquire(tenant godwit.TenantID, what string) error {
 	switch overShare, overAll := q.take(tenant, 1); {
 	case overShare:
@@ -72,11 +73,11 @@ func (q *Quota) Acquire(tenant godwit.TenantID, what string) error {
 	return nil
 }
 
-// AcquireBody takes what the body of a request, of at most limit bytes, may need. It returns how much to release once the
+// AcquireBody takes the bytes that a request body of at most limit bytes may need. It returns how many to release after the
 // request was answered.
 func (q *Quota) AcquireBody(r *http.Request, tenant godwit.TenantID, limit int64) (int64, error) {
 	n := r.ContentLength
-	if n >= 0 && n <= uncountedBody || n > limit { // a longer one is refused before it is read
+	if n >= 0 && n <= uncountedBody || n > limit { // a longer body is refused before it is read
 		return 0, nil
 	}
 	if n < 0 {

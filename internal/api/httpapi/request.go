@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// requestIDFrom is the header by which a caller may name its request.
+// requestIDFrom is the header in which a caller may send its own request id.
 const requestIDFrom = "X-Request-Id"
 
-// NameRequest gives the request the id under which the log and the answer speak of it: the caller's own where it is
-// harmless, else a new one. A request that has an id keeps it.
+// NameRequest assigns the request id that appears in the log and in the response: the caller's id if it is safe to log,
+// otherwise a new one. A request that has an id keeps it.
 func NameRequest(w http.ResponseWriter, r *http.Request) {
 	if h := w.Header(); len(h[problem.RequestIDHeader]) == 0 {
 		h[problem.RequestIDHeader] = []string{requestID(r)}
@@ -45,7 +45,7 @@ func validRequestID(id string) bool {
 	return true
 }
 
-// Recover answers a request whose handler panicked; call it deferred. http.ErrAbortHandler goes on to the server, which
+// Recover answers a request whose handler panicked; call it deferred. It passes http.ErrAbortHandler on to the server, which
 // closes the connection.
 func Recover(w http.ResponseWriter, r *http.Request, errors ErrorWriter) {
 	v := recover()
@@ -58,11 +58,12 @@ func Recover(w http.ResponseWriter, r *http.Request, errors ErrorWriter) {
 	errors.Write(w, r, fmt.Errorf("handler panicked: %v\n%s", v, debug.Stack()))
 }
 
-// routable are the methods that routes of any API take.
+// routable lists the methods that routes of any API use.
 var routable = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
 
-// Unmatched makes the handler of everything that no route of the mux takes: 405 with Allow when the path is known under
-// other methods (204 for OPTIONS), else 404 with a hint at what there is. Mount it under patterns without a method; all routes have one.
+// Unmatched returns the handler for requests that match no route of the mux. It answers 405 with Allow if the path exists
+// under other methods (204 for OPTIONS), otherwise 404 with the hint. Mount it under patterns without a method; all routes
+// have one.
 func Unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		NameRequest(w, r)
@@ -81,8 +82,8 @@ func Unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler
 	})
 }
 
-// allowed lists the methods of a path. Where the path has routes of its own, such as /v1/events/batch, those of a route with a
-// wildcard, such as /v1/events/{id}, do not count: there is nothing of that id.
+// allowed lists the methods of a path. If the path has routes of its own, such as /v1/events/batch, routes with a wildcard,
+// such as /v1/events/{id}, do not count, because no event has that id.
 func allowed(mux *http.ServeMux, r *http.Request) []string {
 	var own, all []string
 	for _, method := range routable {

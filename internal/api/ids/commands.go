@@ -12,14 +12,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Answer is the body about a command. A repeat's has the same outcome as the first's to the byte; what differs stands beside it.
+// Answer is the response about a command. A repeat gets the first response's outcome byte for byte; members that differ are
+// outside the outcome.
 type Answer struct {
 	Status       string                 `json:"status"`
 	Substatus    string                 `json:"substatus,omitempty"`
 	Decision     string                 `json:"decision,omitempty"`
 	Executed     bool                   `json:"executed"`
 	CommandID    string                 `json:"command_id"`
-	Intent       command.Intent         `json:"intent"` // shown to the caller that confirms, approves or asks
+	Intent       command.Intent         `json:"intent"` // shown to the caller that confirms, approves or reads the command
 	Key          string                 `json:"idempotency_key"`
 	KeyVersion   int                    `json:"key_version,omitempty"`
 	Fingerprint  string                 `json:"envelope_fingerprint,omitempty"`
@@ -35,20 +36,21 @@ type Answer struct {
 	TokenExpires *time.Time             `json:"expires_at,omitempty"`
 	ConfirmURL   string                 `json:"confirm_url,omitempty"`
 	StepUpURL    string                 `json:"step_up_url,omitempty"`
-	// Affects is what the command would change if it were confirmed now, where that is known beforehand.
+	// Affects counts the objects that the command would change if it were confirmed now, if that is known beforehand.
 	Affects *builtincommand.Affected `json:"affects,omitempty"`
 }
 
 const commandsPath = "/ids/v1/commands/"
 
-// view renders an answer. While a command is under way, submissions are told "processing" (IDS-RPL-4); its status is told as it is.
+// view renders an answer. While a command runs, submissions get the status "processing" (IDS-RPL-4); status requests get the
+// exact state.
 func view(a *command.Answer, processing string) *Answer {
 	v := &Answer{
 		Status: string(a.Status), Substatus: string(a.Substatus), Decision: string(a.Decision), Executed: a.Executed, CommandID: a.CommandID, Intent: a.Intent, Key: a.Key,
 		KeyVersion: a.KeyVersion, Fingerprint: a.Fingerprint, Outcome: a.Outcome, OutcomeRef: a.OutcomeRef, CreatedAt: when(a.CreatedAt),
 		UpdatedAt: when(a.UpdatedAt), WindowEnd: when(a.ExpiresAt), Token: a.Token, TokenExpires: when(a.TokenExpiry),
 	}
-	if a.KeyVersion > 0 { // it has a record
+	if a.KeyVersion > 0 { // the command has a record
 		v.StatusURL, v.EvidenceURL = commandsPath+a.CommandID, "/ids/v1/evidence?command_id="+a.CommandID
 	}
 	if a.Outcome != nil {
@@ -138,12 +140,12 @@ func (s *server) registry(c *httpapi.Call) error {
 	who := builtincommand.Caller(c.Caller)
 	return write(c, http.StatusOK, map[string]any{
 		"commands": s.cfg.Executor.Registry().List(who.Tenant),
-		// What an envelope of this caller has to say of itself.
+		// An envelope of this caller must contain these values.
 		"caller": map[string]any{"tenant_id": who.Tenant, "actor_id": who.Actor, "scopes": who.Scopes},
 	})
 }
 
-// answer renders what became of a submission. The status of a repeat is that of the first (IDS-RPL-2).
+// answer writes the result of a submission. A repeat gets the status code of the first response (IDS-RPL-2).
 func answer(c *httpapi.Call, a *command.Answer, affects *builtincommand.Affected) error {
 	h := c.W.Header()
 	if a.Decision == command.DuplicateReplayed {
@@ -165,7 +167,7 @@ func answer(c *httpapi.Call, a *command.Answer, affects *builtincommand.Affected
 	return write(c, status, v)
 }
 
-// read decodes a body strictly: a misspelt member would otherwise count as a missing one.
+// read decodes a body and rejects unknown members: a misspelt member would otherwise count as missing.
 func read(body []byte, into any) error {
 	members, err := httpapi.Members(body)
 	if err != nil {
@@ -195,5 +197,5 @@ func write(c *httpapi.Call, status int, v any) error {
 	return ignore(enc.Encode(v))
 }
 
-// ignore drops the error of writing an answer: the client has gone, and can ask for the answer again.
+// ignore drops an error of writing a response. The client has disconnected and can ask again.
 func ignore(error) error { return nil }

@@ -46,13 +46,12 @@ func (s *server) evidence(c *httpapi.Call) error {
 	return write(c, http.StatusOK, out)
 }
 
-// prefers reports whether an Accept field gives one media type more weight than another. Equal weights do not count as a
-// preference.
+// prefers reports whether an Accept field gives one media type more weight than other. Equal weights are no preference.
 func prefers(accept []string, one, other string) bool {
 	return weight(accept, one) > weight(accept, other)
 }
 
-// weight is that of the most specific media range that a type is in (RFC 9110, section 12.5.1).
+// weight returns the weight of the most specific media range that matches the type (RFC 9110, section 12.5.1).
 func weight(accept []string, media string) float64 {
 	kind, _, _ := strings.Cut(media, "/")
 	best, q := 0, 0.0
@@ -75,7 +74,7 @@ func weight(accept []string, media string) float64 {
 	return q
 }
 
-// number reads a query parameter; most 0 does not bound it.
+// number reads a query parameter; there is no upper bound if most is 0.
 func number(text, name string, otherwise, most int64) (int64, error) {
 	if text == "" {
 		return otherwise, nil
@@ -90,7 +89,8 @@ func number(text, name string, otherwise, most int64) (int64, error) {
 	return n, nil
 }
 
-// export writes the chain as lines that `godwit evidence verify` checks offline. What is appended meanwhile is left for the next one.
+// export writes the chain as lines that `godwit evidence verify` checks offline. Records that are appended during the export
+// are left for the next one.
 func (s *server) export(c *httpapi.Call) error {
 	ctx := c.R.Context()
 	from, err := number(c.R.URL.Query().Get("from_seq"), "from_seq", 1, 0)
@@ -118,7 +118,7 @@ func (s *server) export(c *httpapi.Call) error {
 		control.SetWriteDeadline(time.Now().Add(s.cfg.Stall))
 		items, err := s.cfg.Evidence.Evidence(ctx, command.EvidenceQuery{Tenant: tenant, After: seq, Limit: int(min(maxPage, head.Seq-seq))})
 		if err != nil || len(items) == 0 {
-			// The header has promised more: a file cut off here does not verify.
+			// The header announced more records, so the truncated file does not verify.
 			panic(http.ErrAbortHandler)
 		}
 		if err := out.Append(items...); err != nil {
@@ -129,10 +129,10 @@ func (s *server) export(c *httpapi.Call) error {
 	return ignore(out.Close())
 }
 
-// pemType is the media type in which the public key is PEM.
+// pemType is the media type of a public key in PEM.
 const pemType = "application/x-pem-file"
 
-// evidenceKey tells the public key that exports and checkpoints are signed with: as PEM where the client prefers it, else as JSON.
+// evidenceKey returns the public key of exports and checkpoints: as PEM if the client prefers it, otherwise as JSON.
 func (s *server) evidenceKey(c *httpapi.Call) error {
 	pub := s.cfg.EvidenceKey.Public().(ed25519.PublicKey)
 	h := c.W.Header()

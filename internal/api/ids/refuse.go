@@ -11,10 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Refusal is the body of a command that was not taken (IDS-STO-13).
+// Refusal is the response to a rejected command (IDS-STO-13).
 type Refusal struct {
-	Status    string          `json:"status"` // rejected
-	Type      string          `json:"type"`   // execution.rejected
+	Status    string          `json:"status"` // "rejected"
+	Type      string          `json:"type"`   // "execution.rejected"
 	Reason    string          `json:"reason"`
 	Detail    string          `json:"detail"`
 	Errors    []problem.Field `json:"errors,omitempty"`
@@ -30,7 +30,7 @@ var statuses = map[command.RefusalCode]int{
 	command.ExecutorStopping: 503, command.ReservationUncertain: 503,
 }
 
-// refuse answers with a refusal of the executor; any other error is the caller's to answer.
+// refuse answers with a refusal of the executor. It returns any other error to its caller.
 func refuse(c *httpapi.Call, err error) error {
 	var r *command.Refusal
 	if !errors.As(err, &r) {

@@ -15,22 +15,23 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Prefix is where the handler is mounted.
+// Prefix is the path at which the handler is mounted.
 const Prefix = "/ids/"
 
-// Config is what the handler is made of.
+// Config holds the handler's dependencies and settings.
 type Config struct {
 	httpapi.Config
 	Executor *command.Executor
 	Evidence command.Store
 	Clock    clock.Clock
-	// Preview tells what a command that awaits confirmation would change.
+	// Preview counts the objects that a command awaiting confirmation would change.
 	Preview *builtincommand.Previewer
-	// EvidenceKey signs what is exported.
+	// EvidenceKey signs exports.
 	EvidenceKey ed25519.PrivateKey
-	// Wait is how long a submission waits for the end of its execution before it is answered with 202. Defaults to 20 s.
+	// Wait is how long a submission waits for its execution to end before the server answers 202. Defaults to 20 s.
 	Wait time.Duration
-	// Stall is after how long an export whose client reads nothing is cut off. Defaults to 30 s.
+	// Stall is how long an export waits for a client that reads nothing before the server closes the connection. Defaults to
+	// 30 s.
 	Stall time.Duration
 }
 
@@ -57,7 +58,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{cfg: cfg, clock: cfg.Clock, api: api}
 	mux := http.NewServeMux()
-	// A key that reads metrics is kept where metrics are collected: it opens nothing else.
+	// A key with only the metrics scope is stored in monitoring systems, so it must open nothing else.
 	anyScope := slices.DeleteFunc(slices.Clone(godwit.AllScopes), func(s godwit.Scope) bool { return s == godwit.ScopeMetrics })
 	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
 		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
@@ -74,10 +75,10 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// maxEnvelope is the longest envelope that is read.
+// maxEnvelope bounds the size of an envelope in bytes.
 const maxEnvelope = 64 << 10
 
-// patience bounds how long a submission waits for the end of its execution.
+// patience bounds how long a submission waits for its execution to end.
 func (s *server) patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.cfg.Wait)
 }

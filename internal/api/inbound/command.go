@@ -16,15 +16,15 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// Commands executes the commands that upstreams deliver.
+// Commands executes commands that upstreams deliver.
 type Commands interface {
 	Submit(ctx context.Context, caller command.Caller, e *command.Envelope) (*command.Answer, error)
 	Registry() *command.Registry
 }
 
-// command takes a delivery whose payload is the envelope of a command, from an upstream that may command in the name of an API key.
-// The key of the delivery is the transport's and does not enter the command's: the same command by another way is the same command
-// (IDS-DLV-6, IT-13).
+// command handles a delivery whose payload is a command envelope, from an upstream that may submit commands for an API key.
+// The delivery's key belongs to the transport and is no part of the command's key: the same command over another transport
+// is the same command (IDS-DLV-6, IT-13).
 func (x *exchange) command(m *receiver.Message) error {
 	id, wrong := x.gate.Identify(m, &x.proof)
 	if _, _, err := x.key(x.gate.Origin(&x.proof), &id, wrong); err != nil {
@@ -47,14 +47,14 @@ func (x *exchange) command(m *receiver.Message) error {
 		return builtincommand.Problem(err)
 	}
 	if a.Status == command.InProgress {
-		// The upstream must deliver again for the outcome: 2xx and 4xx would both end the delivery (IDS IT-16).
+		// The upstream must deliver again to learn the outcome; 2xx and 4xx would both end the delivery (IDS IT-16).
 		return problem.Unavailable.With("the command is in progress; deliver it again for its outcome, or ask at /ids/v1/commands/%s", a.CommandID)
 	}
 	x.succeeded(verdictCommanded)
 	return x.commanded(a)
 }
 
-// commander is the caller that the source submits commands as: its API key, with the scopes that the key has now.
+// commander returns the caller of the source's commands: its API key, with the key's current scopes.
 func (x *exchange) commander() (c command.Caller, err error) {
 	id, err := godwit.ParseKeyID(x.src.Settings.CommandsAs)
 	if err != nil {
@@ -91,6 +91,6 @@ func (x *exchange) commanded(a *command.Answer) error {
 		status = http.StatusUnprocessableEntity
 	}
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(append(body, '\n')) // the upstream may have gone
+	_, _ = x.w.Write(append(body, '\n')) // the upstream may have disconnected
 	return nil
 }

@@ -20,21 +20,21 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// An exchange is one delivery on its way in.
+// An exchange is one request from an upstream.
 type exchange struct {
 	*server
 	w http.ResponseWriter
 	r *http.Request
 
-	src    *godwit.Source // nil until it is found
+	src    *godwit.Source // nil until the source is found
 	gate   *source.Gate
 	body   []byte
 	proof  receiver.Proof
-	reason string // why it is not authentic
+	reason string // why authentication failed
 }
 
-// serve takes the steps in their fixed order: nothing is read before the source is known, nothing believed before it is
-// authentic, nothing stored before the key is good (EDS T-20).
+// serve runs the checks in a fixed order: it reads no body before the source is known, trusts nothing before authentication,
+// and stores nothing before the key is valid (EDS T-20).
 func (x *exchange) serve() error {
 	if err := x.find(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (x *exchange) find() error {
 	return nil
 }
 
-// read reads the body. The release gives its part of the quota back, once.
+// read reads the body. release gives its share of the quota back; further calls do nothing.
 func (x *exchange) read() (release func(), err error) {
 	limit := x.cfg.Intake.MaxPayload()
 	size, err := x.cfg.Bodies.AcquireBody(x.r, x.src.TenantID, limit)
@@ -110,7 +110,7 @@ func (x *exchange) read() (release func(), err error) {
 	return release, nil
 }
 
-// url is the address as the upstream used it.
+// url returns the URL that the upstream used.
 func (x *exchange) url() string {
 	target := x.r.RequestURI
 	if !strings.HasPrefix(target, "/") {
@@ -126,7 +126,7 @@ func (x *exchange) url() string {
 	return scheme + x.r.Host + target
 }
 
-// authenticate verifies who sends, that it is fresh, and that it was not seen before.
+// authenticate verifies the sender and the freshness of the request, and rejects a replayed one.
 func (x *exchange) authenticate(m *receiver.Message) error {
 	if x.gate.InTheClear() && x.r.TLS == nil && !strings.HasPrefix(x.cfg.PublicURL, "https://") && !x.cfg.AllowHTTP {
 		return problem.Forbidden.With("a credential in the request needs https") // EDS T-37
@@ -144,7 +144,7 @@ func (x *exchange) authenticate(m *receiver.Message) error {
 	if proof.Nonce == "" {
 		return nil
 	}
-	// A nonce is of one attempt; a retry has another (EDS-SEC-RPL-4).
+	// A nonce belongs to one attempt; a retry has a new one (EDS-SEC-RPL-4).
 	seen, err := x.remember("nonce", proof.Nonce, [32]byte{})
 	switch {
 	case err != nil:
@@ -155,7 +155,8 @@ func (x *exchange) authenticate(m *receiver.Message) error {
 	return nil
 }
 
-// remember keeps something of a signed attempt for as long as its time would pass, or tells that it is known.
+// remember stores a value of a signed attempt for as long as its timestamp is accepted, and reports whether it was stored
+// before.
 func (x *exchange) remember(kind, value string, fingerprint [32]byte) (*godwit.IdempotencyRecord, error) {
 	now := x.cfg.Clock.Now()
 	return x.cfg.Store.Reserve(x.r.Context(), &godwit.IdempotencyRecord{
@@ -169,7 +170,7 @@ func (x *exchange) notAuthentic(reason, message string) error {
 	return problem.NotAuthentic.With("%s", message).WithHeader("WWW-Authenticate", x.gate.Challenge())
 }
 
-// event makes the event: its key, its type, and the header fields that go along.
+// event builds the event: its key, its type and the forwarded header fields.
 func (x *exchange) event(m *receiver.Message) (*intake.Event, error) {
 	contentType, err := intake.MediaType(x.r.Header)
 	if err != nil {
@@ -179,7 +180,7 @@ func (x *exchange) event(m *receiver.Message) (*intake.Event, error) {
 		ContentType: contentType, Body: x.body, Origin: x.gate.Origin(&x.proof), Received: x.body, ReceivedType: contentType,
 	}
 	if e.Received == nil {
-		e.Received = []byte{} // an empty payload is one, too
+		e.Received = []byte{} // an empty payload is valid
 	}
 	id, wrong := x.gate.Identify(m, &x.proof)
 	var field *godwit.KeptHeader
@@ -213,8 +214,9 @@ func (x *exchange) write(a receiver.Answer) {
 		x.w.Header()[name] = values
 	}
 	x.w.WriteHeader(a.Status)
-	_, _ = x.w.Write(a.Body) // the upstream may have gone
+	_, _ = x.w.Write(a.Body) // the upstream may have disconnected
 }
 
-// unhurried is the request's context without its end: work that has begun is finished even if the upstream hangs up.
+// unhurried returns the request's context without its cancellation: the server finishes work that has begun even if the
+// upstream disconnects.
 func (x *exchange) unhurried() context.Context { return context.WithoutCancel(x.r.Context()) }

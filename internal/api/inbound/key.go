@@ -16,9 +16,9 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// key is the upstream's, unchanged. Only a source that adopts may come without: then we are the Producer, and the key is
-// made of the upstream's own delivery id (decision 15, EDS T-31). The field is there when its bytes say more than the key
-// does, and then go on as they came.
+// key returns the upstream's key, unchanged. Only a source with adopted keys may omit it: Godwit is then the Producer and
+// derives the key from the upstream's delivery id (decision 15, EDS T-31). The header field is returned if its bytes hold
+// more than the key; they are then forwarded unchanged.
 func (x *exchange) key(o godwit.Origin, id *receiver.Identity, wrong error) (key string, field *godwit.KeptHeader, err error) {
 	adopted := x.src.Adopt && !idempotency.Present(x.r.Header)
 	if adopted {
@@ -42,8 +42,8 @@ func adoptedKey(o godwit.Origin, id *receiver.Identity, wrong error) (string, er
 	return source.AdoptedKey(o, id.Key), nil
 }
 
-// sentKey reads the Idempotency-Key. Parameters do not count, and stay with it (IKH K-2); a key without quotes counts where
-// the source says so (EDS T-1).
+// sentKey reads the Idempotency-Key. Parameters are ignored and forwarded with it (IKH K-2). A key without quotes is
+// accepted if the source allows it (EDS T-1).
 func (x *exchange) sentKey() (string, *godwit.KeptHeader, error) {
 	format := x.cfg.Intake.KeyFormat()
 	format.MaxLength = max(format.MaxLength, godwit.MaxRelayedKey)
@@ -60,8 +60,8 @@ func (x *exchange) sentKey() (string, *godwit.KeptHeader, error) {
 	return key, &godwit.KeptHeader{Name: idempotency.Header, Value: lines[0]}, nil
 }
 
-// bind lets one signed attempt stand for one key. Where the signature does not cover the key, an attacker who has captured an
-// attempt could send it again under another one while its time is good (EDS-SEC-THR-2).
+// bind ties a signed attempt to one key. If the signature does not cover the key, an attacker could otherwise send a
+// captured attempt again under another key while its timestamp is accepted (EDS-SEC-THR-2).
 func (x *exchange) bind(key string) error {
 	body := sha256.Sum256(x.body)
 	of := sha256.Sum256([]byte(key))
@@ -75,11 +75,11 @@ func (x *exchange) bind(key string) error {
 	return nil
 }
 
-// ViaHeader names the sources that a delivery has come by, the first one first, so that none takes what it has sent on
-// itself. Keys do not show it: behind a relay they count for another producer at every turn.
+// ViaHeader lists the sources that a delivery passed, first to last, so that a source can reject a delivery that it
+// forwarded itself. Keys do not reveal such a loop: behind a relay each turn has another producer.
 const ViaHeader = "Godwit-Via"
 
-// via is what goes on in that field, with this source added.
+// via returns the field to forward, with this source added.
 func (x *exchange) via() (godwit.KeptHeader, error) {
 	var passed []string
 	for part := range strings.SplitSeq(strings.Join(x.r.Header[ViaHeader], ","), ",") {

@@ -9,28 +9,28 @@ import (
 	"github.com/godwit-hq/godwit/internal/source"
 )
 
-// A Recorder counts. Its labels come from fixed lists, never from a request. Its methods must not block.
+// A Recorder counts requests. Its labels come from fixed lists, never from a request. Its methods must not block.
 type Recorder interface {
-	// Received counts a request, by the scheme of its source and by what became of it.
+	// Received counts a request by the scheme of its source and by its verdict.
 	Received(scheme, verdict string)
-	// Rejected counts a request that was not taken in, by the reason.
+	// Rejected counts a refused request by reason.
 	Rejected(reason string)
-	// Waiting counts the upstreams that wait for endpoints.
+	// Waiting changes the number of upstreams that wait for endpoints.
 	Waiting(change int)
 }
 
-// What becomes of a request.
+// The verdicts on a request.
 const (
-	verdictStored      = "stored"      // acknowledged before it is delivered
-	verdictAccepted    = "accepted"    // every endpoint has it
-	verdictHandshake   = "handshake"   // no event
-	verdictCommanded   = "commanded"   // a command has its outcome
-	verdictRefused     = "refused"     // the upstream's doing
-	verdictDownstream  = "downstream"  // taken in, but not accepted by every endpoint
-	verdictUnavailable = "unavailable" // ours
+	verdictStored      = "stored"      // acknowledged before delivery
+	verdictAccepted    = "accepted"    // every endpoint accepted it
+	verdictHandshake   = "handshake"   // not an event
+	verdictCommanded   = "commanded"   // a command with an outcome
+	verdictRefused     = "refused"     // the upstream's fault
+	verdictDownstream  = "downstream"  // stored, but not accepted by every endpoint
+	verdictUnavailable = "unavailable" // the server's fault
 )
 
-// noScheme is for requests to sources that do not exist, and to those of another release.
+// noScheme is the label for sources that do not exist and for schemes that this release does not know.
 const noScheme = "none"
 
 type silent struct{}
@@ -39,10 +39,10 @@ func (silent) Received(string, string) {}
 func (silent) Rejected(string)         {}
 func (silent) Waiting(int)             {}
 
-// succeeded counts a request that is about to be answered well.
+// succeeded counts a request just before its successful response.
 func (x *exchange) succeeded(verdict string) { x.cfg.Recorder.Received(x.scheme(), verdict) }
 
-// failed counts a request that is about to be answered with a problem.
+// failed counts a request just before its problem response.
 func (x *exchange) failed(p *problem.Problem) {
 	verdict := verdictRefused
 	switch {
@@ -64,7 +64,8 @@ func (x *exchange) scheme() string {
 	return x.src.Scheme
 }
 
-// taken reports a problem of an event that was taken in: it is the endpoints', and the deliveries tell of it.
+// taken reports whether the problem is about an event that was stored. Its cause is then an endpoint, and the deliveries
+// record it.
 func taken(p *problem.Problem) bool {
 	switch p.Kind() {
 	case problem.DownstreamRejected, problem.DownstreamFailed, problem.DownstreamTimeout, problem.NoDownstream:

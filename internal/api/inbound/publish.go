@@ -16,11 +16,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Receipt is the answer to a delivery that was taken in.
+// Receipt is the response to an accepted delivery.
 type Receipt struct {
 	ID             string           `json:"id"`
 	IdempotencyKey string           `json:"idempotency_key"`
-	Mode           godwit.RelayMode `json:"mode"`   // in which it was answered
+	Mode           godwit.RelayMode `json:"mode"`   // mode in which it was answered
 	Status         string           `json:"status"` // stored, or accepted by every endpoint
 }
 
@@ -40,7 +40,7 @@ func (x *exchange) publish(event *intake.Event, release func()) error {
 		return err
 	}
 	x.body = nil
-	release() // the engine has it
+	release() // the engine holds the event now
 	receipt := Receipt{ID: id.String(), IdempotencyKey: event.Key, Mode: mode, Status: verdictStored}
 	status := http.StatusAccepted
 	if mode == godwit.PassThrough {
@@ -60,11 +60,11 @@ func (x *exchange) publish(event *intake.Event, release func()) error {
 	h.Set("Content-Type", "application/json")
 	x.succeeded(receipt.Status)
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(append(body, '\n')) // the upstream may have gone: nothing is lost by it
+	_, _ = x.w.Write(append(body, '\n')) // the upstream may have disconnected; the event is stored
 	return nil
 }
 
-// submit stores the event, or finds the one that the key stands for.
+// submit stores the event, or finds the event that was stored under the key before.
 func (x *exchange) submit(event *intake.Event) (id godwit.EventID, repeated bool, err error) {
 	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (x *exchange) submit(event *intake.Event) (id godwit.EventID, repeated bool
 	}
 	switch {
 	case err == engine.ErrInProgress:
-		// 409 would tell some upstreams to give up.
+		// Some upstreams give up on 409.
 		return id, false, problem.Unavailable.With("the first delivery with this key is being stored")
 	case err != nil:
 		return id, false, err
@@ -98,12 +98,13 @@ func (x *exchange) submit(event *intake.Event) (id godwit.EventID, repeated bool
 	return receipts[0].Events[0].ID, false, nil
 }
 
-// writing is how long an answer may take to be written.
+// writing bounds the time to write a response.
 const writing = 30 * time.Second
 
-// await waits for the endpoints. A repeat first has what is left tried at once.
+// await waits for the endpoints. For a repeat, it first has the open deliveries tried at once.
 func (x *exchange) await(id godwit.EventID, repeated bool) error {
-	// The body is here. What the server allows for a whole request must not end the wait; tests' recorders know no such limit.
+	// The body has been read. The server's deadline for a whole request must not end the wait. Test recorders do not support
+	// deadlines.
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(time.Time{})
 	_ = control.SetWriteDeadline(clock.Real{}.Now().Add(x.cfg.Deadline + writing))
@@ -124,7 +125,7 @@ func (x *exchange) await(id godwit.EventID, repeated bool) error {
 	}
 	outcome, err := x.cfg.Engine.Await(x.r.Context(), x.src.TenantID, id, since, x.cfg.Deadline)
 	if x.r.Context().Err() != nil {
-		return problem.Unavailable.With("the wait for the endpoints was cut short") // the upstream has gone, or we are stopping
+		return problem.Unavailable.With("the wait for the endpoints was cut short") // the upstream disconnected, or the server is stopping
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the endpoints: %w", err)
@@ -132,8 +133,9 @@ func (x *exchange) await(id godwit.EventID, repeated bool) error {
 	return verdict(outcome)
 }
 
-// verdict turns the endpoints' outcomes into ours: nil when all have accepted. One that may still accept is a reason to come
-// again; only when nothing but refusals is left, coming again is of no use. Codes are never copied (EDS T-12).
+// verdict combines the endpoints' outcomes; it is nil if all endpoints accepted. If an endpoint may still accept, the
+// upstream should deliver again; if all open endpoints have refused, it should not. Status codes of endpoints are never
+// copied (EDS T-12).
 func verdict(a *engine.Awaited) error {
 	if len(a.Deliveries) == 0 {
 		return problem.NoDownstream.With("no endpoint is for this event")
@@ -168,7 +170,7 @@ func verdict(a *engine.Awaited) error {
 	return p
 }
 
-// unknown reports an attempt of which the endpoint may or may not have got hold (EDS-STA-408, EDS-STA-504, EDS-NET-2).
+// unknown reports an attempt whose request the endpoint may or may not have processed (EDS-STA-408, EDS-STA-504, EDS-NET-2).
 func unknown(d *godwit.Delivery) bool {
 	if d.LastStatus == http.StatusRequestTimeout || d.LastStatus == http.StatusGatewayTimeout {
 		return true

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Bounds of a record.
+// Bounds of a rejection record.
 const (
 	maxHeaderNames  = 64
 	maxHeaderName   = 64
@@ -23,17 +23,17 @@ const (
 	rejectedTimeout = 5 * time.Second
 )
 
-// Records a second, and at once.
+// Rejection records per second, and their burst.
 const (
 	recordRate        = 20
 	recordBurst       = 100
 	recordSourceRate  = 5
 	recordSourceBurst = 50
-	mostRecorded      = 4096 // sources that are told apart
+	mostRecorded      = 4096 // sources with a limiter of their own
 )
 
-// recording bounds what strangers can have written by being refused: over all, and by source, so that noise at one does not
-// hide what another refuses.
+// recording bounds the rejection records that unauthenticated senders can cause: in total and by source, so that noise at
+// one source does not hide rejections at another.
 type recording struct {
 	all *rate.Limiter
 
@@ -59,11 +59,11 @@ func (r *recording) allow(id godwit.SourceID, now time.Time) bool {
 	return own.AllowN(now, 1) && r.all.AllowN(now, 1)
 }
 
-// refused records what was not taken in, so that an operator sees why. What strangers can have written is bounded: by the
-// rate here, by number and age in the store. Header values, payload and credentials are left out (EDS-SEC-CNF-2).
+// refused records a rejected request, so that an operator sees the reason. The rate is bounded here, number and age in the
+// store. Header values, payload and credentials are left out (EDS-SEC-CNF-2).
 func (x *exchange) refused(p *problem.Problem) {
 	if x.src == nil || p.Status >= http.StatusInternalServerError || taken(p) {
-		return // ours, or an endpoint's: the deliveries tell of those
+		return // caused by the server or by an endpoint; the deliveries record those
 	}
 	now := x.cfg.Clock.Now().Truncate(time.Microsecond)
 	x.cfg.Log.Debug("delivery refused", "source", x.src.ID.String(), "status", p.Status, "code", p.Code, "reason", x.reason)

@@ -17,10 +17,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/source"
 )
 
-// Prefix is where sources are; mount the handler there.
+// Prefix is the path of all sources. Mount the handler there.
 const Prefix = "/in/"
 
-// Store is what is needed of storage beside the sources.
+// Store is the storage that the handler needs beside package source.
 type Store interface {
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
 	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
@@ -28,13 +28,13 @@ type Store interface {
 	Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
 }
 
-// Engine is what is asked of delivery.
+// Engine is the part of the engine that the handler uses.
 type Engine interface {
 	Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (map[godwit.DeliveryID]int, error)
 	Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*engine.Awaited, error)
 }
 
-// Config is what the handler is made of.
+// Config holds the handler's dependencies and settings.
 type Config struct {
 	Sources  *source.Sources
 	Store    Store
@@ -45,17 +45,18 @@ type Config struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 
-	// Deadline is how long an upstream waits for the endpoints in pass-through. Defaults to 20 s.
+	// Deadline is how long an upstream waits for the endpoints in pass-through mode. Defaults to 20 s.
 	Deadline time.Duration
-	// PublicURL is where upstreams know this server, if a proxy in front changes that. Defaults to what each request shows.
+	// PublicURL is the URL under which upstreams reach this server, if a proxy in front changes it. Defaults to the URL of
+	// each request.
 	PublicURL string
-	// AllowHTTP takes credentials that travel in the clear: for development. Defaults to false.
+	// AllowHTTP accepts credentials over plain HTTP, for development. Defaults to false.
 	AllowHTTP bool
 	// Bodies is the quota of request bodies. Defaults to one of its own.
 	Bodies *httpapi.Quota
 	// Waiting bounds the upstreams that wait for endpoints; a tenant may have a quarter of it. Defaults to 4096.
 	Waiting int
-	// Recorder counts. Defaults to nothing.
+	// Recorder counts requests. Defaults to a recorder that does nothing.
 	Recorder Recorder
 }
 
@@ -79,7 +80,7 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-// DefaultDeadline is shorter than the time that upstreams usually wait (EDS T-12).
+// DefaultDeadline is shorter than the usual timeout of upstreams (EDS T-12).
 const DefaultDeadline = 20 * time.Second
 
 type server struct {
