@@ -19,14 +19,15 @@ import (
 	"time"
 )
 
-// SinkTLS describes a sink's certificate and demands. The zero value is a sound one for 127.0.0.1 and localhost.
+// SinkTLS describes a sink's certificate and its TLS requirements. The zero value is a valid certificate for 127.0.0.1 and
+// localhost.
 type SinkTLS struct {
 	Names     []string // DNS names and addresses. Defaults to localhost and 127.0.0.1.
 	Expired   bool     // the certificate ended an hour ago
 	Untrusted bool     // signed by an authority that is not in CAFile
-	// RequireClientCertificate asks the sender for a certificate of the test authority; see ClientCertificate.
+	// RequireClientCertificate requires a certificate of the test authority from the sender; see ClientCertificate.
 	RequireClientCertificate bool
-	MaxVersion               uint16 // highest TLS version offered. Defaults to the newest.
+	MaxVersion               uint16 // highest TLS version that is offered. Defaults to the newest.
 }
 
 // authority signs the certificates of a test process.
@@ -148,7 +149,7 @@ func ClientCertificate(t testing.TB, name string) (certPEM, keyPEM string) {
 	return certificatePair(t, []string{name}, x509.ExtKeyUsageClientAuth)
 }
 
-// ServerCertificate makes a certificate for a server of the test's own.
+// ServerCertificate makes a certificate for a server that the test starts.
 func ServerCertificate(t testing.TB, names ...string) (certPEM, keyPEM string) {
 	t.Helper()
 	return certificatePair(t, names, x509.ExtKeyUsageServerAuth)

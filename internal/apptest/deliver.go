@@ -11,10 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Fields are members of a JSON body, laid over the helper's own.
+// Fields are members of a JSON body. They override those of the helper.
 type Fields map[string]any
 
-// An Endpoint is one that a test registered.
+// An Endpoint is an endpoint that a test registered.
 type Endpoint struct {
 	ID     godwit.EndpointID
 	Secret Secret
@@ -28,7 +28,7 @@ type Secret struct {
 	Value     string `json:"value"`
 }
 
-// Endpoint registers a URL for all events. Members such as "patterns" or "policy" are given by fields.
+// Endpoint registers a URL for all events. fields adds members such as "patterns" or "policy".
 func (s *Server) Endpoint(url string, fields ...Fields) Endpoint {
 	s.t.Helper()
 	body := Fields{"url": url}
@@ -45,7 +45,7 @@ func (s *Server) Endpoint(url string, fields ...Fields) Endpoint {
 	return Endpoint{ID: made.ID, Secret: made.Secret}
 }
 
-// EndpointCall makes a request about an endpoint: EndpointCall(ep, "POST", "/pause", nil).
+// EndpointCall sends a request about an endpoint: EndpointCall(ep, "POST", "/pause", nil).
 func (s *Server) EndpointCall(ep Endpoint, method, suffix string, body any) *Response {
 	s.t.Helper()
 	return s.Must(Call{Method: method, Path: "/v1/endpoints/" + ep.ID.String() + suffix, Body: body}, nil)
@@ -57,13 +57,13 @@ func (s *Server) Publish(eventType, body string) godwit.EventID {
 	return s.Post(Call{Path: "/v1/events?type=" + eventType, Body: body})
 }
 
-// PublishKey posts a JSON event under an idempotency key, which is quoted here.
+// PublishKey posts a JSON event under an idempotency key. It adds the quotes to the key.
 func (s *Server) PublishKey(eventType, key, body string) godwit.EventID {
 	s.t.Helper()
 	return s.Post(Call{Path: "/v1/events?type=" + eventType, Body: body, Header: map[string]string{"Idempotency-Key": `"` + key + `"`}})
 }
 
-// Post posts an event by any call and returns its id.
+// Post posts an event by the given call and returns its id.
 func (s *Server) Post(c Call) godwit.EventID {
 	s.t.Helper()
 	c.Method = "POST"
@@ -115,7 +115,7 @@ func (s *Server) WaitDelivery(ev godwit.EventID, ep Endpoint, status godwit.Deli
 	return s.waitDelivery(ev, ep, "status "+string(status), func(d *godwit.Delivery) bool { return d.Status == status })
 }
 
-// WaitAttempts returns once at least n attempts of the delivery were recorded.
+// WaitAttempts returns once at least n attempts of the delivery are recorded.
 func (s *Server) WaitAttempts(ev godwit.EventID, ep Endpoint, n int) []godwit.Attempt {
 	s.t.Helper()
 	s.waitDelivery(ev, ep, fmt.Sprintf("%d attempts", n), func(d *godwit.Delivery) bool { return d.Attempts >= n })
@@ -136,8 +136,8 @@ func (s *Server) waitDelivery(ev godwit.EventID, ep Endpoint, what string, holds
 	return *last
 }
 
-// WaitRecorded returns once the condition holds. It is asked at once and after each attempt that is recorded; a condition
-// that changes without an attempt does not belong here. Seen tells the state when nothing comes.
+// WaitRecorded returns once the condition holds. It checks the condition at once and after each recorded attempt; do not use
+// it for a condition that changes without an attempt. seen describes the state if the wait fails.
 func (s *Server) WaitRecorded(what string, holds func() bool, seen func() string) {
 	s.t.Helper()
 	items, stop := s.App.Engine().Watch(godwit.TenantID{})
@@ -147,7 +147,7 @@ func (s *Server) WaitRecorded(what string, holds func() bool, seen func() string
 	for !holds() {
 		select {
 		case <-items:
-			drainFeed(items) // one look serves all that happened meanwhile
+			drainFeed(items) // one check covers everything that happened meanwhile
 		case <-s.stopped:
 			s.t.Fatalf("the server ended while a test waited for %s", what)
 		case <-deadline.C:

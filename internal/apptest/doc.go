@@ -1,4 +1,4 @@
-// Package apptest boots the whole product for a test: the app on 127.0.0.1:0 over a real store, and a sink that plays
+// Package apptest starts the whole product for a test: the app on 127.0.0.1:0 with a real store, and a sink that plays
 // scripted receivers on real sockets.
 //
 //	sink := apptest.NewSink(t)
@@ -9,14 +9,13 @@
 //	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
 //	requests := sink.Requests("/a")
 //
-// Process does the same with the built binary as a child, so that a test can kill it.
+// Process does the same with the built binary as a child process, so that a test can kill it.
 //
-// Every wait is on a signal (an arrival, a recorded attempt, a line of output) and ends the test with what was seen when
-// nothing comes. The package holds no assertions about behaviour: those belong to the tests.
+// Every wait is for a signal (an arrival, a recorded attempt, a line of output). If the signal does not come, the wait fails
+// the test and prints what it saw. The package makes no assertions about behaviour: those belong to the tests.
 package apptest
 
 import "time"
 
-// patience is how long a wait lasts before it fails the test. It is no part of any result: a passing test never waits it
-// out.
+// patience bounds a wait. It affects no result: a passing test never reaches it.
 const patience = 5 * time.Minute

@@ -28,7 +28,7 @@ var built struct {
 	err  error
 }
 
-// Binary builds the godwit command, once for the test process, and returns its path. TestMain calls RemoveBinary.
+// Binary builds the godwit command once for each test process, and returns its path. TestMain calls RemoveBinary.
 func Binary(t testing.TB) string {
 	t.Helper()
 	built.once.Do(func() {
@@ -50,7 +50,7 @@ func Binary(t testing.TB) string {
 	return built.path
 }
 
-// RemoveBinary removes what Binary built: os.Exit(apptest.RemoveBinary(m.Run())).
+// RemoveBinary removes the binary that Binary built: os.Exit(apptest.RemoveBinary(m.Run())).
 func RemoveBinary(code int) int {
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
@@ -58,20 +58,20 @@ func RemoveBinary(code int) int {
 	return code
 }
 
-// ProcessOptions say how the binary is run.
+// ProcessOptions configure how the binary runs.
 type ProcessOptions struct {
 	// Store is "sqlite" or a PostgreSQL URL. Defaults to sqlite.
 	Store string
-	// Data is the data directory. Defaults to a temporary one that outlives restarts.
+	// Data is the data directory. Defaults to a temporary one that is kept over restarts.
 	Data string
-	// Args are more flags of `godwit dev`.
+	// Args are additional flags of `godwit dev`.
 	Args []string
-	// Env are more variables, as name=value.
+	// Env are additional environment variables, as name=value.
 	Env []string
 }
 
-// A Process is `godwit dev --json --no-samples` as a child of the test: the whole product with nothing of the test in its
-// memory, so that it can be killed.
+// A Process is `godwit dev --json --no-samples` as a child process. It shares no memory with the test, so that the test can
+// kill it.
 type Process struct {
 	t      testing.TB
 	o      ProcessOptions
@@ -79,7 +79,7 @@ type Process struct {
 
 	URL    string
 	Tenant string
-	Key    string // works after a restart too
+	Key    string // stays valid after a restart
 
 	cmd    *exec.Cmd
 	stderr *Log
@@ -91,7 +91,7 @@ type Process struct {
 	printed  chan struct{} // closed and replaced at every attempt
 }
 
-// StartProcess starts the binary and waits until it serves. It ends with the test.
+// StartProcess starts the binary and waits until it serves. The process ends with the test.
 func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	t.Helper()
 	if o.Data == "" {
@@ -115,7 +115,8 @@ func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	}
 }
 
-// start starts the process and waits until it serves. It returns false where the process could not listen, if that may be.
+// start starts the process and waits until it serves. If mayFailToListen is set, it returns false when the process could not
+// listen.
 func (p *Process) start(mayFailToListen bool) bool {
 	p.t.Helper()
 	args := append([]string{"dev", "--json", "--no-samples", "--listen", p.listen, "--data", p.o.Data, "--store", p.o.Store}, p.o.Args...)
@@ -144,7 +145,7 @@ func (p *Process) start(mayFailToListen bool) bool {
 		}
 	case <-p.exited:
 		if p.URL != "" && p.killedItself() {
-			return true // it comes back where it was, and was told to die early: its test sees that it has
+			return true // a restarted process that its environment made kill itself; the test checks that
 		}
 		if mayFailToListen && p.stderr.Has("address already in use") {
 			return false
@@ -160,7 +161,7 @@ func (p *Process) start(mayFailToListen bool) bool {
 	return true
 }
 
-// killedItself reports whether the process died of a signal and was given variables, by one of which it does that.
+// killedItself reports whether the process died of a signal and has environment variables that make it kill itself.
 func (p *Process) killedItself() bool {
 	var exit *exec.ExitError
 	if len(p.o.Env) == 0 || !errors.As(p.err, &exit) {
@@ -190,14 +191,14 @@ func (p *Process) follow(stdout io.Reader, first chan<- []byte) {
 	close(p.exited)
 }
 
-// Attempts lists the attempts that the process has printed so far, over restarts.
+// Attempts lists the attempts that the process has printed so far, including those before restarts.
 func (p *Process) Attempts() []json.RawMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]json.RawMessage(nil), p.attempts...)
 }
 
-// WaitAttempt returns the first attempt that the process has printed for which the condition holds, once there is one.
+// WaitAttempt returns the first printed attempt for which the condition holds; it waits until there is one.
 func (p *Process) WaitAttempt(what string, holds func(attempt json.RawMessage) bool) json.RawMessage {
 	p.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -221,7 +222,7 @@ func (p *Process) WaitAttempt(what string, holds func(attempt json.RawMessage) b
 	}
 }
 
-// Kill ends the process as a power failure would, from its own point of view: kill -9.
+// Kill ends the process with SIGKILL, which to the process is like a power failure.
 func (p *Process) Kill() {
 	if p.cmd == nil || p.cmd.Process == nil || p.exited == nil {
 		return
@@ -253,7 +254,7 @@ func (p *Process) Terminate() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Restart starts it again, on the same data, store and address. End it first.
+// Restart starts the process again on the same data, store and address. The process must have ended.
 func (p *Process) Restart() {
 	p.t.Helper()
 	select {
@@ -271,13 +272,14 @@ func (p *Process) RestartWith(change func(*ProcessOptions)) {
 	p.Restart()
 }
 
-// Host is where the process listens.
+// Host is the address on which the process listens.
 func (p *Process) Host() string { return p.listen }
 
-// Log is what it wrote on standard error, over restarts.
+// Log is the standard error of the process, including that before restarts.
 func (p *Process) Log() *Log { return p.stderr }
 
-// NewClient makes an HTTP client that adds the process's key to each request and keeps no connection of a dead process.
+// NewClient returns an HTTP client that adds the process's key to each request and does not reuse connections of an ended
+// process.
 func (p *Process) NewClient() *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: patience}).DialContext}
 	p.t.Cleanup(transport.CloseIdleConnections)

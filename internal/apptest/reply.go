@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A Reply is what the sink does with a request. The zero Reply is 200 without a body. Methods return changed copies.
+// A Reply is the sink's reaction to a request. The zero Reply is 200 without a body. Methods return changed copies.
 type Reply struct {
 	status   int
 	fields   []field
 	body     string
-	declared int // Content-Length to announce; 0: the body's
+	declared int // announced Content-Length; 0 means the body's
 	early    []Reply
 	raw      *string
 	gate     <-chan struct{}
@@ -21,7 +21,7 @@ type Reply struct {
 
 type field struct{ name, value string }
 
-// ending is what becomes of the connection after a reply.
+// ending says what happens to the connection after a reply.
 type ending int
 
 const (
@@ -42,19 +42,19 @@ func RetryAfter(code int, value string) Reply { return Status(code, "Retry-After
 // Redirect answers with a status code and a Location field.
 func Redirect(code int, location string) Reply { return Status(code, "Location", location) }
 
-// Raw writes these bytes, exactly, in place of a response, and closes the connection. HTTP/1.1 only.
+// Raw writes exactly these bytes instead of a response, and closes the connection. HTTP/1.1 only.
 func Raw(bytes string) Reply { return Reply{raw: &bytes, ending: closeSilent} }
 
-// Hangup reads the request and closes the connection without a byte (HTTP/2: resets the stream).
+// Hangup reads the request and closes the connection without a response (HTTP/2: resets the stream).
 func Hangup() Reply { return Raw("") }
 
-// Reset reads the request and resets the TCP connection without a byte (HTTP/2: resets the stream).
+// Reset reads the request and resets the TCP connection without a response (HTTP/2: resets the stream).
 func Reset() Reply { return Reply{raw: new(string), ending: resetConnection} }
 
 // Stall never answers; the connection stays open until the sender or the sink closes it.
 func Stall() Reply { return Reply{stall: true} }
 
-// Truncated announces a body of so many bytes, sends less and closes.
+// Truncated announces a body of the given length, sends less and closes.
 func Truncated(code, announced int, sent string) Reply {
 	return Reply{status: code, body: sent, declared: announced, ending: closeSilent}
 }
@@ -86,17 +86,17 @@ func (r Reply) Early(code int, fields ...string) Reply {
 	return r
 }
 
-// Until holds the answer back until the channel is closed.
+// Until delays the response until the channel is closed.
 func (r Reply) Until(gate <-chan struct{}) Reply { r.gate = gate; return r }
 
-// ThenClose announces the end of the connection (Connection: close) and closes it after the answer.
+// ThenClose announces the end of the connection (Connection: close) and closes it after the response.
 func (r Reply) ThenClose() Reply { r.ending = closeAnnounced; return r }
 
-// ThenHangup closes the connection after the answer without announcing it, so that a sender which reuses it meets a dead
-// one.
+// ThenHangup closes the connection after the response without announcing it, so that a sender which reuses the connection
+// finds it closed.
 func (r Reply) ThenHangup() Reply { r.ending = closeSilent; return r }
 
-// head renders the response of HTTP/1.1 up to the empty line.
+// head renders the HTTP/1.1 response up to the empty line.
 func (r Reply) head() string {
 	var b strings.Builder
 	code := r.code()

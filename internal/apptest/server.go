@@ -23,26 +23,26 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/postgres"
 )
 
-// Options say what kind of server a test needs. The zero value is SQLite in a temporary directory, real time, http and
-// loopback allowed, no limits on registrations.
+// Options configure the server of a test. The zero value is SQLite in a temporary directory, real time, http and loopback
+// allowed, and no limits on registrations.
 type Options struct {
-	// Postgres keeps events in a database of the test's own.
+	// Postgres stores events in a PostgreSQL database that only this test uses.
 	Postgres bool
-	// Store, when set, is used as it is: a PostgreSQL URL, for a second server on the same database.
+	// Store, when set, is used unchanged: a PostgreSQL URL, for a second server on the same database.
 	Store string
-	// Data, when set, is the data directory: for a server that comes back.
+	// Data, when set, is the data directory, for a server that is restarted.
 	Data string
-	// Clock, when set, is moved by hand.
+	// Clock, when set, is a clock that the test moves.
 	Clock *clock.Manual
-	// TimeScale runs delays, windows and retentions faster.
+	// TimeScale speeds up delays, windows and retentions.
 	TimeScale godwit.TimeScale
 	// KeepLimits keeps the limits on registrations.
 	KeepLimits bool
-	// Configure changes settings.
+	// Configure changes the configuration.
 	Configure func(*config.Config)
-	// Tune changes what the engine is made of.
+	// Tune changes the engine's configuration.
 	Tune func(*engine.Config)
-	// Commands registers more commands, TuneCommands changes what their executor is made of.
+	// Commands registers additional commands. TuneCommands changes the configuration of their executor.
 	Commands     func(*command.Registry) error
 	TuneCommands func(*command.Config)
 	// Timeouts of the HTTP server.
@@ -55,7 +55,7 @@ func Backends(t *testing.T, test func(t *testing.T, o Options)) {
 	t.Run("postgres", func(t *testing.T) { test(t, Options{Postgres: true}) })
 }
 
-// PostgresURL gives a test a PostgreSQL database of its own that has the current schema.
+// PostgresURL returns a PostgreSQL database with the current schema that only this test uses.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	digest, err := postgres.SchemaDigest()
@@ -71,14 +71,14 @@ func PostgresURL(t testing.TB) string {
 	}}.URL(t)
 }
 
-// A Server is the whole app, with a tenant and a key of all scopes.
+// A Server is the whole app, with a tenant and a key with all scopes.
 type Server struct {
 	t      testing.TB
 	App    *app.App
 	URL    string
 	Tenant godwit.TenantID
 	Key    string
-	Clock  *clock.Manual // nil when time is real
+	Clock  *clock.Manual // nil if time is real
 	Config config.Config
 	Log    *Log
 
@@ -88,10 +88,12 @@ type Server struct {
 	runErr  error
 }
 
-// testRing seals what tests keep; every server of a test process has the same, so that one can take over from another.
+// testRing encrypts the secrets of test servers. All servers of a test process share it, so that one can take over from
+// another.
 var testRing = sync.OnceValue(app.GenerateRing)
 
-// Start boots a server and waits until it is ready. It ends with the test; the test fails if it ends badly.
+// Start starts a server and waits until it is ready. The server stops with the test; the test fails if it stops with an
+// error.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	cfg := config.Default()
@@ -119,7 +121,7 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Configure != nil {
 		o.Configure(&cfg)
 	}
-	// Every server of a test process signs with the same key, as it seals with the same ring.
+	// All servers of a test process sign with the same key, because they share one ring.
 	if err := app.EnsureEvidenceKey(cfg.Data, testRing()); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +140,8 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// realPauses lets the executor of commands wait in real time, whatever clock the server has: tests move the hours by hand, not the pauses
-// between two tries or the look for lost commands.
+// realPauses makes the executor of commands wait in real time even if the server's clock is manual: tests move hours by
+// hand, but not the pauses between two attempts or between scans for lost commands.
 func realPauses(tune func(*command.Config)) func(*command.Config) {
 	return func(c *command.Config) {
 		c.AfterFunc = nil
@@ -178,7 +180,7 @@ func (s *Server) boot(d app.Dependencies) {
 	s.Tenant, s.Key = s.NewTenant("test", godwit.AllScopes...)
 }
 
-// Stop stops the server as SIGTERM does, and returns what Run returned. It may be called again.
+// Stop stops the server as SIGTERM does, and returns the result of Run. It may be called more than once.
 func (s *Server) Stop() error {
 	s.stop()
 	<-s.stopped
@@ -186,7 +188,7 @@ func (s *Server) Stop() error {
 	return s.runErr
 }
 
-// NewTenant makes a tenant, or finds the one of this name, and makes a key with the scopes.
+// NewTenant returns the tenant of this name, which it creates if necessary, and a new key with the scopes.
 func (s *Server) NewTenant(name string, scopes ...godwit.Scope) (godwit.TenantID, string) {
 	s.t.Helper()
 	ctx := context.Background()
@@ -207,7 +209,7 @@ func (s *Server) NewKey(tenant godwit.TenantID, scopes ...godwit.Scope) string {
 	return token
 }
 
-// A Response is an answer of the API, read whole.
+// A Response is a response of the API with its whole body.
 type Response struct {
 	Status int
 	Header http.Header
@@ -228,11 +230,11 @@ type Call struct {
 	Path   string
 	Key    string // Defaults to the server's.
 	Header map[string]string
-	// Body is sent as it is when it is a string or bytes, else as JSON.
+	// Body is sent unchanged if it is a string or bytes, otherwise as JSON.
 	Body any
 }
 
-// Call makes a request to the API and returns whatever it answers.
+// Call sends a request to the API and returns the response, whatever its status.
 func (s *Server) Call(c Call) *Response {
 	s.t.Helper()
 	var body io.Reader
@@ -282,7 +284,7 @@ func (s *Server) Call(c Call) *Response {
 	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: text}
 }
 
-// Must makes a request that has to succeed and decodes the answer, when into is not nil.
+// Must sends a request that must succeed, and decodes the response if into is not nil.
 func (s *Server) Must(c Call, into any) *Response {
 	s.t.Helper()
 	r := s.Call(c)
@@ -295,7 +297,7 @@ func (s *Server) Must(c Call, into any) *Response {
 	return r
 }
 
-// Log collects what a server logs.
+// Log collects the log of a server.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -314,7 +316,7 @@ func (l *Log) String() string {
 	return l.text.String()
 }
 
-// Has reports whether a line holds all of these.
+// Has reports whether one line contains all parts.
 func (l *Log) Has(parts ...string) bool {
 	for line := range strings.Lines(l.String()) {
 		found := true

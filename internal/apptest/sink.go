@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Request is one request that reached the sink whole.
+// A Request is a request that the sink received completely.
 type Request struct {
 	N          int // 1 for the first on its path
 	Conn       int // number of the connection, counted from 1 over the sink
@@ -33,7 +33,7 @@ type Request struct {
 // Key is the value of the Idempotency-Key field, as sent.
 func (r *Request) Key() string { return r.Header.Get("Idempotency-Key") }
 
-// A Sink is a receiver under the test's control. It answers 200 unless told otherwise.
+// A Sink is a receiver that a test controls. It answers 200 unless it has a script.
 type Sink struct {
 	t        testing.TB
 	base     string
@@ -75,10 +75,10 @@ func WithHTTP2() SinkOption {
 	}
 }
 
-// At listens on this address, so that a sink can come back where another one was.
+// At listens on this address, so that a sink can replace an earlier one.
 func At(addr string) SinkOption { return func(o *sinkOptions) { o.addr = addr } }
 
-// NewSink starts a sink; it ends with the test.
+// NewSink starts a sink. It ends with the test.
 func NewSink(t testing.TB, options ...SinkOption) *Sink {
 	t.Helper()
 	s := &Sink{
@@ -104,10 +104,10 @@ func NewSink(t testing.TB, options ...SinkOption) *Sink {
 	return s
 }
 
-// URL is where a path of the sink is reached.
+// URL returns the URL of a path of the sink.
 func (s *Sink) URL(path string) string { return s.base + path }
 
-// HostURL is the same under another host name, which must lead to 127.0.0.1.
+// HostURL returns the URL of a path under another host name, which must resolve to 127.0.0.1.
 func (s *Sink) HostURL(host, path string) string {
 	u, err := url.Parse(s.base)
 	if err != nil {
@@ -116,10 +116,11 @@ func (s *Sink) HostURL(host, path string) string {
 	return u.Scheme + "://" + net.JoinHostPort(host, u.Port()) + path
 }
 
-// Addr is its host and port.
+// Addr returns the sink's host and port.
 func (s *Sink) Addr() string { return s.listener.Addr().String() }
 
-// Script sets what the requests to a path get: the first reply first, the last one from then on. It counts from now.
+// Script sets the replies for a path: one reply for each request in order, and the last reply for all later ones. Counting
+// starts now.
 func (s *Sink) Script(path string, replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (s *Sink) Script(path string, replies ...Reply) {
 	s.scripts[path] = slices.Clone(replies)
 }
 
-// ReplyFunc computes what the requests to a path get. It is called on many goroutines at once.
+// ReplyFunc computes the replies for a path. f is called concurrently.
 func (s *Sink) ReplyFunc(path string, f func(*Request) Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,14 +136,14 @@ func (s *Sink) ReplyFunc(path string, f func(*Request) Reply) {
 	s.funcs[path] = f
 }
 
-// Requests lists what arrived on a path so far; the empty path means all of them.
+// Requests lists the requests that arrived on a path so far; the empty path means all paths.
 func (s *Sink) Requests(path string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.matching(path)
 }
 
-// Wait returns once n requests arrived in all.
+// Wait returns once n requests have arrived on all paths together.
 func (s *Sink) Wait(n int) []Request { s.t.Helper(); return s.WaitOn("", n) }
 
 // WaitOn returns once n requests arrived on a path.
@@ -151,7 +152,7 @@ func (s *Sink) WaitOn(path string, n int) []Request {
 	return s.WaitFor(path, fmt.Sprintf("%d requests", n), func(seen []Request) bool { return len(seen) >= n })
 }
 
-// WaitFor returns once the condition holds for what arrived on a path. It is asked again at each arrival.
+// WaitFor returns once the condition holds for the requests on a path. It checks the condition again at each arrival.
 func (s *Sink) WaitFor(path, what string, holds func(seen []Request) bool) []Request {
 	s.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -171,14 +172,14 @@ func (s *Sink) WaitFor(path, what string, holds func(seen []Request) bool) []Req
 	}
 }
 
-// Connections is how many connections were opened to the sink so far.
+// Connections returns how many connections were opened to the sink so far.
 func (s *Sink) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conns
 }
 
-// DropConnections closes what is open, without a word: the sender finds its kept connections dead.
+// DropConnections closes the open connections without notice: the sender finds its idle connections closed.
 func (s *Sink) DropConnections() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +188,7 @@ func (s *Sink) DropConnections() {
 	}
 }
 
-// Close ends the sink before the test does. Its address then refuses connections.
+// Close ends the sink before the test ends. Its address then refuses connections.
 func (s *Sink) Close() {
 	s.mu.Lock()
 	select {
@@ -205,7 +206,7 @@ func (s *Sink) Close() {
 	s.running.Wait()
 }
 
-// DeadURL is an address that refuses connections.
+// DeadURL returns a URL whose address refuses connections.
 func DeadURL(t testing.TB, path string) string {
 	t.Helper()
 	s := NewSink(t)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// serve accepts connections. HTTP/1.1 is spoken by hand, because a receiver's worst behaviours lie below what an HTTP
-// server lets a handler do; HTTP/2 is left to net/http.
+// serve accepts connections. The sink implements HTTP/1.1 itself, because an HTTP server's handler cannot produce the worst
+// behaviours of receivers. net/http serves HTTP/2.
 func (s *Sink) serve() {
 	if s.options.http2 {
 		s.serveHTTP2()
@@ -129,7 +129,7 @@ func readBody(r *http.Request, br *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// play acts a reply out and reports whether the connection goes on.
+// play executes a reply and reports whether the connection stays open.
 func (s *Sink) play(c, tcp net.Conn, br *bufio.Reader, r Reply) bool {
 	if r.gate != nil && !s.await(c, br, r.gate) {
 		return false
@@ -163,7 +163,7 @@ func (s *Sink) await(c net.Conn, br *bufio.Reader, gate <-chan struct{}) bool {
 	gone := make(chan struct{})
 	s.running.Go(func() {
 		defer close(gone)
-		for { // a sender that says more before it is answered is not gone
+		for { // a sender that sends more before the response has not disconnected
 			if _, err := br.Peek(br.Buffered() + 1); err != nil {
 				return
 			}

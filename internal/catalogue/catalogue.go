@@ -17,32 +17,32 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Limits of what a tenant may write down.
+// Limits of a tenant's entries.
 const (
 	MaxTypes       = 1000
 	MaxDescription = 1000 // characters
 	MaxExample     = 64 << 10
-	maxHistory     = 128 << 10 // bytes of all versions of a type's schema; the oldest go first
+	maxHistory     = 128 << 10 // bytes of all schema versions of a type; the oldest are dropped first
 )
 
-// Config is what a Catalogue is made of.
+// Config holds a Catalogue's dependencies and settings.
 type Config struct {
 	Store store.EventTypes
 	Now   func() time.Time
-	// TTL is how long an entry is believed without asking the store, and so how long a change made on another node takes to
-	// be heeded on this one. Defaults to 3 s.
+	// TTL is how long a cached entry is used without asking the store, and so how long a change on another node takes to
+	// reach this one. Defaults to 3 s.
 	TTL time.Duration
-	// CacheSize is how many types are remembered at once, over all tenants. Defaults to 4096.
+	// CacheSize bounds the cached types of all tenants. Defaults to 4096.
 	CacheSize int
 }
 
-// Catalogue keeps the event types of tenants. It is safe for use by many goroutines.
+// Catalogue manages the event types of tenants. It is safe for concurrent use.
 type Catalogue struct {
 	store store.EventTypes
 	now   func() time.Time
 	cache *cache
 
-	putting sync.Mutex // between reading an entry and storing the next one
+	putting sync.Mutex // held between reading an entry and storing its next version
 }
 
 // New makes a Catalogue.
@@ -62,15 +62,15 @@ func New(cfg Config) (*Catalogue, error) {
 	}, nil
 }
 
-// A Draft is what a tenant says about an event type.
+// A Draft is a tenant's description of an event type.
 type Draft struct {
 	Description string
 	Deprecated  bool
 	Example     json.RawMessage // nil: none
-	Schema      json.RawMessage // nil: the one in force stays
+	Schema      json.RawMessage // nil keeps the schema in force
 }
 
-// Put writes an entry. A schema that differs from the one in force is added as the next version.
+// Put stores an entry. A schema that differs from the one in force becomes the next version.
 func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string, d Draft) (*godwit.EventType, error) {
 	if err := d.check(name); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (d *Draft) check(name string) error {
 	return nil
 }
 
-// room refuses one type too many.
+// room returns an error if the tenant has too many types.
 func (c *Catalogue) room(ctx context.Context, tenant godwit.TenantID) error {
 	const page = 100 // entries may be large
 	after := ""
@@ -168,7 +168,8 @@ func same(a, b json.RawMessage) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// fitExample holds the example against the schema in force: an example that is refused teaches the wrong thing.
+// fitExample checks the example against the schema in force, because an example that the schema rejects would mislead
+// producers.
 func fitExample(entry *godwit.EventType) error {
 	if entry.Example == nil {
 		return nil
@@ -187,7 +188,7 @@ func fitExample(entry *godwit.EventType) error {
 	return errors.Join(errs...)
 }
 
-// inForce is the last version, compiled; nil when there is none.
+// inForce compiles the last version of the schema; nil if there is none.
 func inForce(entry *godwit.EventType) (*Schema, error) {
 	if len(entry.Schemas) == 0 {
 		return nil, nil
@@ -195,7 +196,7 @@ func inForce(entry *godwit.EventType) (*Schema, error) {
 	return Compile(entry.Schemas[len(entry.Schemas)-1].Schema)
 }
 
-// Join puts a field under a member.
+// Join prefixes a field with its member.
 func Join(member, field string) string {
 	switch {
 	case member == "":
@@ -211,7 +212,7 @@ func (c *Catalogue) Get(ctx context.Context, tenant godwit.TenantID, name string
 	return c.store.EventType(ctx, tenant, name)
 }
 
-// List lists entries by name, after the given one.
+// List lists entries by name, starting after the given one.
 func (c *Catalogue) List(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
 	return c.store.ListEventTypes(ctx, tenant, after, limit)
 }

@@ -14,16 +14,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// An Event is what is held against the catalogue.
+// An Event is an event to check against the catalogue.
 type Event struct {
 	Type        string
 	ContentType string
 	Payload     []byte
 }
 
-// Check says what in an event does not fit its tenant's catalogue, as far as the tenant wants to know. Fields of the payload
-// begin with "data"; "type" is the type itself. Call it for tenants that have validation switched on: for others it says
-// nothing, at once.
+// Check returns what in an event does not match its tenant's catalogue, at the level that the tenant has chosen. Fields of
+// the payload begin with "data"; "type" is the type itself. For tenants without validation it returns nothing at once.
 func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]godwit.FieldError, error) {
 	if t.Validation == godwit.ValidateNone {
 		return nil, nil
@@ -55,10 +54,10 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// loaded is what a type's entry amounts to for an event.
+// loaded is the compiled form of a type's entry.
 type loaded struct {
 	listed bool
-	schema *Schema // nil: anything goes
+	schema *Schema // nil allows any payload
 }
 
 func (c *Catalogue) load(ctx context.Context, tenant godwit.TenantID, name string) (*loaded, error) {
@@ -71,7 +70,7 @@ func (c *Catalogue) load(ctx context.Context, tenant godwit.TenantID, name strin
 	}
 	schema, err := inForce(entry)
 	if err != nil {
-		return nil, fmt.Errorf("compile stored schema: %w", errors.New(err.Error())) // not the caller's field
+		return nil, fmt.Errorf("compile stored schema: %w", errors.New(err.Error())) // a stored schema is not a field of this request
 	}
 	return &loaded{listed: true, schema: schema}, nil
 }
@@ -81,14 +80,14 @@ type cacheKey struct {
 	name   string
 }
 
-// cache remembers types for seconds, those too that are not listed.
+// cache holds types for seconds, including types that are not listed.
 type cache struct {
 	max int
 	ttl time.Duration
 
 	mu      sync.RWMutex
 	entries map[cacheKey]*cached
-	drops   uint64 // counts invalidations: what was loaded before one is not kept after it
+	drops   uint64 // counts invalidations; an entry that was loaded before one is not kept after it
 }
 
 type cached struct {
@@ -97,8 +96,8 @@ type cached struct {
 	refreshing atomic.Bool
 }
 
-// get returns an entry, loading it when it is not known or not fresh. While one event refreshes it, others go on with what
-// is known, for one more ttl at most: no crowd waits for the store.
+// get returns an entry and loads it if it is unknown or stale. While one caller refreshes an entry, the others use the old
+// one for at most one more ttl, so that they do not all wait for the store.
 func (c *cache) get(k cacheKey, now time.Time, load func() (*loaded, error)) (*loaded, error) {
 	c.mu.RLock()
 	known, drops := c.entries[k], c.drops
@@ -125,7 +124,7 @@ func (c *cache) get(k cacheKey, now time.Time, load func() (*loaded, error)) (*l
 	return entry, nil
 }
 
-// makeRoom removes what is stale, or else one entry, whichever comes first.
+// makeRoom removes stale entries if the cache is full, and then arbitrary ones until there is room for one more.
 func (c *cache) makeRoom(k cacheKey, now time.Time) {
 	if _, known := c.entries[k]; known || len(c.entries) < c.max {
 		return

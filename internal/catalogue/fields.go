@@ -7,10 +7,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
-// maxFields bounds an answer.
+// maxFields bounds the errors in a response.
 const maxFields = 20
 
-// fields names the places of faults the way the API does.
+// fields converts faults to field errors with the API's names.
 func fields(faults []jsonschema.Fault) []godwit.FieldError {
 	var list []godwit.FieldError
 	for _, f := range faults[:min(len(faults), maxFields)] {
@@ -19,7 +19,7 @@ func fields(faults []jsonschema.Fault) []godwit.FieldError {
 	return list
 }
 
-// path writes a place as people do: data.lines[2].sku.
+// path formats a location as in data.lines[2].sku.
 func path(location []string) string {
 	at := ""
 	for _, step := range location {

@@ -10,7 +10,7 @@ import (
 // Bounds of checking one event against a schema.
 const (
 	maxWork      = 4_000_000     // rules times values
-	maxExplained = 250_000       // rules times values up to which every fault is told
+	maxExplained = 250_000       // rules times values up to which every fault is reported
 	maxMatching  = 1_000_000_000 // instructions of regular expressions times bytes
 )
 
@@ -34,7 +34,7 @@ func Compile(text []byte) (*Schema, error) {
 	return &Schema{s}, nil
 }
 
-// Check says what in a JSON text does not fit the schema, by path; the path of the text as a whole is empty.
+// Check returns what in a JSON text does not match the schema, by path. The path of the whole text is empty.
 func (s *Schema) Check(text []byte) []godwit.FieldError {
 	document, err := jsonschema.Decode(text)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/jsonschema"
 )
 
-// A Standard is the event catalogue of a dialect. It is built in and does not change.
+// A Standard is the built-in event catalogue of a dialect. It never changes.
 type Standard struct {
 	name     string
-	envelope *Schema            // any event, of types that are not listed too
+	envelope *Schema            // for events of any type, including types that are not listed
 	types    []godwit.EventType // in the standard's order
 	schemas  map[string]*Schema // by type
 }
@@ -24,8 +24,8 @@ var standards embed.FS
 // OJS is the catalogue of the Open Job Spec: envelopes with specversion, id, type, source, time (OJS-PAY-2, OT-20).
 var OJS = sync.OnceValue(func() *Standard { return load("ojs") })
 
-// Cybercube is the catalogue of the CYBERCUBE standard. It checks an event as it is posted (type, data, and the other
-// members where they are given) and the complete event alike (CCW-EVT-1, CCW-EVT-10).
+// Cybercube is the catalogue of the CYBERCUBE standard. It checks both posted events (type, data, and any other members) and
+// complete events (CCW-EVT-1, CCW-EVT-10).
 var Cybercube = sync.OnceValue(func() *Standard { return load("cybercube") })
 
 // StandardNamed finds a standard: "ojs" or "cybercube".
@@ -42,7 +42,7 @@ func StandardNamed(name string) (*Standard, bool) {
 // Name is "ojs" or "cybercube".
 func (s *Standard) Name() string { return s.name }
 
-// Types lists the types, each with its schema and an example. The list is not to be changed.
+// Types lists the types, each with its schema and an example. Callers must not change the list.
 func (s *Standard) Types() []godwit.EventType { return s.types }
 
 // Has reports whether the standard lists the type.
@@ -58,8 +58,8 @@ func (s *Standard) Type(name string) (*godwit.EventType, bool) {
 	return nil, false
 }
 
-// Check says what in an event does not fit, by path, as in data.object.id. An event of a type that is not listed is held
-// against what all events have in common (CCW-EVT-25).
+// Check returns what in an event does not match, by path, as in data.object.id. Types that are not listed are checked
+// against the rules for all events (CCW-EVT-25).
 func (s *Standard) Check(event []byte) []godwit.FieldError {
 	document, err := jsonschema.Decode(event)
 	if err != nil {
@@ -73,18 +73,18 @@ func (s *Standard) Check(event []byte) []godwit.FieldError {
 	return s.envelope.check(document)
 }
 
-// A standardFile is how a standard is written down: the schema of any event, and for each type what is its own.
+// A standardFile is the file format of a standard: the schema of all events, and the specific part of each type.
 type standardFile struct {
 	Schema map[string]any `json:"schema"`
 	Types  []struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
-		Data        any             `json:"data"` // schema of the member data, beside the common one; absent: none
+		Data        any             `json:"data"` // schema of the member data, in addition to the common one; may be absent
 		Example     json.RawMessage `json:"example"`
 	} `json:"types"`
 }
 
-// load reads an embedded file. That it can be read is shown by tests.
+// load reads an embedded file. Tests show that every embedded file is valid.
 func load(name string) *Standard {
 	text, err := standards.ReadFile("standards/" + name + ".json")
 	must(name, err)

@@ -1,11 +1,11 @@
-// Package cloudevents recognises a CloudEvent in an HTTP request (HTTP protocol binding 1.0.2), in either mode, so that it can
-// be accepted and sent on unaltered (EDS-CE-1).
+// Package cloudevents recognises a CloudEvent in an HTTP request (HTTP protocol binding 1.0.2), in either mode, so that
+// Godwit can accept it and forward it unchanged (EDS-CE-1).
 //
 //	structured   Content-Type: application/cloudevents+json   the body is the event, and is sent on unchanged
 //	binary       ce-specversion and other ce-* fields          the body is its data; the fields are sent on unchanged
 //
-// The event's id never becomes an idempotency key: it is unique only within its source, and need not be stable over retries
-// (EDS-CE-2 to 4). Batches are not read.
+// The event's id is never used as an idempotency key: it is unique only within its source, and may change over retries
+// (EDS-CE-2 to 4). Batches are not supported.
 package cloudevents
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// MediaType is that of an event in structured mode.
+// MediaType is the media type of an event in structured mode.
 const MediaType = "application/cloudevents+json"
 
-// TypeHeader is the field that tells the type in binary mode.
+// TypeHeader is the header field of the type in binary mode.
 const TypeHeader = "Ce-Type"
 
 const (
@@ -50,7 +50,7 @@ func Structured(h http.Header) bool {
 	return err == nil && media == MediaType
 }
 
-// Read reads a CloudEvent; nil if the request does not declare one. The error names the invalid attribute.
+// Read reads a CloudEvent. It returns nil if the request does not declare one. The error names the invalid attribute.
 func Read(h http.Header, body []byte) (*Event, *godwit.FieldError) {
 	switch {
 	case Structured(h):

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Config is what a Guard is made of. The published specification of idempotency keys is rendered from it.
+// Config holds a Guard's dependencies and settings. The published specification of idempotency keys is rendered from it.
 type Config struct {
 	Store store.Idempotency
 	Ring  *keyring.Ring
@@ -23,25 +23,27 @@ type Config struct {
 	Log *slog.Logger
 	Now func() time.Time
 
-	// Window is how long an answer is kept, from when it was given; a repeat does not prolong it. Defaults to 24 h.
+	// Window is how long a response is kept after it was first given; a repeat does not extend it. Defaults to 24 h.
 	Window time.Duration
-	// TimeScale runs the window faster. Defaults to real time.
+	// TimeScale speeds up the window. Defaults to real time.
 	TimeScale godwit.TimeScale
-	// Timeout is how long a handler may run. It runs on when the client goes away. Defaults to 30 s.
+	// Timeout bounds the run of a handler. The handler continues if the client disconnects. Defaults to 30 s.
 	Timeout time.Duration
-	// Lease is after how long a key whose request was cut off by a crash is free again. Longer than Timeout. Defaults to
-	// 60 s.
+	// Lease is how long a key stays reserved after a crash interrupted its request. It must be longer than Timeout. Defaults
+	// to 60 s.
 	Lease time.Duration
-	// Format is what keys look like. Defaults to 16 to 255 characters.
+	// Format is the required form of keys. Defaults to 16 to 255 characters.
 	Format Format
-	// Fingerprint tells requests with one key apart. Defaults to WholePayload.
+	// Fingerprint distinguishes requests with the same key. Defaults to WholePayload.
 	Fingerprint Fingerprint
-	// MaxStoredBody is the longest body that is kept for repeats; of a longer one the guard keeps the status alone. Defaults to 64 KiB.
+	// MaxStoredBody bounds the body that is stored for repeats; of a longer one the guard stores only the status. Defaults
+	// to 64 KiB.
 	MaxStoredBody int
-	// Redact removes secrets from an answer before the guard keeps it for repeats. Defaults to no change.
+	// Redact removes secrets from a response before the guard stores it for repeats. Defaults to no change.
 	Redact func(body []byte) []byte
-	// Decided leaves evidence of what was decided about a request whose scope names a channel. The guard calls it before it answers;
-	// when Decided fails, the guard refuses the request and, if it was the first one, does not run it. Defaults to nothing.
+	// Decided records evidence of the decision about a request whose scope names a channel. The guard calls it before it
+	// answers. If Decided fails, the guard refuses the request and, if it is the first one, does not run it. Defaults to
+	// nothing.
 	Decided func(ctx context.Context, d Decision) error
 }
 

@@ -1,4 +1,4 @@
-// Package idempotency keeps a request that is repeated from being done twice, by the Idempotency-Key header (IKH).
+// Package idempotency ensures that a repeated request is carried out only once, by the Idempotency-Key header (IKH).
 //
 //	authenticated request ─► Key: one field line, a structured-field String, 16 to 255 characters
 //	   ─► Reserve (one atomic step, with the fingerprint) ─┬─ new ──────────► handler ─► Complete ─► answer
@@ -6,12 +6,12 @@
 //	                                                       ├─ in progress ─────► 409
 //	                                                       └─ other payload ───► 422
 //
-// Guard does this for management requests. Event ingest uses Key, ID and Fingerprint alone: its record is part of the
-// transaction that stores the events, so it needs no reservation.
+// Guard does this for management requests. Event ingest uses only Key, ID and Fingerprint: the transaction that stores the
+// events also stores the record, so no reservation is needed.
 //
-// A record is found by (principal, tenant, operation, key), never by the key alone. Answers that may differ next time
-// (5xx, 409, 429 and refusals before the handler) are not kept (EDS T-3). Stored bodies are sealed: some show a secret
-// once, and a repeat has to show the same.
+// A record is identified by (principal, tenant, operation, key), never by the key alone. Responses that may differ next time
+// (5xx, 409, 429 and refusals before the handler) are not stored (EDS T-3). Stored bodies are encrypted: some show a secret
+// once, and a repeat must show the same.
 //
-// The package does not authenticate, and does not know what the requests are about.
+// The package does not authenticate callers, and does not interpret the requests.
 package idempotency

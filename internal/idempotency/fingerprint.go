@@ -5,15 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// A Payload is what a fingerprint is made of. Nothing that changes from attempt to attempt — dates, signatures, trace ids —
-// is in it (IKH-FPR-4).
+// A Payload is the input of a fingerprint. It holds nothing that changes between attempts, such as dates, signatures and
+// trace ids (IKH-FPR-4).
 type Payload struct {
 	ContentType string
-	Query       string // the part of the query that says what is to be done
+	Query       string // the part of the query that determines the operation
 	Body        []byte // as received
 }
 
-// A Fingerprint tells whether two requests with one key are the same request.
+// A Fingerprint decides whether two requests with the same key are the same request.
 type Fingerprint struct {
 	Doc string // one sentence for the published specification
 	Sum func(Payload) [32]byte
@@ -37,7 +37,7 @@ var WholePayload = Fingerprint{
 	},
 }
 
-// NoFingerprint takes the key's word for it: a repeat gets the stored answer whatever its payload.
+// NoFingerprint compares only the key: a repeat gets the stored response whatever its payload.
 var NoFingerprint = Fingerprint{
 	Doc: "none: a repeated key gets the stored answer whatever the payload",
 	Sum: func(Payload) [32]byte { return [32]byte{} },

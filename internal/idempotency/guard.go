@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// A Guard runs a handler at most once for a key.
+// A Guard runs a handler at most once for each key.
 type Guard struct {
 	cfg Config
 }
@@ -28,31 +28,31 @@ func New(cfg Config) (*Guard, error) {
 	return &Guard{cfg: cfg}, nil
 }
 
-// Policy is the configuration in force, for the published specification.
+// Policy returns the configuration in force, for the published specification.
 func (g *Guard) Policy() Config { return g.cfg }
 
-// A Scope is where a key is unique. The client chooses no part of it but the operation (IKH-SEC-7).
+// A Scope is the scope within which a key is unique. The client chooses only the operation (IKH-SEC-7).
 type Scope struct {
 	Principal godwit.KeyID
 	Tenant    godwit.TenantID
 	Operation string // method and path
-	// Channel, when not empty, is the API whose management request this is, and Route which one: the decision is told to
-	// Config.Decided. They are no part of the scope.
+	// Channel, when not empty, names the API of a management request, and Route its route; the guard passes the decision to
+	// Config.Decided. They are not part of the scope.
 	Channel, Route string
 }
 
-// A Decision is what was decided about a request with a key (IDS-EVD-4). It holds neither the key nor the payload.
+// A Decision is the guard's decision about a request with a key (IDS-EVD-4). It holds neither the key nor the payload.
 type Decision struct {
 	Scope
-	ID          [32]byte // names the key within its scope
+	ID          [32]byte // identifies the key within its scope
 	Outcome     Outcome
 	Fingerprint [32]byte
-	Stored      [32]byte // of the first request, where it differs
-	InProgress  bool     // the first request has not been answered
+	Stored      [32]byte // fingerprint of the first request, if it differs
+	InProgress  bool     // the first request is not answered yet
 	At          time.Time
 }
 
-// Outcome is what a decision came to.
+// Outcome is the result of a decision.
 type Outcome string
 
 // The outcomes.
@@ -62,7 +62,7 @@ const (
 	ConflictRejected  Outcome = "conflict_rejected"
 )
 
-// decided tells of a decision.
+// decided passes a decision to Config.Decided.
 func (g *Guard) decided(ctx context.Context, s Scope, rec, existing *godwit.IdempotencyRecord) error {
 	if g.cfg.Decided == nil || s.Channel == "" {
 		return nil
@@ -80,7 +80,7 @@ func (g *Guard) decided(ctx context.Context, s Scope, rec, existing *godwit.Idem
 	return nil
 }
 
-// ID is the name of the record of a key within the scope.
+// ID returns the id of a key's record within the scope.
 func (s Scope) ID(key string) [32]byte {
 	return godwit.IdempotencyID(s.Principal, s.Tenant.String()+" "+s.Operation, key)
 }
@@ -88,14 +88,14 @@ func (s Scope) ID(key string) [32]byte {
 // Key reads the key of a request; see Format.Parse.
 func (g *Guard) Key(h http.Header) (string, error) { return g.cfg.Format.Parse(h) }
 
-// CheckKey judges a key that came as a member of a body.
+// CheckKey validates a key that came as a member of a body.
 func (g *Guard) CheckKey(key string) error { return g.cfg.Format.Check(key) }
 
-// Fingerprint sums up a payload by the policy in force.
+// Fingerprint computes the fingerprint of a payload under the policy in force.
 func (g *Guard) Fingerprint(p Payload) [32]byte { return g.cfg.Fingerprint.Sum(p) }
 
-// Serve answers a request that has to carry a key. The body was read before; next gets it again. A method that changes
-// nothing, or nothing more when repeated, needs no key and leaves no record (IKH-DEF-2).
+// Serve answers a request that must carry a key. The caller has read the body; next receives it again. Methods other than
+// POST, PATCH and PUT need no key and leave no record (IKH-DEF-2).
 func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []byte, next http.Handler) {
 	if !guarded(r.Method) {
 		next.ServeHTTP(w, r)
@@ -106,7 +106,7 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 		g.cfg.Problems.Write(w, r, err)
 		return
 	}
-	// A client that goes away neither undoes the work nor frees the key half-way (IKH K-10).
+	// A client that disconnects neither undoes the work nor frees the key half-way (IKH K-10).
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), g.cfg.Timeout)
 	defer cancel()
 	now := g.cfg.Now()
@@ -121,7 +121,8 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 	}
 	existing, err := g.cfg.Store.Reserve(ctx, rec)
 	if err != nil {
-		// Without the record a repeat cannot be told from a first request: refuse rather than do it twice (EDS T-33).
+		// Without the record the guard cannot tell a repeat from a first request, so it refuses rather than run the handler
+		// twice (EDS T-33).
 		g.cfg.Problems.Write(w, r, fmt.Errorf("reserve idempotency key: %w", err))
 		return
 	}
@@ -141,13 +142,13 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 	g.first(w, r, rec, next)
 }
 
-// guarded reports whether a key counts with the method. PUT is among them since a delivery may be one (IKH K-14).
+// guarded reports whether the guard uses keys for the method. PUT is included because a delivery may use it (IKH K-14).
 func guarded(method string) bool {
 	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
 }
 
-// repeat answers a request whose key is taken. Another payload is misuse even while the first is in progress: a 409
-// would tell the client to send it again as it is (IKH K-5).
+// repeat answers a request whose key is already used. Another payload is an error even while the first request is in
+// progress: a 409 would tell the client to send it again unchanged (IKH K-5).
 func (g *Guard) repeat(w http.ResponseWriter, r *http.Request, rec, existing *godwit.IdempotencyRecord) {
 	switch {
 	case existing.Fingerprint != rec.Fingerprint:
@@ -164,7 +165,7 @@ func (g *Guard) repeat(w http.ResponseWriter, r *http.Request, rec, existing *go
 	}
 }
 
-// Replay gives a stored answer again.
+// Replay writes a stored response.
 func Replay(w http.ResponseWriter, resp *godwit.StoredResponse) {
 	h := w.Header()
 	if resp.ContentType != "" {
@@ -194,7 +195,7 @@ func (g *Guard) first(w http.ResponseWriter, r *http.Request, rec *godwit.Idempo
 	answer.copyTo(w)
 }
 
-// run keeps a panic of the handler from leaving its key reserved.
+// run recovers from a panic of the handler, so that its key does not stay reserved.
 func run(w http.ResponseWriter, r *http.Request, next http.Handler) (cause error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -205,8 +206,8 @@ func run(w http.ResponseWriter, r *http.Request, next http.Handler) (cause error
 	return nil
 }
 
-// storable says whether an answer is the request's result. Success and the handler's own refusals are; what may go
-// otherwise next time, and what was refused before the handler, is not (EDS T-3).
+// storable reports whether a response is the request's final result. Successes and the handler's own refusals are final.
+// Responses that may differ next time, and refusals before the handler, are not (EDS T-3).
 func storable(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity:
@@ -215,8 +216,8 @@ func storable(status int) bool {
 	return status >= 200 && status < 400
 }
 
-// complete stores the answer before it is written: from then on it is the answer, whether the client got it or not. A
-// store that fails here does not take the answer from the client; the key is free again when the lease ends.
+// complete stores the response before it is written. From then on it is the response to the key, whether or not the client
+// received it. If the store fails, the client still gets the response; the key is free again when the lease ends.
 func (g *Guard) complete(ctx context.Context, rec *godwit.IdempotencyRecord, answer *recorder) {
 	ctx, cancel := g.afterwards(ctx)
 	defer cancel()
@@ -226,8 +227,8 @@ func (g *Guard) complete(ctx context.Context, rec *godwit.IdempotencyRecord, ans
 	}
 }
 
-// afterwards gives the writing of the outcome time of its own, since the handler may have used up all of its. It ends with the
-// lease, after which another request may take the key.
+// afterwards returns a context with a deadline of its own for storing the outcome, because the handler may have used up its
+// own. It ends with the lease, after which another request may take the key.
 func (g *Guard) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease-g.cfg.Timeout)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Header is the one field that counts; vendors' names for similar things are not synonyms (IKH-REG-1).
+// Header is the only header field for keys; vendors' names for similar fields are not synonyms (IKH-REG-1).
 const Header = "Idempotency-Key"
 
-// ReplayedHeader marks an answer that was given before.
+// ReplayedHeader marks a repeated response.
 const ReplayedHeader = "Idempotency-Replayed"
 
 // The published bounds of a key's length, in characters after decoding (IKH K-3).
@@ -20,7 +20,7 @@ const (
 	DefaultMaxLength = 255
 )
 
-// A Format is what keys have to look like.
+// A Format is the required form of keys.
 type Format struct {
 	MinLength int
 	MaxLength int
@@ -44,7 +44,7 @@ func (f Format) Parse(h http.Header) (string, error) {
 	return "", problem.KeyRepeated.In(Header, "the request has %d field lines of it", len(lines))
 }
 
-// ParseValue reads the value of the field. Parameters of the item are allowed and mean nothing (IKH K-2).
+// ParseValue reads the value of the field. Parameters of the item are allowed and ignored (IKH K-2).
 func (f Format) ParseValue(value string) (string, error) {
 	item, err := httpsfv.UnmarshalItem([]string{value})
 	if err != nil {
@@ -57,7 +57,7 @@ func (f Format) ParseValue(value string) (string, error) {
 	return key, f.Check(key)
 }
 
-// Check says whether a decoded key is acceptable, wherever it came from.
+// Check returns an error if a decoded key is not acceptable.
 func (f Format) Check(key string) error {
 	for i := range len(key) {
 		if key[i] < 0x20 || key[i] > 0x7e {
@@ -73,5 +73,5 @@ func (f Format) Check(key string) error {
 	return nil
 }
 
-// Present reports whether the request has the field at all.
+// Present reports whether the request has the field.
 func Present(h http.Header) bool { return len(h[Header]) > 0 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// recorder holds a handler's answer back until it is stored.
+// recorder buffers a handler's response until it is stored.
 type recorder struct {
 	header http.Header
 	code   int

@@ -1,5 +1,5 @@
-// Package intake holds the rules for every event that comes in from outside, whichever door it comes by: /v1/events and
-// its batches, the Open Job Spec and CYBERCUBE APIs, sources at /in, the command event.publish.
+// Package intake holds the rules for every event from outside, for every entry point: /v1/events and its batches, the Open
+// Job Spec and CYBERCUBE APIs, sources at /in, and the command event.publish. The comments call an entry point a door.
 //
 //	door: parse ─► Event, Producer
 //	                 │
@@ -8,12 +8,13 @@
 //	                 └─ Submit   ─► engine, in one transaction with the idempotency record ─► Receipt
 //	door: render the receipt or the problem in its own shape
 //
-// A door cannot leave a rule out: Submit and Plan take admissions, and only Admit makes them.
+// A door cannot skip a rule: Submit and Plan take admissions, and only Admit makes them.
 //
-// A repeat is answered before its payload is judged by the schema that is in force today: what was accepted once stays
+// A repeat is recognised before its payload is checked against today's schema: an event that was accepted once stays
 // accepted for as long as its key is known.
 //
-// The types webhook.* and godwit.* are the server's own. Its own senders give them to the engine directly; no door does.
+// The types webhook.* and godwit.* are reserved for the server. It passes such events to the engine directly; no door
+// accepts them.
 //
-// The package knows no HTTP routes and renders no answer.
+// The package knows no HTTP routes and renders no responses.
 package intake

@@ -13,26 +13,27 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// An Event is an event as a door has read it.
+// An Event is an event as a door parsed it.
 type Event struct {
 	Type        string
 	ContentType string
 	Attributes  map[string]string
-	// Key is the idempotency key that goes with every attempt to deliver the event. Empty: one is minted.
+	// Key is the idempotency key of every attempt to deliver the event. If empty, the engine generates one.
 	Key string
-	// Body is what is stored and sent. It is kept, not copied.
+	// Body is stored and sent. The slice is kept, not copied.
 	Body []byte
-	// Compose, when not nil, completes the event once it has its id and time; see engine.Publication.
+	// Compose, when not nil, completes the event after it got its id and time; see engine.Publication.
 	Compose func(*godwit.Event)
-	// Payload is what the size limit and the tenant's schemas are about. Nil: Body. In an envelope it is the member data.
+	// Payload is checked against the size limit and the tenant's schemas. In an envelope it is the member data. Nil means
+	// Body.
 	Payload []byte
-	// Received is what a repeat must bring again, byte for byte, and ReceivedType its media type. Nil: Body, the media type
-	// of which is ContentType; then the type and the attributes, which came beside it, must be the same, too.
+	// Received must be equal, byte for byte, in a repeat, and so must ReceivedType, its media type. Nil means Body and
+	// ContentType; then the type and the attributes must be equal too, because they are not part of the body.
 	Received     []byte
 	ReceivedType string
 
 	Format      string // see godwit.Event
-	SourceID    string // the id that its producer gave it
+	SourceID    string // the producer's id
 	OccurredAt  time.Time
 	KeptHeaders []godwit.KeptHeader
 	Origin      godwit.Origin
@@ -45,14 +46,14 @@ func (e *Event) payload() []byte {
 	return e.Body
 }
 
-// An Admission is an event that keeps every rule. Only Admit makes one.
+// An Admission is an event that satisfies every rule. Only Admit makes one.
 type Admission struct {
 	publication engine.Publication
 	admitted    bool
 }
 
-// Admit judges an event by every rule. Its error is a *problem.Problem that names the fields: type, attributes.NAME, data
-// and what is in it. A repeat, where r recognises one, is not judged by the tenant's catalogue again.
+// Admit checks an event against every rule. Its error is a *problem.Problem that names the fields: type, attributes.NAME,
+// data and fields within data. A repeat that r recognises is not checked against the tenant's catalogue again.
 func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (Admission, error) {
 	if err := CheckType(e.Type); err != nil {
 		return Admission{}, err
@@ -72,8 +73,8 @@ func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (A
 	}}, nil
 }
 
-// CheckType refuses a type that is not well formed, or that is the server's own. Admit does so, too; a door calls it to
-// refuse a request before it reads the body.
+// CheckType rejects a malformed or reserved type. Admit calls it too; a door calls it to reject a request before it reads
+// the body.
 func CheckType(eventType string) error {
 	if why := godwit.ValidEventType(eventType); why != "" {
 		return problem.Invalid.In("type", "%s", why)
@@ -99,7 +100,7 @@ func checkAttributes(attributes map[string]string) error {
 	return nil
 }
 
-// clip shortens a name that a producer sent, so that it cannot fill the answer that quotes it.
+// clip shortens a name that a producer sent, so that the response that quotes it stays short.
 func clip(name string) string {
 	name = strings.ToValidUTF8(name, "?")
 	if len(name) <= godwit.MaxAttributeName {
@@ -108,7 +109,7 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:godwit.MaxAttributeName], "") + "…"
 }
 
-// checkCatalogue checks an event against the tenant's catalogue, where the tenant has that switched on.
+// checkCatalogue checks an event against the tenant's catalogue, if the tenant has enabled that.
 func (in *Intake) checkCatalogue(ctx context.Context, p Producer, e *Event, r *Repeat) error {
 	if p.Tenant.Validation == godwit.ValidateNone {
 		return nil

@@ -25,23 +25,23 @@ type Store interface {
 	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
 }
 
-// Config is what an Intake is made of.
+// Config holds an Intake's dependencies and settings.
 type Config struct {
 	Engine    Engine
 	Store     Store
 	Catalogue *catalogue.Catalogue
 	Now       func() time.Time
-	// Keys is the form of idempotency keys. Required.
+	// Keys is the required form of idempotency keys. Required.
 	Keys idempotency.Format
-	// Fingerprint tells requests with one key apart. Required.
+	// Fingerprint distinguishes requests with the same key. Required.
 	Fingerprint idempotency.Fingerprint
-	// Retention is how long events are kept, and so for how long producers' own ids and upstreams' keys are known. Required.
+	// Retention is how long events are kept, and so how long producers' ids and upstreams' keys are known. Required.
 	Retention time.Duration
 	// MaxPayload bounds the payload of an event, in bytes. Defaults to 1 MiB.
 	MaxPayload int64
 }
 
-// An Intake takes events in. It is safe for use by many goroutines.
+// An Intake accepts events. It is safe for concurrent use.
 type Intake struct {
 	cfg Config
 }
@@ -61,23 +61,23 @@ func New(cfg Config) (*Intake, error) {
 // MaxPayload is the largest payload of an event, in bytes.
 func (in *Intake) MaxPayload() int64 { return in.cfg.MaxPayload }
 
-// A Producer is who brings an event in, and the tenant whose event it becomes.
+// A Producer is the sender of an event, with the tenant that owns the event.
 type Producer struct {
 	Tenant *godwit.Tenant
 	// Key is the principal of an API key; zero for an upstream.
 	Key godwit.KeyID
-	// Source is where an upstream delivers; zero for a caller with an API key.
+	// Source is the source to which an upstream delivers; zero for a caller with an API key.
 	Source godwit.SourceID
 }
 
-// Caller is the producer that calls an API with a key.
+// Caller returns the producer of an API call.
 func Caller(c *management.Caller) Producer { return Producer{Tenant: c.Tenant, Key: c.Key.Principal} }
 
-// Upstream is the producer that delivers to a source.
+// Upstream returns the producer of a delivery to a source.
 func Upstream(t *godwit.Tenant, s godwit.SourceID) Producer { return Producer{Tenant: t, Source: s} }
 
-// Key reads the Idempotency-Key of a request that brings events; it is "" when the request has none and its tenant
-// requires none.
+// Key reads the Idempotency-Key of a request with events. It is "" if the request has none and its tenant does not require
+// one.
 func (in *Intake) Key(h http.Header, t *godwit.Tenant) (string, error) {
 	if !idempotency.Present(h) && !t.RequireIdempotencyKey {
 		return "", nil
@@ -85,7 +85,7 @@ func (in *Intake) Key(h http.Header, t *godwit.Tenant) (string, error) {
 	return in.cfg.Keys.Parse(h)
 }
 
-// ItemKey judges the key of an event of a batch, which comes as a member of the event; given is false when it has none.
+// ItemKey validates the key of an event of a batch, which is a member of the event. given is false if the event has none.
 func (in *Intake) ItemKey(t *godwit.Tenant, key string, given bool) error {
 	switch {
 	case given:
@@ -96,21 +96,21 @@ func (in *Intake) ItemKey(t *godwit.Tenant, key string, given bool) error {
 	return nil
 }
 
-// KeyFormat is the form of idempotency keys.
+// KeyFormat is the required form of idempotency keys.
 func (in *Intake) KeyFormat() idempotency.Format { return in.cfg.Keys }
 
-// A Submission is one request's events. It is stored whole or not at all.
+// A Submission holds the events of one request. It is stored entirely or not at all.
 type Submission struct {
 	Producer Producer
 	Events   []Admission
-	// Repeat recognises a request that came before; nil when nothing does.
+	// Repeat recognises a repeated request; nil if the request has nothing to recognise it by.
 	Repeat *Repeat
-	// Respond builds the answer that repeats get. Required with a Repeat.
+	// Respond builds the response that is stored for repeats. Required with a Repeat.
 	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
 }
 
-// Submit stores admitted events. When it returns without error, every submission whose receipt has no Err is durable and on
-// its way, or is a repeat whose stored answer is in the receipt.
+// Submit stores admitted events. If it returns no error, every submission whose receipt has no Err is either stored durably
+// and queued for delivery, or is a repeat whose stored response is in the receipt.
 func (in *Intake) Submit(ctx context.Context, submissions ...Submission) ([]engine.Receipt, error) {
 	list := make([]engine.Submission, len(submissions))
 	for i := range submissions {

@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// unknownMediaType is that of data about which a binary CloudEvent says nothing (RFC 9110, section 8.3).
+// unknownMediaType is the media type of a binary CloudEvent that names none (RFC 9110, section 8.3).
 const unknownMediaType = "application/octet-stream"
 
-// MediaType is the Content-Type of a request whose body is the payload. Receivers get it word for word, so it has to be
-// there and true (EDS-MTH-4). A CloudEvent in binary mode may leave it out, as it may leave out datacontenttype.
+// MediaType returns the Content-Type of a request whose body is the payload. It is forwarded unchanged to receivers, so it
+// must be present and correct (EDS-MTH-4). A CloudEvent in binary mode may omit it, as it may omit datacontenttype.
 func MediaType(h http.Header) (string, error) {
 	values := h["Content-Type"]
 	switch {
@@ -30,7 +30,7 @@ func MediaType(h http.Header) (string, error) {
 	return strings.Clone(values[0]), nil // a waiting event must not keep the whole header of its request in memory
 }
 
-// ValidMediaType reports whether v can go on as a Content-Type.
+// ValidMediaType reports whether v can be forwarded as a Content-Type.
 func ValidMediaType(v string) bool {
 	if len(v) > godwit.MaxContentTypeSize {
 		return false

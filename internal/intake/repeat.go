@@ -13,23 +13,24 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// EventScope is the scope of a key that travels with an event: the same key on another door is the same key.
+// EventScope is the scope of a key that is forwarded with an event. All doors share it: the same key at another door is the
+// same key.
 const EventScope = "events"
 
-// batchScope is the scope of a key that stands for a whole batch. It does not travel with the events: one key on many
-// events would make receivers drop all but the first (EDS-DUP-6).
+// batchScope is the scope of a key for a whole batch. Such a key is not forwarded with the events: receivers would drop all
+// but the first event with the same key (EDS-DUP-6).
 const batchScope = "POST /v1/events/batch"
 
-// A Repeat recognises a request that came before: by the id of its idempotency record, and by its fingerprint.
+// A Repeat recognises a repeated request by the id of its idempotency record and by its fingerprint.
 type Repeat struct {
 	record      [32]byte
 	fingerprint [32]byte
-	window      time.Duration // 0: the engine's
+	window      time.Duration // 0 means the engine's window
 
-	looked, answered bool // whether the store was asked for the record, and what it said
+	looked, answered bool // whether the store was asked for the record, and whether it has one
 }
 
-// ByKey recognises an event by its idempotency key; nil when it has none.
+// ByKey recognises an event by its idempotency key; nil if it has none.
 func (in *Intake) ByKey(p Producer, e *Event) *Repeat {
 	if e.Key == "" {
 		return nil
@@ -37,7 +38,7 @@ func (in *Intake) ByKey(p Producer, e *Event) *Repeat {
 	return &Repeat{record: scope(p, EventScope).ID(e.Key), fingerprint: in.fingerprint(e)}
 }
 
-// ByBatchKey recognises a batch by the key that stands for all of it, and by its body.
+// ByBatchKey recognises a batch by its key and its body.
 func (in *Intake) ByBatchKey(p Producer, key, contentType string, body []byte) *Repeat {
 	return &Repeat{
 		record:      scope(p, batchScope).ID(key),
@@ -45,14 +46,15 @@ func (in *Intake) ByBatchKey(p Producer, key, contentType string, body []byte) *
 	}
 }
 
-// ByProducerID recognises an event by the id that its producer gave it: for as long as events are kept, the same id of the
-// same origin is the same event. The origin is the source that an envelope names, or the name of a dialect.
+// ByProducerID recognises an event by its producer's id: for as long as events are kept, the same id from the same origin is
+// the same event. The origin is the source that an envelope names, or the name of a dialect.
 func (in *Intake) ByProducerID(p Producer, origin, id string, e *Event) *Repeat {
 	return &Repeat{record: producerRecord(p.Tenant.ID, origin, id), fingerprint: in.fingerprint(e), window: in.cfg.Retention}
 }
 
-// ByUpstreamKey recognises an event by the key that its upstream sent, or that was adopted for it. The producer for whom an
-// upstream relays is part of the scope: two of them may use one key (EDS T-14). Without compare the key alone decides.
+// ByUpstreamKey recognises an event by its upstream's key, or by the key that was derived for it. The producer for which an
+// upstream relays is part of the scope, because two producers may use the same key (EDS T-14). Without compare only the key
+// is compared.
 func (in *Intake) ByUpstreamKey(p Producer, e *Event, compare bool) *Repeat {
 	r := &Repeat{record: godwit.IdempotencyID(p.Source, "in\x00"+e.Origin.Principal, e.Key), window: in.cfg.Retention}
 	if compare {
@@ -76,7 +78,7 @@ func (in *Intake) fingerprint(e *Event) [32]byte {
 	return in.cfg.Fingerprint.Sum(idempotency.Payload{ContentType: e.ContentType, Query: selection(e), Body: e.Body})
 }
 
-// selection is what decides which endpoints get an event, in one form however it was given.
+// selection returns the type and attributes, which select the endpoints of an event, in a canonical form.
 func selection(e *Event) string {
 	if len(e.Attributes) == 0 {
 		return e.Type
@@ -89,13 +91,13 @@ func selection(e *Event) string {
 	var b strings.Builder
 	b.WriteString(e.Type)
 	for _, name := range names {
-		b.WriteString("\n" + name + "=" + e.Attributes[name]) // neither part can hold a line feed
+		b.WriteString("\n" + name + "=" + e.Attributes[name]) // neither part can contain a line feed
 	}
 	return b.String()
 }
 
-// known reports whether the request was answered before. It asks the store once: a batch has many events and one record.
-// When the store cannot be read the event is judged as a new one.
+// known reports whether the request was answered before. It asks the store only once, because a batch has many events and
+// one record. If the store cannot be read, the event is checked like a new one.
 func (in *Intake) known(ctx context.Context, r *Repeat) bool {
 	if r == nil {
 		return false
@@ -107,8 +109,7 @@ func (in *Intake) known(ctx context.Context, r *Repeat) bool {
 	return r.answered
 }
 
-// Find returns the id of the event that came under a producer's own id; store.ErrNotFound when there is none. See
-// ByProducerID.
+// Find returns the id of the event with a producer's id, or store.ErrNotFound; see ByProducerID.
 func (in *Intake) Find(ctx context.Context, tenant godwit.TenantID, origin, id string) (godwit.EventID, error) {
 	record, err := in.cfg.Store.Recorded(ctx, producerRecord(tenant, origin, id), in.cfg.Now())
 	switch {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A Kind is a sort of failure that clients may tell apart. It is itself an error, so a handler returns it as it is when
+// A Kind is a class of failures that clients can distinguish. It is itself an error, so a handler can return it directly if
 // there is nothing to add.
 type Kind struct {
-	Code   string // stable; clients decide by it
+	Code   string // stable; clients branch on it
 	Status int
 	Title  string
-	Doc    string // one sentence for the documentation: when it happens and what to do
-	Page   string // documentation page that explains it
+	Doc    string // one sentence for the documentation: when it occurs and what to do
+	Page   string // documentation page that explains the kind
 
 	retryAfter string
 }
@@ -43,7 +43,7 @@ func (k *Kind) retry(seconds string) *Kind {
 	return k
 }
 
-// Kinds lists every kind in the order of their definition.
+// Kinds lists every kind in the order of definition.
 func Kinds() []*Kind { return slices.Clone(kinds) }
 
 // The kinds.
@@ -117,7 +117,7 @@ var (
 
 func (k *Kind) Error() string { return k.Code }
 
-// With makes a problem of this kind with a detail for people.
+// With returns a problem of this kind with a detail for people.
 func (k *Kind) With(format string, args ...any) *Problem {
 	detail := format
 	if len(args) > 0 {
@@ -126,7 +126,7 @@ func (k *Kind) With(format string, args ...any) *Problem {
 	return &Problem{Title: k.Title, Status: k.Status, Code: k.Code, Detail: detail, kind: k}
 }
 
-// In makes a problem of this kind about one field.
+// In returns a problem of this kind about one field.
 func (k *Kind) In(field, format string, args ...any) *Problem {
 	p := k.With(format, args...)
 	p.Errors = []Field{{Field: field, Detail: p.Detail}}

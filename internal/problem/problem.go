@@ -30,8 +30,8 @@ type Problem struct {
 	header http.Header
 }
 
-// Downstream is the outcome at one endpoint. Its status is told, and never made our own: a 401 or 410 of a receiver is not
-// about the upstream (EDS T-12).
+// Downstream is the outcome at one endpoint. It reports the endpoint's status but never uses it as the response's own: a 401
+// or 410 of a receiver does not concern the upstream (EDS T-12).
 type Downstream struct {
 	Delivery string `json:"delivery" doc:"Id of the delivery"`
 	Outcome  string `json:"outcome" enum:"pending,terminal,exhausted"`
@@ -39,7 +39,7 @@ type Downstream struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// A Field says what is wrong with one member of a request.
+// A Field describes the error in one member of a request.
 type Field struct {
 	Field  string `json:"field" doc:"Path of the member, as in policy.max_retries or events[3].type"`
 	Detail string `json:"detail" doc:"What is wrong with it"`
@@ -52,7 +52,7 @@ func (p *Problem) Error() string {
 	return p.Code + ": " + p.Detail
 }
 
-// Unwrap gives the kind, so that errors.Is(err, problem.NotFound) holds.
+// Unwrap returns the kind, so that errors.Is(err, problem.NotFound) holds.
 func (p *Problem) Unwrap() error {
 	if p.kind == nil {
 		return nil
@@ -60,13 +60,13 @@ func (p *Problem) Unwrap() error {
 	return p.kind
 }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status. huma calls it.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders are the headers that go with it.
+// GetHeaders returns the response headers. huma calls it.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// ContentType turns the negotiated JSON type into that of problem details.
+// ContentType replaces the negotiated JSON type by that of problem details. huma calls it.
 func (p *Problem) ContentType(string) string { return ContentType }
 
 // WithHeader adds a response header.
@@ -78,10 +78,10 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 	return p
 }
 
-// Kind is what sort of problem it is.
+// Kind returns the kind of the problem.
 func (p *Problem) Kind() *Kind { return p.kind }
 
-// InField says of which field a problem speaks.
+// InField returns a problem of the same kind about the field. Other errors are returned unchanged.
 func InField(field string, err error) error {
 	var p *Problem
 	if !errors.As(err, &p) || p.kind == nil {
@@ -90,7 +90,7 @@ func InField(field string, err error) error {
 	return p.kind.In(field, "%s", p.Detail)
 }
 
-// From finds out what an error is to a client.
+// From converts an error into the problem that a client sees.
 func From(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -137,7 +137,7 @@ func fromFields(fields []*godwit.FieldError) *Problem {
 	return p
 }
 
-// fieldErrors collects every field error that err is made of.
+// fieldErrors collects every field error in err's tree.
 func fieldErrors(err error) []*godwit.FieldError {
 	switch e := err.(type) {
 	case nil:
@@ -156,7 +156,7 @@ func fieldErrors(err error) []*godwit.FieldError {
 	return nil
 }
 
-// Renamed is the problem with its fields named as the client knows them.
+// Renamed returns the problem with the client's names of its fields.
 func (p *Problem) Renamed(name func(field string) string) *Problem {
 	own := *p
 	own.Errors = make([]Field, len(p.Errors))

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// RequestIDHeader is the response header that names the request.
+// RequestIDHeader is the response header with the request id.
 const RequestIDHeader = "Request-Id"
 
 // A Writer answers with problem details.
 type Writer struct {
-	// Base is the public address of this server, without a slash at the end, put before documentation paths. Empty gives
-	// relative references, which are as valid.
+	// Base is the public URL of this server, without a slash at the end. It is put before documentation paths. If empty,
+	// they are relative references, which are valid too.
 	Base string
 	Log  *slog.Logger
 }
 
-// DocumentationURL is where a page lives.
+// DocumentationURL returns the URL of a documentation page.
 func (w *Writer) DocumentationURL(page string) string { return strings.TrimSuffix(w.Base, "/") + page }
 
-// Complete turns an error into the problem that is sent: with its type URL, its headers and the id of the request. Details
-// of what is not a client's matter are logged here and nowhere else.
+// Complete turns an error into the problem that is sent, with its type URL, its headers and the request id. Details that a
+// client must not see are logged here and nowhere else.
 func (w *Writer) Complete(r *http.Request, requestID string, err error) *Problem {
 	found := From(err)
-	p := *found // the error may be shared by requests
+	p := *found // the error may be shared by several requests
 	p.RequestID = requestID
 	p.header = found.header.Clone()
 	if p.header == nil {
@@ -57,14 +57,14 @@ func (w *Writer) log(r *http.Request, p *Problem, err error) {
 	case Unavailable:
 		level = slog.LevelWarn
 	case DownstreamFailed, DownstreamTimeout, NoDownstream:
-		level = slog.LevelInfo // an endpoint's doing, of which the attempts tell
+		level = slog.LevelInfo // caused by an endpoint; the attempts record it
 	}
 	w.Log.LogAttrs(r.Context(), level, "request failed",
 		slog.String("code", p.Code), slog.String("method", r.Method), slog.String("route", r.Pattern),
 		slog.String("request_id", p.RequestID), slog.Any("error", err))
 }
 
-// Write answers the request with what the error is to a client.
+// Write answers the request with err.
 func (w *Writer) Write(rw http.ResponseWriter, r *http.Request, err error) {
 	p := w.Complete(r, rw.Header().Get(RequestIDHeader), err)
 	h := rw.Header()
@@ -86,7 +86,7 @@ func (p *Problem) JSON() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(p); err != nil {
-		// Strings, integers and slices of them: there is nothing here that cannot be encoded.
+		// The values are strings, integers and slices of them, so encoding cannot fail.
 		return []byte(`{"code":"internal","status":500,"title":"Internal error","type":"about:blank"}`)
 	}
 	return b.Bytes()

@@ -21,18 +21,18 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// Tolerance is how far a signed time may be from ours.
+// Tolerance is the greatest difference between a signed time and the server's clock.
 const Tolerance = 5 * time.Minute
 
-// A Gate is a source made ready: its scheme with the credentials that are good now.
+// A Gate is a prepared source: its scheme with the credentials that are valid now.
 type Gate struct {
 	Source  *godwit.Source
 	scheme  *scheme
 	profile receiver.Profile
-	until   time.Time // when the first of its credentials runs out; zero never
+	until   time.Time // when the first of its credentials expires; zero if none does
 }
 
-// gates keeps prepared ones: opening and preparing credentials costs more than verifying a request.
+// gates caches prepared gates: decrypting and preparing credentials costs more than verifying a request.
 type gates struct {
 	mu   sync.Mutex
 	byID map[godwit.SourceID]*Gate
@@ -40,7 +40,7 @@ type gates struct {
 
 const mostGates = 4096
 
-// Gate makes a source ready, or finds it so.
+// Gate prepares a source, or returns it from the cache.
 func (s *Sources) Gate(src *godwit.Source) (*Gate, error) {
 	now := s.cfg.Now()
 	s.gates.mu.Lock()
@@ -88,24 +88,24 @@ func (s *Sources) At(ctx context.Context, path string) (*godwit.Source, error) {
 	return s.cfg.Store.SourceNamed(ctx, code, name)
 }
 
-// Methods are those that the upstream may use.
+// Methods lists the methods that the upstream may use.
 func (g *Gate) Methods() []string { return g.profile.Methods }
 
-// Challenge is the value of WWW-Authenticate.
+// Challenge returns the value of WWW-Authenticate.
 func (g *Gate) Challenge() string { return g.profile.Challenge }
 
-// InTheClear reports whether a secret travels with each request, so that TLS is needed.
+// InTheClear reports whether each request carries a secret, so that TLS is required.
 func (g *Gate) InTheClear() bool { return g.profile.Credentials }
 
-// Fingerprints reports whether a repeat must have the bytes of the first.
+// Fingerprints reports whether a repeat must have the same bytes as the first request.
 func (g *Gate) Fingerprints() bool { return !g.profile.NoFingerprint }
 
-// Authenticate verifies a request, its freshness included. The error is a *receiver.SignatureError, or a failure of ours.
+// Authenticate verifies a request and its freshness. The error is a *receiver.SignatureError, or a failure of the server.
 func (g *Gate) Authenticate(ctx context.Context, m *receiver.Message, now time.Time) (receiver.Proof, error) {
 	return g.profile.Authenticate(ctx, m, receiver.Check{Now: now, Tolerance: Tolerance})
 }
 
-// Handshake answers an authenticated request that is no event.
+// Handshake answers an authenticated request that is not an event.
 func (g *Gate) Handshake(m *receiver.Message) (receiver.Answer, bool) {
 	if g.profile.Handshake == nil {
 		return receiver.Answer{}, false
@@ -113,16 +113,16 @@ func (g *Gate) Handshake(m *receiver.Message) (receiver.Answer, bool) {
 	return g.profile.Handshake(m)
 }
 
-// Origin is whose event it is. An upstream that relays for others names them behind its key id, as we do.
+// Origin returns the producer of the event. An upstream that relays for others names them after its key id, as Godwit does.
 func (g *Gate) Origin(p *receiver.Proof) godwit.Origin {
 	producer, _ := strings.CutPrefix(p.Principal, g.Source.ID.String())
 	return godwit.Origin{Source: g.Source.ID, Principal: strings.TrimPrefix(producer, "/")}
 }
 
-// Identify reads what the scheme says about a delivery. Its key is the upstream's own delivery id, for sources that adopt;
-// others need it not, so that what is wrong with it does not matter there.
+// Identify reads the delivery id and type that the scheme defines. Sources with adopted keys use the upstream's delivery id
+// as the key. For other sources the caller ignores the error, because they do not need a delivery id.
 func (g *Gate) Identify(m *receiver.Message, p *receiver.Proof) (receiver.Identity, error) {
-	// Whether the Idempotency-Key itself is good is asked elsewhere: here it must not hide what else the scheme tells.
+	// The Idempotency-Key is validated elsewhere; here an invalid one must not hide the other values of the scheme.
 	id, err := g.profile.Identify(m, p, receiver.KeyPolicy{Min: 1, Max: godwit.MaxRelayedKey, Lenient: true})
 	if name := g.Source.Settings.DeliveryHeader; name != "" {
 		if id.Key, err = word(m, p, name), nil; id.Key == "" || len(id.Key) > 1024 {
@@ -132,7 +132,7 @@ func (g *Gate) Identify(m *receiver.Message, p *receiver.Proof) (receiver.Identi
 	return id, err
 }
 
-// word is the value of a field. It is "" where the signature covers fields but not this one: an unsigned field cannot be
+// word returns the value of a field. It is "" if the signature covers fields but not this one: an unsigned field cannot be
 // trusted (EDS-SEC-THR-3).
 func word(m *receiver.Message, p *receiver.Proof, name string) string {
 	if p.Covered != nil && !slices.Contains(p.Covered, strings.ToLower(name)) {
@@ -141,12 +141,12 @@ func word(m *receiver.Message, p *receiver.Proof, name string) string {
 	return m.Field(name)
 }
 
-// KeySigned reports whether the signature stands for the key as well as for the rest: an Idempotency-Key that it covers, or
-// a delivery id out of what is signed. Where it does not, a captured request could come again under another key.
+// KeySigned reports whether the signature protects the key: it covers the Idempotency-Key, or the delivery id is part of the
+// signed data. Otherwise an attacker could send a captured request again under another key.
 func (g *Gate) KeySigned(p *receiver.Proof, adopted bool) bool {
 	switch {
 	case p.SignedAt.IsZero():
-		return true // nothing else is signed either: a credential, or a vendor that signs the body alone
+		return true // nothing else is signed either: a credential, or a vendor that signs only the body
 	case !adopted:
 		return slices.Contains(p.Covered, "idempotency-key")
 	case g.Source.Settings.DeliveryHeader != "":
@@ -155,8 +155,8 @@ func (g *Gate) KeySigned(p *receiver.Proof, adopted bool) bool {
 	return !g.scheme.looseID
 }
 
-// AdoptedKey makes the idempotency key of an event whose upstream sends none: the same for every delivery of the same id by
-// the same producer, another for every other (EDS T-31). It has the form of a UUID.
+// AdoptedKey derives the idempotency key of an event whose upstream sends none. The key depends only on the delivery id and
+// the producer (EDS T-31). It has the form of a UUID.
 func AdoptedKey(o godwit.Origin, delivery string) string {
 	h := sha256.New()
 	for _, part := range []string{"godwit adopted key", o.Source.String(), o.Principal, delivery} {
@@ -166,12 +166,12 @@ func AdoptedKey(o godwit.Origin, delivery string) string {
 		h.Write([]byte(part))
 	}
 	b := h.Sum(nil)[:16]
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: made by a rule of ours (RFC 9562)
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: custom (RFC 9562)
 	t := hex.EncodeToString(b)
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// EventType applies the source's rule. It is "" when nothing tells the type.
+// EventType applies the source's rule. It returns "" if the request does not determine a type.
 func (g *Gate) EventType(m *receiver.Message, p *receiver.Proof, id *receiver.Identity, ce *cloudevents.Event) string {
 	rule, found := &g.Source.EventType, ""
 	switch {
@@ -191,7 +191,7 @@ func (g *Gate) EventType(m *receiver.Message, p *receiver.Proof, id *receiver.Id
 	return found
 }
 
-// memberAt is the text at a path of members in a JSON body, or "".
+// memberAt returns the string at a path of members in a JSON body, or "".
 func memberAt(body []byte, path string) string {
 	value := json.RawMessage(body)
 	for name := range strings.SplitSeq(path, ".") {
@@ -208,9 +208,9 @@ func memberAt(body []byte, path string) string {
 	return text
 }
 
-// KeptHeaders are the fields that go on: those that the source names, the attributes of a CloudEvent in binary mode, and
-// the origin's own signature where the source has one. What Connection names is of the hop, whatever the source says (RFC
-// 9110, section 7.6.1).
+// KeptHeaders returns the fields to forward: those that the source names, the attributes of a CloudEvent in binary mode, and
+// the origin's own signature if the source has one. Fields that Connection names belong to the hop and are never forwarded
+// (RFC 9110, section 7.6.1).
 func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptHeader, *godwit.FieldError) {
 	var kept []godwit.KeptHeader
 	if ce != nil {
@@ -218,7 +218,7 @@ func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptH
 	}
 	for _, name := range g.Source.Keep {
 		if strings.HasPrefix(name, "Ce-") && ce != nil || httpguts.HeaderValuesContainsToken(h["Connection"], name) {
-			continue // it is there, or stays here
+			continue // present already, or not forwarded
 		}
 		for _, value := range h[name] {
 			if len(value) > godwit.MaxKeptHeaderSize || !godwit.Carriable(value) {
@@ -233,8 +233,8 @@ func (g *Gate) KeptHeaders(h http.Header, ce *cloudevents.Event) ([]godwit.KeptH
 	return append(kept, g.originSignature(h)...), nil
 }
 
-// originSignature is the signature with the source's end-to-end label, and the digest that it covers. The hop's own stays
-// behind.
+// originSignature returns the signature with the source's end-to-end label, and the digest that it covers. The signature of
+// the hop is not forwarded.
 func (g *Gate) originSignature(h http.Header) []godwit.KeptHeader {
 	label := g.Source.Settings.EndToEnd
 	if label == "" {

@@ -13,26 +13,27 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// A scheme is a way by which upstreams prove who they are.
+// A scheme is a method by which upstreams authenticate.
 type scheme struct {
 	name string
 	doc  string
-	// mint makes a secret for a scheme in which we may choose it; nil where the upstream does.
+	// mint generates a secret if the scheme lets the server choose it; nil if the upstream chooses it.
 	mint func() string
-	// public says that credentials are public keys, certificates or fingerprints rather than secrets; both: either.
+	// public says that credentials are public keys, certificates or fingerprints instead of secrets. both says that either
+	// is allowed.
 	public, both bool
-	// named says that a credential's id is the upstream's own: a key id or a user's name.
+	// named says that the upstream chooses a credential's id: a key id or a user name.
 	named bool
-	// passwords says that one id may have several secrets at once, while one takes the other's place.
+	// passwords says that one id may have several secrets at once, during a rotation.
 	passwords bool
-	// keyed says that an Idempotency-Key is part of the scheme; others have a delivery id of their own.
+	// keyed says that the scheme includes an Idempotency-Key. Other schemes have a delivery id of their own.
 	keyed bool
-	// looseID says that a time is signed, and the delivery id is not.
+	// looseID says that the signature covers a time but not the delivery id.
 	looseID bool
 	make    func(s *godwit.Source, live []godwit.Credential) receiver.Scheme
 }
 
-// Schemes lists the names, in order.
+// Schemes lists the names of all schemes in a fixed order.
 func Schemes() []string {
 	var names []string
 	for i := range schemes {
@@ -41,7 +42,7 @@ func Schemes() []string {
 	return names
 }
 
-// SchemeDoc tells of a scheme in a sentence.
+// SchemeDoc describes a scheme in one sentence.
 func SchemeDoc(name string) string {
 	if s := schemeNamed(name); s != nil {
 		return s.doc
@@ -156,7 +157,7 @@ func publicOf(list []godwit.Credential) []string {
 	return all
 }
 
-// check says what is wrong with a credential for the scheme, or "".
+// check returns what is wrong with a credential for the scheme, or "".
 func (s *scheme) check(c *godwit.Credential) string {
 	switch {
 	case s.public && (c.PublicKey == "" || c.Secret != ""):
@@ -173,7 +174,7 @@ func (s *scheme) check(c *godwit.Credential) string {
 	return ""
 }
 
-// prepare makes the scheme ready with the credentials that are good; the error tells what is wrong with them.
+// prepare prepares the scheme with the valid credentials. The error says what is wrong with them.
 func (s *scheme) prepare(src *godwit.Source, live []godwit.Credential) (receiver.Profile, error) {
 	if len(live) == 0 {
 		return receiver.Profile{}, errNoCredential

@@ -15,24 +15,24 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Config is what Sources are made of.
+// Config holds the dependencies and settings of Sources.
 type Config struct {
 	Store store.Sources
 	Ring  *keyring.Ring
 	Log   *slog.Logger
 	Now   func() time.Time
-	// Terms are what the running service promises. Required.
+	// Terms are the promises of the running service. Required.
 	Terms Terms
-	// ClientCertificates says that the server asks clients for certificates, which sources of the scheme mtls need.
-	// Defaults to false.
+	// ClientCertificates says that the server requests client certificates, which sources of the scheme mtls need. Defaults
+	// to false.
 	ClientCertificates bool
-	// TimeScale runs the overlap of rotations faster. Defaults to real time.
+	// TimeScale speeds up the overlap of rotations. Defaults to real time.
 	TimeScale godwit.TimeScale
-	// Limit is how many sources a tenant may have. Defaults to godwit.MaxSourcesOfOne.
+	// Limit bounds the sources of a tenant. Defaults to godwit.MaxSourcesOfOne.
 	Limit int
 }
 
-// Sources keeps sources. It is safe for use by many goroutines.
+// Sources manages sources. It is safe for concurrent use.
 type Sources struct {
 	cfg   Config
 	gates gates
@@ -49,13 +49,13 @@ func New(cfg Config) (*Sources, error) {
 	return &Sources{cfg: cfg, gates: gates{byID: map[godwit.SourceID]*Gate{}}}, nil
 }
 
-// now has the precision of the stores: what is answered now is what will be read later.
+// now has the precision of the stores, so that a response shows the same time as later reads.
 func (s *Sources) now() time.Time { return s.cfg.Now().Truncate(time.Microsecond) }
 
-// Terms are what the running service promises.
+// Terms returns the promises of the running service.
 func (s *Sources) Terms() *Terms { return &s.cfg.Terms }
 
-// Issued is a credential at the only time its secret is shown; the secret is empty where the caller brought it.
+// Issued is a new credential with its secret, which is shown only once. The secret is empty if the caller supplied it.
 type Issued struct {
 	ID     string
 	Secret string
@@ -76,7 +76,7 @@ func (p Permit) allow(before, after *godwit.Source) error {
 	return p(before, after)
 }
 
-// Create registers an upstream. Without credentials one is made, in schemes that let us.
+// Create registers an upstream. If the request has no credentials, Create generates one, in schemes that allow it.
 func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec, permit Permit) (*godwit.Source, *Issued, error) {
 	spec.setDefaults()
 	if err := s.check(&spec); err != nil {
@@ -117,7 +117,7 @@ func nameTaken(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// credentials are the given ones, or a new one.
+// credentials returns the given credentials, or a new one.
 func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *Issued, error) {
 	sch := schemeNamed(spec.Scheme)
 	if len(spec.Credentials) > 0 {
@@ -140,7 +140,7 @@ func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *
 	return []godwit.Credential{c}, &Issued{ID: c.ID, Secret: c.Secret}, nil
 }
 
-// seal keeps the credentials that are good, encrypted, after a look whether the scheme can work with them.
+// seal encrypts and stores the valid credentials in the source, after it checked that the scheme can use them.
 func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Time) error {
 	sch := schemeNamed(src.Scheme)
 	if sch == nil {
@@ -173,7 +173,7 @@ func (s *Sources) seal(src *godwit.Source, list []godwit.Credential, now time.Ti
 		return problem.LimitReached.With("a source has at most %d credentials that are good; let some run out", godwit.MaxCredentials)
 	}
 	if _, err := sch.prepare(src, live); err != nil {
-		return fieldError("credentials", "%s", err) // says which one, never what it is
+		return fieldError("credentials", "%s", err) // names the credential, never its value
 	}
 	plain, err := json.Marshal(live)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Sources) List(ctx context.Context, tenant godwit.TenantID, p store.Page
 	return s.cfg.Store.ListSources(ctx, tenant, p)
 }
 
-// Update changes what edit changes. It may be called again when the source changed under way.
+// Update applies edit to the source. It calls edit again if the source changed meanwhile.
 func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error, permit Permit) (*godwit.Source, error) {
 	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
 		before := *src
@@ -234,7 +234,7 @@ func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.
 	})
 }
 
-// SetStatus pauses, resumes or deletes. What is deleted does not keep its credentials.
+// SetStatus pauses, resumes or deletes a source. A deleted source loses its credentials.
 func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error) {
 	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
 		if src.Status = status; status == godwit.SourceDeleted {
@@ -267,14 +267,14 @@ func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 	}
 }
 
-// Rotation bounds, as those of endpoints.
+// Rotation bounds, the same as for endpoints.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 7 * 24 * time.Hour
 )
 
-// Rotate adds a credential, the given one or a new one, and lets the others run out after the overlap. With the credential of a
-// source that submits commands its holder can submit them, so it needs a permit like any other change.
+// Rotate adds a credential, the given one or a new one, and lets the others expire after the overlap. The holder of a
+// credential of a source that submits commands can submit commands, so a rotation needs a permit like any other change.
 func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit Permit) (*godwit.Source, *Issued, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return nil, nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
@@ -309,7 +309,8 @@ func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.
 	return src, issued, err
 }
 
-// Acknowledge records that the upstream agreed to the description of a version: the current one, since no other can be read.
+// Acknowledge records that the upstream agreed to a version of the description. Only the current version is accepted,
+// because no other can be read.
 func (s *Sources) Acknowledge(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, version, by, actor string) (*godwit.Acknowledgment, error) {
 	if why := checkText(by, 1, 200); why != "" {
 		return nil, fieldError("by", "%s", why)
@@ -330,7 +331,7 @@ func (s *Sources) Acknowledge(ctx context.Context, tenant godwit.TenantID, id go
 	return a, nil
 }
 
-// Acknowledgments lists those of a source, newest first.
+// Acknowledgments lists the acknowledgments of a source, newest first.
 func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
 	if _, err := s.cfg.Store.Source(ctx, tenant, id); err != nil {
 		return nil, fmt.Errorf("find source: %w", err)
@@ -338,9 +339,10 @@ func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, i
 	return s.cfg.Store.ListAcknowledgments(ctx, tenant, id, p)
 }
 
-// ModeOf is the mode in force: store-and-forward only where it is wanted and the last acknowledgment holds (EDS-INT-8,
-// EDS-INT-11). An earlier one does not count: who has agreed to more since relies on that, and a description that goes back to
-// less needs a new one (EDS T-18). The acknowledgment is nil beside pass-through.
+// ModeOf returns the mode in force. It is store-and-forward only if the source asks for it and the last acknowledgment is
+// valid (EDS-INT-8, EDS-INT-11). Earlier acknowledgments do not count: an upstream that has agreed to stronger terms since
+// relies on them, and a description that returns to weaker terms needs a new acknowledgment (EDS T-18). The acknowledgment
+// is nil in pass-through.
 func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
 	if src.Mode != godwit.StoreAndForward {
 		return godwit.PassThrough, nil, nil
@@ -355,7 +357,7 @@ func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayM
 	return godwit.StoreAndForward, &list[0], nil
 }
 
-// Rejections lists what a source did not take in, newest first.
+// Rejections lists the requests that a source refused, newest first.
 func (s *Sources) Rejections(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
 	if _, err := s.cfg.Store.Source(ctx, tenant, id); err != nil {
 		return nil, fmt.Errorf("find source: %w", err)

@@ -15,13 +15,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Spec is what the owner of a source decides about it. Its JSON form is the document that a merge patch is laid over.
+// Spec holds the settings that the owner of a source chooses. A merge patch is applied to its JSON form.
 type Spec struct {
 	Name        string                `json:"name"`
 	Description string                `json:"description,omitempty"`
 	Scheme      string                `json:"scheme"`
 	Settings    godwit.SourceSettings `json:"settings,omitzero"`
-	Credentials []godwit.Credential   `json:"credentials,omitempty"` // when it is created; later they are rotated
+	Credentials []godwit.Credential   `json:"credentials,omitempty"` // used on creation only; later credentials are rotated
 	Adopt       bool                  `json:"adopt,omitempty"`
 	Mode        godwit.RelayMode      `json:"mode,omitempty"`
 	EventType   godwit.TypeRule       `json:"event_type,omitzero"`
@@ -37,7 +37,7 @@ func specOf(src *godwit.Source) *Spec {
 	}
 }
 
-// lay writes what was decided into the source.
+// lay copies the settings into the source.
 func (s *Spec) lay(src *godwit.Source) {
 	src.Name, src.Description, src.Settings, src.Adopt, src.Mode, src.EventType = s.Name, s.Description, s.Settings, s.Adopt, s.Mode, s.EventType
 	src.Keep = nil
@@ -50,7 +50,7 @@ func fieldError(field, format string, args ...any) *godwit.FieldError {
 	return &godwit.FieldError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// checkText says what is wrong with a text for people, or "".
+// checkText returns what is wrong with a text for people, or "".
 func checkText(text string, least, most int) string {
 	n := utf8.RuneCountInString(text)
 	if n < least || n > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool { return c < 0x20 || c == 0x7f }) {
@@ -94,7 +94,7 @@ func (s *Sources) check(spec *Spec) error {
 	return errors.Join(errs...)
 }
 
-// checkName wants what can stand in a path as it is.
+// checkName requires a name that can be part of a path without escapes.
 func checkName(name string) string {
 	for i := range len(name) {
 		c := name[i]
@@ -160,8 +160,8 @@ func checkTypeRule(rule *godwit.TypeRule) (errs []error) {
 	return errs
 }
 
-// hopHeaders belong to one hop: to its connection, its authentication, or the delivery itself. What proves an upstream's
-// identity to us must not reach an endpoint (EDS-INT-7).
+// hopHeaders belong to one hop: its connection, its authentication, or the delivery itself. An upstream's credentials must
+// not reach an endpoint (EDS-INT-7).
 var hopHeaders = []string{
 	"Accept-Encoding", "Authorization", "Connection", "Cookie", "Cookie2", "Date", "Early-Data", "Expect", "Forwarded", "Host", "Http2-Settings",
 	"Idempotency-Key", "Keep-Alive", "Set-Cookie", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Via", "Www-Authenticate",

@@ -11,18 +11,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Terms are what an upstream relies on once it was answered before its event was delivered: the part of the service
-// description that an acknowledgment is about. Times are in seconds.
+// Terms are the promises that an upstream relies on if it is answered before its event is delivered. An acknowledgment
+// refers to this part of the service description. Times are in seconds.
 type Terms struct {
-	// Durability is what an acknowledgement of ours means, in the store's words.
+	// Durability says what a successful response guarantees, in the store's words.
 	Durability string `json:"durability"`
 	// Retention is how long an event is kept for delivery.
 	Retention float64 `json:"retention_seconds"`
 	// DedupWindow is how long a key is remembered.
 	DedupWindow float64 `json:"dedup_window_seconds"`
-	// DeadLetters is how long what could not be delivered is kept for an operator.
+	// DeadLetters is how long undeliverable events are kept for an operator.
 	DeadLetters float64 `json:"dead_letter_seconds"`
-	// Retries is how far delivery to an endpoint is tried, by profile.
+	// Retries bounds the attempts of a delivery, by profile.
 	Retries map[string]RetryTerms `json:"retries"`
 }
 
@@ -32,13 +32,13 @@ type RetryTerms struct {
 	MaxElapsed float64 `json:"max_elapsed_seconds"`
 }
 
-// RetriesByProfile is what the profiles promise.
+// RetriesByProfile returns the promises of the profiles.
 func RetriesByProfile() map[string]RetryTerms {
 	all := map[string]RetryTerms{}
 	for _, name := range profile.Names() {
 		p, err := profile.Lookup(name)
 		if err != nil {
-			continue // it was listed
+			continue // listed already
 		}
 		d := p.Defaults()
 		all[name] = RetryTerms{MaxRetries: d.MaxRetries, MaxElapsed: d.MaxElapsed.Seconds()}
@@ -46,22 +46,22 @@ func RetriesByProfile() map[string]RetryTerms {
 	return all
 }
 
-// Version names the terms: equal terms have equal versions, other terms have others.
+// Version identifies the terms: equal terms have equal versions, and different terms have different ones.
 func (t *Terms) Version() string {
 	sum := sha256.Sum256(t.encode())
 	return "v1-" + hex.EncodeToString(sum[:8])
 }
 
 func (t *Terms) encode() []byte {
-	text, err := json.Marshal(t) // members in order, maps sorted: the same text for the same terms
+	text, err := json.Marshal(t) // struct members are in order and maps are sorted, so equal terms give equal text
 	if err != nil {
-		return nil // text and numbers always encode
+		return nil // strings and numbers always encode
 	}
 	return text
 }
 
-// AtLeast reports whether an upstream that relies on the other terms loses nothing by these: the durability is the same, and
-// every time and bound is at least as large. A durability in other words counts as weaker.
+// AtLeast reports whether these terms promise at least as much as the other terms: the durability is the same, and every
+// time and bound is at least as large. A different durability text counts as weaker.
 func (t *Terms) AtLeast(other *Terms) bool {
 	if t.Durability != other.Durability || t.Retention < other.Retention || t.DedupWindow < other.DedupWindow || t.DeadLetters < other.DeadLetters {
 		return false
@@ -75,7 +75,7 @@ func (t *Terms) AtLeast(other *Terms) bool {
 	return true
 }
 
-// holds reports whether an acknowledgment is good under these terms: it is of them, or of terms that ask for no more.
+// holds reports whether an acknowledgment is valid under these terms: it refers to them, or to terms that promise no more.
 func (t *Terms) holds(a *godwit.Acknowledgment) bool {
 	if a.Version == t.Version() {
 		return true

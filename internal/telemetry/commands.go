@@ -8,14 +8,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Commands takes the measurements of the command executor (IDS-SEC-6).
+// Commands records the metrics of the command executor (IDS-SEC-6).
 type Commands struct {
 	decisions  metric.Int64Counter
 	limited    metric.Int64Counter
 	unresolved metric.Int64Counter
 }
 
-// Commands sets them up.
+// Commands registers the metrics of the command executor.
 func (m *Metrics) Commands() (*Commands, error) {
 	var (
 		c                Commands

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Inbound counts what upstreams deliver to sources. Its labels are of fixed lists: schemes, verdicts, reasons.
+// Inbound counts the deliveries of upstreams to sources. Its labels come from fixed lists: schemes, verdicts, reasons.
 type Inbound struct {
 	received metric.Int64Counter
 	rejected metric.Int64Counter
@@ -35,12 +35,12 @@ func (n *Inbound) Received(scheme, verdict string) {
 	}).add...)
 }
 
-// Rejected counts a request that was not taken in.
+// Rejected counts a refused request.
 func (n *Inbound) Rejected(reason string) {
 	n.rejected.Add(context.Background(), 1, n.reasonSets.get(reason, func(reason string) []attribute.KeyValue {
 		return []attribute.KeyValue{attribute.String("reason", reason)}
 	}).add...)
 }
 
-// Waiting counts who waits.
+// Waiting changes the number of waiting upstreams.
 func (n *Inbound) Waiting(change int) { n.waiting.Add(context.Background(), int64(change)) }

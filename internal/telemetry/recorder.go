@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Recorder takes the engine's measurements. It is made by New.
+// Recorder records the engine's measurements. New makes it.
 type Recorder struct {
 	events      metric.Int64Counter
 	deliveries  metric.Int64Counter
@@ -91,8 +91,8 @@ func label(key, value string) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
-// optionSets remembers the options for each combination of labels, so that a measurement allocates nothing. Combinations
-// are few; the map is copied when one is new.
+// optionSets caches the options for each combination of labels, so that a measurement allocates nothing. There are few
+// combinations; the map is copied when a new one is added.
 type optionSets[K comparable] struct {
 	known atomic.Pointer[map[K]*options]
 	grow  sync.Mutex
@@ -170,7 +170,7 @@ func (r *Recorder) Committed(accepts, results int, took time.Duration, err error
 	}
 }
 
-// Claimed measures a read of what is due.
+// Claimed measures a read of due deliveries.
 func (r *Recorder) Claimed(n int, took time.Duration, err error) {
 	ctx := context.Background()
 	if err != nil {

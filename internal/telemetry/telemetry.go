@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 )
 
-// Metrics is the measuring side of one process.
+// Metrics holds the metrics of one process.
 type Metrics struct {
 	Recorder
 	Inbound  Inbound
@@ -27,14 +27,14 @@ type Metrics struct {
 	meter    metric.Meter
 }
 
-// Config bounds what is measured.
+// Config bounds the metrics.
 type Config struct {
-	// Series is how many combinations of labels a metric with event types or subscriptions may have; what comes after is
-	// counted together. Defaults to 2000.
+	// Series bounds the label combinations of a metric with event types or subscriptions; further combinations are counted
+	// together. Defaults to 2000.
 	Series int
 }
 
-// New sets the metrics up. Nothing is global: a process may hold several.
+// New registers the metrics. Nothing is global: a process may have several Metrics.
 func New(cfg Config) (*Metrics, error) {
 	if cfg.Series == 0 {
 		cfg.Series = 2000
@@ -61,7 +61,7 @@ func New(cfg Config) (*Metrics, error) {
 	return m, err
 }
 
-// Watch adds gauges that are read from the engine when somebody asks.
+// Watch adds gauges that are read from the engine at each scrape.
 func (m *Metrics) Watch(stats func() engine.Stats) error {
 	gauges := []struct {
 		name, help string
@@ -93,12 +93,12 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 	return err
 }
 
-// Handler serves the metrics in Prometheus' text form.
+// Handler serves the metrics in the Prometheus text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// Close lets go of what the SDK holds.
+// Close releases the resources of the SDK.
 func (m *Metrics) Close(ctx context.Context) error { return m.provider.Shutdown(ctx) }
 
 func (m *Metrics) describeBuild() error {
@@ -112,7 +112,7 @@ func (m *Metrics) describeBuild() error {
 	return err
 }
 
-// BuildInfo is what this binary was made of.
+// BuildInfo identifies the build of this binary.
 type BuildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -121,10 +121,10 @@ type BuildInfo struct {
 	Go       string `json:"go"`
 }
 
-// version is set by the linker in a release build; else the module's version counts.
+// version is set by the linker in a release build. If it is empty, Build uses the module's version.
 var version string
 
-// Build tells what the linker recorded.
+// Build returns the build information that the linker recorded.
 func Build() BuildInfo {
 	b := BuildInfo{Version: version}
 	info, ok := debug.ReadBuildInfo()

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// webhooks are the metrics that the Open Job Spec names (OJS-OBS-9..12). They are registered with Prometheus directly: the
-// OpenTelemetry exporter would add units and _total to their names. The fifth, a gauge, is read from the engine.
+// webhooks holds the metrics that the Open Job Spec names (OJS-OBS-9..12). They are registered with Prometheus directly,
+// because the OpenTelemetry exporter would add units and _total to their names. The fifth, a gauge, is read from the engine.
 type webhooks struct {
 	delivered, failed, dead series[string, prometheus.Counter]
 	retries                 series[string, prometheus.Observer]
@@ -19,13 +19,13 @@ type webhooks struct {
 	buried                  series[subscription, prometheus.Counter]
 }
 
-// subscription is an event type with the subscription it went to.
+// subscription is an event type together with the subscription that it was delivered to.
 type subscription struct {
 	eventType string
 	id        godwit.EndpointID
 }
 
-// rest is the label of what came after the bound.
+// rest is the label of all values beyond the bound.
 const rest = "_other"
 
 var (
@@ -68,7 +68,7 @@ func (s subscription) label() string {
 	return s.id.String()
 }
 
-// attempted counts an attempt. Tests of an endpoint are no deliveries.
+// attempted counts an attempt. Test attempts do not count as deliveries.
 func (w *webhooks) attempted(eventType string, a *godwit.Attempt, d *godwit.Delivery) {
 	if d.Run.Trigger == godwit.TriggerTest {
 		return
@@ -79,7 +79,7 @@ func (w *webhooks) attempted(eventType string, a *godwit.Attempt, d *godwit.Deli
 	}
 }
 
-// finished counts a delivery, once: also one that died while it waited for an attempt.
+// finished counts a delivery once, including one that died while it waited for an attempt.
 func (w *webhooks) finished(eventType string, d *godwit.Delivery) {
 	switch {
 	case d.Run.Trigger == godwit.TriggerTest:
@@ -92,8 +92,8 @@ func (w *webhooks) finished(eventType string, d *godwit.Delivery) {
 	}
 }
 
-// series remembers a metric's combinations of labels, up to a bound: each costs memory here and at whoever collects them,
-// and event types come from outside.
+// series holds a metric's label combinations, up to a bound. Each costs memory here and in the collector, and event types
+// come from outside.
 type series[K comparable, M any] struct {
 	limit  int
 	others K
@@ -102,7 +102,7 @@ type series[K comparable, M any] struct {
 	mu    sync.RWMutex
 	known map[K]M
 	rest  M
-	full  bool // rest is there
+	full  bool // rest is in use
 }
 
 func (s *series[K, M]) init(limit int, others K, create func(K) M) {

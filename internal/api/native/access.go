@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// access says who may use a route: a key with any of the scopes.
+// access lists the scopes that may use a route; a key needs any one of them.
 type access []godwit.Scope
 
 var (
@@ -23,10 +23,10 @@ var (
 	mayAdmin    = access{godwit.ScopeAdmin}
 	mayMintKeys = access{godwit.ScopeManage, godwit.ScopeAdmin}
 	mayReadKeys = access{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin}
-	anyone      = access(nil) // without a key
+	anyone      = access(nil) // no key needed
 )
 
-// A session is what a management request carries along: who makes it and what it is called.
+// A session holds the caller and the id of a management request.
 type session struct {
 	caller    *management.Caller
 	requestID string
@@ -35,11 +35,11 @@ type session struct {
 
 type sessionKey struct{}
 
-// sessionOf finds the session; every management route has one.
+// sessionOf returns the session of a management request; every management route has one.
 func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
 
-// managed makes the handler of a management operation out of huma's. PUT is idempotent by itself and needs no key
-// (IKH-DEF-2). A confirmation is a step further with the command that the first request made; its repeats are the command's.
+// managed wraps huma's handler of a management operation. PUT is idempotent and needs no key (IKH-DEF-2). A confirmation
+// continues the command that the first request created; the command recognises its repeats.
 func (s *server) managed(pattern string, next http.HandlerFunc) http.Handler {
 	route := httpapi.Route{Need: s.patterns[pattern], MediaTypes: []string{jsonType}, SkipKey: func(r *http.Request) bool {
 		return r.Method == http.MethodPut || len(r.Header[confirmationHeader]) > 0
@@ -53,7 +53,7 @@ func (s *server) managed(pattern string, next http.HandlerFunc) http.Handler {
 		}
 		in := &session{caller: c.Caller, requestID: c.W.Header().Get(problem.RequestIDHeader), request: c.R}
 		r := c.R.WithContext(context.WithValue(c.R.Context(), sessionKey{}, in))
-		r.Body = io.NopCloser(bytes.NewReader(c.Body)) // it has been read
+		r.Body = io.NopCloser(bytes.NewReader(c.Body)) // the body was read above
 		next(c.W, r)
 		return nil
 	})

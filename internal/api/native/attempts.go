@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Attempt is the record of one effort to deliver.
+// Attempt is the record of one delivery attempt.
 type Attempt struct {
 	ID                string       `json:"id" example:"att_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	DeliveryID        string       `json:"delivery_id"`

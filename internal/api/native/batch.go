@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. All are checked before any is stored.
+// postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. It checks all events before it stores any.
 func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	key := ""
 	if idempotency.Present(r.Header) {
@@ -42,7 +42,7 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management
 		return
 	}
 	producer := intake.Caller(c)
-	var whole *intake.Repeat // of the batch as one request; nil when each event counts by itself
+	var whole *intake.Repeat // recognises the batch as one request; nil if each event has its own key
 	if key != "" {
 		whole = s.cfg.Intake.ByBatchKey(producer, key, jsonType, body)
 	}
@@ -57,13 +57,13 @@ func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management
 	}
 }
 
-// An item is an event of a batch that was admitted.
+// An item is an admitted event of a batch.
 type item struct {
 	admission intake.Admission
-	repeat    *intake.Repeat // by the item's own key
+	repeat    *intake.Repeat // recognises the item by its own key
 }
 
-// submitWhole stores the batch under its one key, whole or not at all.
+// submitWhole stores the batch under one key, entirely or not at all.
 func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item, whole *intake.Repeat) {
 	sub := intake.Submission{
 		Producer: p, Events: make([]intake.Admission, len(items)), Repeat: whole,
@@ -100,7 +100,7 @@ func wholeBody(events []godwit.Event, fanout []int) []byte {
 	return append(b, "]}\n"...)
 }
 
-// submitEach stores every event as a request of its own in one transaction, so that each item's key counts by itself.
+// submitEach stores every event as a separate request in one transaction, so that each item's key is checked separately.
 func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item) {
 	subs := make([]intake.Submission, len(items))
 	for i := range items {
@@ -133,13 +133,13 @@ func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Pro
 	writeJSON(w, status, append(b, "]}\n"...))
 }
 
-// refusal is the problem of one item, as the member of an item.
+// refusal renders the problem of one item as a member of that item.
 func (s *server) refusal(r *http.Request, w http.ResponseWriter, err error) []byte {
 	p := s.cfg.Problems.Complete(r, w.Header().Get(problem.RequestIDHeader), err)
 	return fmt.Appendf(nil, `{"problem":%s}`, bytes.TrimSpace(p.JSON()))
 }
 
-// appendItem joins an item's index and status with the members of its result, which is an object that is not empty.
+// appendItem joins an item's index and status with the members of its result. The result must be a non-empty object.
 func appendItem(b []byte, index int, status string, result []byte) []byte {
 	b = append(b, `{"index":`...)
 	b = strconv.AppendInt(b, int64(index), 10)
@@ -158,7 +158,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Write(body)
 }
 
-// parseBatch reads {"events":[…]} and names every event that is wrong, up to a bound.
+// parseBatch reads {"events":[…]} and names every invalid event, up to a bound.
 func (s *server) parseBatch(ctx context.Context, p intake.Producer, body []byte, whole *intake.Repeat) ([]item, error) {
 	var raw []json.RawMessage
 	seen := false
@@ -232,14 +232,15 @@ func (s *server) parseItem(ctx context.Context, p intake.Producer, raw json.RawM
 	if whole != nil {
 		known = whole
 	}
-	event.Body = bytes.Clone(event.Body) // one event that waits must not keep the whole batch in memory
+	event.Body = bytes.Clone(event.Body) // a waiting event must not keep the whole batch in memory
 	if it.admission, err = s.cfg.Intake.Admit(ctx, p, event, known); err != nil {
 		return item{}, at.name(err)
 	}
 	return it, nil
 }
 
-// checkItemKey judges the key of an item. Keys are told apart within the batch; one for the whole batch leaves none to items.
+// checkItemKey validates the key of an item. Keys must differ within the batch. If the batch has a key, its items must not
+// have keys.
 func (s *server) checkItemKey(p intake.Producer, field string, env *envelope, i int, oneKey bool, keys map[string]int) error {
 	given := env.has["idempotency_key"]
 	if oneKey {

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is what the API reads without going through the registry or the engine.
+// Store is the storage that the API reads without the registry or the engine.
 type Store interface {
 	store.Events
 	store.DeadLetters
@@ -33,7 +33,7 @@ type Store interface {
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
 }
 
-// Engine is what the API asks of delivery.
+// Engine is the part of the engine that the API uses.
 type Engine interface {
 	Submit(ctx context.Context, subs ...engine.Submission) ([]engine.Receipt, error)
 	Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error)
@@ -45,7 +45,7 @@ type Engine interface {
 	Health(id godwit.EndpointID) (godwit.Health, bool)
 }
 
-// Config is what the API is made of.
+// Config holds the API's dependencies and settings.
 type Config struct {
 	Store       Store
 	Engine      Engine
@@ -54,21 +54,23 @@ type Config struct {
 	Sources     *source.Sources
 	Intake      *intake.Intake
 	Idempotency *idempotency.Guard
-	Commands    *builtincommand.Runner    // executes what is a command
-	Preview     *builtincommand.Previewer // tells what a command would change
+	Commands    *builtincommand.Runner    // executes the operations that are commands
+	Preview     *builtincommand.Previewer // counts the objects that a command would change
 	Problems    *problem.Writer
 	Clock       clock.Clock
 	Log         *slog.Logger
 
-	// MaxBatchBody is the largest body of a batch request. Defaults to 16 MiB, or the largest payload of an event if that is more.
+	// MaxBatchBody bounds the body of a batch request. Defaults to 16 MiB, or to the largest payload of an event if that is
+	// more.
 	MaxBatchBody int64
-	// Version is what the OpenAPI document calls this release. Defaults to "dev".
+	// Version is the release that the OpenAPI document names. Defaults to "dev".
 	Version string
-	// StallTimeout is how long a client of a stream or export may take nothing in before it is cut off. Defaults to 90 s.
+	// StallTimeout is how long a stream or export waits for a client that reads nothing before the server closes the
+	// connection. Defaults to 90 s.
 	StallTimeout time.Duration
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *httpapi.Quota
-	// Done, when closed, ends live streams, so that a stop does not wait for watchers. Defaults to never.
+	// Done, when closed, ends live streams, so that a shutdown does not wait for their clients. Defaults to never.
 	Done <-chan struct{}
 }
 
@@ -91,7 +93,7 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-// New makes the handler of everything under /v1 and of /openapi.json. Mount it at both.
+// New returns the handler of /v1 and /openapi.json. Mount it at both.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err

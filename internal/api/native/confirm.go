@@ -14,18 +14,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// channel names this API to the executor.
+// channel is the executor's name of this API.
 const channel = "native"
 
-// confirmationHeader confirms what was asked for before.
+// confirmationHeader confirms a command that an earlier request created.
 const confirmationHeader = "Godwit-Confirmation"
 
-// order says who orders an operation that is a command, and under which key.
+// order returns the order of an operation that is a command: its caller and its key.
 func (s *server) order(ctx context.Context, c *management.Caller) builtincommand.Request {
 	return s.http.Order(sessionOf(ctx).request, c)
 }
 
-// ConfirmationParams are the headers of a request that was asked to be confirmed.
+// ConfirmationParams are the headers of a request that may need a confirmation.
 type ConfirmationParams struct {
 	Token     string `header:"Godwit-Confirmation" maxLength:"128" doc:"confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet."`
 	CommandID string `header:"Godwit-Command" maxLength:"64" doc:"command_id of the first answer; goes with Godwit-Confirmation"`
@@ -39,24 +39,24 @@ func (p *ConfirmationParams) confirmation() *builtincommand.Confirmation {
 	return &builtincommand.Confirmation{CommandID: p.CommandID, Token: p.Token, StepUp: p.StepUp}
 }
 
-// Asked is the first answer to an operation that has to be confirmed.
+// Asked is the first response to an operation that must be confirmed.
 type Asked struct {
 	Status    string    `json:"status" enum:"awaiting_confirmation" doc:"Nothing was done"`
 	CommandID string    `json:"command_id" doc:"For the header Godwit-Command" example:"cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Token     string    `json:"confirmation_token" doc:"For the header Godwit-Confirmation. It is shown this once, and is good for this request alone."`
 	ExpiresAt time.Time `json:"expires_at" doc:"Until when it can be confirmed"`
 	StepUpURL string    `json:"step_up_url,omitempty" doc:"Where another API key has to approve first: POST with that key"`
-	// Affects is set for a purge alone: the other operations name the one thing that they change.
+	// Affects is set for a purge only: every other operation names the one object that it changes.
 	Affects *builtincommand.Affected `json:"affects,omitempty" doc:"purge-dead-letters: what would go if it were confirmed now"`
 }
 
-// askedOutput is either what is asked or, once that was given, what was done.
+// askedOutput is either the request for a confirmation or, after the confirmation, the result.
 type askedOutput[T any] struct {
 	Status int
 	Body   any
 }
 
-// asks describes an operation that is done in two steps. Done is what the second answers with; nil: 204.
+// asks describes an operation of two steps. done is the body of the second response; nil means 204.
 func (s *server) asks(op huma.Operation, done any) huma.Operation {
 	op.Description += "\n\nIt is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, " +
 		"with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer."
@@ -70,7 +70,7 @@ func (s *server) asks(op huma.Operation, done any) huma.Operation {
 	return op
 }
 
-// asked renders what became of an order that has to be confirmed. Without a T to show, what is done has no body.
+// asked renders the result of an order that must be confirmed. If there is no T to show, the response has no body.
 func asked[T any](d *builtincommand.Done, err error) (*askedOutput[T], error) {
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func asked[T any](d *builtincommand.Done, err error) (*askedOutput[T], error) {
 	return &askedOutput[T]{Status: http.StatusOK, Body: v}, nil
 }
 
-// RevokedSecret is what a revocation did.
+// RevokedSecret is the result of a revocation.
 type RevokedSecret struct {
 	EndpointID string `json:"endpoint_id"`
 	SecretID   string `json:"secret_id" doc:"It no longer signs"`

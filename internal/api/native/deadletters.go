@@ -29,7 +29,7 @@ func deadLetterView(d *godwit.DeadLetter) DeadLetter {
 	}
 }
 
-// deadLetterFilter is how dead letters are chosen, in the query and in the body of a bulk replay alike.
+// deadLetterFilter selects dead letters, in a query and in the body of a bulk replay.
 type deadLetterFilter struct {
 	Endpoint string
 	Type     string
@@ -37,7 +37,7 @@ type deadLetterFilter struct {
 	Reason   string
 	Since    time.Time
 	Until    time.Time
-	Replayed bool // those that were replayed too
+	Replayed bool // includes replayed dead letters
 }
 
 func (s *server) deadLetterFilter(ctx context.Context, c *management.Caller, f deadLetterFilter) (store.DeadLetterFilter, error) {
@@ -53,7 +53,7 @@ func (s *server) deadLetterFilter(ctx context.Context, c *management.Caller, f d
 	return out, err
 }
 
-// DeadLetterParams are the query parameters that choose dead letters.
+// DeadLetterParams are the query parameters that select dead letters.
 type DeadLetterParams struct {
 	RangeParams
 	Endpoint string `query:"endpoint" doc:"Only of this endpoint"`
@@ -67,7 +67,7 @@ func (p DeadLetterParams) filter() deadLetterFilter {
 	return deadLetterFilter{Endpoint: p.Endpoint, Type: p.Type, Status: p.Status, Reason: p.Reason, Since: p.Since, Until: p.Until, Replayed: p.Replayed}
 }
 
-// DeadLetterChoice are the members of a body that choose dead letters.
+// DeadLetterChoice are the body members that select dead letters.
 type DeadLetterChoice struct {
 	Endpoint string     `json:"endpoint,omitempty" minLength:"1" doc:"Only of this endpoint"`
 	Type     string     `json:"type,omitempty" minLength:"1" maxLength:"128" doc:"Only events of this type"`
@@ -78,7 +78,7 @@ type DeadLetterChoice struct {
 	All      bool       `json:"all,omitempty" doc:"true: every dead letter of the tenant. Required where no filter is given, and refused beside one."`
 }
 
-// check demands a filter or "all": true, and not both: a filter that is missing must not empty the list by accident.
+// check requires either a filter or "all": true. A filter that is missing by mistake must not empty the list.
 func (c *DeadLetterChoice) check() error {
 	filtered := *c
 	filtered.All = false
@@ -102,7 +102,7 @@ func (c *DeadLetterChoice) filter() deadLetterFilter {
 	return f
 }
 
-// Purged is what a purge did.
+// Purged is the result of a purge.
 type Purged struct {
 	Purged int  `json:"purged" doc:"Dead letters that were removed"`
 	More   bool `json:"more" doc:"There may be more that match"`
@@ -202,8 +202,8 @@ func (s *server) replayDeadLetter(ctx context.Context, c *management.Caller, in 
 	return &deliveryOutput{Body: deliveryView(&replayed[0])}, nil
 }
 
-// replayDeadLetters has them sent again in commands of at most a thousand, so that a million neither fill memory nor hold up a
-// transaction.
+// replayDeadLetters replays dead letters in commands of at most a thousand, so that a million of them neither fill memory
+// nor hold a transaction open.
 func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
 	b := &in.Body
 	if err := b.check(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of one event to one endpoint.
 type Delivery struct {
 	ID         string     `json:"id" example:"del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	EventID    string     `json:"event_id"`
@@ -30,7 +30,7 @@ type Delivery struct {
 	UpdatedAt  time.Time  `json:"updated_at"`
 }
 
-// Run is the bounded series of attempts that is under way.
+// Run is the current bounded series of attempts.
 type Run struct {
 	Trigger  string     `json:"trigger" doc:"What started it: accept, manual, replay or test"`
 	Actor    string     `json:"actor,omitempty" doc:"Who asked for it"`
@@ -148,7 +148,7 @@ func (s *server) listDeliveries(ctx context.Context, c *management.Caller, in *l
 	return deliveries.page(in.PageParams, func(p store.Page) ([]godwit.Delivery, error) { return s.cfg.Store.ListDeliveries(ctx, f, p) })
 }
 
-// endpointParam is the endpoint that a filter names; zero when it names none.
+// endpointParam returns the endpoint that a filter names; zero if it names none.
 func (s *server) endpointParam(ctx context.Context, c *management.Caller, text string) (godwit.EndpointID, error) {
 	if text == "" {
 		return godwit.EndpointID{}, nil
@@ -157,7 +157,7 @@ func (s *server) endpointParam(ctx context.Context, c *management.Caller, text s
 	return id, missing("endpoint", "endpoint", err)
 }
 
-// missing names the member that points to nothing.
+// missing returns an error that names the member whose object does not exist.
 func missing(field, noun string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem.Invalid.In(field, "names no %s of this tenant", noun)

@@ -9,12 +9,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 )
 
-// The document says more than huma checks: what management and the handlers refuse by themselves, with a better message than a
-// schema's. Contract tests hold the responses against it.
+// The OpenAPI document states rules that huma does not check. Package management and the handlers enforce them, with better
+// messages than a schema gives. Contract tests compare the responses with the document.
 
 const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
-// ownID finds the prefix of an id that a member has as its example.
+// ownID finds the prefix of an id in a member's example.
 var ownID = regexp.MustCompile(`^([a-z]{3})_` + uuidPattern + `$`)
 
 // memberRules are rules of single members, by schema and member.
@@ -41,7 +41,7 @@ var (
 	profiles = []any{"eds", "ojs", "cybercube", "standard-webhooks"}
 )
 
-// describeMembers adds the rules of members, and patterns for ids.
+// describeMembers adds the rules of members, and the patterns of ids.
 func describeMembers(doc map[string]any) {
 	for name, schema := range doc["components"].(map[string]any)["schemas"].(map[string]any) {
 		properties, _ := schema.(map[string]any)["properties"].(map[string]any)
@@ -57,13 +57,13 @@ func describeMembers(doc map[string]any) {
 	}
 }
 
-// failureStatuses are what an operation can be refused with, beside what its own responses say.
+// failureStatuses returns the error statuses of an operation, beside those that it declares itself.
 func failureStatuses(method string) []int {
 	list := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound /* also of a tenant */, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable}
 	switch method {
 	case "get":
-		list = append(list, http.StatusUnprocessableEntity) // a filter that names no endpoint
+		list = append(list, http.StatusUnprocessableEntity) // a filter names an endpoint that does not exist
 	case "post", "patch", "put":
 		list = append(list, http.StatusRequestTimeout, http.StatusConflict, http.StatusGone, http.StatusRequestEntityTooLarge,
 			http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
@@ -75,7 +75,7 @@ func failureStatuses(method string) []int {
 
 const problemRef = "#/components/responses/Problem"
 
-// describeOperations adds the failures of each operation, and the forms of what they share.
+// describeOperations adds the error responses of each operation, and their schemas.
 func describeOperations(doc map[string]any) {
 	failure := map[string]any{}
 	for _, item := range doc["paths"].(map[string]any) {
@@ -117,7 +117,7 @@ func describeParameters(operation map[string]any) {
 			schema["pattern"] = `^"([ !#-\[\]-~]|\\["\\])+"$`
 		default:
 			if in := parameter["in"]; (in == "path" || in == "query") && parameter["name"] != "attr.NAME" && parameter["name"] != "cursor" {
-				schema["minLength"] = 1 // an empty one is refused
+				schema["minLength"] = 1 // an empty parameter is rejected
 			}
 		}
 	}

@@ -3,12 +3,12 @@
 //	request ─► request id ─► route ─► authenticate ─► scope ─┬─ ingest: raw handlers ─► engine.Submit ─► 202
 //	                                                        └─ management: Idempotency-Key ─► huma ─► registry, store, engine
 //
-// Ingest is the hot path: it reads the body once into a buffer of the right size, decodes nothing when the type comes with
-// the URL, and builds its answer by appending. Management routes are typed operations; the OpenAPI document at
-// /openapi.json is generated from them, and raw routes are written into the same document by hand.
+// Ingest is the hot path. It reads the body once into a buffer of the right size, decodes nothing if the URL names the type,
+// and builds its response by appending. Management routes are typed operations; the OpenAPI document at /openapi.json is
+// generated from them. Raw routes are added to that document by hand.
 //
-// Failures are problem details that name the field. Unknown members are refused. Secrets are shown once, by the answer that
-// issues them, and by no GET.
+// Failures are problem details that name the field. Unknown members are rejected. Secrets are shown once, in the response
+// that issues them, and in no GET.
 //
-// The package keeps no state of its own and makes no decision about delivery.
+// The package keeps no state and makes no decisions about delivery.
 package native

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// serveDocument renders the OpenAPI document once all routes are in it.
+// serveDocument renders the OpenAPI document after all routes are registered.
 func (s *server) serveDocument() error {
 	raw, err := json.Marshal(s.api.OpenAPI())
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *server) serveDocument() error {
 	return nil
 }
 
-// completeSchemas writes null the way generators of clients read it: a member that may be null refers to its schema or to null, and
-// lists null among its values.
+// completeSchemas writes null in the form that client generators read: a member that may be null refers to its schema or to
+// null, and an enumeration lists null among its values.
 func completeSchemas(doc map[string]any) {
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
 	nullable := map[string]bool{}
@@ -56,7 +56,7 @@ func completeSchemas(doc map[string]any) {
 	})
 }
 
-// dropNull takes null out of a schema's types and reports whether it was there.
+// dropNull removes null from a schema's types and reports whether it was there.
 func dropNull(schema map[string]any) bool {
 	types, ok := schema["type"].([]any)
 	if !ok {
@@ -69,7 +69,7 @@ func dropNull(schema map[string]any) bool {
 	return len(rest) < len(types)
 }
 
-// eachObject calls f for every object of a JSON document, inner ones first: what f adds is not visited.
+// eachObject calls f for every object of a JSON document, inner objects first. It does not visit objects that f adds.
 func eachObject(v any, f func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:

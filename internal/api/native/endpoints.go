@@ -21,7 +21,7 @@ type EndpointPath struct {
 	ID string `path:"id" doc:"Id of the endpoint, or its public_id"`
 }
 
-// endpointID reads an endpoint's id as any of the APIs renders it (decision 6). Only a public id has to be looked up.
+// endpointID reads an endpoint's id in the form of any API (decision 6). Only a public id needs a lookup.
 func (s *server) endpointID(ctx context.Context, c *management.Caller, field, text string) (godwit.EndpointID, error) {
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return id, nil
@@ -36,8 +36,8 @@ func (s *server) endpointID(ctx context.Context, c *management.Caller, field, te
 	return e.ID, nil
 }
 
-// plausibleEndpoint tells what could be an id from what is a mistake of the caller's program. A mistyped public id names
-// nothing, and is answered so.
+// plausibleEndpoint reports whether text could be an id; other text is a mistake in the caller's program. A mistyped public
+// id is plausible, and gets 404.
 func plausibleEndpoint(text string) bool {
 	if _, err := godwit.ParseEndpointID(text); err == nil {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Endpoint is a subscriber as the API shows it: without header values, credentials and secrets.
+// Endpoint is an endpoint as the API shows it: without header values, credentials and secrets.
 type Endpoint struct {
 	ID           string                 `json:"id" example:"sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	PublicID     string                 `json:"public_id" doc:"The same endpoint's short id, to be read aloud; taken wherever the id is" example:"WEB-X2M8KD-Z"`
@@ -66,11 +66,11 @@ type Secret struct {
 	Hint      string     `json:"hint,omitempty" doc:"Last four characters of its value"`
 }
 
-// IssuedSecret is a new secret, at the only time its value is shown.
+// IssuedSecret is a new secret. No other response shows its value.
 type IssuedSecret struct {
 	Secret
 	Value string `json:"value,omitempty" doc:"The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes, to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of the key. Absent where the public key is enough."`
-	// Only of a repeat that comes after a crash: other repeats get the first answer.
+	// Only for a repeat after a crash; other repeats get the first response.
 	SecretRedacted bool `json:"secret_redacted,omitempty" doc:"The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again"`
 }
 
@@ -89,7 +89,7 @@ func issuedView(s *management.IssuedSecret, now time.Time) IssuedSecret {
 	return IssuedSecret{Secret: secretView(&s.Secret, now), Value: s.Value}
 }
 
-// Auth is a credential presented to the endpoint besides the signature.
+// Auth is a credential that deliveries present to the endpoint beside the signature.
 type Auth struct {
 	Kind           string   `json:"kind" enum:"bearer,basic,oauth2,mtls"`
 	Token          string   `json:"token,omitempty" doc:"bearer: the token"`
@@ -104,7 +104,7 @@ type Auth struct {
 	PrivateKeyPEM  string   `json:"private_key_pem,omitempty" doc:"mtls: its key"`
 }
 
-// NewEndpoint is what is sent to create an endpoint.
+// NewEndpoint is the body that creates an endpoint.
 type NewEndpoint struct {
 	URL         string                  `json:"url" doc:"Where to deliver; https unless the operator allows http" example:"https://example.com/webhooks"`
 	Method      string                  `json:"method,omitempty" enum:"POST,PUT" doc:"PUT needs policy.agreement. Defaults to POST."`

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// An envelope is an event described in JSON. Its data is kept byte for byte as it was sent.
+// An envelope is an event described in JSON. Its data is kept byte for byte.
 type envelope struct {
 	Type           string
 	Data           json.RawMessage
@@ -24,8 +24,8 @@ type envelope struct {
 	has map[string]bool
 }
 
-// readEnvelope reads the one event of a request. Base64 and the other members take more room than the payload, whose own
-// size is checked afterwards.
+// readEnvelope reads the single event of a request. The body limit is larger than that of a payload, because of base64 and
+// the other members; the size of the payload is checked later.
 func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
 		return nil, place{}, problem.UnsupportedMediaType.In("Content-Type",
@@ -40,16 +40,16 @@ func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.E
 		return nil, place{}, err
 	}
 	if env.has["idempotency_key"] {
-		// A key in the body is no Idempotency-Key (IKH-DEF-1).
+		// A key in the body is not an Idempotency-Key (IKH-DEF-1).
 		return nil, place{}, problem.Invalid.In("idempotency_key", "belongs in the Idempotency-Key header; as a member it is for the events of a batch")
 	}
 	return env.event("")
 }
 
-// maxEnvelope is the longest body that can hold an event.
+// maxEnvelope bounds a body that holds one event.
 func (s *server) maxEnvelope() int64 { return s.cfg.Intake.MaxPayload()/2*3 + 64<<10 }
 
-// parseEnvelope reads an envelope strictly: unknown and repeated members are refused, names are compared exactly.
+// parseEnvelope reads an envelope strictly: it rejects unknown and repeated members, and compares names exactly.
 func parseEnvelope(prefix string, raw []byte) (*envelope, error) {
 	env := &envelope{has: map[string]bool{}}
 	err := eachMember(prefix, raw, func(name string, value json.RawMessage) error {
@@ -93,7 +93,7 @@ func (env *envelope) set(prefix, name string, value json.RawMessage) error {
 	return problem.InvalidRequest.In(prefix+httpapi.Clip(name), "is not a member of an event")
 }
 
-// setAttributes is as strict as the envelope itself: filters decide by them who gets the event.
+// setAttributes is as strict as parseEnvelope, because filters select the event's endpoints by attributes.
 func (env *envelope) setAttributes(field string, value json.RawMessage) error {
 	if value[0] != '{' {
 		return problem.InvalidRequest.In(field, "must be an object of strings")
@@ -113,7 +113,7 @@ func (env *envelope) setAttributes(field string, value json.RawMessage) error {
 	})
 }
 
-// decodeMember refuses null as well: whoever writes it means something that cannot be told.
+// decodeMember rejects null as well, because its meaning would be ambiguous.
 func decodeMember(field string, value json.RawMessage, into any, want string) error {
 	if text, ok := into.(*string); ok {
 		if plain, ok := plainString(value); ok {
@@ -127,7 +127,7 @@ func decodeMember(field string, value json.RawMessage, into any, want string) er
 	return nil
 }
 
-// event is the event that the envelope describes, and where it stands in the request.
+// event returns the event that the envelope describes, and its place in the request.
 func (env *envelope) event(prefix string) (*intake.Event, place, error) {
 	e := &intake.Event{
 		Type: env.Type, ContentType: env.ContentType, Attributes: env.Attributes, Key: env.IdempotencyKey, Body: env.Data,
@@ -144,5 +144,5 @@ func (env *envelope) event(prefix string) (*intake.Event, place, error) {
 	return e, at, nil
 }
 
-// base64Of is how bodies are shown in JSON.
+// base64Of encodes a body for JSON.
 func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// huma is configured by package variables. This API is its only user in the program.
+// huma is configured by package variables. This API is the only user of huma in the program.
 func init() {
 	huma.ValidateStrictCasing = true
 	huma.DefaultArrayNullable = false
@@ -22,7 +22,7 @@ func init() {
 	validation.MsgExpectedRequiredProperty = requiredPrefix + "%s"
 }
 
-// requiredPrefix marks the message by which huma tells of a missing member, so that the member can be named as the field.
+// requiredPrefix marks huma's message about a missing member, so that fieldOf can name the member.
 const requiredPrefix = "missing member: "
 
 // complete turns an error into the problem that huma writes.
@@ -31,7 +31,7 @@ func (s *server) complete(ctx context.Context, err error) *problem.Problem {
 	return s.cfg.Problems.Complete(in.request, in.requestID, err)
 }
 
-// fromHuma reads what huma found wrong before a handler ran. Values are left out: they may be secrets.
+// fromHuma converts the errors that huma found before the handler ran. It leaves values out, because they may be secrets.
 func fromHuma(status int, msg string, errs []error) *problem.Problem {
 	var fields []problem.Field
 	for _, err := range errs {
@@ -41,7 +41,7 @@ func fromHuma(status int, msg string, errs []error) *problem.Problem {
 	}
 	kind := kindOf(status, fields)
 	if len(fields) == 0 && kind == problem.InvalidRequest {
-		fields = []problem.Field{{Field: "body", Detail: msg}} // the one thing that huma tells without a place: there is none
+		fields = []problem.Field{{Field: "body", Detail: msg}} // the only error that huma reports without a place: the body is missing
 	}
 	p := kind.With("")
 	p.Errors = fields
@@ -76,7 +76,7 @@ func kindOf(status int, fields []problem.Field) *problem.Kind {
 	return problem.Internal
 }
 
-// fieldOf turns body.policy.max_retries into policy.max_retries, and the parent of a missing member into the member.
+// fieldOf turns body.policy.max_retries into policy.max_retries. For a missing member it replaces the parent by the member.
 func fieldOf(d *huma.ErrorDetail) problem.Field {
 	f := problem.Field{Field: d.Location, Detail: d.Message}
 	if name, missing := strings.CutPrefix(d.Message, requiredPrefix); missing {

@@ -29,13 +29,13 @@ type Event struct {
 	CreatedAt      time.Time         `json:"created_at"`
 }
 
-// EventHeader is a header field that an event brought along.
+// EventHeader is a header field that is forwarded with an event.
 type EventHeader struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// EventDetail is an event with where it went.
+// EventDetail is an event with its deliveries.
 type EventDetail struct {
 	Event
 	Size       int        `json:"size" doc:"Length of the payload in bytes"`
@@ -64,7 +64,7 @@ type EventPath struct {
 
 func (p EventPath) parse() (godwit.EventID, error) { return parseEvent("id", p.ID) }
 
-// parseEvent reads an event's id as any of the APIs renders it: evt_ with a UUID, or with 26 characters (decision 6).
+// parseEvent reads an event's id in the form of any API: evt_ with a UUID, or with 26 characters (decision 6).
 func parseEvent(field, text string) (godwit.EventID, error) {
 	if id, err := godwit.ParseEventID(text); err == nil {
 		return id, nil
@@ -157,7 +157,7 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 				return nil, missing(field, "endpoint", err)
 			}
 			if slices.Contains(endpoints, endpoint.ID) {
-				return nil, problem.Invalid.In(field, "is named twice") // it would be sent twice
+				return nil, problem.Invalid.In(field, "is named twice") // the event would be sent twice
 			}
 			endpoints = append(endpoints, endpoint.ID)
 		}
@@ -171,8 +171,8 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 	return out, nil
 }
 
-// eventBody gives a payload back byte for byte. It is somebody else's content: a browser must neither guess its type nor
-// run it.
+// eventBody returns a payload byte for byte. A producer chose its content, so a browser must neither guess its type nor run
+// it.
 func (s *server) eventBody(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	id, err := EventPath{ID: r.PathValue("id")}.parse()
 	if err != nil {

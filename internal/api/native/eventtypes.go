@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// EventType is what events of a type mean and look like.
+// EventType describes the meaning and the schema of an event type.
 type EventType struct {
 	Name        string          `json:"name" example:"order.created"`
 	Description string          `json:"description"`
@@ -127,7 +127,7 @@ func (s *server) listEventTypes(ctx context.Context, c *management.Caller, in *l
 	return out, nil
 }
 
-// eventTypes lists the types after a name, of a standard or of the tenant.
+// eventTypes lists the types that follow a name, of a standard or of the tenant.
 func (s *server) eventTypes(ctx context.Context, c *management.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
 	built, ok := catalogue.StandardNamed(standard)
 	if !ok {
@@ -140,7 +140,7 @@ func (s *server) eventTypes(ctx context.Context, c *management.Caller, standard,
 
 const listTypes listKind = 'c'
 
-// nameCursor names the last item of a list that is sorted by name.
+// nameCursor is a cursor for lists that are sorted by name.
 func nameCursor(name string) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion, byte(listTypes)}, name...))
 }
@@ -183,7 +183,7 @@ func (s *server) putEventType(ctx context.Context, c *management.Caller, in *put
 	return eventTypeShown(t, ""), nil
 }
 
-// present is nil for a member that is null: whoever writes it means that there is none.
+// present returns nil for a member that is null, so that null means absent.
 func present(v json.RawMessage) json.RawMessage {
 	if string(v) == "null" {
 		return nil

@@ -15,20 +15,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// ExportedDeadLetter is a line of the export.
+// ExportedDeadLetter is one line of the export.
 type ExportedDeadLetter struct {
 	DeadLetter
 	BodyBase64 string  `json:"body_base64" doc:"The payload, byte for byte"`
 	BodyText   *string `json:"body_text,omitempty" doc:"The payload as text, where it is valid UTF-8"`
 }
 
-// exportPage is how many dead letters are in memory at once: fewer where payloads may be large.
+// exportPage returns how many dead letters are in memory at once: fewer if payloads may be large.
 func (s *server) exportPage() int {
 	return int(max(1, min(50, exportPageMemory/s.cfg.Intake.MaxPayload())))
 }
 
-// exportDeadLetters streams dead letters with their payloads, one JSON document a line. A failure half-way cuts the
-// connection, so that a client cannot take a part for the whole.
+// exportDeadLetters streams dead letters with their payloads, one JSON document a line. If it fails half-way it closes the
+// connection, so that the client does not take a partial export for a complete one.
 func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	filter, err := exportFilter(r.URL.Query())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *ma
 		s.fail(w, r, err)
 		return
 	}
-	out := s.toReader(w) // as long as the client reads
+	out := s.toReader(w) // writes as long as the client reads
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Content-Disposition", `attachment; filename="dead-letters.ndjson"`)
 	w.Header().Set("Cache-Control", "no-store")
@@ -71,7 +71,7 @@ func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *ma
 				panic(http.ErrAbortHandler)
 			}
 			if out.write(line.Bytes()) != nil {
-				return // the client is gone
+				return // the client has disconnected
 			}
 		}
 		if out.flush() != nil {

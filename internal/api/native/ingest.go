@@ -18,18 +18,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// EventTypeHeader names the type of an event that is posted as it is, where the URL does not.
+// EventTypeHeader names the type of an event whose body is the payload, if the URL does not.
 const EventTypeHeader = "Godwit-Event-Type"
 
 const jsonType = "application/json"
 
-// Shared header values: net/http does not change them.
+// Shared header values; net/http does not change them.
 var (
 	jsonTypeValue = []string{jsonType}
 	noStoreValue  = []string{"no-store"}
 )
 
-// postEvent accepts one event: as it is, when its type comes with the URL or in a header, else in an envelope.
+// postEvent accepts one event. The body is the payload if the URL or a header names the type, otherwise an envelope.
 func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	key, err := s.cfg.Intake.Key(r.Header, c.Tenant)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, sub intake.Su
 	case receipts[0].Replayed != nil:
 		idempotency.Replay(w, receipts[0].Replayed)
 		return
-	case resp == nil: // without a key no answer is kept
+	case resp == nil: // without a key no response is stored
 		resp = acceptedResponse(receipts[0].Events, receipts[0].Fanout)
 	}
 	h := w.Header()
@@ -87,13 +87,13 @@ func (s *server) submitOne(w http.ResponseWriter, r *http.Request, sub intake.Su
 	w.Write(resp.Body)
 }
 
-// A place is where an event stands in a request, so that a refusal names its fields as the client knows them.
+// A place is the position of an event in a request, so that a refusal uses the client's names of the fields.
 type place struct {
-	prefix  string // of the event's members, as in "events[3]."
-	payload string // the member that holds the payload; empty: the body is the payload
+	prefix  string // prefix of the event's members, as in "events[3]."
+	payload string // the member that holds the payload; empty if the body is the payload
 }
 
-// name turns a refusal of the intake into one of this API.
+// name renames the fields of a refusal by the intake to this API's names.
 func (at place) name(err error) error {
 	var p *problem.Problem
 	if !errors.As(err, &p) {
@@ -113,7 +113,7 @@ func (at place) name(err error) error {
 	})
 }
 
-// acceptedResponse is the answer to one event.
+// acceptedResponse builds the response to one event.
 func acceptedResponse(events []godwit.Event, fanout []int) *godwit.StoredResponse {
 	body := make([]byte, 0, 192+len(events[0].Key))
 	body = appendAccepted(body, &events[0], fanout[0])
@@ -124,7 +124,7 @@ func acceptedResponse(events []godwit.Event, fanout []int) *godwit.StoredRespons
 
 func eventLocation(id godwit.EventID) string { return "/v1/events/" + id.String() }
 
-// timeFormat has the precision of the stores, so that every answer about an event tells one time.
+// timeFormat has the precision of the stores, so that every response about an event shows the same time.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
 func appendAccepted(b []byte, e *godwit.Event, deliveries int) []byte {
@@ -139,7 +139,7 @@ func appendAccepted(b []byte, e *godwit.Event, deliveries int) []byte {
 	return append(b, `"}`...)
 }
 
-// appendKey escapes a key for JSON: it is printable ASCII, so only two characters need it.
+// appendKey escapes a key for JSON. Keys are printable ASCII, so only two characters need escapes.
 func appendKey(b []byte, key string) []byte {
 	for i := range len(key) {
 		if key[i] == '"' || key[i] == '\\' {
@@ -150,7 +150,7 @@ func appendKey(b []byte, key string) []byte {
 	return b
 }
 
-// Accepted is the answer to an event.
+// Accepted is the response to an event.
 type Accepted struct {
 	ID             string    `json:"id" example:"evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	IdempotencyKey string    `json:"idempotency_key" doc:"Goes with every attempt to deliver the event"`
@@ -162,7 +162,7 @@ func acceptedView(e *godwit.Event, deliveries int) Accepted {
 	return Accepted{ID: e.ID.String(), IdempotencyKey: e.Key, Deliveries: deliveries, CreatedAt: e.CreatedAt.UTC().Truncate(time.Microsecond)}
 }
 
-// readEvent reads the event out of the request, and tells where it stands in it.
+// readEvent reads the event from the request, and returns its place in it.
 func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	eventType, attributes, err := outside(r)
 	if err != nil {
@@ -189,8 +189,8 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Even
 	return event, place{}, err
 }
 
-// readCloudEvent completes an event that is a CloudEvent: in structured mode its body goes on as it is, in binary mode its
-// attributes go along as the header fields they are. Its type is the event's, unless the URL names another.
+// readCloudEvent completes an event that is a CloudEvent. In structured mode its body is forwarded unchanged; in binary mode
+// its attributes are forwarded as header fields. Its type becomes the event's type, unless the URL names another.
 func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (err error) {
 	if event.Body, err = httpapi.ReadBody(w, r, s.cfg.Intake.MaxPayload()); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, event *i
 	return nil
 }
 
-// outside is what the URL and the header say about the event.
+// outside returns the type and attributes that the URL and the header give.
 func outside(r *http.Request) (eventType string, attributes map[string]string, err error) {
 	if header := r.Header[EventTypeHeader]; len(header) == 1 {
 		eventType = header[0]

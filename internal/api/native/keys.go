@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Key is an API key as the API shows it: never with its token.
+// Key is an API key as the API shows it, without its token.
 type Key struct {
 	ID        string     `json:"id" example:"key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Name      string     `json:"name"`

@@ -15,13 +15,13 @@ type PageParams struct {
 	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before; empty or absent: the first page"`
 }
 
-// RangeParams narrow a list to a time.
+// RangeParams restrict a list to a time range.
 type RangeParams struct {
 	Since time.Time `query:"since" doc:"At or after this time (RFC 3339)"`
 	Until time.Time `query:"until" doc:"Before this time (RFC 3339)"`
 }
 
-// list is a page of a collection, newest first.
+// list is one page of a collection, newest first.
 type list[T any] struct {
 	Items      []T    `json:"items"`
 	NextCursor string `json:"next_cursor,omitempty" doc:"Pass as cursor to get the next page; absent on the last one"`
@@ -29,7 +29,7 @@ type list[T any] struct {
 
 type listOutput[T any] struct{ Body list[T] }
 
-// A listKind keeps a cursor of one list from being used on another.
+// A listKind prevents the cursor of one list from being used on another.
 type listKind byte
 
 const (
@@ -47,13 +47,13 @@ const (
 
 const cursorVersion = 1
 
-// cursor names the last item of a page. Clients are not to look into it.
+// cursor encodes the last item of a page. It is opaque to clients.
 func cursor(kind listKind, id [16]byte) string {
 	b := append([]byte{cursorVersion, byte(kind)}, id[:]...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor reads a cursor of the given list; "" is the beginning.
+// parseCursor reads a cursor of the given list; "" is the start of the list.
 func parseCursor(kind listKind, text string) (id [16]byte, err error) {
 	if text == "" {
 		return id, nil
@@ -66,15 +66,15 @@ func parseCursor(kind listKind, text string) (id [16]byte, err error) {
 	return id, nil
 }
 
-// A collection is something that is listed: what its items are known by, and how they are shown.
+// A collection describes a list: how its items are identified, and how they are shown.
 type collection[T, V any] struct {
 	kind listKind
 	id   func(*T) [16]byte
 	view func(*T) V
 }
 
-// page reads a page and renders it. The store is asked for one item more than is shown: that is how it is known whether there
-// is a next page. Items of one id stay on one page, since the next one goes on after that id.
+// page reads a page and renders it. It asks the store for one item more than it shows, to learn whether there is a next
+// page. Items with the same id stay on one page, because the next page starts after that id.
 func (c collection[T, V]) page(p PageParams, read func(store.Page) ([]T, error)) (*listOutput[V], error) {
 	after, err := parseCursor(c.kind, p.Cursor)
 	if err != nil {
@@ -110,7 +110,7 @@ var (
 	rejections      = collection[godwit.Rejection, Rejection]{listRejects, func(j *godwit.Rejection) [16]byte { return j.ID }, rejectionView}
 )
 
-// timestamp renders a time; the zero time is left out.
+// timestamp returns a time for JSON; the zero time is left out.
 func timestamp(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -119,7 +119,7 @@ func timestamp(t time.Time) *time.Time {
 	return &t
 }
 
-// badID tells which parameter is not an id.
+// badID returns an error that names the parameter with the invalid id.
 func badID(field, example string) error {
 	return problem.InvalidRequest.In(field, "must be an id of the form %s", example)
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// eachMember walks over the members of a JSON object. Values are handed on as they were written, byte for byte; they share
-// the memory of raw.
+// eachMember calls f for each member of a JSON object. Values are passed byte for byte as written and share the memory of
+// raw.
 //
-// The syntax is checked first, in one fast pass; after that, finding where members end takes no more than skipping strings
-// and counting brackets. A decoder that goes token by token costs three times as much, on the path that every enveloped
-// event takes.
+// It checks the syntax first, in one fast pass. Finding the end of a member then only needs skipping strings and counting
+// brackets. A token-by-token decoder costs three times as much, and every event in an envelope takes this path.
 func eachMember(prefix string, raw []byte, f func(name string, value json.RawMessage) error) error {
 	where := "body"
 	if prefix != "" {
@@ -47,10 +46,10 @@ func eachMember(prefix string, raw []byte, f func(name string, value json.RawMes
 	return nil
 }
 
-// skipSpace passes over insignificant white space. There is always something after it in valid JSON.
+// skipSpace skips insignificant white space. In valid JSON something always follows it here.
 func skipSpace(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
 
-// valueEnd is the length of the value that valid JSON begins with.
+// valueEnd returns the length of the JSON value at the start of b, which must be valid JSON.
 func valueEnd(b []byte) int {
 	switch b[0] {
 	case '"':
@@ -76,7 +75,7 @@ func valueEnd(b []byte) int {
 	return len(b)
 }
 
-// stringEnd is the length of the string that b begins with.
+// stringEnd returns the length of the JSON string at the start of b.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {
@@ -89,7 +88,7 @@ func stringEnd(b []byte) int {
 	return len(b)
 }
 
-// plainString decodes a JSON string that holds nothing but itself: no escapes, ASCII alone.
+// plainString decodes a JSON string without escapes, in ASCII only.
 func plainString(b []byte) (string, bool) {
 	if len(b) < 2 || b[0] != '"' {
 		return "", false

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Notice tells an operator of something a person should know or decide.
+// Notice tells an operator about a fact or a decision to make.
 type Notice struct {
 	ID             string     `json:"id" example:"ntc_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Kind           string     `json:"kind" example:"endpoint-disabled"`

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// keepBodySchema remembers the schema of an operation's body, so that refuseNull can check requests against it.
+// keepBodySchema stores the schema of an operation's body for refuseNull.
 func (s *server) keepBodySchema(method, path string) {
 	item := s.api.OpenAPI().Paths[path]
 	op := map[string]*huma.Operation{http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch}[method]
@@ -23,8 +23,8 @@ func (s *server) keepBodySchema(method, path string) {
 	}
 }
 
-// refuseNull refuses a member that is null where the OpenAPI document does not allow null. huma treats such a member as absent,
-// which turns a filter of null into no filter at all.
+// refuseNull rejects a null member if the OpenAPI document does not allow null. huma treats such a member as absent, so a
+// filter of null would become no filter.
 func (s *server) refuseNull(pattern string, body []byte) error {
 	schema := s.bodySchemas[pattern]
 	if schema == nil || len(body) == 0 {
@@ -32,7 +32,7 @@ func (s *server) refuseNull(pattern string, body []byte) error {
 	}
 	var document any
 	if json.Unmarshal(body, &document) != nil {
-		return nil // huma refuses what is not JSON
+		return nil // huma rejects invalid JSON
 	}
 	if at := nullMember(s.api.OpenAPI().Components.Schemas, schema, "", document); at != "" {
 		return problem.InvalidRequest.In(at, "must not be null; leave the member out")
@@ -40,7 +40,7 @@ func (s *server) refuseNull(pattern string, body []byte) error {
 	return nil
 }
 
-// nullMember returns the path of the first member that is null against the schema, or "".
+// nullMember returns the path of the first member that is null although the schema does not allow it, or "".
 func nullMember(registry huma.Registry, schema *huma.Schema, at string, v any) string {
 	for schema.Ref != "" {
 		schema = registry.SchemaFromRef(schema.Ref)
@@ -50,7 +50,7 @@ func nullMember(registry huma.Registry, schema *huma.Schema, at string, v any) s
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			member := schema.Properties[name]
 			if member == nil {
-				continue // unknown, or one of a map's: huma checks both
+				continue // an unknown member or a member of a map; huma checks both
 			}
 			path := name
 			if at != "" {
@@ -79,7 +79,7 @@ func nullMember(registry huma.Registry, schema *huma.Schema, at string, v any) s
 	return ""
 }
 
-// allowsNull reports whether null fits the schema; one without a type takes any JSON.
+// allowsNull reports whether the schema allows null. A schema without a type allows any JSON.
 func allowsNull(registry huma.Registry, schema *huma.Schema) bool {
 	for schema.Ref != "" {
 		schema = registry.SchemaFromRef(schema.Ref)
@@ -87,15 +87,15 @@ func allowsNull(registry huma.Registry, schema *huma.Schema) bool {
 	return schema.Nullable || schema.Type == ""
 }
 
-// checkQuery refuses parameters that are empty or given twice: huma would ignore the first and take one of the others, and a
-// filter would not be the one that was meant.
+// checkQuery rejects empty and repeated parameters. huma would ignore an empty one and use one of the repeated ones, and the
+// filter would not be the one that the client meant.
 func checkQuery(r *http.Request) error {
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch values := query[name]; {
 		case len(values) > 1:
 			return problem.InvalidRequest.In(name, "must be given once")
-		case values[0] == "" && name != "cursor": // an empty cursor is the first page
+		case values[0] == "" && name != "cursor": // an empty cursor means the first page
 			return problem.InvalidRequest.In(name, "must not be empty; leave the parameter out")
 		}
 	}

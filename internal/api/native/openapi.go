@@ -19,7 +19,7 @@ Authenticate with ` + "`Authorization: Bearer <API key>`" + `. Failures are prob
 POST and PATCH honour ` + "`Idempotency-Key`" + `; see /docs/idempotency. Lists are newest first and continue with ` + "`cursor`" + `.
 Times are RFC 3339 in UTC. Unknown members and parameters are refused.`
 
-// openAPI configures huma: JSON alone, no pages of its own, no links in responses.
+// openAPI configures huma: JSON only, no documentation pages, no links in responses.
 func (s *server) openAPI() huma.Config {
 	cfg := huma.DefaultConfig("Godwit", s.cfg.Version)
 	cfg.Info.Description = apiDescription
@@ -41,7 +41,7 @@ func (s *server) openAPI() huma.Config {
 	return cfg
 }
 
-// completeRefusal gives what huma itself refused its type and request id; it knows neither.
+// completeRefusal adds the type and the request id to huma's own refusals; huma knows neither.
 func (s *server) completeRefusal(ctx huma.Context, _ string, v any) (any, error) {
 	p, ok := v.(*problem.Problem)
 	if !ok || p.Type != "" {
@@ -56,7 +56,7 @@ func (s *server) completeRefusal(ctx huma.Context, _ string, v any) (any, error)
 	return done, nil
 }
 
-// schemaName tells apart what two packages call by one name: our own problems and those that receivers answer with.
+// schemaName distinguishes types of the same name in two packages: our problems and those that receivers answer with.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[godwit.Problem]() || t == reflect.TypeFor[*godwit.Problem]() {
 		return "ReceiverProblem"
@@ -64,7 +64,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return huma.DefaultSchemaNamer(t, hint)
 }
 
-// describeCommon adds the parameters that every operation has.
+// describeCommon adds the parameters of every operation.
 func (s *server) describeCommon(op *huma.Operation) {
 	text := &huma.Schema{Type: huma.TypeString}
 	op.Parameters = append(op.Parameters, &huma.Param{
@@ -81,13 +81,13 @@ func (s *server) describeCommon(op *huma.Operation) {
 	}
 }
 
-// refOf is a reference to the schema of a type, for operations that are written by hand.
+// refOf returns a reference to the schema of a type, for operations that are described by hand.
 func (s *server) refOf(v any) *huma.Schema {
 	t := reflect.TypeOf(v)
 	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
 }
 
-// failures are the error responses of an operation written by hand.
+// failures adds the error responses of an operation that is described by hand.
 func (s *server) failures(responses map[string]*huma.Response) map[string]*huma.Response {
 	responses["default"] = &huma.Response{
 		Description: "Error",

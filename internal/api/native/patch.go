@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// EndpointPatch is a merge patch of an endpoint. It gives the members their types; what is done comes from the document
-// itself, which alone tells null from absent.
+// EndpointPatch is a merge patch of an endpoint. Its members give the types for the OpenAPI document. The patch itself is
+// applied from the raw document, because only that distinguishes null from absent.
 type EndpointPatch struct {
 	URL         string                     `json:"url,omitempty"`
 	Method      *string                    `json:"method,omitempty" nullable:"true" enum:"POST,PUT"`
@@ -31,13 +31,13 @@ type EndpointPatch struct {
 	document []byte
 }
 
-// UnmarshalJSON keeps the document; huma has checked it against the members above.
+// UnmarshalJSON keeps the raw document; huma has checked it against the members above.
 func (p *EndpointPatch) UnmarshalJSON(b []byte) error {
 	p.document = bytes.Clone(b)
 	return nil
 }
 
-// nullableStrings is a list that a patch may clear.
+// nullableStrings is a list that a patch may clear with null.
 type nullableStrings []string
 
 // Schema tells huma that null is allowed.
@@ -45,7 +45,7 @@ func (nullableStrings) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Nullable: true, Items: &huma.Schema{Type: huma.TypeString}}
 }
 
-// PolicyPatch is what a patch may say about the policy: any member, or null for the profile's own value.
+// PolicyPatch is the policy in a patch: any of its members, with null for the profile's default.
 type PolicyPatch struct {
 	_                  struct{}           `nullable:"true"`
 	BaseSeconds        *float64           `json:"base_seconds,omitempty" nullable:"true"`
@@ -84,7 +84,7 @@ type AuthPatch struct {
 	Auth
 }
 
-// AgreementPatch is what a patch may say about the agreement.
+// AgreementPatch is the agreement in a patch.
 type AgreementPatch struct {
 	_             struct{} `nullable:"true"`
 	Document      *string  `json:"document,omitempty" nullable:"true"`
@@ -106,7 +106,7 @@ func (s *server) updateEndpoint(ctx context.Context, c *management.Caller, in *p
 	}))
 }
 
-// patchSpec lays a merge patch over the endpoint as its owner wrote it.
+// patchSpec applies a merge patch to the endpoint's specification.
 func patchSpec(spec *management.EndpointSpec, patch []byte) error {
 	current, err := json.Marshal(spec)
 	if err != nil {
@@ -121,7 +121,7 @@ func patchSpec(spec *management.EndpointSpec, patch []byte) error {
 		return problem.MalformedJSON.In("body", "must be a JSON object")
 	}
 	if _, given := changes["auth"]; given {
-		delete(document, "auth") // the old credential's members mean nothing to a new kind
+		delete(document, "auth") // members of the old credential have no meaning for another kind
 	}
 	merged, err := json.Marshal(mergePatch(document, changes))
 	if err != nil {
@@ -155,7 +155,7 @@ func decodeObject(b []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// mergePatch is RFC 7396.
+// mergePatch implements RFC 7396.
 func mergePatch(target, patch map[string]any) map[string]any {
 	if target == nil {
 		target = map[string]any{}

@@ -15,7 +15,7 @@ import (
 
 const testEventType = "godwit.test"
 
-// testPublication is the event that an endpoint is tried with.
+// testPublication returns the event that a test sends to an endpoint.
 func testPublication(id godwit.EndpointID) engine.Publication {
 	body := append([]byte(`{"test":true,"endpoint_id":"`), id.String()...)
 	return engine.Publication{
@@ -24,7 +24,7 @@ func testPublication(id godwit.EndpointID) engine.Publication {
 	}
 }
 
-// Probe is what an endpoint made of a test event.
+// Probe is the result of a test event.
 type Probe struct {
 	Outcome      string  `json:"outcome" enum:"accepted,transient,terminal"`
 	Reason       string  `json:"reason"`

@@ -24,12 +24,12 @@ type EventBatch struct {
 	Events []EventEnvelope `json:"events" minItems:"1" maxItems:"1000"`
 }
 
-// BatchResult tells what became of each event, in their order.
+// BatchResult holds the result of each event, in their order.
 type BatchResult struct {
 	Items []BatchItem `json:"items"`
 }
 
-// BatchItem is what became of one event.
+// BatchItem is the result of one event.
 type BatchItem struct {
 	Index          int    `json:"index"`
 	Status         string `json:"status" enum:"accepted,replayed,refused"`

@@ -1,10 +1,10 @@
 package native
 
-// What requests may hold at once beside their bodies.
+// Bounds of what requests may hold at once beside their bodies.
 const (
-	maxStreams       = 64 // live feeds of a tenant
+	maxStreams       = 64 // live streams of a tenant
 	maxStreamsOfAll  = 4096
 	maxExports       = 4 // exports of a tenant
 	maxExportsOfAll  = 64
-	exportPageMemory = 8 << 20 // payloads of one page of an export
+	exportPageMemory = 8 << 20 // bytes of payload in one page of an export
 )

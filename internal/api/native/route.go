@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// routes registers everything and renders the OpenAPI document.
+// routes registers all routes and renders the OpenAPI document.
 func (s *server) routes() error {
 	s.patterns, s.bodySchemas = map[string]access{}, map[string]*huma.Schema{}
 	s.api = humago.New(s, s.openAPI())
@@ -29,7 +29,8 @@ func (s *server) routes() error {
 	return s.serveDocument()
 }
 
-// typed registers a management operation: what it takes and gives is in the types I and O, and so in the document.
+// typed registers a management operation. The types I and O define its request and response, and so its part of the
+// document.
 func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx context.Context, c *management.Caller, in *I) (*O, error)) {
 	s.describe(&op, need)
 	s.patterns[op.Method+" "+op.Path] = need
@@ -43,12 +44,12 @@ func typed[I, O any](s *server, need access, op huma.Operation, h func(ctx conte
 	s.keepBodySchema(op.Method, op.Path)
 }
 
-// HandleFunc is called by huma for each operation that typed registers.
+// HandleFunc implements huma's mux; huma calls it for each operation that typed registers.
 func (s *server) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	s.mux.Handle(pattern, s.managed(pattern, handler))
 }
 
-// raw registers a handler that reads and writes by itself. Its operation goes into the document as it is given.
+// raw registers a handler that reads and writes HTTP itself. Its operation is added to the document unchanged.
 func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter, *http.Request, *management.Caller)) {
 	s.describe(&op, need)
 	pattern := op.Method + " " + op.Path
@@ -64,7 +65,7 @@ func (s *server) raw(need access, op huma.Operation, h func(http.ResponseWriter,
 	})
 }
 
-// describe writes into the operation what follows from the route.
+// describe adds to the operation what follows from its route.
 func (s *server) describe(op *huma.Operation, need access) {
 	names := make([]string, len(need))
 	for i, scope := range need {
@@ -72,7 +73,7 @@ func (s *server) describe(op *huma.Operation, need access) {
 	}
 	op.Security = []map[string][]string{{"apiKey": {}}}
 	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds an API key with the scope " + strings.Join(names, " or ") + ".")
-	op.MaxBodyBytes = httpapi.MaxManagementBody + 1 // the limit itself was enforced before
+	op.MaxBodyBytes = httpapi.MaxManagementBody + 1 // httpapi has enforced the limit already
 	op.BodyReadTimeout = -1                         // the body has been read
 	op.RejectUnknownQueryParameters = true
 	s.describeCommon(op)

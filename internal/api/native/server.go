@@ -14,8 +14,8 @@ type server struct {
 	http     *httpapi.API
 	api      huma.API
 	document []byte            // the OpenAPI document
-	patterns map[string]access // who may use a route, by mux pattern
-	bodies   *httpapi.Quota    // of requests under way
+	patterns map[string]access // access of each route, by mux pattern
+	bodies   *httpapi.Quota    // quota of request bodies
 	streams  *httpapi.Quota
 	exports  *httpapi.Quota
 	// bodySchemas has the schema of each operation's body, by mux pattern.

@@ -32,7 +32,8 @@ func (p SourcePath) parse() (godwit.SourceID, error) {
 	return id, nil
 }
 
-// SourcePatch is a merge patch of a source. It gives the members their types; what is done comes from the document.
+// SourcePatch is a merge patch of a source. Its members give the types for the OpenAPI document. The patch itself is applied
+// from the raw document.
 type SourcePatch struct {
 	Name        string          `json:"name,omitempty" maxLength:"64"`
 	Description *string         `json:"description,omitempty" nullable:"true"`
@@ -46,7 +47,7 @@ type SourcePatch struct {
 	document []byte
 }
 
-// UnmarshalJSON keeps the document; huma has checked it against the members above.
+// UnmarshalJSON keeps the raw document; huma has checked it against the members above.
 func (p *SourcePatch) UnmarshalJSON(b []byte) error {
 	p.document = bytes.Clone(b)
 	return nil
@@ -162,7 +163,7 @@ func (s *server) sourceRoutes() {
 	})
 }
 
-// shownSource tells which mode is in force, beside the source.
+// shownSource renders a source with the mode that is in force.
 func (s *server) shownSource(ctx context.Context, c *management.Caller, src *godwit.Source, err error) (*sourceOutput, error) {
 	if err != nil {
 		return nil, err
@@ -201,12 +202,12 @@ func (s *server) updateSource(ctx context.Context, c *management.Caller, in *pat
 	return s.shownSource(ctx, c, src, err)
 }
 
-// permit asks whether the caller may let a source submit commands in the name of an API key.
+// permit returns a check whether the caller may let a source submit commands for an API key.
 func (s *server) permit(ctx context.Context, c *management.Caller) source.Permit {
 	return func(before, after *godwit.Source) error { return s.cfg.Commands.PermitCommands(ctx, c, before, after) }
 }
 
-// patchSource lays a merge patch over the source as its owner wrote it.
+// patchSource applies a merge patch to the source's specification.
 func patchSource(spec *source.Spec, patch []byte) error {
 	current, err := json.Marshal(spec)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/source"
 )
 
-// Source is a place where an upstream delivers to us.
+// Source is an inbound address to which one upstream delivers.
 type Source struct {
 	ID           string             `json:"id" example:"src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Name         string             `json:"name" example:"stripe"`
@@ -40,14 +40,14 @@ type SourceSettings struct {
 	LenientKey     bool   `json:"lenient_key,omitempty" doc:"Take an Idempotency-Key without quotes as well; it goes on as it came"`
 }
 
-// SourceEventType says what the type of an event is.
+// SourceEventType is the rule that determines an event's type.
 type SourceEventType struct {
 	Fixed  string `json:"fixed,omitempty" doc:"This one; or what stands in where header or member are not there"`
 	Header string `json:"header,omitempty" doc:"Value of this header field"`
 	Member string `json:"member,omitempty" doc:"Text at this path of members in a JSON body, joined with dots" example:"data.type"`
 }
 
-// SourceCredential is what an upstream proves itself with, without its secret.
+// SourceCredential is a credential of an upstream, without its secret.
 type SourceCredential struct {
 	ID        string     `json:"id" doc:"Key id of signatures, user name, or ours"`
 	Hint      string     `json:"hint,omitempty" doc:"Last four characters of the secret"`
@@ -56,14 +56,14 @@ type SourceCredential struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// NewCredential is one to be added.
+// NewCredential is a credential to add.
 type NewCredential struct {
 	ID        string `json:"id,omitempty" maxLength:"200" doc:"eds: key id of the upstream's signatures; basic: its user name. Else made here."`
 	Secret    string `json:"secret,omitempty" maxLength:"4096" doc:"Shared secret, token or password. Kept encrypted."`
 	PublicKey string `json:"public_key,omitempty" maxLength:"16384" doc:"eds: Ed25519 key in base64; standard-webhooks: whpk_…; paypal: certificate in PEM; mtls: SHA-256 fingerprint of the certificate"`
 }
 
-// NewSource is what is sent to create a source.
+// NewSource is the body that creates a source.
 type NewSource struct {
 	Name        string          `json:"name" maxLength:"64" doc:"Letters, digits, '-', '_' and '.'; unique in the tenant"`
 	Description string          `json:"description,omitempty"`
@@ -91,13 +91,13 @@ func (c *NewCredential) credential() godwit.Credential {
 	return godwit.Credential{ID: c.ID, Secret: c.Secret, PublicKey: c.PublicKey}
 }
 
-// IssuedCredential is a new one, at the only time its secret is shown.
+// IssuedCredential is a new credential. No other response shows its secret.
 type IssuedCredential struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret" doc:"It is shown this once"`
 }
 
-// IssuedSource is a source with a credential that was made for it.
+// IssuedSource is a source with the credential that the server generated for it.
 type IssuedSource struct {
 	Source
 	Issued *IssuedCredential `json:"issued,omitempty" doc:"The credential that was made; absent where you brought your own"`
@@ -125,7 +125,7 @@ func sourceView(s *godwit.Source) Source {
 	return v
 }
 
-// Acknowledgment tells that the upstream agreed to a version of the service description.
+// Acknowledgment records that the upstream agreed to a version of the service description.
 type Acknowledgment struct {
 	ID      string    `json:"id" example:"ack_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Version string    `json:"version" doc:"Of the service description"`
@@ -138,7 +138,7 @@ func acknowledgmentView(a *godwit.Acknowledgment) Acknowledgment {
 	return Acknowledgment{ID: a.ID.String(), Version: a.Version, By: a.By, Actor: a.Actor, At: a.At.UTC()}
 }
 
-// Rejection is a request that a source did not take in: never with payload, credential or header values.
+// Rejection is a request that a source refused. It holds no payload, credential or header values.
 type Rejection struct {
 	ID         string    `json:"id" example:"rej_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Status     int       `json:"status" doc:"What was answered"`

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// EndpointStats is how an endpoint is doing and how it is delivered to.
+// EndpointStats holds the health of an endpoint and its delivery policy.
 type EndpointStats struct {
 	EndpointID        string            `json:"endpoint_id"`
 	Status            string            `json:"status" enum:"active,paused,disabled"`
@@ -28,7 +28,7 @@ type EndpointStats struct {
 	Agreements        []ActiveAgreement `json:"agreements" doc:"What deviates from the status table or method by agreement with the receiver"`
 }
 
-// Health is what was learnt about an endpoint from its outcomes.
+// Health is the state of an endpoint that the engine derived from attempts.
 type Health struct {
 	Accepted            int64      `json:"accepted"`
 	Transient           int64      `json:"transient"`
@@ -48,7 +48,7 @@ type Health struct {
 	ProbeAt             *time.Time `json:"probe_at,omitempty"`
 }
 
-// Policy is how an endpoint is delivered to.
+// Policy is the delivery policy in force for an endpoint.
 type Policy struct {
 	BaseSeconds        float64           `json:"base_seconds"`
 	CapSeconds         float64           `json:"cap_seconds"`
@@ -81,7 +81,7 @@ type Policy struct {
 	RefreshOn401       bool              `json:"refresh_on_401" doc:"A 401 gets one more attempt at once, newly signed and with a renewed token"`
 }
 
-// ActiveAgreement is a written agreement with the receiver and what rests on it.
+// ActiveAgreement is a written agreement with the receiver, and the settings that depend on it.
 type ActiveAgreement struct {
 	Document      string   `json:"document"`
 	VisibleToBoth bool     `json:"visible_to_both"`
@@ -90,7 +90,7 @@ type ActiveAgreement struct {
 
 type statsOutput struct{ Body EndpointStats }
 
-// deadLetterCount bounds how many dead letters are counted: a list of them is a page away.
+// deadLetterCount bounds the count of dead letters; the list has the others.
 const deadLetterCount = 1000
 
 func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *EndpointPath) (*statsOutput, error) {
@@ -167,7 +167,7 @@ func policyView(p *godwit.Policy) Policy {
 	return v
 }
 
-// overridden names the members that deviate from the profile.
+// overridden names the members that differ from the profile.
 func overridden(o *godwit.PolicyOverrides) []string {
 	set := map[string]bool{
 		"base_seconds": o.BaseSeconds != nil, "cap_seconds": o.CapSeconds != nil, "max_retries": o.MaxRetries != nil,

@@ -11,22 +11,22 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// StreamedAttempt is an attempt on the live feed.
+// StreamedAttempt is an attempt in the live stream.
 type StreamedAttempt struct {
 	Attempt
 	EventType      string `json:"event_type"`
 	DeliveryStatus string `json:"delivery_status" doc:"Of the delivery, after the attempt"`
 }
 
-// heartbeat keeps proxies from closing a quiet stream.
+// heartbeat is short enough to keep proxies from closing an idle stream.
 const heartbeat = 15 * time.Second
 
 func (s *server) streamRoutes() {
 	s.raw(mayRead, streamOperation(s), s.streamAttempts)
 }
 
-// streamAttempts sends every attempt of the tenant from now on as a server-sent event. A client that reads too slowly misses
-// some: delivery waits for nobody.
+// streamAttempts sends every new attempt of the tenant as a server-sent event. A client that reads too slowly misses
+// attempts, because delivery never waits for a stream.
 func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *management.Caller) {
 	if r.URL.RawQuery != "" {
 		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
@@ -61,7 +61,7 @@ func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *manag
 	}
 }
 
-// A pulse beats from the start of a stream to its end, however busy it is: with every beat the key is checked again.
+// A pulse ticks for as long as a stream is open, even when it is busy. At every tick the stream checks its API key again.
 type pulse struct {
 	clock clock.Clock
 	beat  chan struct{}
@@ -77,8 +77,8 @@ func newPulse(c clock.Clock) *pulse {
 func (p *pulse) again() { p.timer = p.clock.AfterFunc(heartbeat, func() { p.beat <- struct{}{} }) }
 func (p *pulse) stop()  { p.timer.Stop() }
 
-// A reader takes in what it is sent, in time, or is cut off: one that reads nothing would hold memory and a connection for as
-// long as it likes, and its key would never be checked again.
+// A reader is a client that must read in time; otherwise the server closes its connection. A client that reads nothing would
+// hold memory and a connection without limit, and its key would never be checked again.
 type reader struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -95,18 +95,19 @@ func (r *reader) write(b []byte) error {
 
 func (r *reader) flush() error { return r.within(r.control.Flush) }
 
-// end is for what net/http writes after the handler.
+// end sets a deadline for what net/http writes after the handler returns.
 func (r *reader) end() { _ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) }
 
-// within lifts the deadline afterwards: a stream may be quiet for long, and HTTP/2 ends one whose deadline passes all the same.
-// Sockets go by the machine's clock, whatever ours says.
+// within runs f under the write deadline and removes the deadline afterwards: a stream may be idle for long, and HTTP/2 ends
+// a stream whose deadline passes even if it is idle. Sockets use the machine's clock, even where the server's clock is a
+// manual one.
 func (r *reader) within(f func() error) error {
-	_ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) // unknown to test recorders
+	_ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) // test recorders do not support deadlines
 	defer func() { _ = r.control.SetWriteDeadline(time.Time{}) }()
 	return f()
 }
 
-// next waits for something to send.
+// next waits for an attempt or a heartbeat to send.
 func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
 	select {
 	case item, open := <-items:
@@ -122,7 +123,7 @@ func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse
 		return ": still here\n\n", true
 	case <-r.Context().Done():
 	case <-s.cfg.Done:
-		select { // what was recorded before the end is still shown
+		select { // attempts that were recorded before the end are still sent
 		case item, open := <-items:
 			if open {
 				return s.streamed(&item), true

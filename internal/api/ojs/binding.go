@@ -16,8 +16,9 @@ const (
 	specVersion = "1.0"
 )
 
-// Binding gives every response what the specification's HTTP binding requires: OJS-Version, X-Request-Id and the media type
-// application/openjobspec+json. A client that asks for application/json gets that. Put it around everything that answers under /ojs/.
+// Binding adds what the specification's HTTP binding requires to every response: OJS-Version, X-Request-Id and the media
+// type application/openjobspec+json. A client that asks for application/json gets that type. Put it around all handlers
+// under /ojs/.
 func Binding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.NameRequest(w, r)
@@ -29,15 +30,15 @@ func Binding(next http.Handler) http.Handler {
 	})
 }
 
-// boundWriter gives JSON its negotiated media type, whichever handler writes it: answers that are kept for repeats name the one that
-// the first client asked for.
+// boundWriter sets the negotiated media type of JSON responses, whichever handler writes them. A stored response names the
+// media type that the first client asked for, so a repeat may need another.
 type boundWriter struct {
 	http.ResponseWriter
 	media string
 	begun bool
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *boundWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader sets the media type.
@@ -59,8 +60,8 @@ func (w *boundWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// negotiate chooses between the two media types. The binding's own is for clients that name it, that accept anything, or that say
-// nothing; application/json is for clients that name it alone or prefer it.
+// negotiate chooses between the two media types. Clients that name the binding's own type, accept any type, or send no
+// Accept field get the binding's own. Clients that name only application/json, or prefer it, get application/json.
 func negotiate(accept []string) string {
 	plain, own := -1.0, -1.0 // not named
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// The states of a delivery in this dialect. One is failed while it waits for another attempt.
+// The states of a delivery in this dialect. A delivery is failed while it waits for another attempt.
 const (
 	statusPending   = "pending"
 	statusDelivered = "delivered"
@@ -37,14 +37,14 @@ func statusOf(d *godwit.Delivery) string {
 	return statusPending
 }
 
-// delivery is one event on its way to one subscription (OT-2).
+// delivery is the delivery of one event to one subscription (OT-2).
 type delivery struct {
 	ID             string `json:"id"`
 	SubscriptionID string `json:"subscription_id"`
 	EventID        string `json:"event_id"`
-	EventType      string `json:"event_type,omitempty"` // left out once the event is gone
+	EventType      string `json:"event_type,omitempty"` // left out after the event has expired
 	Status         string `json:"status"`
-	Reason         string `json:"reason,omitempty"` // of a dead one: exhausted or rejected
+	Reason         string `json:"reason,omitempty"` // of a dead delivery: exhausted or rejected
 	AttemptCount   int    `json:"attempt_count"`
 	NextAttemptAt  string `json:"next_attempt_at,omitempty"`
 	CreatedAt      string `json:"created_at"`
@@ -58,7 +58,7 @@ type deliveryDetail struct {
 
 // attempt is one HTTP exchange.
 type attempt struct {
-	Number       int    `json:"number"` // from 1, over all retries by hand too
+	Number       int    `json:"number"` // from 1, including manual retries
 	StartedAt    string `json:"started_at"`
 	StatusCode   int    `json:"status_code,omitempty"`
 	DurationMS   int64  `json:"duration_ms"`
@@ -127,8 +127,8 @@ func (s *server) listDeliveries(c *httpapi.Call) error {
 	return nil
 }
 
-// deliveries reads a page. Dead ones are read from the dead letters, which outlive the deliveries; those of a single event
-// from the deliveries, where there are two kinds of them.
+// deliveries reads a page. Dead deliveries are read from the dead letters, which are kept longer than the deliveries. For a
+// single event they are read from the deliveries, which have two dead states.
 func (s *server) deliveries(ctx context.Context, f store.DeliveryFilter, dead bool, page store.Page) ([]godwit.Delivery, error) {
 	switch {
 	case !dead:
@@ -150,12 +150,12 @@ func (s *server) deliveries(ctx context.Context, f store.DeliveryFilter, dead bo
 		}
 		items = append(items, part...)
 	}
-	// Each part has the newest of its kind; together they have the newest of both.
+	// Each page holds the newest deliveries of its state, so the merged page holds the newest of both.
 	slices.SortFunc(items, func(a, b godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	return items[:min(len(items), page.Limit)], nil
 }
 
-// deliveryFilter reads what is asked for.
+// deliveryFilter reads the filter from the query.
 func deliveryFilter(tenant godwit.TenantID, query url.Values) (store.DeliveryFilter, error) {
 	var wrong []problem.Field
 	refuse := func(field, detail string) { wrong = append(wrong, problem.Field{Field: field, Detail: detail}) }
@@ -226,8 +226,8 @@ func (s *server) detail(ctx context.Context, tenant godwit.TenantID, id godwit.D
 	return out, nil
 }
 
-// retryDelivery sends a failed or dead delivery again now: same delivery, same body, newly signed. A dead one gets all its
-// attempts anew (OJS-RTY-6), a failed one goes on with those it has left.
+// retryDelivery sends a failed or dead delivery again now, with the same id and body and a new signature. A dead delivery
+// gets all its attempts again (OJS-RTY-6); a failed one continues with its remaining attempts.
 func (s *server) retryDelivery(c *httpapi.Call) error {
 	id, err := deliveryID(c)
 	if err != nil {

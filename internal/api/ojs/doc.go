@@ -1,4 +1,4 @@
-// Package ojs serves the HTTP binding of the Open Job Spec's Webhook Delivery extension (urn:ojs:ext:webhooks) over the
+// Package ojs serves the HTTP binding of the Open Job Spec's Webhook Delivery extension (urn:ojs:ext:webhooks). It uses the
 // same services as every other API: a subscription is an endpoint of the profile "ojs".
 //
 //	/ojs/v1/webhooks/subscriptions…  ─► registry: endpoints, secrets; engine: the test request
@@ -7,16 +7,16 @@
 //	GET /ojs/v1/events               ─► store: events in order, each as an envelope
 //	any error                        ─► {"error":{"code","message","retryable","details","request_id"}}
 //
-// The document leaves shapes open; what was chosen where it is silent:
+// The specification leaves some shapes open. This package chooses:
 //
-//   - Members of a request that are not known are ignored, those of a filter are refused: a filter that was not understood would
-//     let too much through.
-//   - An update replaces each member that is sent as a whole; null takes an optional one away.
-//   - Values of custom headers are not shown again, since they often are credentials; header_names tells which there are.
-//   - An envelope without id, time or specversion gets them; one without type, source or data is refused.
-//   - An envelope's id with its source names the event for as long as it is kept: the same again is answered as the first
-//     was, other content under it is a conflict with the code "duplicate".
-//   - Batches are {"events":[…]}; each event counts by itself, in one transaction.
+//   - Unknown members of a request are ignored. Unknown members of a filter are refused, because a filter that is only partly
+//     understood would match too much.
+//   - An update replaces each member that it names entirely; null removes an optional member.
+//   - Values of custom headers are never shown, since they are often credentials; header_names lists the names.
+//   - The server adds a missing id, time or specversion to an envelope. It refuses an envelope without type, source or data.
+//   - An envelope's id and source identify the event for as long as it is kept. A repeat gets the first response; other
+//     content under the same id and source is a conflict with the code "duplicate".
+//   - Batches are {"events":[…]}. All events are stored in one transaction; each event has its own result.
 //
-// The package knows nothing of how a delivery looks on the wire or when it is tried: that is the profile's and the engine's.
+// The profile defines how a delivery looks on the wire, and the engine decides when it is sent.
 package ojs

@@ -16,16 +16,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// envelope is an event as its producer wrote it, with what has to be known about it.
+// envelope is an event as its producer wrote it, with the members that this package needs.
 type envelope struct {
-	raw    []byte // as it came
+	raw    []byte // as received
 	source string
-	id     string // its producer's; empty: none was given
-	time   bool   // it says when it happened
+	id     string // the producer's id; empty if it sent none
+	time   bool   // whether the envelope has a time
 	event  intake.Event
 }
 
-// readEnvelope reads an event and completes it. The fields that are wrong are returned by name.
+// readEnvelope reads an event and adds missing members. It returns the invalid fields by name.
 func readEnvelope(raw []byte, mediaType string, now time.Time) (*envelope, []problem.Field) {
 	members, wrong := topMembers(raw)
 	if wrong != nil {
@@ -47,7 +47,8 @@ func readEnvelope(raw []byte, mediaType string, now time.Time) (*envelope, []pro
 		at, err := time.Parse(time.RFC3339, *text)
 		at = at.UTC()
 		if err != nil || at.Year() < 0 || at.Year() > 9999 {
-			// A leap second, which the schema allows and no clock here knows; or a time that cannot be written in UTC.
+			// The time is a leap second, which the schema allows and Go's clock cannot represent, or it cannot be written in
+			// UTC.
 			return nil, []problem.Field{{Field: "time", Detail: "must be an RFC 3339 time"}}
 		}
 		env.time, env.event.OccurredAt = true, at
@@ -55,23 +56,23 @@ func readEnvelope(raw []byte, mediaType string, now time.Time) (*envelope, []pro
 	return env, nil
 }
 
-// asEvent is the event as it would be now.
+// asEvent returns the event as it would be stored now.
 func (env *envelope) asEvent(now time.Time) *godwit.Event {
 	event := &godwit.Event{ID: godwit.NewEventID(now), CreatedAt: now}
 	env.complete(event)
 	return event
 }
 
-// complete puts what is missing of specversion, id and time in front of the event, and leaves everything else to the byte
+// complete inserts missing members (specversion, id, time) at the start of the event, and leaves all other bytes unchanged
 // (OJS-API-19).
 func (env *envelope) complete(event *godwit.Event) {
 	event.Body = profile.CompleteOJS(env.raw, event.ID.String(), event.CreatedAt)
 	if !env.time {
-		event.OccurredAt = event.CreatedAt.Truncate(time.Millisecond) // as the body tells it
+		event.OccurredAt = event.CreatedAt.Truncate(time.Millisecond) // the same precision as in the body
 	}
 }
 
-// topMembers reads an object. A member that is given twice is refused: receivers would not agree which of the two counts.
+// topMembers reads an object. It rejects a repeated member, because receivers would not agree which of the two counts.
 func topMembers(raw []byte) (map[string]json.RawMessage, []problem.Field) {
 	refuse := func(field, detail string) (map[string]json.RawMessage, []problem.Field) {
 		return nil, []problem.Field{{Field: field, Detail: detail}}
@@ -102,7 +103,7 @@ func topMembers(raw []byte) (map[string]json.RawMessage, []problem.Field) {
 	return members, nil
 }
 
-// checkEnvelope holds a completed envelope against the catalogue, and against what a schema cannot say.
+// checkEnvelope checks a completed envelope against the catalogue, and against rules that a schema cannot express.
 func checkEnvelope(complete []byte, members map[string]json.RawMessage) []problem.Field {
 	var wrong []problem.Field
 	for _, f := range catalogue.OJS().Check(complete) {
@@ -114,16 +115,16 @@ func checkEnvelope(complete []byte, members map[string]json.RawMessage) []proble
 	if wrong != nil {
 		return wrong
 	}
-	// The catalogue takes references as well, but where an event comes from is to be told apart from everywhere else.
+	// The catalogue also allows relative references, but a source must be globally unique.
 	if u, err := url.Parse(*textOf(members["source"])); err != nil || u.Scheme == "" {
 		wrong = append(wrong, problem.Field{Field: "source", Detail: "must be an absolute URI, as in ojs://my-service/workers/worker-1"})
 	}
 	return wrong
 }
 
-// attributesOf are what filters look at. A value that no filter could name is left out.
+// attributesOf returns the attributes that filters compare. Values that no filter could name are left out.
 func attributesOf(data json.RawMessage) map[string]string {
-	var members map[string]json.RawMessage // not a struct: there the case of a name would not count
+	var members map[string]json.RawMessage // a struct would ignore the case of names
 	if json.Unmarshal(data, &members) != nil {
 		return nil
 	}

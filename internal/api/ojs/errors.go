@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Errors answers failed requests in the form of the specification's HTTP binding. It is also how this API's idempotency guard
-// refuses.
+// Errors writes error responses in the form of the specification's HTTP binding. This API's idempotency guard refuses with
+// it too.
 type Errors struct {
 	Log *slog.Logger
 }
@@ -38,10 +38,10 @@ type fieldDetail struct {
 	Reason string `json:"reason"`
 }
 
-// duplicate is an event whose id and source came with other content before.
+// duplicate is the error for an id and source that came with other content before.
 var duplicate = problem.Conflict.With("this id and source came with other content before; a different event needs an id of its own")
 
-// Write answers the request with what the error is to a client.
+// Write answers the request with err.
 func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	httpapi.NameRequest(w, r)
@@ -59,7 +59,7 @@ func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, status, errorBody{object})
 }
 
-// codes are the specification's own where it has one; the others are ours, in its spelling.
+// codes are the specification's own where it defines one. The others are ours, in the same spelling.
 var codes = map[*problem.Kind]string{
 	problem.MalformedJSON:   "invalid_request",
 	problem.InvalidRequest:  "invalid_request",
@@ -68,7 +68,7 @@ var codes = map[*problem.Kind]string{
 	problem.Internal:        "backend_error",
 }
 
-// describe turns a problem into an error object and the status that goes with it.
+// describe turns a problem into an error object and its status.
 func describe(p *problem.Problem) (int, errorObject) {
 	o := errorObject{Code: codes[p.Kind()], Message: p.Title, Details: errorDetails{Fields: named(p)}}
 	if o.Code == "" {
@@ -85,7 +85,7 @@ func describe(p *problem.Problem) (int, errorObject) {
 		o.Message = p.Detail
 	}
 	status := p.Status
-	if p.Kind() == problem.Invalid { // the specification has one status for all that is wrong with a request
+	if p.Kind() == problem.Invalid { // the specification has one status for every invalid request
 		status = http.StatusBadRequest
 	}
 	o.Retryable = status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
@@ -93,7 +93,7 @@ func describe(p *problem.Problem) (int, errorObject) {
 	return status, o
 }
 
-// fieldNames are what the members of a subscription are called by the registry and here.
+// fieldNames maps the registry's names of subscription members to this API's names.
 var fieldNames = []struct{ registry, here string }{
 	{"patterns", "events"},
 	{"filter.queue", "filter.queues"},
@@ -101,7 +101,7 @@ var fieldNames = []struct{ registry, here string }{
 	{"policy.timeout_seconds", "timeout_seconds"},
 }
 
-// named lists the fields by what the client calls them. Only the registry's own findings need that.
+// named lists the fields under this API's names. Only errors of the registry need renaming.
 func named(p *problem.Problem) []fieldDetail {
 	var list []fieldDetail
 	for _, f := range p.Errors {
@@ -119,7 +119,7 @@ func named(p *problem.Problem) []fieldDetail {
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := encode(v)
-	if err != nil { // what is encoded are texts, numbers and JSON that was checked
+	if err != nil { // the values are strings, numbers and checked JSON, so encoding does not fail
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"backend_error","message":"Internal error","retryable":true,"details":{}}}`)
 	}
 	w.Header().Set("Content-Type", openJobSpec)
@@ -135,7 +135,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Redact takes secrets out of an answer, so that a repeat of a request does not show them a second time (OT-26).
+// Redact removes secrets from a response, so that a repeat of the request does not show them again (OT-26).
 func Redact(body []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
@@ -145,13 +145,13 @@ func Redact(body []byte) []byte {
 		members["subscription"] = Redact(nested)
 	}
 	if _, shown := members["secret"]; shown {
-		members["secret_redacted"] = json.RawMessage("true") // who lost it rotates (IDS IT-14)
+		members["secret_redacted"] = json.RawMessage("true") // a client that lost the secret must rotate it (IDS IT-14)
 	}
 	delete(members, "secret")
 	delete(members, "new_secret")
 	redacted, err := encode(members)
 	if err != nil {
-		return nil // better no answer than one with a secret in it
+		return nil // no response is better than one that shows a secret
 	}
 	return redacted
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// accepted is the answer to an event. ID is what every API here calls it; SourceID what its producer does.
+// accepted is the response to an event. ID is the id that all APIs use; SourceID is the producer's.
 type accepted struct {
 	ID       string `json:"id"`
 	SourceID string `json:"source_id,omitempty"`
 }
 
-// respond is the answer that a repeat gets too.
+// respond builds the response, which repeats get too.
 func respond(events []godwit.Event, _ []int) *godwit.StoredResponse {
 	body, err := encode(accepted{ID: events[0].ID.String(), SourceID: events[0].SourceID})
-	if err != nil { // two texts
+	if err != nil { // two strings always encode
 		body = nil
 	}
 	return &godwit.StoredResponse{
@@ -31,7 +31,7 @@ func respond(events []godwit.Event, _ []int) *godwit.StoredResponse {
 	}
 }
 
-// postEvent accepts one event. It is stored when the answer leaves (OJS-DLV-1).
+// postEvent accepts one event. The event is stored before the response is sent (OJS-DLV-1).
 func (s *server) postEvent(c *httpapi.Call) error {
 	key, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant)
 	if err != nil {
@@ -43,14 +43,14 @@ func (s *server) postEvent(c *httpapi.Call) error {
 	}
 	env.event.Key = key
 	if key != "" && env.id != "" {
-		// The key stands for the request, the id for the event: both have to hold.
+		// The key identifies the request, the id identifies the event; both are checked.
 		s.api.Guarded(c, func(c *httpapi.Call) error { return s.submit(c, env) })
 		return nil
 	}
 	return s.submit(c, env)
 }
 
-// inBody names the whole of a body that is wrong.
+// inBody names the field "body" for errors of the whole body.
 func inBody(wrong []problem.Field) []problem.Field {
 	for i := range wrong {
 		if wrong[i].Field == "" {
@@ -60,7 +60,7 @@ func inBody(wrong []problem.Field) []problem.Field {
 	return wrong
 }
 
-// repeat recognises the event: by its producer's id, or else by the key of the request.
+// repeat recognises the event by its producer's id, or without one by the key of the request.
 func (s *server) repeat(p intake.Producer, env *envelope) *intake.Repeat {
 	if env.id != "" {
 		return s.cfg.Intake.ByProducerID(p, env.source, env.id, &env.event)
@@ -68,7 +68,7 @@ func (s *server) repeat(p intake.Producer, env *envelope) *intake.Repeat {
 	return s.cfg.Intake.ByKey(p, &env.event)
 }
 
-// admit judges an event and makes it ready to be stored.
+// admit checks an event and prepares it for storage.
 func (s *server) admit(c *httpapi.Call, env *envelope) (intake.Submission, error) {
 	sub := intake.Submission{Producer: intake.Caller(c.Caller), Respond: respond}
 	sub.Repeat = s.repeat(sub.Producer, env)
@@ -101,7 +101,7 @@ func (s *server) submit(c *httpapi.Call, env *envelope) error {
 	return nil
 }
 
-// refusal is why an event was not taken. What came twice under its producer's id is told apart from a key that came twice.
+// refusal returns the reason why an event was refused. It distinguishes a repeated producer's id from a repeated key.
 func refusal(err error, env *envelope) error {
 	if errors.Is(err, engine.ErrKeyReused) && env.id != "" {
 		return duplicate
@@ -109,7 +109,7 @@ func refusal(err error, env *envelope) error {
 	return err
 }
 
-// batchItem is what became of one event of a batch.
+// batchItem is the result of one event of a batch.
 type batchItem struct {
 	Index    int          `json:"index"`
 	Status   string       `json:"status"` // accepted, duplicate or refused
@@ -125,13 +125,13 @@ type batchAnswer struct {
 // The states of an event of a batch.
 const (
 	itemAccepted  = "accepted"
-	itemDuplicate = "duplicate" // known by its id: not stored a second time
+	itemDuplicate = "duplicate" // the id is known; not stored again
 	itemRefused   = "refused"
 )
 
-// postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. All are checked before any is stored; then each
-// counts by itself. A key stands for the whole request and does not travel with the events: receivers would drop all but
-// the first of those that share one.
+// postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. It checks all events before it stores any;
+// then each event is stored independently of the others. A key identifies the whole request and is not forwarded with the
+// events: receivers would drop all but the first event with the same key.
 func (s *server) postBatch(c *httpapi.Call) error {
 	if _, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant); err != nil {
 		return err
@@ -141,8 +141,8 @@ func (s *server) postBatch(c *httpapi.Call) error {
 		return err
 	}
 	var subs []intake.Submission
-	first := map[[2]string]int{}    // of events that came twice in this batch, by source and id
-	place := make([]int, len(envs)) // where each event's submission is
+	first := map[[2]string]int{}    // first position of each event of this batch, by source and id
+	place := make([]int, len(envs)) // index of each event's submission
 	for i, env := range envs {
 		name := [2]string{env.source, env.id}
 		if at, twice := first[name]; twice && env.id != "" {
@@ -191,7 +191,7 @@ func (s *server) item(c *httpapi.Call, i int, env *envelope, rc *engine.Receipt)
 	return item
 }
 
-// readBatch reads {"events":[…]}, judges the events, and names everything that is wrong, up to a bound.
+// readBatch reads {"events":[…]}, checks the events, and names everything that is invalid, up to a bound.
 func (s *server) readBatch(c *httpapi.Call) ([]*envelope, []intake.Submission, error) {
 	members, err := httpapi.Members(c.Body)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *server) readBatch(c *httpapi.Call) ([]*envelope, []intake.Submission, e
 	return envs, subs, invalid(wrong)
 }
 
-// refusedFields are the fields that the intake refuses an event for. Every other error is returned as it is.
+// refusedFields returns the fields for which the intake refused an event. It returns every other error unchanged.
 func refusedFields(err error) ([]problem.Field, error) {
 	var p *problem.Problem
 	if errors.As(err, &p) && len(p.Errors) > 0 {
@@ -239,7 +239,7 @@ func refusedFields(err error) ([]problem.Field, error) {
 	return nil, err
 }
 
-// checkItem judges an event of a batch beside the others.
+// checkItem checks an event of a batch against the other events.
 func (s *server) checkItem(env *envelope, contents map[[2]string]string) []problem.Field {
 	if int64(len(env.raw)) > s.cfg.Intake.MaxPayload() {
 		return []problem.Field{{Detail: fmt.Sprintf("must have at most %d bytes", s.cfg.Intake.MaxPayload())}}

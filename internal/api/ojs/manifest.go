@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// What this implements.
+// The versions that this API implements.
 const (
 	extensionURI     = "urn:ojs:ext:webhooks"
 	extensionVersion = "1.0.0-rc.1"
@@ -14,13 +14,13 @@ const (
 
 type manifest struct {
 	OJSVersion     string `json:"ojs_version"`
-	SpecVersion    string `json:"specversion"` // of the event envelope
+	SpecVersion    string `json:"specversion"` // version of the event envelope
 	Implementation struct {
 		Name     string `json:"name"`
 		Version  string `json:"version,omitempty"`
 		Language string `json:"language"`
 	} `json:"implementation"`
-	// ConformanceLevel is 0, the lowest that the binding allows: levels are of job systems, and this is none.
+	// ConformanceLevel is 0, the lowest that the binding allows: levels describe job systems, and Godwit is not one.
 	ConformanceLevel int      `json:"conformance_level"`
 	Protocols        []string `json:"protocols"`
 	Extensions       struct {
@@ -37,7 +37,7 @@ type extension struct {
 	Version string `json:"version"`
 }
 
-// manifest lists what this server offers, without an API key (OJS-CON-9).
+// manifest serves the list of this server's features, without an API key (OJS-CON-9).
 func (s *server) manifest() http.Handler {
 	var m manifest
 	m.OJSVersion, m.SpecVersion = specVersion, specVersion
@@ -47,7 +47,7 @@ func (s *server) manifest() http.Handler {
 	m.Capabilities = map[string]bool{
 		"attribute_filters": true, "wildcards": true, "secret_rotation": true, "delivery_log": true, "delivery_retry": true,
 		"test_endpoint": true, "custom_headers": true, "event_polling": true, "event_ingest": true,
-		"event_batching": false, // of deliveries (OT-9)
+		"event_batching": false, // batching of deliveries (OT-9)
 	}
 	m.Endpoints = map[string]string{
 		"subscriptions": subscriptionsPath, "deliveries": deliveriesPath, "events": eventsPath, "events_batch": eventsPath + "/batch",

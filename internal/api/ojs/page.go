@@ -9,20 +9,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// pagination tells where a list goes on.
+// pagination tells the client whether there is a next page and where it starts.
 type pagination struct {
 	Total      *int   `json:"total,omitempty"`
 	HasMore    bool   `json:"has_more"`
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-// Lengths of a page (OJS-API-5).
+// Page lengths (OJS-API-5).
 const (
 	defaultLimit = 50
 	maxLimit     = 200
 )
 
-// A listKind keeps a cursor of one list from being used on another.
+// A listKind prevents the cursor of one list from being used on another.
 type listKind byte
 
 const (
@@ -32,13 +32,12 @@ const (
 
 const cursorVersion = 1
 
-// cursor names the last item of a page. Clients are not to look into it.
+// cursor encodes the last item of a page. It is opaque to clients.
 func cursor(kind listKind, id [16]byte) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{cursorVersion, byte(kind)}, id[:]...))
 }
 
-// pageOf reads limit and cursor. It asks the store for one item more than is shown: that is how it is known whether there is
-// another page.
+// pageOf reads limit and cursor. It asks the store for one item more than is shown, to learn whether there is a next page.
 func pageOf(query url.Values, kind listKind) (store.Page, error) {
 	limit, err := limitOf(query, defaultLimit, maxLimit)
 	if err != nil {
@@ -68,7 +67,7 @@ func limitOf(query url.Values, usual, most int) (int, error) {
 	return n, nil
 }
 
-// cut takes the one item too many off a page, and tells where the list goes on.
+// cut removes the extra item from a page and returns where the next page starts.
 func cut[T any](kind listKind, page store.Page, items []T, id func(*T) [16]byte) ([]T, pagination) {
 	if len(items) < page.Limit {
 		return items, pagination{}
@@ -77,7 +76,7 @@ func cut[T any](kind listKind, page store.Page, items []T, id func(*T) [16]byte)
 	return items, pagination{HasMore: true, NextCursor: cursor(kind, id(&items[len(items)-1]))}
 }
 
-// queryOf reads the query of a request. A parameter that is given twice is given once too often, save where lists are asked for.
+// queryOf reads the query of a request. It rejects repeated parameters, except those that take lists.
 func queryOf(raw string) (url.Values, error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {

@@ -21,19 +21,19 @@ import (
 const (
 	defaultPoll = 100
 	maxPoll     = 1000
-	// maxPollBytes bounds the envelopes of a page; at least one event is on it.
+	// maxPollBytes bounds the envelopes of a page. A page holds at least one event.
 	maxPollBytes = 8 << 20
-	// pollRead and pollReadBytes bound one look into the store, maxPollReads how many a request takes: a filter that lets
-	// nothing through must not read the whole store.
+	// pollRead and pollReadBytes bound one read of the store, and maxPollReads bounds the reads of one request: a filter
+	// that matches nothing must not read the whole store.
 	pollRead      = 500
 	pollReadBytes = 4 << 20
 	maxPollReads  = 20
 )
 
-// firstEventAt is the smallest id of an event of that time or later.
+// firstEventAt returns the smallest id of an event created at that time or later.
 var firstEventAt func(time.Time) godwit.EventID = godwit.FirstIDAt
 
-// A poll is what is asked for.
+// A poll holds the parameters of a poll request.
 type poll struct {
 	after    godwit.EventID
 	patterns []string
@@ -41,7 +41,7 @@ type poll struct {
 	limit    int
 }
 
-// eventPage is a page of events. Cursor and HasMore are where the specification's polling has them.
+// eventPage is a page of events. Cursor and HasMore have the names that the specification's polling uses.
 type eventPage struct {
 	Events     []json.RawMessage `json:"events"`
 	Pagination pagination        `json:"pagination"`
@@ -49,8 +49,8 @@ type eventPage struct {
 	HasMore    bool              `json:"has_more"`
 }
 
-// pollEvents lists events in the order of their ids, each as an envelope. Only those are shown before which nothing can come
-// any more, so that a reader who goes on from the cursor misses none.
+// pollEvents lists events in the order of their ids, each as an envelope. It shows only events that no later event can
+// precede, so that a client that continues from the cursor misses none.
 func (s *server) pollEvents(c *httpapi.Call) error {
 	p, err := readPoll(c.R.URL.RawQuery)
 	if err != nil {
@@ -94,7 +94,8 @@ func (s *server) pollEvents(c *httpapi.Call) error {
 	return nil
 }
 
-// selects asks what the store was not asked. Events about the server itself are for those who name them.
+// selects applies the criteria that the store does not. Events about the server itself are shown only to clients that name
+// their type.
 func (p *poll) selects(e *godwit.Event) bool {
 	if strings.HasPrefix(e.Type, "godwit.") && !slices.ContainsFunc(p.patterns, func(pattern string) bool {
 		return pattern != "*" && godwit.MatchPattern(pattern, e.Type)
@@ -138,7 +139,7 @@ func readPoll(raw string) (*poll, error) {
 	return p, invalid(wrong)
 }
 
-// listOf reads a parameter that may hold several values, with commas between them, or come several times.
+// listOf reads a parameter with several values, separated by commas or in repeated parameters.
 func listOf(query url.Values, name string) []string {
 	var list []string
 	for _, value := range query[name] {
@@ -151,7 +152,7 @@ func listOf(query url.Values, name string) []string {
 	return list
 }
 
-// afterOf is where the reader stands. A cursor is an event's id; at the beginning it is one before all events.
+// afterOf returns the client's position. A cursor is an event's id; the start is an id before all events.
 func afterOf(query url.Values) (godwit.EventID, error) {
 	text := query.Get("after")
 	if text == "" {

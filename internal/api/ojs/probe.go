@@ -11,28 +11,29 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// What a test sends (OJS-API-12). It comes from where the events about deliveries come from.
+// The test event (OJS-API-12). Its source is that of the events about deliveries.
 const (
 	testEvent  = "webhook.test"
 	testSource = "ojs://godwit/webhooks"
 )
 
-// testResult is what the endpoint made of it (OJS-API-11, OJS-API-13).
+// testResult is the result of a test (OJS-API-11, OJS-API-13).
 type testResult struct {
 	Success        bool   `json:"success"`
-	StatusCode     int    `json:"status_code"` // 0 when no answer came
+	StatusCode     int    `json:"status_code"` // 0 if there was no response
 	ResponseTimeMS int64  `json:"response_time_ms"`
 	ResponseBody   string `json:"response_body"`
 	Error          string `json:"error,omitempty"`
 }
 
-// testSubscription sends one synthetic event and waits for the answer. Whatever the endpoint does is a result, not an error.
+// testSubscription sends one synthetic event and waits for the response. Every behaviour of the endpoint is a result, not an
+// error.
 func (s *server) testSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
 		return err
 	}
-	// The endpoint's own timeout bounds it. That of a request with a key is shorter than an endpoint may ask for.
+	// The endpoint's own timeout bounds the wait. The timeout of a guarded request may be shorter than that.
 	ctx := context.WithoutCancel(c.R.Context())
 	probed, err := s.cfg.Engine.SendTest(ctx, e.TenantID, e.ID, engine.Publication{
 		Type: testEvent, ContentType: "application/json", Format: godwit.FormatOJS,

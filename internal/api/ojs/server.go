@@ -15,30 +15,31 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// Store is what the handlers read.
+// Store is the storage that the handlers read.
 type Store interface {
 	httpapi.Store
 	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
 }
 
-// Config is what the handler set is made of.
+// Config holds the handler set's dependencies and settings.
 type Config struct {
 	Store    Store
 	Engine   httpapi.Engine
 	Registry *management.Service
-	// Commands executes what is a command. Required.
+	// Commands executes the operations that are commands. Required.
 	Commands *builtincommand.Runner
-	// Idempotency is a guard that refuses with Errors and keeps answers without secrets: Redact.
+	// Idempotency is a guard that refuses with Errors and stores responses without secrets, by Redact.
 	Idempotency *idempotency.Guard
 	Clock       clock.Clock
 	Log         *slog.Logger
-	// Intake takes events in. Required.
+	// Intake accepts events. Required.
 	Intake *intake.Intake
-	// MaxBatchBody bounds a batch. Defaults to 16 MiB, or the largest payload of an event if that is more.
+	// MaxBatchBody bounds the body of a batch request. Defaults to 16 MiB, or to the largest payload of an event if that is
+	// more.
 	MaxBatchBody int64
 	// Version of this program, for the manifest.
 	Version string
-	// TimeScale runs windows faster. Defaults to real time.
+	// TimeScale speeds up time windows. Defaults to real time.
 	TimeScale godwit.TimeScale
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *httpapi.Quota
@@ -51,17 +52,17 @@ type server struct {
 	mux    *http.ServeMux
 }
 
-// mediaTypes are those of a request body (decision 10).
+// mediaTypes are the media types of a request body (decision 10).
 var mediaTypes = []string{plainJSON, openJobSpec}
 
-// Who may do what.
+// The scopes of the operations.
 var (
 	mayRead   = []godwit.Scope{godwit.ScopeRead}
 	mayManage = []godwit.Scope{godwit.ScopeManage}
 	mayIngest = []godwit.Scope{godwit.ScopeIngest}
 )
 
-// New makes the handler of everything under /ojs/. Put Binding around it.
+// New returns the handler of everything under /ojs/. Put Binding around it.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Store == nil || cfg.Engine == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
 		return nil, errors.New("ojs: Store, Engine, Intake, Commands, Clock and Log are required")
@@ -81,7 +82,7 @@ func New(cfg Config) (http.Handler, error) {
 	return s.mux, nil
 }
 
-// The paths. Ten operations are the document's (OJS-API-1); events and manifest are beside it.
+// The paths. The specification defines ten operations (OJS-API-1); events and the manifest are additions.
 const (
 	base              = "/ojs/v1/webhooks/"
 	subscriptionsPath = base + "subscriptions"
@@ -96,7 +97,7 @@ func (s *server) routes() {
 	s.managed("GET "+subscriptionsPath, mayRead, s.listSubscriptions)
 	s.managed("GET "+subscriptionPath, mayRead, s.getSubscription)
 	s.managed("PATCH "+subscriptionPath, mayManage, s.updateSubscription)
-	s.managed("PUT "+subscriptionPath, mayManage, s.updateSubscription) // some tools send it for the same (decision 10)
+	s.managed("PUT "+subscriptionPath, mayManage, s.updateSubscription) // some clients send PUT for an update (decision 10)
 	s.managed("DELETE "+subscriptionPath, mayManage, s.deleteSubscription)
 	s.managed("POST "+subscriptionPath+"/test", mayManage, s.testSubscription)
 	s.managed("POST "+subscriptionPath+"/rotate-secret", mayManage, s.rotateSecret)

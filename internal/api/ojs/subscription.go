@@ -6,32 +6,32 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// profileName is the dialect of subscriptions that are made here.
+// profileName is the profile of subscriptions that this API creates.
 const profileName = "ojs"
 
-// subscription is the object as clients see it. What is absent is left out, not null (OJS-SUB-12).
+// subscription is the object that clients see. Absent members are left out, not null (OJS-SUB-12).
 type subscription struct {
 	ID       string          `json:"id"`
 	URL      string          `json:"url"`
 	Events   []string        `json:"events"`
 	Filter   *filter         `json:"filter,omitempty"`
 	Active   bool            `json:"active"`
-	Secret   string          `json:"secret,omitempty"` // only in the answer to its creation
+	Secret   string          `json:"secret,omitempty"` // only in the response that creates it
 	Metadata godwit.Metadata `json:"metadata,omitempty"`
-	// Extensions.
+	// Extensions of ours.
 	TimeoutSeconds *float64 `json:"timeout_seconds,omitempty"`
 	HeaderNames    []string `json:"header_names,omitempty"`
-	Profile        string   `json:"profile,omitempty"` // of endpoints that another API made
+	Profile        string   `json:"profile,omitempty"` // of endpoints that another API created
 	CreatedAt      string   `json:"created_at"`
 }
 
-// answer is a subscription bare and, for the tools that look for it there, under its own name (decision 10).
+// answer shows a subscription bare and also under the member "subscription", where some clients look for it (decision 10).
 type answer struct {
 	subscription
 	Nested *subscription `json:"subscription"`
 }
 
-// filter narrows a subscription beside its event types.
+// filter restricts a subscription beyond its event types.
 type filter struct {
 	Queues   []string `json:"queues,omitempty"`
 	JobTypes []string `json:"job_types,omitempty"`
@@ -39,7 +39,7 @@ type filter struct {
 	Attributes godwit.Filter `json:"attributes,omitempty"`
 }
 
-// The attributes of an event that the filter looks at.
+// The event attributes that the filter compares.
 const (
 	attributeQueue   = "queue"
 	attributeJobType = "job_type"
@@ -80,7 +80,7 @@ func filterView(f godwit.Filter) *filter {
 	return v
 }
 
-// timestamp renders a time in UTC with as many digits as it needs; "" for none.
+// timestamp formats a time in UTC with as many digits as it needs; the zero time gives "".
 func timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

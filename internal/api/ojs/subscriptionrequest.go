@@ -13,13 +13,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// subscriptionRequest is what a request says about a subscription. Members that it does not name are nil.
+// subscriptionRequest holds the members of a request about a subscription. Members that the request does not name are nil.
 type subscriptionRequest struct {
 	url      *string
 	events   []string
 	active   *bool
 	secret   string
-	filter   *godwit.Filter // the part that can be said here; nil inside: none
+	filter   *godwit.Filter // the criteria that this API can set; a pointer to nil removes the filter
 	metadata *godwit.Metadata
 	timeout  **float64
 	headers  *map[string]string
@@ -34,7 +34,7 @@ const (
 	minTimeout, maxTimeout = 5, 60   // seconds (OJS-DLV-13)
 )
 
-// readSubscriptionRequest reads the members of a request about a subscription and collects everything that is wrong with them.
+// readSubscriptionRequest reads the members of a request about a subscription and collects all errors.
 func readSubscriptionRequest(body []byte) (*subscriptionRequest, map[string]json.RawMessage, error) {
 	members, err := httpapi.Members(body)
 	if err != nil {
@@ -59,13 +59,13 @@ func (w *subscriptionRequest) refuse(field, format string, args ...any) {
 	w.wrong = append(w.wrong, problem.Field{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
 
-// err is what is wrong, nil when nothing is.
+// err returns the collected errors; nil if there are none.
 func (w *subscriptionRequest) err() error { return invalid(w.wrong) }
 
-// maxErrors bounds an answer: a client that is wrong more often than that learns the rest when it has mended these.
+// maxErrors bounds the errors in a response. A client with more errors learns of the others after it has corrected these.
 const maxErrors = 20
 
-// invalid is the problem of these fields; nil when there are none.
+// invalid returns a problem with these fields; nil if there are none.
 func invalid(fields []problem.Field) error {
 	if len(fields) == 0 {
 		return nil
@@ -189,8 +189,8 @@ func (w *subscriptionRequest) readHeaders(raw json.RawMessage) {
 	}
 }
 
-// apply lays the subscriptionRequest over a subscription. Each member that was named replaces the old one whole; criteria that only other APIs
-// know stay unless the filter is taken away.
+// apply applies the request to a subscription. Each member that the request names replaces the old one entirely. Criteria
+// that only other APIs can set stay, unless the request removes the filter.
 func (w *subscriptionRequest) apply(spec *management.EndpointSpec) {
 	if w.url != nil {
 		spec.URL = *w.url
@@ -223,7 +223,7 @@ func (w *subscriptionRequest) apply(spec *management.EndpointSpec) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// textOf reads a JSON string; nil when it is none.
+// textOf reads a JSON string; nil if raw is not a string.
 func textOf(raw json.RawMessage) *string {
 	var text *string
 	if json.Unmarshal(raw, &text) != nil {

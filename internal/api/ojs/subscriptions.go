@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// createSubscription registers an endpoint of this dialect. Its secret is shown here and never again (OJS-API-3).
+// createSubscription registers an endpoint of this dialect. Only this response shows its secret (OJS-API-3).
 func (s *server) createSubscription(c *httpapi.Call) error {
 	w, members, err := readSubscriptionRequest(c.Body)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *server) createSubscription(c *httpapi.Call) error {
 	return nil
 }
 
-// newEndpoint is what is to be made of a subscriptionRequest.
+// newEndpoint returns the endpoint that the request describes.
 func newEndpoint(w *subscriptionRequest) management.NewEndpoint {
 	n := management.NewEndpoint{Secret: w.secret, Paused: w.active != nil && !*w.active}
 	n.Profile = profileName
@@ -82,7 +82,7 @@ func (s *server) listSubscriptions(c *httpapi.Call) error {
 	return nil
 }
 
-// subscription finds the one that the path names, by any rendering of its id. What cannot be an id names nothing.
+// subscription finds the subscription that the path names, by any form of its id. A malformed id gets 404.
 func (s *server) subscription(c *httpapi.Call) (*godwit.Endpoint, error) {
 	e, err := s.cfg.Registry.ResolveEndpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
@@ -100,7 +100,7 @@ func (s *server) getSubscription(c *httpapi.Call) error {
 	return nil
 }
 
-// updateSubscription changes what the body names. Everything is checked before anything changes.
+// updateSubscription changes the members that the body names. It checks everything before it changes anything.
 func (s *server) updateSubscription(c *httpapi.Call) error {
 	e, err := s.subscription(c)
 	if err != nil {
@@ -139,7 +139,7 @@ func fixed(name string) string {
 	return "cannot be changed"
 }
 
-// activate pauses or resumes; an endpoint that failures have disabled is resumed too.
+// activate pauses or resumes an endpoint. It also resumes an endpoint that was disabled because of failures.
 func (s *server) activate(ctx context.Context, e *godwit.Endpoint, active *bool) (*godwit.Endpoint, error) {
 	switch {
 	case active == nil:
@@ -164,14 +164,14 @@ func (s *server) deleteSubscription(c *httpapi.Call) error {
 	return nil
 }
 
-// rotation is the answer to a rotation: the only other place where a secret is shown (OT-5).
+// rotation is the response to a rotation. Beside the creation, only this response shows a secret (OT-5).
 type rotation struct {
 	ID                      string `json:"id"`
 	Secret                  string `json:"secret,omitempty"`
-	NewSecret               string `json:"new_secret,omitempty"` // the same, for the tools that look for it there
-	PublicKey               string `json:"public_key,omitempty"` // of endpoints that another API made with such a key
+	NewSecret               string `json:"new_secret,omitempty"` // the same value, for clients that look for this name
+	PublicKey               string `json:"public_key,omitempty"` // of endpoints that another API created with a key pair
 	PreviousSecretExpiresAt string `json:"previous_secret_expires_at"`
-	SecretRedacted          bool   `json:"secret_redacted,omitempty"` // it was shown before (IDS IT-14)
+	SecretRedacted          bool   `json:"secret_redacted,omitempty"` // the secret was shown before (IDS IT-14)
 }
 
 func (s *server) rotateSecret(c *httpapi.Call) error {
@@ -198,7 +198,7 @@ func (s *server) rotateSecret(c *httpapi.Call) error {
 	return nil
 }
 
-// readRotation reads the optional body {"overlap_seconds": n}: how long the old secret goes on signing, a day else.
+// readRotation reads the optional body {"overlap_seconds": n}: how long the old secret goes on signing. Defaults to a day.
 func readRotation(body []byte) (rot management.Rotation, err error) {
 	members, err := httpapi.Members(body)
 	if err != nil {

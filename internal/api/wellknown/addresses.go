@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// AddressesPath is where receivers find out from where deliveries come (CCW-HTTP-16).
+// AddressesPath is where receivers find the addresses that deliveries come from (CCW-HTTP-16).
 const AddressesPath = "/.well-known/webhook-ips"
 
 type addressList struct {
@@ -18,7 +18,7 @@ type addressList struct {
 	UpdatedAt  string   `json:"updated_at"`
 }
 
-// addresses is made once, in both forms: the list changes with the configuration only.
+// addresses holds both forms of the list, rendered once: it changes only with the configuration.
 type addresses struct{ document, text []byte }
 
 func newAddresses(ranges []netip.Prefix, since time.Time) (*addresses, error) {
@@ -48,10 +48,10 @@ func (a *addresses) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(a.document)
 }
 
-// prefersText reports whether plain text is wanted more than JSON. Who has no wish gets JSON.
+// prefersText reports whether the client prefers plain text to JSON. Without a preference it gets JSON.
 func prefersText(accept []string) bool {
 	var text, document float64
-	var named bool // text is asked for by more than a wildcard
+	var named bool // text/plain or text/* is named, not only */*
 	for entry := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		media, parameters, err := mime.ParseMediaType(entry)
 		if err != nil {

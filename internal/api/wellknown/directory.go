@@ -24,13 +24,13 @@ const (
 
 // jwk is an Ed25519 public key (RFC 8037).
 //
-// Its kid is the thumbprint of the key, as the directory draft demands. Deliveries carry the secret's id as their keyid instead:
-// receivers have pinned it, and shared secrets have no thumbprint. The member keyid leads from one to the other.
+// Its kid is the thumbprint of the key, as the directory draft requires. Deliveries carry the secret's id as their keyid
+// instead: receivers have pinned it, and shared secrets have no thumbprint. The member keyid links the two.
 type jwk struct {
 	KeyType   string `json:"kty"`
 	Curve     string `json:"crv"`
 	ID        string `json:"kid"`
-	KeyID     string `json:"keyid"` // of the signatures on deliveries
+	KeyID     string `json:"keyid"` // keyid of the signatures on deliveries
 	X         string `json:"x"`
 	Use       string `json:"use"`
 	Algorithm string `json:"alg"`
@@ -40,7 +40,8 @@ type jwk struct {
 
 type directory struct{ cfg Config }
 
-// ServeHTTP gives all live keys in pages, or the one of ?keyid=, the keyid of a delivery. The same as ?kid= is the older spelling.
+// ServeHTTP returns all live keys in pages, or with ?keyid= the one key with a delivery's keyid. ?kid= is the older spelling
+// of ?keyid=.
 func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -67,14 +68,15 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d.sign(w, r, secrets)
 	w.Header().Set("Content-Type", directoryType)
-	// Old keys sign on for the overlap of a rotation, and a new keyid is a reason to ask again: minutes are fine.
+	// Old keys go on signing for the overlap of a rotation, and receivers ask again when they see a new keyid, so caching
+	// for minutes is safe.
 	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", directoryAge/time.Second))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Write(append(body, '\n'))
 }
 
 func (d *directory) one(r *http.Request, kid string) ([]godwit.Secret, error) {
-	kid, _, _ = strings.Cut(kid, "/") // behind it stands whose event it is, not another key
+	kid, _, _ = strings.Cut(kid, "/") // the part after the slash names the event's producer, not another key
 	id, err := godwit.ParseSecretID(kid)
 	if err != nil {
 		return nil, problem.NotFound.With("there is no such key")

@@ -27,9 +27,9 @@ func Thumbprint(public ed25519.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// sign adds a signature by each key of the response (draft-meunier-http-message-signatures-directory), up to maxSignatures. It covers
-// the authority that the request named: the holder of each private key vouches for this directory at this host.
-// A key that cannot be opened leaves its signature out: the others stay readable.
+// sign adds a signature by each key of the response (draft-meunier-http-message-signatures-directory), up to maxSignatures.
+// It covers the authority that the request named: the holder of each private key vouches for this directory at this host. If
+// a private key cannot be decrypted, sign leaves out its signature and the response stays valid.
 func (d *directory) sign(w http.ResponseWriter, r *http.Request, secrets []godwit.Secret) {
 	var inputs, signatures []string
 	created := d.cfg.Now().Unix()
@@ -52,7 +52,7 @@ func (d *directory) sign(w http.ResponseWriter, r *http.Request, secrets []godwi
 	}
 }
 
-// private opens the private key that belongs to a public one. The list of public keys comes without private ones.
+// private decrypts the private key of a public one. The list of public keys does not include the private keys.
 func (d *directory) private(ctx context.Context, public *godwit.Secret) (ed25519.PrivateKey, error) {
 	secrets, err := d.cfg.Keys.Secrets(ctx, public.TenantID, public.EndpointID)
 	if err != nil {
@@ -74,8 +74,8 @@ func (d *directory) private(ctx context.Context, public *godwit.Secret) (ed25519
 	return nil, fmt.Errorf("signing key %s is gone", public.ID)
 }
 
-// authority is the host that the request named, in lower case and without the scheme's default port (RFC 9421, section 2.2.3). Behind
-// a proxy the scheme is not known, so that both default ports are dropped.
+// authority returns the host that the request named, in lower case and without the scheme's default port (RFC 9421, section
+// 2.2.3). Behind a proxy the scheme is unknown, so both default ports are dropped.
 func authority(r *http.Request) string {
 	host := strings.ToLower(r.Host)
 	return strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")

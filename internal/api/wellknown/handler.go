@@ -13,27 +13,27 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Keys is where signing keys are found. Those of PublicKeys and PublicKey come without their private part.
+// Keys finds signing keys. PublicKeys and PublicKey return them without their private part.
 type Keys interface {
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
 }
 
-// Config is what the pages are made of.
+// Config holds the contents of the pages.
 type Config struct {
 	Keys        Keys
-	Ring        *keyring.Ring // opens the keys that sign the directory
+	Ring        *keyring.Ring // decrypts the keys that sign the directory
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Now         func() time.Time
-	// Addresses are where deliveries come from, for receivers that let in no other address.
+	// Addresses are the addresses that deliveries come from, for receivers that allow no others.
 	Addresses []netip.Prefix
-	// Service is what upstreams are told. Defaults to no such page.
+	// Service is the description for upstreams. Defaults to no such page.
 	Service *Service
 }
 
-// New makes the handler. Mount it at /docs/, at DirectoryPath, at AddressesPath and at ServicePath.
+// New returns the handler. Mount it at /docs/, DirectoryPath, AddressesPath and ServicePath.
 func New(cfg Config) (http.Handler, error) {
 	if cfg.Keys == nil || cfg.Ring == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
 		return nil, errors.New("well-known pages: keys, ring, idempotency, problems and now are required")

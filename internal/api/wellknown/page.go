@@ -25,11 +25,11 @@ const (
 	serviceTemplate     = "service.html"
 )
 
-// styleSheet is inlined and allowed by its hash: a page that loads nothing works everywhere.
+// styleSheet is inlined, and the policy allows it by its hash, so that a page needs no other resource.
 var styleSheet, stylePolicy = func() (template.CSS, string) {
 	css, err := files.ReadFile("pages/style.css")
 	if err != nil {
-		panic("well-known pages: style sheet is not embedded") // at start of the program, not on any input
+		panic("well-known pages: style sheet is not embedded") // at program start; it does not depend on input
 	}
 	sum := sha256.Sum256(css)
 	return template.CSS(css), "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
@@ -63,11 +63,11 @@ func page(body []byte) http.HandlerFunc {
 	}
 }
 
-// specification is what the idempotency page says.
+// specification holds the contents of the idempotency page.
 type specification struct {
 	MinLength, MaxLength int
 	WindowHours          string
-	TimeScale            string // empty when time runs as usual
+	TimeScale            string // empty if time is not scaled
 	LeaseSeconds         string
 	StoredKiB            string
 	Fingerprint          string

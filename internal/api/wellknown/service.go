@@ -14,18 +14,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/source"
 )
 
-// ServicePath is where upstreams' operators read what this service does with their deliveries (EDS-INT-9). It is JSON, or a
-// page for who asks for HTML.
+// ServicePath is where operators of upstreams read how this service handles their deliveries (EDS-INT-9). It is JSON, or a
+// page for clients that ask for HTML.
 const ServicePath = "/.well-known/webhook-service"
 
-// Service is what the description says that the pages do not know from elsewhere.
+// Service holds the values of the description that the other pages do not use.
 type Service struct {
 	Terms    source.Terms
-	Deadline time.Duration // of pass-through
+	Deadline time.Duration // deadline of pass-through
 	MaxBody  int64
 }
 
-// description is the service description. What its version covers is under terms.
+// description is the service description. Its version covers the member terms.
 type description struct {
 	Service  string       `json:"service"`
 	Version  string       `json:"version"`
@@ -77,7 +77,7 @@ type keyTerms struct {
 	Page        string  `json:"documentation"`
 }
 
-// apiKeyTerms are about the keys of what is posted to the API, so that clients can keep to them.
+// apiKeyTerms are the rules for idempotency keys of requests to the API.
 type apiKeyTerms struct {
 	Required  bool    `json:"required"`
 	MinLength int     `json:"min_length"`
@@ -150,7 +150,7 @@ func retriesOf() []retryTerms {
 	for _, name := range profile.Names() {
 		p, err := profile.Lookup(name)
 		if err != nil {
-			continue // it was listed
+			continue // listed already
 		}
 		d := p.Defaults()
 		r := retryTerms{
@@ -189,7 +189,7 @@ func signaturesOf() []titled {
 	return all
 }
 
-// service is made once, in both forms: it changes with the configuration only.
+// service holds both forms of the description, rendered once: it changes only with the configuration.
 type service struct{ document, page []byte }
 
 func newService(s *Service, keys idempotency.Config) (*service, error) {

@@ -1,5 +1,5 @@
-// Package receiver holds the public package receiver to what it promises: against live deliveries of the real server over
-// TLS in every profile, and under torture, with connections that drop and processes that are killed.
+// Package receiver tests the promises of the public package receiver: with live deliveries of the real server over TLS in
+// every profile, and under faults, with connections that drop and processes that are killed.
 //
-// It has tests only.
+// The package contains only tests.
 package receiver
