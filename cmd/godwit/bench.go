@@ -34,7 +34,7 @@ type benchCommand struct {
 	JSON        bool    `name:"json" help:"Print the report as one JSON object, on the last line."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (benchCommand) Help() string {
 	return `Starts "godwit serve" as a process of its own on a temporary store, and beside it a load generator and a sink. In the
 same run and with the same tool it measures two baselines: the generator posting straight to the sink (raw), and through
@@ -93,7 +93,7 @@ func (c *benchCommand) Run(env *environment) error {
 	return report.Print(env.stdout)
 }
 
-// store finds where the server under test keeps its events.
+// store returns the store of the server under test.
 func (c *benchCommand) store(env *environment) (store string, drop func(), err error) {
 	nothing := func() {}
 	s := config.Storage{Data: "-", Store: c.Store}
@@ -108,7 +108,7 @@ func (c *benchCommand) store(env *environment) (store string, drop func(), err e
 
 const testServer = "GODWIT_TEST_POSTGRES"
 
-// temporaryDatabase makes a database on the test server, and returns how to drop it.
+// temporaryDatabase creates a database on the test server, and returns a function that drops it.
 func temporaryDatabase(env *environment) (string, func(), error) {
 	server, _ := env.lookup(testServer)
 	if server == "" {
@@ -125,7 +125,7 @@ func temporaryDatabase(env *environment) (string, func(), error) {
 	}
 	u.Path = "/" + name
 	return u.String(), func() {
-		// The bench's own context may have ended by a signal; the database has to go all the same.
+		// A signal may have ended the bench's own context; the database must be dropped anyway.
 		if err := onServer(context.WithoutCancel(env.ctx), server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 			fmt.Fprintln(env.stderr, "godwit: drop the bench's database:", err)
 		}
@@ -144,7 +144,7 @@ func onServer(ctx context.Context, server, statement string) error {
 	return err
 }
 
-// benchRelayCommand is the baseline as a process of its own.
+// benchRelayCommand runs the baseline as a separate process.
 type benchRelayCommand struct {
 	Target string `name:"target" required:"" help:"Where to forward to."`
 }

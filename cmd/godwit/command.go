@@ -22,7 +22,7 @@ type commandCommand struct {
 	Approve commandApproveCommand `cmd:"" help:"Approve, with a second API key, what another has submitted."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (commandCommand) Help() string {
 	return `A command has its effect once, however often it is submitted: the same command again gets the outcome of the first, for
 as long as its window lasts. What destroys something is confirmed first; deleting a tenant also needs a second admin key.
@@ -37,7 +37,7 @@ Examples:
     godwit command status cmd_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`
 }
 
-// finished turns how a command stands into how the process ends.
+// finished turns the state of a command into the exit status of the process.
 func finished(a *client.CommandAnswer) error {
 	switch a.Status {
 	case "executed", "compensated":
@@ -48,7 +48,7 @@ func finished(a *client.CommandAnswer) error {
 	return errGoesOn
 }
 
-// printAnswer shows an answer to people: what it is on standard output, what is wrong with it on standard error.
+// printAnswer prints an answer for people: the answer on standard output, its problems on standard error.
 func printAnswer(env *environment, a *client.CommandAnswer, asJSON bool) error {
 	if asJSON {
 		_, err := fmt.Fprintf(env.stdout, "%s\n", strings.TrimSpace(string(a.Raw)))
@@ -86,7 +86,7 @@ func clockTime(t *time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// ask puts a question to whoever sits at the terminal. Without one there is nobody to ask.
+// ask asks the user at the terminal. It fails if there is no terminal.
 func ask(env *environment, question string) (string, error) {
 	fmt.Fprint(env.stderr, question)
 	answer, err := readLine(env.stdin)
@@ -96,7 +96,7 @@ func ask(env *environment, question string) (string, error) {
 	return strings.TrimSpace(answer), nil
 }
 
-// readLine reads byte by byte: what follows the line is for the next question.
+// readLine reads byte by byte, so that the rest of the input is left for the next question.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); ; {
@@ -122,7 +122,7 @@ type commandListCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (commandListCommand) Help() string {
 	return `Examples:
 

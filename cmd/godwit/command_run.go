@@ -21,7 +21,7 @@ type commandRunCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (commandRunCommand) Help() string {
 	return `A command that destroys something shows what it would do and asks; without a terminal it is refused unless --yes is given.
 One that also needs a second API key asks for the token that "godwit command approve" prints for that key.
@@ -65,7 +65,7 @@ func (c *commandRunCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	// Before anything is submitted: its token would be lost, and with it the next minutes.
+	// This is checked before the command is submitted: its token would be lost, and the key taken until it expires.
 	if d.RequiresConfirmation && !c.Yes && !atTerminal(env) {
 		return fmt.Errorf("%s has to be confirmed, and there is no terminal to ask at: add --yes to confirm it", c.Name)
 	}
@@ -81,7 +81,7 @@ func (c *commandRunCommand) Run(env *environment) error {
 	return printAnswer(env, a, c.JSON)
 }
 
-// arguments are those of --args and --arg together.
+// arguments merges --args and --arg.
 func (c *commandRunCommand) arguments(d *client.CommandDeclaration) (json.RawMessage, error) {
 	whole, err := object("--args", c.Args)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *commandRunCommand) arguments(d *client.CommandDeclaration) (json.RawMes
 		}
 	}
 	for name, text := range c.Arg {
-		// Text is text, whatever it looks like, where the schema wants text or says nothing of it.
+		// A value stays text if the schema wants text or does not describe the member.
 		p, known := schema.Properties[name]
 		if known && p.Type != nil && p.Type != "string" && json.Valid([]byte(text)) {
 			args[name] = json.RawMessage(text)
@@ -131,10 +131,10 @@ func object(flag, text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// confirm shows what would happen, asks, and passes the token on.
+// confirm shows what would happen, asks the user, and sends the token.
 func (c *commandRunCommand) confirm(env *environment, commands *client.Commands, d *client.CommandDeclaration, a *client.CommandAnswer) (*client.CommandAnswer, error) {
 	if a.ConfirmationToken == "" {
-		return a, nil // somebody else has it
+		return a, nil // another submission got the token
 	}
 	describe(env, d, a)
 	if !c.Yes {
@@ -161,7 +161,7 @@ func (c *commandRunCommand) confirm(env *environment, commands *client.Commands,
 	return confirmCommand(env.ctx, commands, a.CommandID, a.ConfirmationToken, stepUp)
 }
 
-// describe says what a confirmation would execute.
+// describe prints what a confirmation would execute.
 func describe(env *environment, d *client.CommandDeclaration, a *client.CommandAnswer) {
 	fmt.Fprintf(env.stderr, "\n  command  %s\n", printable(a.Intent.Entity+"."+a.Intent.Action))
 	if a.Intent.Target != "" {
@@ -176,7 +176,7 @@ func describe(env *environment, d *client.CommandDeclaration, a *client.CommandA
 	fmt.Fprintf(env.stderr, "  id       %s\n  until    %s\n\n", a.CommandID, clockTime(a.ExpiresAt))
 }
 
-// affected says how many dead letters would go, and of which endpoints. A long list is cut.
+// affected says how many dead letters would be removed, and of which endpoints. It cuts a long list.
 func affected(a *client.CommandAffects) string {
 	text := fmt.Sprintf("%d dead letters", a.DeadLetters)
 	if a.More {
@@ -208,7 +208,7 @@ type commandConfirmCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (commandConfirmCommand) Help() string {
 	return `The token confirms, so nothing is asked. It is good once, for its command alone, and for some minutes; a command that was
 confirmed before shows its outcome again.
@@ -238,7 +238,7 @@ type commandApproveCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (commandApproveCommand) Help() string {
 	return `Prints the token that whoever submitted the command confirms it with. The API key has to be another one than that of the
 submitter, of the same tenant, and may do itself what it approves.

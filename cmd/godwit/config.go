@@ -13,7 +13,7 @@ type configCommand struct {
 	Reference configReferenceCommand `cmd:"" help:"Print the reference page of all settings, in Markdown."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (configCommand) Help() string {
 	return `A setting comes from a flag, else the environment, else the file, else its default. Secrets are not printed.
 

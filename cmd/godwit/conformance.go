@@ -12,7 +12,7 @@ type conformanceCommand struct {
 	IDS conformanceIDSCommand `cmd:"" name:"ids" help:"Try the command executor of a running server: six tests, a verdict each."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (conformanceCommand) Help() string {
 	return `Holds a running server against a document, from outside: it needs the address and an API key.
 
@@ -27,7 +27,7 @@ type conformanceIDSCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (conformanceIDSCommand) Help() string {
 	return `Makes the minimum tests of RFC-WF-0010 (IDS, section XIII) against any server that has the commands probe.touch and
 probe.delete; Godwit has them with --commands-probe, and "godwit dev" always. Prints a line for each test and ends with 0

@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// devCommand has flags of its own: a developer's trial must not follow settings that are meant for a production server.
+// devCommand has its own flags: a developer's trial must not use the settings of a production server.
 type devCommand struct {
 	Listen    string  `name:"listen" local:"" help:"Address to serve on. Defaults to 127.0.0.1:8080, or a free port when that is taken." placeholder:"HOST:PORT"`
 	Data      string  `name:"data" local:"" help:"Directory to keep data in. Defaults to a temporary one, removed at exit." placeholder:"DIR"`
@@ -33,7 +33,7 @@ type devCommand struct {
 	Verbose   bool    `name:"verbose" short:"v" help:"Log more, on standard error."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (devCommand) Help() string {
 	return `Runs the real server on an embedded database, makes a tenant and an API key with all rights, starts a sample endpoint
 that fails about one time in three and posts a sample event every second. Each attempt is a line: watch failures being
@@ -55,8 +55,8 @@ Examples:
     godwit dev --store postgres://postgres@127.0.0.1/postgres`
 }
 
-// devRing seals what a trial on PostgreSQL without a data directory keeps. It is no secret: a trial that is started again
-// on the same database has to read what it wrote.
+// devRing seals the values of a trial on PostgreSQL without a data directory. It is not secret. It is fixed, because a
+// later trial on the same database must read what an earlier one wrote.
 const devRing = "dev:Z29kd2l0IGRldjogdGhpcyBrZXkgaXMgbm8gc2VjcmU="
 
 func (c *devCommand) Run(env *environment) error {
@@ -104,7 +104,7 @@ func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 			return cfg, remove, err
 		}
 		remove = func() { os.RemoveAll(cfg.Data) }
-		// Made here it is not warned about. On PostgreSQL a later trial has to sign with the same key.
+		// A key made here causes no warning. On PostgreSQL a later trial must sign with the same key.
 		seed := ""
 		if cfg.Postgres() {
 			seed = devRing
@@ -124,8 +124,8 @@ func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 	return cfg, remove, nil
 }
 
-// open starts the app on the wanted address. Without a wish it is the usual one, or any when that is taken: a trial
-// should not fail because something else runs here.
+// open starts the app on the wanted address. By default that is the usual one, or any free one if it is taken: a trial
+// should not fail because another program uses the port.
 func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logger) (*app.App, error) {
 	d := app.Dependencies{Log: log, TimeScale: godwit.TimeScale(c.TimeScale), NoLimits: !c.Limits, TuneCommands: dieAt(os.Getenv(faultVariable))}
 	if c.Listen == "" {
@@ -139,7 +139,7 @@ func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logg
 	return app.New(ctx, cfg, d)
 }
 
-// attend makes the tenant and the key, tells about them and follows the attempts until ctx ends.
+// attend creates the tenant and the key, prints them, and prints the attempts until ctx ends.
 func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) error {
 	if !awaitReady(ctx, env, a) {
 		return nil
@@ -156,7 +156,7 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	if err != nil {
 		return err
 	}
-	// The server ends the stream once it has drained, so that the last attempts are shown too.
+	// The server ends the stream once it has drained, so that the last attempts are also printed.
 	attempts, err := cl.Attempts(context.WithoutCancel(ctx))
 	if err != nil {
 		return fmt.Errorf("follow attempts: %w", err)
@@ -180,8 +180,8 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	return keepFollowing(ctx, env, cl, attempts, c.JSON)
 }
 
-// keepFollowing prints attempts until ctx ends. A stream that the server has ended is opened again. When the API key was
-// deleted meanwhile that is not possible; the server goes on, and the user is told why nothing is printed any more.
+// keepFollowing prints attempts until ctx ends. It reopens a stream that the server has ended. If the API key was deleted
+// meanwhile, it cannot; the server continues, and keepFollowing tells the user why it prints no more attempts.
 func keepFollowing(ctx context.Context, env *environment, cl *client.Client, attempts *client.AttemptStream, asJSON bool) error {
 	for {
 		if err := follow(env, attempts, asJSON); !errors.Is(err, io.EOF) {
@@ -205,8 +205,8 @@ func keepFollowing(ctx context.Context, env *environment, cl *client.Client, att
 	}
 }
 
-// awaitReady returns once /readyz answers 200, and says on standard error when another node has to stop first. It reports
-// false when ctx ended before.
+// awaitReady returns once /readyz answers 200. It prints on standard error if another node has to stop first. It reports
+// false if ctx ended before.
 func awaitReady(ctx context.Context, env *environment, a *app.App) bool {
 	waiting := a.Waiting()
 	for {
@@ -217,7 +217,7 @@ func awaitReady(ctx context.Context, env *environment, a *app.App) bool {
 			return false
 		case <-waiting:
 			fmt.Fprintln(env.stderr, "godwit: another node delivers from this store; waiting until it stops")
-			waiting = nil // closed for good
+			waiting = nil // closed for good: stop selecting it
 		}
 	}
 }

@@ -12,7 +12,7 @@ type doctorCommand struct {
 	config.Config   `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (doctorCommand) Help() string {
 	return `Looks at what a server with the same settings would use, changes nothing, and says what to do about what it finds. It ends with
 1 when something would keep the server from working.
@@ -24,7 +24,7 @@ Examples:
     godwit doctor --store postgres://godwit@db/godwit --keyring-file /etc/godwit/keyring`
 }
 
-// finding is what a check found.
+// finding is the result of a check.
 type finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"` // ok, warn or fail

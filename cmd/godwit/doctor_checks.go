@@ -26,13 +26,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
-// examination is one visit to the doctor.
+// examination is one run of the doctor.
 type examination struct {
 	env        *environment
 	cfg        *config.Config
 	originsErr error
 	ring       *keyring.Ring
-	stored     bool // there is a database that opens
+	stored     bool // a database exists and opens
 }
 
 type check struct {
@@ -94,7 +94,7 @@ func (e *examination) files() finding {
 	return ok("%d files may be open", limit)
 }
 
-// data is the directory, or the nearest one above that exists.
+// data checks the data directory, or its nearest parent that exists.
 func (e *examination) data() finding {
 	dir, err := existing(e.cfg.Data)
 	if err != nil {
@@ -150,7 +150,7 @@ func (e *examination) disk() finding {
 
 func megabytes(s config.Size) string { return config.Size(s >> 20 << 20).String() }
 
-// fsync measures what each group commit waits for.
+// fsync measures the time that each group commit waits for the disk.
 func (e *examination) fsync() finding {
 	if e.cfg.Postgres() {
 		return ok("commits are synced by PostgreSQL")
@@ -186,7 +186,7 @@ func (e *examination) fsync() finding {
 	return ok("a sync takes %s", p50)
 }
 
-// keyring looks for the ring without making one.
+// keyring looks for the key ring and does not create one.
 func (e *examination) keyring() finding {
 	if e.cfg.Keyring == "" && !e.cfg.Postgres() {
 		path := e.cfg.KeyringFile
@@ -258,7 +258,7 @@ func (e *examination) store() finding {
 // verifyTimeout bounds the reading of the whole database.
 const verifyTimeout = 10 * time.Minute
 
-// integrity has the database look at itself for damage.
+// integrity makes the database check itself for damage.
 func (e *examination) integrity() finding {
 	if !e.stored {
 		return ok("there is no database yet, or it could not be opened")
@@ -343,14 +343,14 @@ func (e *examination) certificate() finding {
 	return ok("valid until %s", cert.NotAfter.Format(time.DateTime))
 }
 
-// onLoopback says whether an address is reached from this machine alone.
+// onLoopback reports whether an address can be reached from this machine only.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// egress looks whether deliveries can get out.
+// egress checks whether deliveries can leave the machine.
 func (e *examination) egress() finding {
 	if e.cfg.Proxy != "" {
 		u, err := url.Parse(e.cfg.Proxy)

@@ -23,7 +23,7 @@ type evidenceCommand struct {
 	Show   evidenceShowCommand   `cmd:"" help:"Show what a file says, of all commands, of one, or key by key."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (evidenceCommand) Help() string {
 	return `Every decision about a command leaves an item of evidence, chained to the one before it by its hash. A chain is
 exported as a file that anybody can check without the server.
@@ -36,7 +36,7 @@ Examples:
     godwit evidence show march.ndjson --key-of 92157a971581607c35679ded303a541d8a1bec4a28e6778e56c0f9f17302aee0`
 }
 
-// evidenceFile is a file and what it is held against.
+// evidenceFile is a file and the values that it is verified against.
 type evidenceFile struct {
 	File   string   `arg:"" help:"The exported file; - is standard input."`
 	Key    []string `name:"key" sep:"none" help:"Public key to trust: a file with it as PEM or as the JSON of /ids/v1/evidence/key, or the base64 of the key. May be given more than once. Defaults to the key that the file names itself, which shows that the file is whole and not who made it." placeholder:"FILE|BASE64"`
@@ -44,7 +44,7 @@ type evidenceFile struct {
 	Known  []string `name:"known" sep:"none" help:"Hash of an item that is known from elsewhere, such as the last one of an earlier export; shows a chain that was made anew as a whole. May be given more than once." placeholder:"SEQ=HASH"`
 }
 
-// verify reads the file. The error is a *evidence.Broken when it does not hold.
+// verify reads the file. The error is a *evidence.Broken if the file does not verify.
 func (f *evidenceFile) verify(env *environment, each func(int64, *evidence.Item) error) (evidence.Report, error) {
 	o := evidence.Options{Tenant: f.Tenant, Item: each}
 	for _, text := range f.Key {
@@ -77,7 +77,7 @@ func (f *evidenceFile) verify(env *environment, each func(int64, *evidence.Item)
 	return evidence.Verify(in, o)
 }
 
-// readPublicKey takes a file where there is one of this name, else the key itself.
+// readPublicKey reads the file of this name if it exists; otherwise the text is the key itself.
 func readPublicKey(text string) (ed25519.PublicKey, error) {
 	content, err := os.ReadFile(text)
 	if err == nil {
@@ -99,7 +99,7 @@ type evidenceVerifyCommand struct {
 	JSON         bool `name:"json" help:"Print one JSON object."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (evidenceVerifyCommand) Help() string {
 	return `Reads the file once, needs no server and little memory, and ends with 0 when it holds. When it does not, it names the
 first line where a byte was changed, put in or taken out, says what is wrong there, and ends with 1.
@@ -145,7 +145,7 @@ func printReport(w io.Writer, name string, r *evidence.Report) error {
 	} else {
 		fmt.Fprintf(&b, "%s is broken at %s\n", name, r.Broken.Error())
 	}
-	if r.KeyID == "" { // nothing of the header is to be believed
+	if r.KeyID == "" { // the header cannot be trusted
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -183,7 +183,7 @@ func printReport(w io.Writer, name string, r *evidence.Report) error {
 	return err
 }
 
-// printable quotes what a terminal might take for more than text: a file may come from anybody.
+// printable quotes text that a terminal might interpret: the file may come from an untrusted source.
 func printable(s string) string {
 	for _, r := range s {
 		if !strconv.IsPrint(r) {
@@ -195,7 +195,7 @@ func printable(s string) string {
 
 const progressEvery = 2 * time.Second
 
-// progress tells from time to time how much of a long file was read, and ends the reading when it is no longer wanted.
+// progress reports at intervals how much of a long file was read, and stops the reading when the context ends.
 type progress struct {
 	ctx         context.Context
 	in          io.Reader

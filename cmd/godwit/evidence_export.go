@@ -16,7 +16,7 @@ type evidenceExportCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (evidenceExportCommand) Help() string {
 	return `The file is verified as it arrives; the command ends with 1 when it is broken, and the file is kept, being evidence. A
 file that was not received to its end is removed. The last hash is printed: note it where the server's operator cannot change
@@ -59,20 +59,20 @@ func (c *evidenceExportCommand) Run(env *environment) error {
 	return nil
 }
 
-// receive copies all that arrives and verifies it meanwhile. The error is of reading or writing.
+// receive copies the input to the output and verifies it. The error is one of reading or writing.
 func receive(in io.Reader, out io.Writer) (evidence.Report, error) {
 	w := &keepsError{w: out}
 	report, err := evidence.Verify(io.TeeReader(in, w), evidence.Options{})
 	if w.err != nil {
 		return report, w.err
 	}
-	if report.Broken != nil { // the rest of what is broken is evidence, too
+	if report.Broken != nil { // the rest of a broken file is evidence, too
 		_, err = io.Copy(w, in)
 	}
 	return report, err
 }
 
-// keepsError tells a failure to write from one to read.
+// keepsError distinguishes a failure to write from a failure to read.
 type keepsError struct {
 	w   io.Writer
 	err error

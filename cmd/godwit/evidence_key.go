@@ -13,7 +13,7 @@ type evidenceKeyCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (evidenceKeyCommand) Help() string {
 	return `Fetches the public key that the server signs evidence with, as PEM. Do it once, before the evidence matters, and keep the
 file where the server's operator cannot change it: verify --key then shows that a file was signed by this server.

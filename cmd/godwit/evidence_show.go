@@ -18,7 +18,7 @@ type evidenceShowCommand struct {
 	JSON         bool   `name:"json" help:"Print one JSON object a line."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (evidenceShowCommand) Help() string {
 	return `The file is verified on the way: what is shown holds, and where the first broken link is it ends, with 1. With
 --key-of or --command it also tells how often the command was executed and what each caller got.
@@ -76,7 +76,7 @@ func (c *evidenceShowCommand) Run(env *environment) error {
 
 const showRow = "%-8s  %-27s  %-21s  %-18s  %-8s  %-40s  %-11s  %s\n"
 
-// printItem prints a row at once: a file may be longer than memory.
+// printItem prints each row at once: a file may be larger than memory.
 func (c *evidenceShowCommand) printItem(env *environment, it *evidence.Item, first bool) error {
 	if c.JSON {
 		_, err := fmt.Fprintf(env.stdout, "%s\n", evidence.Line(it))
@@ -147,7 +147,7 @@ func (c *evidenceShowCommand) printKeys(env *environment, keys []evidence.KeySum
 	return w.Flush()
 }
 
-// printAnswers tells what each caller got.
+// printAnswers prints the answer that each caller got.
 func printAnswers(env *environment, keys []evidence.KeySummary) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	for _, k := range keys {

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// faultVariable makes `godwit dev` kill itself at a step of the execution of commands, as in "called:3": the third time a call was made
-// and its result is not written down yet. For crash tests; command.FaultPoints lists the steps.
+// faultVariable makes `godwit dev` kill itself at a step of command execution, as in "called:3": the third time that a
+// call was made and the ledger does not hold its result yet. It is for crash tests; command.FaultPoints lists the steps.
 const faultVariable = "GODWIT_DEV_FAULT"
 
 func dieAt(where string) func(*command.Config) {
@@ -28,7 +28,7 @@ func dieAt(where string) func(*command.Config) {
 			}
 			self, err := os.FindProcess(os.Getpid())
 			if err == nil && self.Kill() == nil {
-				select {} // nothing more is done
+				select {} // block until the kill takes effect
 			}
 		}
 	}

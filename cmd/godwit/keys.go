@@ -29,20 +29,20 @@ type keysCommand struct {
 	AdoptEvidence keysAdoptEvidenceCommand `cmd:"" name:"adopt-evidence" help:"Have a store's evidence signed with another key from now on."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysCommand) Help() string {
 	return `API keys let producers and operators in; the key ring encrypts signing keys and credentials in the store. These
 commands work on the store itself, so whoever can read its files or database can use them: that is how the first key is
 made. They may run beside a server.`
 }
 
-// onStore is what the commands share that work on the store directly.
+// onStore holds the flags of commands that work on the store directly.
 type onStore struct {
 	config.FileFlag `embed:""`
 	config.Storage  `embed:""`
 }
 
-// open opens key ring and store as a server with the same settings would.
+// open opens the key ring and the store as a server with the same settings would.
 func (o *onStore) open(env *environment) (*management.Service, store.Store, error) {
 	if _, err := env.source.Origins(env.parsed); err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ type keysCreateCommand struct {
 	onStore    `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysCreateCommand) Help() string {
 	return `The token is printed once and kept nowhere but as a hash.
 
@@ -223,7 +223,7 @@ type keysRevokeCommand struct {
 	onStore `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysRevokeCommand) Help() string {
 	return `A running server may believe a revoked key for a few seconds more.
 
@@ -258,7 +258,7 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 
 type keysRingCommand struct{}
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysRingCommand) Help() string {
 	return `Prints a line for a key ring. The first line of a ring seals, all of them open. To change the key: put a new line in
 front, restart the servers, run "godwit keys reencrypt", then remove the old lines.
@@ -278,7 +278,7 @@ type keysReencryptCommand struct {
 	onStore `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysReencryptCommand) Help() string {
 	return `Run it after a new key was put in front of the key ring and the servers were restarted with it. It may run beside them
 and may be run again. When it ends well, the other keys can be removed from the ring; wait for the idempotency window (24h)
@@ -332,7 +332,7 @@ type keysAdoptEvidenceCommand struct {
 	onStore `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (keysAdoptEvidenceCommand) Help() string {
 	return `A store remembers which key its evidence is signed with, and a server with another key refuses to start. Run this when that key
 is lost or has to be replaced, with all servers stopped; then start them with --commands-evidence-key FILE. Exports verify with

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/client"
 )
 
-// palette colours what goes to a terminal and leaves alone what goes elsewhere.
+// palette colours text for a terminal, and leaves other output plain.
 type palette struct{ on bool }
 
 func newPalette(w io.Writer) palette {
@@ -44,8 +44,8 @@ func (p palette) outcome(outcome, s string) string {
 	return s
 }
 
-// follow prints attempts. It returns io.EOF when the server has ended the stream, and nil when the reader of the output is
-// gone or the command is to stop.
+// follow prints attempts. It returns io.EOF when the server has ended the stream, and nil when the output is closed or the
+// command has to stop.
 func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error {
 	p := newPalette(env.stdout)
 	for {
@@ -65,7 +65,7 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 			_, err = fmt.Fprintln(env.stdout, attemptLine(p, a))
 		}
 		if errors.Is(err, syscall.EPIPE) {
-			return nil // the reader has seen enough
+			return nil // the reader has closed the output
 		}
 		if err != nil {
 			return err
@@ -73,8 +73,8 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 	}
 }
 
-// maskURL is the record of an attempt without the query of its endpoint's URL, which may hold a credential. The log shows no
-// URL at all.
+// maskURL encodes an attempt without the query of its endpoint's URL, which may hold a credential. The log shows no URL at
+// all.
 func maskURL(a *client.Attempt) []byte {
 	before, _, found := strings.Cut(a.URL, "?")
 	if !found {
@@ -93,7 +93,7 @@ func maskURL(a *client.Attempt) []byte {
 	return line
 }
 
-// attemptLine is what happened, in one line that lines up with the others.
+// attemptLine describes an attempt in one line, with aligned columns.
 func attemptLine(p palette, a *client.Attempt) string {
 	answer := a.Reason
 	if a.Status != 0 {
@@ -122,7 +122,7 @@ func clip(s string, n int) string {
 	return s[:n-1] + "…"
 }
 
-// shortID keeps the part of an id that tells events of a few minutes apart.
+// shortID keeps the part of an id that distinguishes events of a few minutes.
 func shortID(id string) string {
 	if len(id) < 12 {
 		return id

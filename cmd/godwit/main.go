@@ -1,5 +1,5 @@
-// Command godwit accepts events once and delivers them at least once. Each file here is one subcommand; the work is done
-// in internal/app.
+// Command godwit accepts events once and delivers them at least once. Each file here is one subcommand; internal/app does
+// the work.
 package main
 
 import (
@@ -40,7 +40,7 @@ const about = `Godwit accepts an event once and delivers it at least once to eve
 
 Start with "godwit dev": it needs nothing and shows everything.`
 
-// environment is what a command gets from the world.
+// environment holds the process's inputs and outputs for a command.
 type environment struct {
 	ctx    context.Context
 	stdin  io.Reader
@@ -52,12 +52,13 @@ type environment struct {
 }
 
 func main() {
-	// net/http's client writes to the standard logger what a receiver sends beyond its response, which may be our own payload
-	// or credential sent back. Nothing of ours uses that logger.
+	// net/http's client writes data that a receiver sends after its response to the standard logger. That data may echo
+	// our payload or credential. Our own code does not use that logger.
 	log.SetOutput(io.Discard)
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a failed write, so that `godwit dev | head` still tidies up
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe becomes a failed write, so that `godwit dev | head` still cleans up
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for an orderly stop; from then on a signal has its usual effect, so a second one ends us at once.
+	// The first signal asks for an orderly stop. After it, signals have their usual effect, so a second one ends the
+	// process at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(os.Args[1:], &environment{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}))
 }
@@ -67,13 +68,13 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	exitGoesOn = 3 // nothing failed, and it is not done yet
+	exitGoesOn = 3 // nothing failed, and the work is not done yet
 )
 
-// errGoesOn ends a command whose work is not done yet, when all was said already.
+// errGoesOn ends a command whose work is not done yet. The command has printed everything already.
 var errGoesOn = errors.New("not done yet")
 
-// errSilent ends a command with failure when all was said already.
+// errSilent ends a command with failure. The command has printed everything already.
 var errSilent = errors.New("failed")
 
 func run(args []string, env *environment) int {
@@ -98,7 +99,7 @@ func run(args []string, env *environment) int {
 		return code
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitFailed // whoever read has seen enough
+		return exitFailed // the reader has closed the output
 	}
 	if err != nil {
 		fmt.Fprintln(env.stderr, "godwit:", err)
@@ -118,7 +119,7 @@ func run(args []string, env *environment) int {
 	return exitOK
 }
 
-// exited unwinds kong when it wants to leave (--help): tests run commands within their own process.
+// exited unwinds kong when it wants to exit (--help), because tests run commands in their own process.
 type exited struct{}
 
 func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {

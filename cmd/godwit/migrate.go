@@ -13,7 +13,7 @@ type migrateCommand struct {
 	Up     migrateUpCommand     `cmd:"" help:"Bring the schema up to date."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (migrateCommand) Help() string {
 	return `A server brings the schema up to date by itself when it starts. This command is for those who want to look first, or to do it
 at a time of their own. Migrations only go up; a database that is newer than this binary is refused.
@@ -70,7 +70,8 @@ func (c *migrateUpCommand) Run(env *environment) error {
 	}
 	log := app.NewLogger(config.Log{Format: "text"}, env.stderr)
 	if !c.Postgres() {
-		// An embedded database without its ring is taken for one that has lost it: make the ring first, as a server does.
+		// An embedded database without a key ring looks like one that has lost it: create the ring first, as a server
+		// does.
 		if _, err := app.OpenRing(&c.Storage, log); err != nil {
 			return err
 		}

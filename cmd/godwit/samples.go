@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/client"
 )
 
-// samples is the traffic of `godwit dev`: an endpoint that fails now and then, and events for it.
+// samples generates the traffic of `godwit dev`: an endpoint that fails now and then, and events for it.
 type samples struct {
 	client   *client.Client
 	server   *http.Server
@@ -42,12 +42,12 @@ func startSamples(ctx context.Context, c *client.Client) (*samples, error) {
 
 func (s *samples) close() { s.server.Close() }
 
-// receive is a receiver as they are: mostly fine, sometimes busy, sometimes gone in mid-sentence.
+// receive acts like a real receiver: it mostly succeeds, is sometimes busy, and sometimes drops the connection.
 func (s *samples) receive(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	mood := rand.IntN(100)
 	if s.requests.Add(1) == 2 {
-		mood = 20 // so that nobody has to wait for the first failure
+		mood = 20 // so that the user sees a failure soon
 	}
 	switch {
 	case mood < 8:

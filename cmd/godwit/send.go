@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
-// connection is what commands need that talk to a running server.
+// connection holds the flags of commands that call a running server.
 type connection struct {
 	URL string `name:"url" env:"GODWIT_URL" help:"Where the server is." default:"http://127.0.0.1:8080" placeholder:"URL"`
 	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Better in the environment, where other users do not see it." placeholder:"TOKEN"`
@@ -37,7 +37,7 @@ type sendCommand struct {
 	connection     `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (sendCommand) Help() string {
 	return `The body is sent byte for byte. The command ends well when the event is durably stored; it prints the event's id.
 

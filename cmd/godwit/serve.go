@@ -13,7 +13,7 @@ type serveCommand struct {
 	config.Config   `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (serveCommand) Help() string {
 	return `Everything has a sound default: without a flag it keeps an embedded database in ./godwit-data and listens on
 127.0.0.1:8080. Make a first API key with "godwit keys create", before or while it runs.
@@ -48,8 +48,8 @@ func (c *serveCommand) Run(env *environment) error {
 	return a.Run(env.ctx)
 }
 
-// relaxCollector lets the heap grow to five times what is in use before it is collected. In use are some ten megabytes, so
-// this buys speed for little memory. Whoever sets GOGC knows better.
+// relaxCollector lets the heap grow to five times its live size before a collection. The live heap is some ten megabytes,
+// so this buys speed for little memory. It leaves a GOGC that the operator has set.
 func relaxCollector(env *environment) {
 	if _, set := env.lookup("GOGC"); !set {
 		debug.SetGCPercent(400)

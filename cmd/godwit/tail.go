@@ -11,7 +11,7 @@ type tailCommand struct {
 	connection `embed:""`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (tailCommand) Help() string {
 	return `Shows each attempt of the tenant once it is recorded, until stopped. It shows what happens from now on; the past is in
 the API (/v1/deliveries). A reader that falls far behind misses attempts: delivery does not wait for it.

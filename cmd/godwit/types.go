@@ -14,7 +14,7 @@ type typesCommand struct {
 	Put  typesPutCommand  `cmd:"" help:"Write an event type of the tenant's."`
 }
 
-// Help teaches.
+// Help returns the text that --help shows.
 func (typesCommand) Help() string {
 	return `The catalogue says what events mean and look like. Events are held against it when the tenant's event_validation is
 "known" or "strict". The types of the Open Job Spec and of the CYBERCUBE standard are built in.

@@ -21,7 +21,7 @@ type Notice struct {
 	Description string // as its owner wrote it
 }
 
-// Concerns reports whether people are alerted of a notice. Other notices are only listed.
+// Concerns reports whether a notice of this kind causes an alert. Other notices are only listed.
 func Concerns(kind godwit.NoticeKind) bool {
 	switch kind {
 	case godwit.NoticeDeadLetter, godwit.NoticeEndpointDegraded, godwit.NoticeEndpointDisabled:

@@ -68,7 +68,7 @@ func (a *Alert) count() int {
 	return n
 }
 
-// name is the endpoint's name for people.
+// name returns the endpoint's name as people know it.
 func name(n *Notice) string {
 	switch {
 	case n.Endpoint == "":
@@ -113,7 +113,7 @@ func (m *Mail) text(a Alert) string {
 	return b.String()
 }
 
-// clean keeps text of receivers and owners on its line: details may quote a response.
+// clean puts text from receivers and owners on one line: details may quote a response.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {

@@ -4,8 +4,8 @@
 //	                                                                                       ▲                  │ failed for now
 //	                                                                                       └── back-off ◄─────┘
 //
-// A Notifier sends alerts: Mail by e-mail, Log as log lines. Notices are stored before they come here, so an alert that cannot
-// be sent is not lost: its notices are listed.
+// A Notifier sends alerts: Mail by e-mail, Log as log lines. Notices are stored before they reach the queue, so an alert
+// that cannot be sent is not lost: its notices are still listed.
 //
-// The package decides nothing about endpoints and keeps nothing over a restart.
+// The package decides nothing about endpoints and keeps no state over a restart.
 package alert

@@ -28,8 +28,8 @@ type MailConfig struct {
 	RootCAs *x509.CertPool
 }
 
-// Mail is a Notifier that sends e-mail to the tenant's addresses. Password and text go over an encrypted connection or to this
-// machine only.
+// Mail is a Notifier that sends e-mail to the tenant's addresses. It sends password and text only over an encrypted
+// connection or to this machine.
 type Mail struct {
 	cfg            MailConfig
 	from           *mail.Address
@@ -162,7 +162,7 @@ func (m *Mail) greet(client *smtp.Client) error {
 	if offered, _ := client.Extension("AUTH"); !offered {
 		return &Permanent{errors.New("the mail server takes no password")}
 	}
-	// net/smtp checks by name; this was checked by address before.
+	// net/smtp would check the host by name; it was checked by address before.
 	return client.Auth(plain{m.user, m.password})
 }
 
@@ -180,8 +180,8 @@ func (p plain) Next(_ []byte, more bool) ([]byte, error) {
 	return nil, nil
 }
 
-// send delivers to the addresses that the server accepts. It fails if there is none: one mistyped address must not keep the
-// mail from the others.
+// send delivers to the addresses that the server accepts. It fails only if there is none: a mistyped address must not
+// block the mail to the others.
 func (m *Mail) send(client *smtp.Client, a Alert) error {
 	if err := client.Mail(m.from.Address); err != nil {
 		return err
@@ -208,6 +208,6 @@ func (m *Mail) send(client *smtp.Client, a Alert) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	_ = client.Quit() // it is sent
+	_ = client.Quit() // the mail is already sent
 	return nil
 }

@@ -31,7 +31,7 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// Limits of what waits. Notices beyond them are counted, not kept.
+// Limits of the waiting notices. Notices beyond them are counted, not kept.
 const (
 	maxPosted  = 1024
 	maxOutbox  = 64
@@ -42,7 +42,7 @@ const (
 // backOff lists the waits before an alert that failed is sent again; after the last one it is dropped.
 var backOff = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute}
 
-// stopTimeout limits how long a stop may take to send what waits.
+// stopTimeout limits how long a stop may spend on sending waiting alerts.
 const stopTimeout = 5 * time.Second
 
 // A Queue receives notices and alerts people, at a limited rate.
@@ -76,7 +76,7 @@ type letter struct {
 	tries   int
 }
 
-// NewQueue makes a Queue.
+// NewQueue returns a Queue.
 func NewQueue(cfg Config) (*Queue, error) {
 	if cfg.Store == nil || cfg.Notifier == nil || cfg.Clock == nil || cfg.Log == nil {
 		return nil, errors.New("alert: store, notifier, clock and log are required")
@@ -93,7 +93,7 @@ func NewQueue(cfg Config) (*Queue, error) {
 	}, nil
 }
 
-// Post adds a notice. It never waits: the delivering goroutine calls it.
+// Post adds a notice. It never blocks, because the delivering goroutine calls it.
 func (d *Queue) Post(n godwit.Notice) {
 	if !Concerns(n.Kind) {
 		return
@@ -105,7 +105,7 @@ func (d *Queue) Post(n godwit.Notice) {
 	}
 }
 
-// Run sends alerts until ctx ends. Then it sends what waits once more, within stopTimeout.
+// Run sends alerts until ctx ends. Then it sends the waiting ones once more, within stopTimeout.
 func (d *Queue) Run(ctx context.Context) error {
 	var telling sync.WaitGroup
 	telling.Go(func() { d.tellAll(ctx) })
@@ -225,7 +225,8 @@ func (d *Queue) tellAll(ctx context.Context) {
 	}
 }
 
-// tell sends an alert once. If that fails, the alert waits behind those of others: one full mailbox must not delay all.
+// tell sends an alert once. If that fails, the alert waits behind those of other tenants: one full mailbox must not delay
+// all.
 func (d *Queue) tell(ctx context.Context, l *letter) {
 	err := d.try(ctx, l)
 	var permanent *Permanent
@@ -266,7 +267,7 @@ func (d *Queue) try(ctx context.Context, l *letter) error {
 	return d.cfg.Notifier.Notify(ctx, a)
 }
 
-// finish sends everything that waits, once.
+// finish sends every waiting alert once.
 func (d *Queue) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

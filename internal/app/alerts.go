@@ -12,11 +12,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// alerts are the ways by which people are told of notices: one queue each, so that a mail server that is slow keeps no other way
-// waiting. A way that is added is one more queue.
+// alerts holds one queue for each way to alert people, so that a slow mail server does not delay the others.
 type alerts []*alert.Queue
 
-// loggedPerMinute is how many alerts of a tenant are lines of the log in a minute; the rest is summed up.
+// loggedPerMinute is how many alerts of a tenant are logged in a minute; the rest is summed up.
 const loggedPerMinute = 60
 
 func newAlerts(a *App) (alerts, error) {
@@ -46,7 +45,7 @@ func newAlerts(a *App) (alerts, error) {
 	return queues, add(mail, a.cfg.SMTP.PerMinute)
 }
 
-// rootCAs are the system's authorities with those of a file; nil, which is the system's, without a file.
+// rootCAs returns the system's authorities and those of a file. Without a file it returns nil, which means the system's.
 func rootCAs(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -65,19 +64,19 @@ func rootCAs(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// post hands a stored notice to every queue. It does not wait.
+// post adds a stored notice to every queue. It does not block.
 func (d alerts) post(n godwit.Notice) {
 	for _, queue := range d {
 		queue.Post(n)
 	}
 }
 
-// start runs the queues; the function returned stops them, after they have told what waits.
+// start runs the queues. The returned function stops them after they have sent the waiting alerts.
 func (d alerts) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, queue := range d {
-		running.Go(func() { _ = queue.Run(ctx) }) // it ends with ctx alone
+		running.Go(func() { _ = queue.Run(ctx) }) // it returns only when ctx ends
 	}
 	return func() {
 		cancel()

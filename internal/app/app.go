@@ -25,21 +25,22 @@ import (
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
-// Dependencies are what an app gets from outside besides its configuration. The zero value is right for production.
+// Dependencies holds an app's dependencies besides its configuration. The zero value is right for production.
 type Dependencies struct {
-	// Clock. Defaults to the machine's.
+	// Clock defaults to the machine's clock.
 	Clock clock.Clock
-	// Log. Defaults to one made from the configuration, on standard error.
+	// Log defaults to a logger made from the configuration, on standard error.
 	Log *slog.Logger
-	// TimeScale runs delays, windows and retentions faster: for development. Defaults to real time.
+	// TimeScale shortens delays, windows and retentions, for development. Defaults to real time.
 	TimeScale godwit.TimeScale
-	// NoLimits lifts the limits on registrations: for development. Defaults to false.
+	// NoLimits removes the limits on registrations, for development. Defaults to false.
 	NoLimits bool
-	// Timeouts of the server. Default to what is sound in production.
+	// Timeouts of the server. Default to values for production.
 	Timeouts Timeouts
-	// Tune changes what the engine is made of, for tests. Defaults to nothing.
+	// Tune changes the engine's configuration, for tests. Defaults to nil.
 	Tune func(*engine.Config)
-	// TuneCommands changes what the executor of commands is made of, Commands registers more of them: for tests. Default to nothing.
+	// TuneCommands changes the configuration of the command executor, and Commands registers more commands, for tests.
+	// Default to nil.
 	TuneCommands func(*command.Config)
 	Commands     func(*command.Registry) error
 }
@@ -62,12 +63,12 @@ type App struct {
 	alerts    alerts
 	servers   []*httpServer
 	url       string
-	done      chan struct{} // closed when delivery has stopped: ends live streams
+	done      chan struct{} // closed when delivery has stopped; ends live streams
 	readiness *readiness
 	ready     chan struct{} // closed once /readyz answers 200 for the first time
 }
 
-// New opens the store, wires the services and listens. Nothing is delivered before Run.
+// New opens the store, wires the services and listens. The app delivers nothing before Run.
 func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -98,9 +99,9 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	return a, nil
 }
 
-// open gets hold of what is outside the process: listener, key ring, store.
+// open opens the external resources: listener, key ring, store.
 func (a *App) open(ctx context.Context) error {
-	// The address first: when another server runs here, nothing of its data is touched.
+	// The address comes first: if another server runs here, its data is not touched.
 	l, err := listen(ctx, a.cfg.Listen)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (a *App) open(ctx context.Context) error {
 	return a.claimNode(ctx)
 }
 
-// publicURL is where others reach us: as configured, else the address we listen on.
+// publicURL returns the configured public URL, or the listening address.
 func (a *App) publicURL(addr net.Addr) string {
 	if a.cfg.PublicURL != "" {
 		return a.cfg.PublicURL
@@ -151,7 +152,7 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
-	keeping, enough := context.WithCancel(context.Background()) // the name is kept until delivery has ended
+	keeping, enough := context.WithCancel(context.Background()) // the node's name is kept until delivery has ended
 	defer enough()
 	kept := make(chan error, 1)
 	go func() {
@@ -165,7 +166,7 @@ func (a *App) Run(ctx context.Context) error {
 	executed := a.commands.start(ctx, a.engine.Started())
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		err = nil // stopped before it had begun
+		err = nil // stopped before it began
 	}
 	stop(nil)
 	announced.Wait()
@@ -186,8 +187,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// announce logs what this server is and where it is reached, once it is ready. Clients that read the URL from the log can
-// then use it at once.
+// announce logs the server's version and URL once it is ready. Clients that read the URL from the log can use it at once.
 func (a *App) announce(ctx context.Context) {
 	select {
 	case <-a.engine.Started():
@@ -212,7 +212,7 @@ func (a *App) announce(ctx context.Context) {
 	close(a.ready)
 }
 
-// release closes what New opened.
+// release closes the resources that New opened.
 func (a *App) release() {
 	for _, s := range a.servers {
 		s.listener.Close()
@@ -232,29 +232,30 @@ func (a *App) release() {
 	}
 }
 
-// URL is where the app is reached.
+// URL returns the app's URL.
 func (a *App) URL() string { return a.url }
 
-// Started is closed once the app delivers. The store may fail right then; Ready says that it did not.
+// Started returns a channel that is closed once the app delivers. The store may fail at that moment; Ready says that it
+// did not.
 func (a *App) Started() <-chan struct{} { return a.engine.Started() }
 
-// Ready is closed once /readyz would answer 200.
+// Ready returns a channel that is closed once /readyz would answer 200.
 func (a *App) Ready() <-chan struct{} { return a.ready }
 
-// Waiting is closed when another node delivers from the same store and this one stands by to take over.
+// Waiting returns a channel that is closed when another node delivers from the same store and this one stands by.
 func (a *App) Waiting() <-chan struct{} { return a.engine.Waiting() }
 
-// Engine, Registry and Store are for those that run an app within their own process: the dev command and tests.
+// Engine returns the engine, for programs that run an app within their own process: the dev command and tests.
 func (a *App) Engine() *engine.Engine { return a.engine }
 
-// Registry see Engine.
+// Registry returns the management service: see Engine.
 func (a *App) Registry() *management.Service { return a.registry }
 
-// Store see Engine.
+// Store returns the store: see Engine.
 func (a *App) Store() store.Store { return a.store }
 
-// Executor see Engine.
+// Executor returns the command executor: see Engine.
 func (a *App) Executor() *command.Executor { return a.commands.executor }
 
-// Handler is what the server serves, for tests that need no socket.
+// Handler returns the server's handler, for tests that need no socket.
 func (a *App) Handler() http.Handler { return a.servers[0].server.Handler }

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// OpenRegistry opens key ring and store for commands that change tenants and keys beside a server, or before there is one.
+// OpenRegistry opens key ring and store for commands that change tenants and keys beside a server, or before one has run.
 func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*management.Service, store.Store, error) {
 	ring, err := OpenRing(s, log)
 	if err != nil {
@@ -37,7 +37,7 @@ func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*ma
 	return r, st, nil
 }
 
-// elsewhere stands for the engine of another process. Tenants and keys are not its business, so nothing is lost.
+// elsewhere stands in for the engine of another process. That engine does not need to know about tenants and keys.
 type elsewhere struct{}
 
 func (elsewhere) Changed(context.Context, godwit.EndpointID) error { return nil }
@@ -62,7 +62,7 @@ func AllTenants(ctx context.Context, r *management.Service) ([]godwit.Tenant, er
 	}
 }
 
-// TenantByName finds a tenant, or makes it.
+// TenantByName finds a tenant, or creates it.
 func TenantByName(ctx context.Context, r *management.Service, name string) (*godwit.Tenant, error) {
 	tenants, err := AllTenants(ctx, r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
-// tlsConfig is nil when plain http is served.
+// tlsConfig returns nil if the server serves plain http.
 func tlsConfig(c *config.Config, now func() time.Time, log *slog.Logger) (*tls.Config, error) {
 	switch {
 	case len(c.ACME.Domains) > 0:
@@ -45,7 +45,7 @@ func tlsConfig(c *config.Config, now func() time.Time, log *slog.Logger) (*tls.C
 	return nil, nil
 }
 
-// certificateFiles is a certificate on disk that is renewed under a running server.
+// certificateFiles is a certificate on disk that may be renewed while the server runs.
 type certificateFiles struct {
 	cert, key string
 	now       func() time.Time
@@ -57,7 +57,7 @@ type certificateFiles struct {
 	checked time.Time
 }
 
-// recheck is how long a renewed certificate may go unnoticed.
+// recheck is the longest time before the server notices a renewed certificate.
 const recheck = 10 * time.Second
 
 func (f *certificateFiles) current() (*tls.Certificate, error) {
@@ -71,7 +71,7 @@ func (f *certificateFiles) current() (*tls.Certificate, error) {
 		return f.pair, nil
 	}
 	if _, err := f.loadLocked(); err != nil {
-		f.log.Error("keep the old certificate", "error", err) // a renewal may be halfway through writing both files
+		f.log.Error("keep the old certificate", "error", err) // a renewal may have written only one of the two files so far
 	}
 	return f.pair, nil
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// commands is the executor with what it is made of.
+// commands holds the executor and its dependencies.
 type commands struct {
 	executor   *command.Executor
 	runner     *builtincommand.Runner
@@ -82,13 +82,13 @@ func (a *App) newCommands(ctx context.Context, d Dependencies) (*commands, error
 		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
 }
 
-// newRunner makes the way by which the other APIs have Godwit's own operations executed.
+// newRunner makes the Runner with which the other APIs execute Godwit's own operations.
 func (a *App) newRunner(x *command.Executor, d Dependencies) *builtincommand.Runner {
 	return &builtincommand.Runner{Executor: x, Config: a.builtinCommands(), Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
 }
 
-// witness leaves evidence of what was decided about a management request under a key (IDS IT-15). The key itself, which is the
-// client's, is not in it, nor is anything that was sent.
+// witness records evidence of the decision about a management request with an Idempotency-Key (IDS IT-15). The evidence
+// holds neither the client's key nor any content of the request.
 func (a *App) witness(_ context.Context, d idempotency.Decision) error {
 	e := evidence.Entry{
 		Type: evidence.Observation, At: d.At, Decision: string(d.Outcome), Key: hex.EncodeToString(d.ID[:]), Command: d.Route,
@@ -108,7 +108,7 @@ func (a *App) witness(_ context.Context, d idempotency.Decision) error {
 	return err
 }
 
-// limit is 0 for none, as settings say it; the executor says it with less than zero.
+// limit translates a setting for the executor: 0 means no limit in settings, a negative value in the executor.
 func limit(n int) int {
 	if n == 0 {
 		return -1
@@ -116,12 +116,12 @@ func limit(n int) int {
 	return n
 }
 
-// builtinCommands is what Godwit's own commands work on.
+// builtinCommands returns the configuration of Godwit's own commands.
 func (a *App) builtinCommands() builtincommand.Config {
 	return builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Intake: a.intake, Probe: a.cfg.Commands.Probe}
 }
 
-// registerCommands says what may be commanded. A declaration that does not hold keeps the server from starting (IDS-CLS-1).
+// registerCommands registers all commands. An invalid declaration prevents the server from starting (IDS-CLS-1).
 func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	reg := command.NewRegistry()
 	cfg := a.builtinCommands()
@@ -152,7 +152,8 @@ func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 	return reg, nil
 }
 
-// start executes commands once this node delivers, and until ctx ends. The channel is closed when all have ended or were left to others.
+// start executes commands from when this node delivers until ctx ends. The channel is closed when all commands have ended
+// or were left to other nodes.
 func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
@@ -170,7 +171,7 @@ func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan
 	return ended
 }
 
-// sign makes checkpoints from time to time.
+// sign makes checkpoints at intervals.
 func (c *commands) sign(ctx context.Context) {
 	ticker := time.NewTicker(max(c.checkpoint, time.Second))
 	defer ticker.Stop()
@@ -197,7 +198,8 @@ func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem
 	return a.whenDelivering(h, problems), nil
 }
 
-// EvidenceKey reads the key that evidence is signed with, or makes it the first time.
+// EvidenceKey reads the key that signs evidence. Unless the setting names a file, it creates the key in the data directory
+// the first time.
 func EvidenceKey(cfg *config.Config, log *slog.Logger) (ed25519.PrivateKey, error) {
 	path := cfg.Commands.EvidenceKey
 	if path == "" {
@@ -229,8 +231,8 @@ func EvidenceKey(cfg *config.Config, log *slog.Logger) (ed25519.PrivateKey, erro
 	return key, nil
 }
 
-// EnsureEvidenceKey makes the key in a data directory, unless there is one: for development. With a seed it is always the
-// same, so that a trial that is started again on the same database signs as before.
+// EnsureEvidenceKey creates the key in a data directory unless it exists, for development. With a seed the key is always
+// the same, so that a later trial on the same database signs with it.
 func EnsureEvidenceKey(data, seed string) error {
 	path := filepath.Join(data, evidenceKeyFile)
 	var err error

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
-// newOJS makes the handlers of the Open Job Spec.
+// newOJS returns the handlers of the Open Job Spec.
 func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error) {
 	refuse := &ojs.Errors{Log: a.log}
 	guard, err := a.newGuard(d, refuse, ojs.Redact)
@@ -33,7 +33,7 @@ func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error
 	return ojs.Binding(a.whenDelivering(h, refuse)), nil
 }
 
-// newCybercube makes the handlers of the CYBERCUBE standard.
+// newCybercube returns the handlers of the CYBERCUBE standard.
 func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
 	refuse := &cybercube.Errors{Problems: problems, Now: a.clock.Now}
 	guard, err := a.newGuard(d, refuse, cybercube.Redact)
@@ -63,7 +63,8 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *htt
 	return a.whenDelivering(h, refuse), nil
 }
 
-// warnOfAddresses: receivers that let in nobody else than whom we name would let in nobody.
+// warnOfAddresses warns if the published ranges are the default: a receiver that admits only these would reject our
+// deliveries.
 func (a *App) warnOfAddresses() {
 	host, ok := a.servers[0].listener.Addr().(*net.TCPAddr)
 	if ok && !host.IP.IsLoopback() && slices.Equal(a.cfg.WebhookIPs, config.Default().WebhookIPs) {
@@ -71,8 +72,8 @@ func (a *App) warnOfAddresses() {
 	}
 }
 
-// newGuard makes the idempotency guard of a dialect: its refusals are in the dialect's words, and the answers that it keeps
-// for repeats are without secrets.
+// newGuard returns the idempotency guard of a dialect. It words refusals as the dialect does, and stores answers for
+// repeats without secrets.
 func (a *App) newGuard(d Dependencies, refuse httpapi.ErrorWriter, redact func([]byte) []byte) (*idempotency.Guard, error) {
 	return idempotency.New(idempotency.Config{
 		Store: a.store, Ring: a.ring, Problems: refuse, Log: a.log, Now: a.clock.Now,

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// alive answers as long as the process can.
+// alive answers as long as the process runs.
 func alive(w http.ResponseWriter, _ *http.Request) { writeState(w, http.StatusOK, "alive", "") }
 
-// readiness tells whether events can be taken in and delivered: the store takes writes, shards are held, nobody asked us
-// to stop. Many may ask; the store is asked once a second.
+// readiness reports whether the server can accept and deliver events: the store accepts writes, this node holds shards,
+// and no stop is under way. It checks the store at most once a second, however many clients ask.
 type readiness struct {
 	ping     func(context.Context) error
 	dispatch func() error
@@ -38,7 +38,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	writeState(w, http.StatusServiceUnavailable, "unavailable", reason)
 }
 
-// reason is empty when ready. Details go to the log alone.
+// reason returns why the server is not ready, or "" if it is. Details go to the log only.
 func (r *readiness) reason(ctx context.Context) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *readiness) reason(ctx context.Context) string {
 		reason = "dispatch"
 	} else {
 		if r.now().Sub(r.checked) >= pingEvery {
-			// Who asks may go away, which says nothing about the store, and the answer is for others too.
+			// A client that disconnects says nothing about the store, and other clients use the result too.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			r.err = r.ping(ctx)
 			cancel()

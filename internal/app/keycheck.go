@@ -13,15 +13,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Names of the check values, by which a store knows its own keys.
+// Names of the check values with which a store recognises its own keys.
 const (
 	ringCheck     = "keyring"  // a value sealed with the ring
 	evidenceCheck = "evidence" // the public key
 )
 
-// CheckRing refuses a key ring that is not the store's own. With another one nothing that is sealed would open, and every
-// attempt would fail. A store without a check value takes the ring as its own if nothing is sealed, or the ring opens some
-// of it.
+// CheckRing refuses a key ring that is not the store's own: with another ring no sealed value would open, and every
+// attempt would fail. A store without a check value accepts the ring if it holds no sealed values, or if the ring opens
+// some of them.
 func CheckRing(ctx context.Context, s store.Store, ring *keyring.Ring) error {
 	check, err := s.KeyCheck(ctx, ringCheck)
 	if errors.Is(err, store.ErrNotFound) {
@@ -46,7 +46,7 @@ func wrongRing(err error) error {
 		"or put its lines behind those of the new one and run \"godwit keys reencrypt\"", err)
 }
 
-// checkUnchecked holds a ring against what is sealed in a store that has no check value yet.
+// checkUnchecked tests a ring against the sealed values of a store that has no check value yet.
 func checkUnchecked(ctx context.Context, s store.Store, ring *keyring.Ring) error {
 	const page = 100
 	var closed error
@@ -73,7 +73,7 @@ func checkUnchecked(ctx context.Context, s store.Store, ring *keyring.Ring) erro
 	return nil
 }
 
-// adopt stores a check value, unless another process was faster, and returns the one that is stored.
+// adopt stores a check value unless another process stored one first, and returns the stored one.
 func adopt(ctx context.Context, s store.Store, name string, value []byte) ([]byte, error) {
 	err := s.SetKeyCheck(ctx, name, nil, value)
 	if err == nil {
@@ -85,8 +85,8 @@ func adopt(ctx context.Context, s store.Store, name string, value []byte) ([]byt
 	return nil, err
 }
 
-// ResealRingCheck seals the check value anew with the ring's first key. Once everything else is sealed with it, the other
-// keys can be removed.
+// ResealRingCheck seals the check value anew with the ring's first key. Once all other values are sealed with it, the
+// other keys can be removed.
 func ResealRingCheck(ctx context.Context, s store.Store, ring *keyring.Ring) error {
 	check, err := s.KeyCheck(ctx, ringCheck)
 	if err != nil || !ring.Stale(check) {
@@ -99,7 +99,7 @@ func ResealRingCheck(ctx context.Context, s store.Store, ring *keyring.Ring) err
 	return err
 }
 
-// checkEvidenceKey refuses an evidence key that is not the store's own: checkpoints of two keys in one chain would not
+// checkEvidenceKey refuses an evidence key that is not the store's own: a chain with checkpoints of two keys would not
 // verify with either.
 func checkEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
 	public := key.Public().(ed25519.PublicKey)
@@ -118,7 +118,7 @@ func checkEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey
 	return nil
 }
 
-// AdoptEvidenceKey makes a key the one that the store's evidence is signed with from now on.
+// AdoptEvidenceKey makes a key the one that signs the store's evidence from now on.
 func AdoptEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
 	public := key.Public().(ed25519.PublicKey)
 	old, err := s.KeyCheck(ctx, evidenceCheck)

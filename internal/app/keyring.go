@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/keyring"
 )
 
-// OpenRing finds the key ring: in the setting, in the named file, or in the data directory. With the embedded store one
-// is made the first time; nodes on PostgreSQL share secrets, so there the operator brings it.
+// OpenRing finds the key ring: in the setting, in the named file, or in the data directory. With the embedded store it
+// creates the ring the first time. Nodes on PostgreSQL share secrets, so there the operator provides it.
 func OpenRing(s *config.Storage, log *slog.Logger) (*keyring.Ring, error) {
 	if s.Keyring != "" {
 		return keyring.Parse(s.Keyring)
@@ -49,7 +49,8 @@ func makeRing(s *config.Storage, path string, log *slog.Logger) (*keyring.Ring, 
 		return nil, fmt.Errorf("no key ring: all nodes on a PostgreSQL store need the same one; make it once with `godwit keys ring > keyring` "+
 			"and give it to each as --keyring-file or %sKEYRING", config.EnvPrefix)
 	}
-	// The ring is made before the database is, so a database without one has lost it; a new ring would not open what it holds.
+	// The ring is created before the database, so a database without a ring has lost it; a new ring would not open its
+	// values.
 	if _, err := os.Stat(DatabaseFile(s)); err == nil {
 		return nil, fmt.Errorf("key ring %s is missing, but %s exists and holds secrets that only that ring opens; restore it from your backup", path, DatabaseFile(s))
 	}
@@ -67,10 +68,10 @@ func newRingID() string {
 	return "k" + hex.EncodeToString(b[:])
 }
 
-// GenerateRing makes the text of a new ring with one key.
+// GenerateRing returns the text of a new ring with one key.
 func GenerateRing() string { return keyring.Generate(newRingID()) }
 
-// EnsureRing makes a ring file unless there is one: for development.
+// EnsureRing creates a ring file unless it exists, for development.
 func EnsureRing(path string) error {
 	err := writeOnce(path, GenerateRing()+"\n")
 	if errors.Is(err, fs.ErrExist) {
@@ -79,7 +80,7 @@ func EnsureRing(path string) error {
 	return err
 }
 
-// writeOnce writes a file that must not exist and sees that it survives a power failure.
+// writeOnce writes a file that must not exist yet, and syncs it so that it survives a power failure.
 func writeOnce(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -100,5 +101,5 @@ func writeOnce(path, text string) error {
 	return dir.Sync()
 }
 
-// DatabaseFile is where the embedded database lies.
+// DatabaseFile returns the path of the embedded database.
 func DatabaseFile(s *config.Storage) string { return filepath.Join(s.Data, "godwit.db") }

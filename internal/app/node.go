@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// claimNode makes this process the one that runs under the node's name.
+// claimNode claims the node's name for this process.
 func (a *App) claimNode(ctx context.Context) error {
 	var instance [8]byte
 	rand.Read(instance[:])
@@ -32,8 +32,8 @@ func (a *App) claimNode(ctx context.Context) error {
 	return err
 }
 
-// keepNode shows that this process lives, until ctx ends. It returns an error when another process has the name. It goes by
-// real time, as the database does.
+// keepNode renews the claim on the node's name until ctx ends. It returns an error if another process has the name. It
+// uses real time, as the database does.
 func (a *App) keepNode(ctx context.Context) error {
 	ticker := time.NewTicker(store.NodeBeat)
 	defer ticker.Stop()

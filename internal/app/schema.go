@@ -8,13 +8,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// Schema is where a database stands.
+// Schema holds the schema versions of a database and of this binary.
 type Schema struct {
-	Version int `json:"version"` // of the database; 0 when it is empty
-	Current int `json:"current"` // of this binary
+	Version int `json:"version"` // version of the database; 0 when it is empty
+	Current int `json:"current"` // version of this binary
 }
 
-// ReadSchema tells where the database stands and changes nothing.
+// ReadSchema reads the schema version of the database and changes nothing.
 func ReadSchema(ctx context.Context, s *config.Storage) (Schema, error) {
 	if s.Postgres() {
 		version, current, err := postgres.ReadSchema(ctx, s.Store)

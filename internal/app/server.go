@@ -13,11 +13,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/fastpath"
 )
 
-// Timeouts are what a client may take its time for. Clients that send a byte a minute must not hold a connection.
+// Timeouts limits how long a client may take. A client that sends a byte a minute must not hold a connection.
 type Timeouts struct {
-	Header time.Duration // the header of a request. Defaults to 10 s.
-	Read   time.Duration // a whole request: 1 MiB over a poor line. Defaults to 60 s.
-	Write  time.Duration // an answer; those that stream move their own deadline. Defaults to 90 s.
+	Header time.Duration // for the header of a request. Defaults to 10 s.
+	Read   time.Duration // for a whole request: 1 MiB over a slow line. Defaults to 60 s.
+	Write  time.Duration // for a response; streams move their own deadline. Defaults to 90 s.
 	Idle   time.Duration // between requests. Defaults to 2 minutes.
 }
 
@@ -37,12 +37,12 @@ const (
 	closeTimeout   = 5 * time.Second
 )
 
-// httpServer is an HTTP server on a listener of its own.
+// httpServer is an HTTP server with its listener.
 type httpServer struct {
 	server   *http.Server
 	listener net.Listener
 	cancel   context.CancelFunc // ends streams
-	fast     *fastpath.Server   // nil where net/http serves alone
+	fast     *fastpath.Server   // nil if net/http serves all requests
 }
 
 func newHTTPServer(l net.Listener, h http.Handler, t *tls.Config, limits Timeouts, log *slog.Logger) *httpServer {
@@ -84,7 +84,7 @@ func (s *httpServer) addFastPath(limits Timeouts, clock func() time.Time, log *s
 func withoutReadDeadline(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == http.NoBody {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // unknown to test recorders, which have no timeout
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // test recorders do not support deadlines and have no timeout
 		}
 		h.ServeHTTP(w, r)
 	})
@@ -113,7 +113,7 @@ func (s *httpServer) close() {
 		s.server.Close()
 	}
 	if s.fast != nil {
-		_ = s.fast.Close() // again, for a server that was never run
+		_ = s.fast.Close() // a second time, for a server that never ran
 		_ = s.fast.Wait(ctx)
 	}
 }

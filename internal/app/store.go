@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// openStore opens the store to serve from. Only one process may serve from an embedded database.
+// openStore opens the store of a server. Only one process may serve from an embedded database.
 func openStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
 	if s.Postgres() {
 		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log}))
@@ -18,7 +18,7 @@ func openStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.
 	return opened(sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Exclusive: true, Log: log}))
 }
 
-// OpenStore opens the store for a command, beside a server that may be running.
+// OpenStore opens the store for a command. A server may be running on it.
 func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
 	if s.Postgres() {
 		return opened(postgres.Open(ctx, s.Store, postgres.Options{HotConnections: 1, Connections: 2, Log: log}))
@@ -26,7 +26,7 @@ func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.
 	return opened(sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Log: log}))
 }
 
-// opened keeps a store that did not open from looking like one: an interface around a nil pointer is not nil.
+// opened returns a nil interface on error: an interface that holds a nil pointer is not nil.
 func opened[S store.Store](s S, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err

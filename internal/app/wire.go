@@ -31,7 +31,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
-// wire makes the services out of each other.
+// wire creates the services and connects them.
 func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	if a.metrics, err = telemetry.New(telemetry.Config{Series: a.cfg.MetricsSeries}); err != nil {
 		return err
@@ -87,7 +87,7 @@ func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
 	if c.Proxy != "" {
 		u, err := url.Parse(c.Proxy)
 		if err != nil {
-			return nil, errors.New("proxy: not a URL") // the error would quote a password
+			return nil, errors.New("proxy: not a URL") // url.Parse's error would quote a password
 		}
 		sc.Proxy = u
 	}
@@ -101,8 +101,8 @@ func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
 	return sender.New(sc)
 }
 
-// longestSchedule is how long before its death a delivery may have been tried first, roughly: a dead letter is shown with its
-// attempts for as long as it is kept (CCW-DLQ-6).
+// longestSchedule is roughly the longest time between the first attempt of a delivery and its death. A dead letter is
+// shown with its attempts for as long as it is kept (CCW-DLQ-6).
 const longestSchedule = 48 * time.Hour
 
 func (a *App) engineConfig(d Dependencies) engine.Config {
@@ -129,7 +129,7 @@ func (a *App) engineConfig(d Dependencies) engine.Config {
 	return c
 }
 
-// wireHTTP mounts the APIs. One handler each; a dialect that is added is one more line.
+// wireHTTP mounts the handler of each API.
 func (a *App) wireHTTP(d Dependencies) error {
 	problems := &problem.Writer{Base: strings.TrimSuffix(a.url, "/"), Log: a.log}
 	guard, err := idempotency.New(idempotency.Config{
@@ -205,7 +205,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	if a.cfg.ClientCertificates {
-		t.ClientAuth = tls.RequestClientCert // known by its fingerprint: who issued it says nothing
+		t.ClientAuth = tls.RequestClientCert // the certificate is known by its fingerprint; its issuer does not matter
 	}
 	if a.cfg.MetricsListen == "" {
 		metrics, err := a.guardedMetrics(guard, problems)
@@ -228,7 +228,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	return nil
 }
 
-// terms are what upstreams rely on, out of the running configuration.
+// terms returns the terms that upstreams rely on, from the running configuration.
 func (a *App) terms() (source.Terms, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -242,8 +242,8 @@ func (a *App) terms() (source.Terms, error) {
 	}, nil
 }
 
-// whenDelivering refuses changes until this node delivers. While it waits for the shards, another node delivers, and would
-// not hear of an endpoint that is changed here.
+// whenDelivering refuses changes until this node delivers. While it waits for shards, another node delivers and would not
+// learn of an endpoint that is changed here.
 func (a *App) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -258,8 +258,8 @@ func (a *App) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) ht
 	})
 }
 
-// guardedMetrics serves the metrics on the API's own address. They name subscriptions and event types of all tenants, so that they
-// need an API key there.
+// guardedMetrics serves the metrics on the API's own address. The metrics name subscriptions and event types of all
+// tenants, so an API key is required there.
 func (a *App) guardedMetrics(guard *idempotency.Guard, problems *problem.Writer) (http.Handler, error) {
 	api, err := httpapi.New(httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems})
 	if err != nil {
@@ -272,7 +272,7 @@ func (a *App) guardedMetrics(guard *idempotency.Guard, problems *problem.Writer)
 	}), nil
 }
 
-// serveMetrics serves the metrics on an address of their own, which the operator keeps private.
+// serveMetrics serves the metrics on a separate address, which the operator keeps private.
 func (a *App) serveMetrics() error {
 	l, err := listen(context.Background(), a.cfg.MetricsListen)
 	if err != nil {
@@ -285,7 +285,7 @@ func (a *App) serveMetrics() error {
 	return nil
 }
 
-// serveDebug serves Go's profiler. Its pages need as long as the profile that is asked for.
+// serveDebug serves Go's profiler. A request takes as long as the profile that it asks for.
 func (a *App) serveDebug() error {
 	l, err := listen(context.Background(), a.cfg.DebugListen)
 	if err != nil {

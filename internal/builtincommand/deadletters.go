@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// maxAtOnce is how many dead letters one command takes: its effect is one transaction.
+// maxAtOnce is the maximum number of dead letters for one command, because its effect is one transaction.
 const maxAtOnce = 1000
 
 const filterMembers = `"endpoint":{"type":"string","minLength":1,"maxLength":64},"type":{"type":"string","minLength":1,"maxLength":128},` +
@@ -20,12 +20,12 @@ const filterMembers = `"endpoint":{"type":"string","minLength":1,"maxLength":64}
 	`"all":{"type":"boolean","description":"true selects every dead letter; it is required without a filter and goes with none"},` +
 	`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":1000}`
 
-// filterRules demand a filter or "all": true, and not both: an absent filter must not empty the list by accident.
+// filterRules require either a filter or "all": true: a forgotten filter must not remove all dead letters.
 const filterRules = `"if":{"anyOf":[{"required":["endpoint"]},{"required":["type"]},{"required":["status"]},{"required":["reason"]},` +
 	`{"required":["since"]},{"required":["until"]}]},` +
 	`"then":{"properties":{"all":{"const":false}}},"else":{"required":["all"],"properties":{"all":{"const":true}}}`
 
-// selection is a filter of dead letters, as args.
+// selection holds the args that filter dead letters.
 type selection struct {
 	Endpoint string     `json:"endpoint"`
 	Type     string     `json:"type"`
@@ -61,7 +61,7 @@ func (s *selection) filter(ctx context.Context, cfg Config, c *command.Call) (f 
 	return f, nil
 }
 
-// purge is the args of a purge.
+// purge holds the args of a purge.
 type purge struct {
 	selection
 	Replayed bool `json:"replayed"`
@@ -102,7 +102,7 @@ func replayDeadLetters(cfg Config) operation {
 // requeued is the result of a replay of dead letters.
 type requeued struct {
 	Replayed int               `json:"replayed"`
-	Next     godwit.DeliveryID `json:"next,omitzero"` // after which to go on
+	Next     godwit.DeliveryID `json:"next,omitzero"` // cursor of the next page
 }
 
 func (cfg *Config) requeue(actor string, f store.DeadLetterFilter, page store.Page) *command.Outcome {
@@ -118,7 +118,7 @@ func (cfg *Config) requeue(actor string, f store.DeadLetterFilter, page store.Pa
 		return nil
 	}
 	o.Done = func(stored bool, results command.Results) {
-		// If the result is not known, the engine finds the deliveries when it next asks the store for due ones.
+		// If the result is not known, the engine finds the deliveries when it next reads due ones from the store.
 		if r := dead.In(results); stored && r != nil {
 			cfg.Engine.Requeued(r.Deliveries)
 		}

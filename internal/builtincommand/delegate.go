@@ -11,18 +11,19 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// SourceChannel is the channel of the commands that a source submits, and of the evidence of who let it.
+// SourceChannel is the channel of the commands that a source submits, and of the evidence of who permitted them.
 func SourceChannel(id godwit.SourceID) string { return "in:" + id.String() }
 
-// PermitCommands decides whether the caller may let a source submit commands in the name of an API key, and leaves evidence of a
-// permission. Before is nil when the source is created. The upstream gets all scopes of the key, so the caller needs every one of
-// them. It needs them for any change of such a source, too: a new credential is as good as the key's token.
+// PermitCommands decides whether the caller may let a source submit commands in the name of an API key, and records
+// evidence of a permission. Before is nil when the source is created. The upstream gets all scopes of the key, so the
+// caller needs every one of them. The caller also needs them to change such a source: a new credential is as powerful as
+// the key's token.
 func (d *Runner) PermitCommands(ctx context.Context, caller *management.Caller, before, after *godwit.Source) error {
 	entry := evidence.Entry{Type: evidence.Observation, At: d.Now(), Actor: caller.Key.Principal.String(), Command: "source.commands_as",
 		Channel: SourceChannel(after.ID)}
 	as := after.Settings.CommandsAs
 	if as == "" {
-		entry.Reason = "commands_as is removed" // which takes rights away, and needs none
+		entry.Reason = "commands_as is removed" // removing takes rights away, and requires none
 		return d.Executor.Observe(caller.Tenant.ID.String(), entry)
 	}
 	if err := d.mayLend(ctx, caller, as); err != nil {
@@ -37,7 +38,7 @@ func (d *Runner) PermitCommands(ctx context.Context, caller *management.Caller, 
 	return d.Executor.Observe(caller.Tenant.ID.String(), entry)
 }
 
-// mayLend refuses a key that is not a live one of the caller's tenant, and one with a scope that the caller lacks.
+// mayLend refuses a key that is not a live key of the caller's tenant, and a key with a scope that the caller lacks.
 func (d *Runner) mayLend(ctx context.Context, caller *management.Caller, as string) error {
 	const field = "settings.commands_as"
 	id, err := godwit.ParseKeyID(as)

@@ -5,7 +5,7 @@
 //	/ids/v1    ─► executor ─► handler: decode args ─┐
 //	other APIs ─► Runner ─► executor ───────────────┴─► planner ─► effects + outcome + evidence in one transaction ─► engine
 //
-// A planner changes nothing. It returns effects of package store, which are applied together with the outcome or not at all. The
-// Runner submits for the other APIs: it hands its Go values to the planner, and the command has the key, record and evidence that it
-// would have over /ids/v1.
+// A planner changes nothing. It returns effects of package store, which are applied together with the outcome or not at
+// all. The Runner submits commands for the other APIs: it passes Go values to the planner, and the command has the same
+// key, record and evidence as over /ids/v1.
 package builtincommand

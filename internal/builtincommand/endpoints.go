@@ -92,7 +92,7 @@ func rotateSecret(cfg Config) operation {
 	}}
 }
 
-// rotate makes the secret of a rotation that was checked.
+// rotate issues the secret of a checked rotation.
 func (cfg *Config) rotate(ctx context.Context, plan *management.PlannedRotation) (*command.Outcome, error) {
 	made, err := plan.Issue()
 	if err != nil {
@@ -119,7 +119,7 @@ type issued struct {
 	CreatedAt   time.Time         `json:"created_at"`
 	NotBefore   time.Time         `json:"not_before"`
 	OthersUntil time.Time         `json:"others_until"`
-	Secret      string            `json:"secret,omitempty"` // in the first answer alone
+	Secret      string            `json:"secret,omitempty"` // in the first answer only
 }
 
 func revokeSecret(cfg Config) operation {

@@ -12,17 +12,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// replayPage and replayMemory bound the events, and their bodies, that one command of events.replay sends: its effect is one
-// transaction.
+// replayPage and replayMemory limit the events, and their bodies, that one events.replay command sends, because its effect
+// is one transaction.
 const (
 	replayPage   = 200
 	replayMemory = 8 << 20
 )
 
-// ahead is how far after its acceptance an event may claim to have happened. A search by time looks back so much further.
+// ahead is the maximum time by which an event may claim to have happened after its acceptance. A search by time looks back
+// further by this much.
 const ahead = 24 * time.Hour
 
-// period is the args of a replay of events.
+// period holds the args of a replay of events.
 type period struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -85,7 +86,7 @@ type resent struct {
 	Events int            `json:"events"`
 	Queued int            `json:"queued"`
 	More   bool           `json:"more"`
-	Next   godwit.EventID `json:"next,omitzero"` // after which to go on, where there are more
+	Next   godwit.EventID `json:"next,omitzero"` // cursor of the next page, if there are more
 }
 
 // resend sends the next events of a range to an endpoint, at most replayPage of them.
@@ -124,8 +125,8 @@ func (cfg *Config) resend(ctx context.Context, actor string, endpoint godwit.End
 	return o, nil
 }
 
-// someEvents reads the next events of a range that are to be replayed, and reports whether there are more. It moves r.After behind
-// them.
+// someEvents reads the next events of a range that are to be replayed, and reports whether there are more. It advances
+// r.After past them.
 func someEvents(ctx context.Context, s Store, r *store.EventRange) (events []godwit.Event, more bool, err error) {
 	for len(events) == 0 {
 		if events, err = s.EventsAfter(ctx, *r); err != nil || len(events) == 0 {
@@ -148,7 +149,7 @@ func someEvents(ctx context.Context, s Store, r *store.EventRange) (events []god
 	}
 }
 
-// replayable leaves out the server's own events, unless a pattern names them.
+// replayable excludes the server's own events, unless a pattern names them.
 func replayable(e *godwit.Event, patterns []string) bool {
 	return !profile.Meta(e.Type) || slices.ContainsFunc(patterns, func(p string) bool { return p != "*" && godwit.MatchPattern(p, e.Type) })
 }

@@ -29,13 +29,13 @@ type Store interface {
 	EventsAfter(ctx context.Context, r store.EventRange) ([]godwit.Event, error)
 }
 
-// Config holds what planners work with.
+// Config holds the dependencies of planners.
 type Config struct {
 	Registry *management.Service
 	Engine   Engine
 	Store    Store
 	Intake   *intake.Intake
-	// Probe registers the commands of a conformance suite, too. Defaults to false.
+	// Probe also registers the commands of a conformance suite. Defaults to false.
 	Probe bool
 }
 
@@ -45,7 +45,7 @@ type operation struct {
 	handle func(ctx context.Context, c *command.Call) (*command.Outcome, error)
 }
 
-// Register puts Godwit's own commands into a registry.
+// Register adds Godwit's own commands to a registry.
 func Register(reg *command.Registry, cfg Config) error {
 	ops := []operation{
 		deleteEndpoint(cfg), rotateSecret(cfg), revokeSecret(cfg),
@@ -63,20 +63,20 @@ func Register(reg *command.Registry, cfg Config) error {
 	return nil
 }
 
-// request is the member that tells a second intended operation from a repeat of the first (IDS IT-2, IT-15). Without it, the same
-// operation on the same target within the window is the same command.
+// request is the member that distinguishes a second intended operation from a repeat of the first (IDS IT-2, IT-15).
+// Without it, the same operation on the same target within the window is the same command.
 const request = `"request":{"type":"string","maxLength":255,"description":"Tells apart what is meant twice: the caller's own key, order or ticket"}`
 
-// ruled makes a schema with members and further rules.
+// ruled returns the schema of an object with the given members and further rules.
 func ruled(rules, members string, required ...string) json.RawMessage {
 	return json.RawMessage(`{` + rules + `,` + string(schema(members, required...)[1:]))
 }
 
-// schema makes the schema of an object with the given members and no others.
+// schema returns the schema of an object with the given members and no others.
 func schema(members string, required ...string) json.RawMessage {
 	need, err := json.Marshal(append([]string{}, required...))
 	if err != nil {
-		panic(err) // of strings it never fails
+		panic(err) // encoding strings never fails
 	}
 	if members != "" {
 		members += ","
@@ -98,8 +98,8 @@ func tenantOf(c *command.Call) (godwit.TenantID, error) {
 	return id, nil
 }
 
-// rejected translates the error of a planner or an effect: it rejects the command, or has it tried again if a concurrent change was
-// the reason.
+// rejected translates the error of a planner or an effect into a rejection, or into a transient error if a concurrent
+// change was the cause.
 func rejected(what string) func(error) error {
 	return func(err error) error {
 		var p *problem.Problem

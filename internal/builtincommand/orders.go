@@ -11,14 +11,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Request tells who asks for an operation, by which API and under which Idempotency-Key.
+// A Request holds the caller of an operation, the API and the Idempotency-Key.
 type Request struct {
 	Caller  *management.Caller
 	Channel string
 	Key     string
 }
 
-// DeleteEndpoint deletes an endpoint; store.ErrNotFound when there is none.
+// DeleteEndpoint deletes an endpoint. It returns store.ErrNotFound if there is none.
 func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.EndpointID) error {
 	if _, err := d.Registry.Endpoint(ctx, r.Caller.Tenant.ID, id); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.Endpoi
 // RotateSecret issues a signing secret. A repeat of the request gets the same secret without its value, and true as the second
 // result.
 func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error) {
-	// A request with a member that is wrong is refused before it is a command. The secret is made by the command alone.
+	// An invalid request is refused before it becomes a command. Only the command makes the secret.
 	plan, err := d.Registry.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
 	if err != nil {
 		return nil, false, err
@@ -64,7 +64,7 @@ func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.Endpoint
 	}, done.Redacted, nil
 }
 
-// ReplayDeadLetters sends up to limit dead letters again. Next is the one after which to go on; zero when none are left.
+// ReplayDeadLetters sends up to limit dead letters again. Next is the cursor of the next page; zero if none are left.
 func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, after godwit.DeliveryID, limit int) (replayed int, next godwit.DeliveryID, err error) {
 	for limit > 0 {
 		page := store.Page{Limit: min(limit, maxAtOnce), After: after}
@@ -93,7 +93,7 @@ func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadL
 	return replayed, after, nil
 }
 
-// filterArgs writes a filter as the args of the commands on dead letters.
+// filterArgs encodes a filter as the args of the commands on dead letters.
 func filterArgs(f store.DeadLetterFilter) map[string]any {
 	args := map[string]any{}
 	if (f == store.DeadLetterFilter{TenantID: f.TenantID, Replayed: f.Replayed}) {
@@ -115,21 +115,21 @@ func filterArgs(f store.DeadLetterFilter) map[string]any {
 	return args
 }
 
-// PurgeDeadLetters removes dead letters, once it is confirmed.
+// PurgeDeadLetters removes dead letters once the caller has confirmed it.
 func (d *Runner) PurgeDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, limit int, c *Confirmation) (*Done, error) {
 	args := filterArgs(f)
 	args["limit"], args["replayed"] = limit, f.Replayed
 	return d.Ask(ctx, r.Caller, Order{Entity: "dead_letters", Action: "purge", Args: args, Channel: r.Channel}, c)
 }
 
-// RevokeSecret ends a signing secret, once it is confirmed.
+// RevokeSecret ends a signing secret once the caller has confirmed it.
 func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.EndpointID, secret godwit.SecretID, c *Confirmation) (*Done, error) {
 	return d.Ask(ctx, r.Caller, Order{Entity: "endpoint", Action: "revoke_secret", Target: id.String(),
 		Args: map[string]any{"secret_id": secret.String()}, Channel: r.Channel}, c)
 }
 
-// DeleteTenant deletes a tenant, once it is confirmed and another API key has approved. The command is of the tenant that the key
-// belongs to: evidence of it outlives the tenant that is deleted.
+// DeleteTenant deletes a tenant once the caller has confirmed it and another API key has approved it. The command belongs
+// to the tenant of the caller's key, so that its evidence outlives the deleted tenant.
 func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID, c *Confirmation) (*Done, error) {
 	home, err := d.Registry.ActFor(ctx, r.Caller, r.Caller.Key.TenantID)
 	if err != nil {
@@ -146,7 +146,8 @@ func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID
 	return d.Ask(ctx, home, Order{Entity: "tenant", Action: "delete", Target: id.String(), Channel: r.Channel}, c)
 }
 
-// ReplayEvents sends up to limit events of a period to an endpoint. It returns how many are on their way, and whether there are more.
+// ReplayEvents sends up to limit events of a period to an endpoint. It returns the number of events sent, and whether
+// there are more.
 func (d *Runner) ReplayEvents(ctx context.Context, r Request, id godwit.EndpointID, since, until time.Time, types []string, limit int) (queued int, more bool, err error) {
 	args := map[string]any{"since": since.UTC().Format(time.RFC3339Nano), "until": until.UTC().Format(time.RFC3339Nano)}
 	if len(types) > 0 {

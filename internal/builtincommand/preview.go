@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Affected is what a command that awaits confirmation would change if it were confirmed now.
+// Affected describes the changes that a command awaiting confirmation would make if it were confirmed now.
 type Affected struct {
 	DeadLetters int                `json:"dead_letters" doc:"How many dead letters would go"`
 	More        bool               `json:"more" doc:"There may be more that match; one request removes up to its limit"`
@@ -21,7 +21,7 @@ type AffectedEndpoint struct {
 	DeadLetters int    `json:"dead_letters"`
 }
 
-// affected sums up what a purge with this limit would remove.
+// affected sums up the dead letters that a purge with this limit would remove.
 func affected(counts []store.DeadLetterCount, limit int) *Affected {
 	a := &Affected{Endpoints: make([]AffectedEndpoint, len(counts))}
 	for i, n := range counts {
@@ -32,13 +32,13 @@ func affected(counts []store.DeadLetterCount, limit int) *Affected {
 	return a
 }
 
-// A Previewer tells what commands that await confirmation would change.
+// A Previewer predicts the changes of commands that await confirmation.
 type Previewer struct{ cfg Config }
 
-// NewPreviewer makes a Previewer of the commands that Register registers.
+// NewPreviewer returns a Previewer of the commands that Register registers.
 func NewPreviewer(cfg Config) *Previewer { return &Previewer{cfg} }
 
-// Preview returns what the command of an envelope would change, or nil if that is not known before it is executed.
+// Preview returns the changes that the command of an envelope would make, or nil if only its execution can tell.
 func (p *Previewer) Preview(ctx context.Context, who command.Caller, e *command.Envelope) (*Affected, error) {
 	if e.Intent.Entity != "dead_letters" || e.Intent.Action != "purge" {
 		return nil, nil
@@ -49,12 +49,12 @@ func (p *Previewer) Preview(ctx context.Context, who command.Caller, e *command.
 	}
 	f, err := in.purged(ctx, p.cfg, &command.Call{Tenant: who.Tenant, Actor: who.Actor})
 	if err != nil {
-		return nil, nil // the endpoint is not there; the execution says so
+		return nil, nil // the endpoint does not exist; the execution reports it
 	}
 	return p.Purge(ctx, f, in.Limit)
 }
 
-// Purge returns what a purge would remove.
+// Purge returns the changes that a purge would make.
 func (p *Previewer) Purge(ctx context.Context, f store.DeadLetterFilter, limit int) (*Affected, error) {
 	limit = min(limit, maxAtOnce)
 	counts, err := p.cfg.Store.CountDeadLetters(ctx, f, limit)

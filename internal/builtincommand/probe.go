@@ -20,7 +20,7 @@ const probeMembers = `"run":{"type":"string","maxLength":64},"n":{"type":"intege
 	`"tags":{"type":"array","items":{"type":"string","maxLength":64},"maxItems":16,"x-set":true},` +
 	`"trace":{"type":"string","maxLength":64,"x-ephemeral":true}`
 
-// touch publishes an event that a suite can count. As its args say, it waits before that, or ends rejected or failed.
+// touch publishes an event that a suite can count. Depending on its args it first waits, or is rejected, or fails.
 func touch(cfg Config) func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 	type probe struct {
 		Run  string `json:"run"`

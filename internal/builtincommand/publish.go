@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// emit adds the server's own events on the tenant's bus to an outcome, and returns them. The outbox is stored with the outcome, and the engine is the
-// one dispatcher that sends from it (IDS-SHD-4).
+// emit adds the server's own events on the tenant's bus to an outcome, and returns them. The outbox is stored with the
+// outcome, and only the engine dispatches from it (IDS-SHD-4).
 func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) ([]store.NewEvent, error) {
 	tenant, err := tenantOf(c)
 	if err != nil {
@@ -34,7 +34,7 @@ func add(o *command.Outcome, box *engine.Outbox) []store.NewEvent {
 	return box.Events
 }
 
-// producerOf is who brings an event in by a command: the key that submitted it.
+// producerOf returns the producer of an event that a command publishes: the key that submitted the command.
 func producerOf(ctx context.Context, cfg Config, c *command.Call) (p intake.Producer, err error) {
 	tenant, err := tenantOf(c)
 	if err != nil {
@@ -87,7 +87,7 @@ func publishEvent(cfg Config) operation {
 		}
 		admission, err := cfg.Intake.Admit(ctx, producer, &intake.Event{
 			Type: in.Type, ContentType: "application/json", Body: in.Data, Attributes: in.Attributes, Key: c.ProviderKey("event"),
-		}, nil) // the executor answers repeats
+		}, nil) // nil: the executor answers repeats
 		if err != nil {
 			return nil, refused(err)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// RegisterRemote registers commands that tenants' own services execute. The executor calls a service through the sender, signed like a
-// delivery to its endpoint, with a key that is derived from the command. The key is the same on every try, so that the service
-// recognises a repeat (S1).
+// RegisterRemote registers commands that tenants' own services execute. The executor calls a service through the sender
+// and signs the request like a delivery to the endpoint. The request carries a key derived from the command, which is the
+// same on every try, so that the service recognises a repeat (S1).
 func RegisterRemote(reg *command.Registry, cfg Config, declared []command.Declaration) error {
 	var errs []error
 	for _, d := range declared {
@@ -72,8 +72,8 @@ type refusal struct {
 	Detail string `json:"detail"`
 }
 
-// Execute calls the service. 2xx means executed: a JSON object in the answer is the result, its member summary the summary. 409 and 422
-// reject the command. A transient failure is tried again; any other answer is a failure.
+// Execute calls the service. 2xx means executed: a JSON object in the answer is the result, and its member summary is the
+// summary. 409 and 422 reject the command. The executor retries a transient failure; any other answer is a failure.
 func (r *remote) Execute(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 	var summary string
 	answer, err := c.Do(ctx, "", func(ctx context.Context, key string) (any, error) {
@@ -124,7 +124,7 @@ func (r *remote) ask(ctx context.Context, c *command.Call, key string) (any, err
 	return nil, command.NoEffect(&command.Failure{Reason: "service_refused", Detail: "the tenant's service answered " + told(x, v)})
 }
 
-// result returns the JSON object that a service answered with, or {} if it answered with something else.
+// result returns the JSON object in a service's answer, or {} if the answer is not an object.
 func result(x *godwit.Exchange) (any, error) {
 	media, _, err := mime.ParseMediaType(x.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") || x.BodyCapped {
@@ -154,7 +154,7 @@ func rejection(x *godwit.Exchange) error {
 	return command.Reject(excerpt(r.Reason, 64), excerpt(r.Detail, 512))
 }
 
-// excerpt shortens a text from outside and puts it on one line.
+// excerpt shortens an external text and puts it on one line.
 func excerpt(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -17,16 +17,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Runner submits built-in commands for the APIs that have operations of their own. They have the same class, window and evidence as
-// over /ids/v1. A request that names the one thing it destroys is its own confirmation (Run); one that destroys many has to be
-// confirmed (Ask).
+// A Runner submits built-in commands for the APIs that have their own operations. The commands have the same class, window
+// and evidence as over /ids/v1. A request that names the single object it destroys counts as its own confirmation (Run); a
+// request that destroys many objects needs a confirmation (Ask).
 type Runner struct {
 	Executor *command.Executor
-	Config   // that the commands were registered with
+	Config   // the configuration that Register got
 	Now      func() time.Time
 	// KeyWindow is how long a repeat under the same Idempotency-Key counts as the same order. Defaults to 24 h.
 	KeyWindow time.Duration
-	// Wait is how long a request waits for the command to end. The command goes on after that. Defaults to 20 s.
+	// Wait is how long a request waits for the command to end. The command continues after that. Defaults to 20 s.
 	Wait time.Duration
 }
 
@@ -36,10 +36,10 @@ type Order struct {
 	Target         string
 	// Args are the command's args as /ids/v1 takes them: strings, numbers, booleans and lists. The member request is added.
 	Args map[string]any
-	// Plan runs in place of the registered handler, with the values that Args were made of. Nil runs the handler.
+	// Plan runs instead of the registered handler, with the Go values of Args. If it is nil, the handler runs.
 	Plan command.HandlerFunc
-	// Key is the caller's Idempotency-Key. Without one, every order is a new command: these operations are idempotent by nature, or
-	// meant anew (IDS IT-15).
+	// Key is the caller's Idempotency-Key. Without one, every order is a new command: these operations are idempotent by
+	// nature, or each request is meant anew (IDS IT-15).
 	Key     string
 	Channel string // the API: "native", "ojs", "cybercube"
 }
@@ -59,17 +59,17 @@ type Done struct {
 type Awaits struct {
 	Token     string
 	ExpiresAt time.Time
-	StepUp    bool // a second API key has to approve, too
+	StepUp    bool // a second API key must also approve
 }
 
-// A Confirmation names the command that is confirmed, with its tokens.
+// A Confirmation names the command to confirm, with its tokens.
 type Confirmation struct{ CommandID, Token, StepUp string }
 
 // Run executes an order that is its own confirmation, and returns the result of the first execution. It returns a rejection as the
 // error that the API answers with.
 //
-// A key whose commands were all rejected can be used again, and so can one whose window is over, as for requests that are not
-// commands. Run then submits the next command under the key.
+// A key can be used again if all its commands were rejected or its window is over, as for requests that are not commands.
+// Run then submits the next command under the key.
 func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*Done, error) {
 	who := Caller(caller)
 	who.Confirmed = true
@@ -98,8 +98,8 @@ func (d *Runner) over(a *command.Answer) bool {
 	return a.Status.Terminal() && (a.Status != command.Executed || !d.Now().Before(a.UpdatedAt.Add(window)))
 }
 
-// Ask submits an order that has to be confirmed. Without a confirmation it returns what the command waits for; with it, the same
-// order is executed.
+// Ask submits an order that must be confirmed. Without a confirmation it returns the confirmation that the command awaits;
+// with one, it executes the same order.
 func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c *Confirmation) (*Done, error) {
 	who := Caller(caller)
 	if c == nil {
@@ -122,13 +122,13 @@ func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c 
 	return done(a)
 }
 
-// same refuses a confirmation that comes with another order than the one it was given for: the request that confirms shows what will
-// happen.
+// same refuses a confirmation that comes with another order than the one it was given for: the confirming request must
+// show what will happen.
 func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id string) error {
 	other := problem.ConfirmationInvalid.With("the request is not the one that %.64q was given for", id)
 	derived, err := d.Executor.Registry().Lookup(who.Tenant, o.Entity, o.Action).Derive(d.envelope(who, o, id, id))
 	if err != nil {
-		return other // an id that is none
+		return other // the text is not a command id
 	}
 	a, err := d.Executor.Status(ctx, who, id)
 	var r *command.Refusal
@@ -190,7 +190,7 @@ func done(a *command.Answer) (*Done, error) {
 	return &Done{CommandID: a.CommandID, Result: a.Outcome.Result, value: a.Value, Redacted: a.Outcome.SecretRedacted}, nil
 }
 
-// resultOf returns the result of a command: the value that this execution made, or for a repeat the one that is kept, decoded.
+// resultOf returns the result of a command: the value that this execution made, or for a repeat the stored one, decoded.
 func resultOf[T any](d *Done) (T, error) {
 	if v, ok := d.value.(T); ok {
 		return v, nil
@@ -202,8 +202,8 @@ func resultOf[T any](d *Done) (T, error) {
 	return v, nil
 }
 
-// Caller translates an authenticated caller for the executor. The actor is the key's principal. A key that replaces another keeps its
-// principal, so that a retry with the new key is still the same command.
+// Caller translates an authenticated caller for the executor. The actor is the key's principal. A key that replaces
+// another keeps its principal, so that a retry with the new key is the same command.
 func Caller(c *management.Caller) command.Caller {
 	scopes := make([]string, len(c.Key.Scopes))
 	for i, s := range c.Key.Scopes {

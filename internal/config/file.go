@@ -9,14 +9,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fileValue is what the file says of a setting: a string, or a list of strings.
+// fileValue is the value of a setting in the file: a string, or a list of strings.
 type fileValue struct {
 	value any
 	line  int
 }
 
-// parseFile reads the settings of a YAML file, by key. A key that we do not know is refused: a misspelt limit must not
-// pass for a set one.
+// parseFile reads the settings of a YAML file, by key. It refuses an unknown key, so that a misspelt limit is not silently
+// ignored.
 func parseFile(path string, text []byte) (map[string]fileValue, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -137,7 +137,8 @@ func isList(key string) bool {
 	return false
 }
 
-// nearestKey is the key that takes the fewest changes to reach. Flags' names count as well, for those who write tls-cert.
+// nearestKey returns the known key that takes the fewest changes to reach. It also considers flag names, for users who
+// write tls-cert.
 func nearestKey(key string) string {
 	best, least := "", -1
 	for _, s := range Settings() {
@@ -146,7 +147,7 @@ func nearestKey(key string) string {
 				best, least = s.Key, d
 			}
 		}
-		// without its group: `cert` at the top means tls.cert
+		// A key may lack its group: `cert` at the top level means tls.cert.
 		if _, last, ok := strings.Cut(s.Key, "."); ok && distance(key, last) == 0 {
 			return s.Key
 		}
@@ -154,7 +155,7 @@ func nearestKey(key string) string {
 	return best
 }
 
-// distance is Levenshtein's.
+// distance is the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

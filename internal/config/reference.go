@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reference is the reference page of all settings, in Markdown.
+// Reference returns the reference page of all settings, in Markdown.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration
@@ -41,7 +41,7 @@ func title(group string) string {
 	return group
 }
 
-// intro drops the part of a type's comment that is for readers of the code.
+// intro drops the part of a type's comment that addresses readers of the code.
 func intro(doc string) string {
 	if strings.HasPrefix(doc, "Config ") {
 		return "The process itself."

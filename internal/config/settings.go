@@ -13,14 +13,14 @@ import (
 	"sync"
 )
 
-// A Setting is one field of Config as people meet it.
+// A Setting describes one field of Config for users.
 type Setting struct {
 	Flag    string // without dashes
 	Env     string
 	Key     string // path in the file, joined with dots
 	Default string // as written; empty when the comment says more
 	Doc     string // ends with "Defaults to …"
-	Group   string // type of the struct it stands in
+	Group   string // type of the struct that holds the field
 	Secret  string // "", "url" or "all"
 	Type    reflect.Type
 	index   []int
@@ -37,7 +37,7 @@ var Settings = sync.OnceValue(func() []Setting {
 	return all
 })
 
-// GroupDocs are the comments of the groups, by type name.
+// GroupDocs returns the comments of the groups, by type name.
 func GroupDocs() map[string]string {
 	_, groups := comments()
 	return groups
@@ -77,7 +77,7 @@ var comments = sync.OnceValues(func() (fields, types map[string]string) {
 	fields, types = map[string]string{}, map[string]string{}
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
 	if err != nil {
-		return fields, types // it compiled, so it parses
+		return fields, types // the file compiled, so it parses
 	}
 	for _, decl := range file.Decls {
 		gen, ok := decl.(*ast.GenDecl)
@@ -141,7 +141,7 @@ func render(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// RedactURL hides the password of a URL, wherever it stands in it.
+// RedactURL hides the password of a URL, wherever it is in the URL.
 func RedactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

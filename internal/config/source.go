@@ -11,9 +11,9 @@ import (
 // Origin says where a value came from.
 type Origin string
 
-// Source feeds kong from the environment and the file, and remembers what came from where. It serves the flags of Config
-// alone: a command whose flags merely have the same names (`dev --listen`) marks them with `local:""`, because a
-// developer's trial must not follow the settings of a production server.
+// Source resolves kong's flags from the environment and the file, and records the origin of each value. It serves only the
+// flags of Config: a command whose flags merely have the same names (`dev --listen`) marks them with `local:""`, because a
+// developer's trial must not use the settings of a production server.
 type Source struct {
 	lookup  func(name string) (string, bool)
 	path    string
@@ -22,7 +22,7 @@ type Source struct {
 	origins map[string]Origin // by flag
 }
 
-// NewSource reads the environment by lookup, which is os.LookupEnv outside tests.
+// NewSource reads the environment with lookup, which is os.LookupEnv outside tests.
 func NewSource(lookup func(string) (string, bool)) *Source {
 	return &Source{lookup: lookup, origins: map[string]Origin{}}
 }
@@ -68,7 +68,7 @@ func byFlag(name string) (Setting, bool) {
 // Validate is part of kong.Resolver.
 func (s *Source) Validate(*kong.Application) error { return nil }
 
-// Resolve finds the value of a flag that the command line left out. It is part of kong.Resolver.
+// Resolve finds the value of a flag that the command line omits. It is part of kong.Resolver.
 func (s *Source) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	set, ok := byFlag(flag.Name)
 	if !ok || flag.Tag.Has("local") {
@@ -118,7 +118,7 @@ func (s *Source) load(path string) error {
 	return err
 }
 
-// Origins tells where the value of each setting came from, after ctx was parsed. A secret on the command line is refused.
+// Origins returns the origin of each setting's value, after ctx was parsed. It refuses a secret on the command line.
 func (s *Source) Origins(ctx *kong.Context) (map[string]Origin, error) {
 	out := map[string]Origin{}
 	for _, set := range Settings() {
@@ -143,7 +143,7 @@ func (s *Source) Origins(ctx *kong.Context) (map[string]Origin, error) {
 	return out, nil
 }
 
-// UnknownEnv lists variables that begin like ours and mean nothing to us: most likely misspelt.
+// UnknownEnv lists variables that have our prefix but name no setting. They are most likely misspelt.
 func UnknownEnv(environ []string) []string {
 	known := map[string]bool{EnvPrefix + "CONFIG": true, EnvPrefix + "KEY": true, EnvPrefix + "URL": true}
 	for _, set := range Settings() {
@@ -159,7 +159,7 @@ func UnknownEnv(environ []string) []string {
 	return unknown
 }
 
-// Default is the configuration when nothing is set.
+// Default returns the configuration when nothing is set.
 func Default() Config {
 	var c Config
 	k, err := kong.New(&c)
@@ -167,7 +167,7 @@ func Default() Config {
 		_, err = k.Parse(nil)
 	}
 	if err != nil {
-		panic("config: defaults do not parse: " + err.Error()) // shown wrong by the first test that runs
+		panic("config: defaults do not parse: " + err.Error()) // every test that reads the configuration would fail
 	}
 	return c
 }

@@ -13,10 +13,10 @@ import (
 // SQLite is the value of Store that means the embedded database.
 const SQLite = "sqlite"
 
-// maxPerHour bounds the memory that counting takes.
+// maxPerHour limits the memory that counting takes.
 const maxPerHour = 100_000
 
-// Check refuses what cannot work, naming every setting that is wrong.
+// Check refuses invalid settings, and names each of them.
 func (c *Config) Check() error {
 	var errs []error
 	bad := func(flag, format string, args ...any) {
@@ -126,7 +126,7 @@ func (s *SMTP) check(bad func(flag, format string, args ...any)) {
 	}
 }
 
-// Check refuses a store that we do not know.
+// Check refuses an unknown kind of store.
 func (s *Storage) Check() error {
 	if s.Data == "" {
 		return errors.New("data: must name a directory")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is also written in days: 30d.
+// Duration is a time.Duration that can also be written in days: 30d.
 type Duration time.Duration
 
 const day = 24 * time.Hour
@@ -33,7 +33,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes the shortest of the forms that UnmarshalText reads.
+// MarshalText writes the shortest form that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d Duration) String() string {
@@ -52,7 +52,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// Real is the duration as the standard library's.
+// Real converts the duration to the standard library's type.
 func (d Duration) Real() time.Duration { return time.Duration(d) }
 
 // Size is a number of bytes, written with a unit: 1MiB.
@@ -116,7 +116,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Prefixes are the networks as the standard library's.
+// Prefixes converts networks to the standard library's type.
 func Prefixes(networks []Network) []netip.Prefix {
 	var out []netip.Prefix
 	for _, n := range networks {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An Attempt is the record of one effort to deliver: one request on the wire, one outcome, never changed afterwards.
+// An Attempt is the record of one attempt to deliver: one request on the wire and one outcome. It never changes.
 type Attempt struct {
 	ID         AttemptID
 	DeliveryID DeliveryID
@@ -23,7 +23,7 @@ type Attempt struct {
 	Trace      Trace
 }
 
-// FailureText says in a few words why the attempt failed. It holds nothing that a receiver wrote.
+// FailureText says in a few words why the attempt failed. It holds no text from a receiver.
 func (a *Attempt) FailureText() string {
 	if a.Verdict.Class == ClassApplication && a.Status != 0 {
 		return fmt.Sprintf("HTTP %d", a.Status)
@@ -31,8 +31,8 @@ func (a *Attempt) FailureText() string {
 	return string(a.Verdict.Reason)
 }
 
-// Trace is the part of an attempt that people read when they ask what happened. It is stored as one document, so that
-// an ordinary success costs little.
+// Trace holds the details of an attempt for diagnosis. It is stored as one document, so that an ordinary success costs
+// little.
 type Trace struct {
 	Proto       string   `json:"proto,omitempty"`
 	RemoteAddr  string   `json:"remote_addr,omitempty"`
@@ -47,7 +47,7 @@ type Trace struct {
 	Actor       string   `json:"actor,omitempty"`
 }
 
-// Problem is the kept part of an RFC 9457 document. It is shown to people and decides nothing (EDS-PRB-2).
+// Problem holds the stored members of an RFC 9457 document. It is shown to people and decides nothing (EDS-PRB-2).
 type Problem struct {
 	Type   string `json:"type,omitempty"`
 	Title  string `json:"title,omitempty"`
@@ -55,5 +55,5 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// MaxBodyExcerpt bounds what an attempt record keeps of the response body.
+// MaxBodyExcerpt limits the excerpt of the response body in an attempt record.
 const MaxBodyExcerpt = 4 << 10

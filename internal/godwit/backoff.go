@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Delay is the wait before retry n, where n = 0 is the first: full jitter over a doubling window (EDS-BKO-4), or the
-// fixed schedule with up to a tenth added (decision 3). A Retry-After is a floor under it, and the draw comes on top so
-// that deliveries held by the same answer do not return all at once (EDS T-6). Past the end of a schedule its last delay
+// Delay is the wait before retry n, where n = 0 is the first: full jitter over a doubling window (EDS-BKO-4), or the fixed
+// schedule with up to a tenth added (decision 3). A Retry-After sets a minimum. The random part is added to it, so that
+// deliveries held by the same answer do not all return at once (EDS T-6). Past the end of a schedule its last delay
 // repeats.
 func (p *Policy) Delay(n int, retryAfter time.Duration, draw func() float64) time.Duration {
 	if len(p.Schedule) > 0 {
@@ -21,7 +21,7 @@ func (p *Policy) Delay(n int, retryAfter time.Duration, draw func() float64) tim
 	return addJitter(retryAfter, p.Window(n), draw)
 }
 
-// LongestDelay is the longest wait before a retry that the schedule alone leads to.
+// LongestDelay is the longest wait before a retry by the schedule alone, without Retry-After.
 func (p *Policy) LongestDelay() time.Duration {
 	if len(p.Schedule) > 0 {
 		return slices.Max(p.Schedule) * 11 / 10

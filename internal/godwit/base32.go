@@ -11,7 +11,7 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 // Base32 is the 26-character form of an id without prefix: ULID text, which sorts as the id does (decision 6).
 func (id ID[K]) Base32() string {
 	var b [26]byte
-	// 130 bits for 128: the first character carries three.
+	// The text has 130 bits for 128, so the first character carries three.
 	var acc uint32
 	bits, at := 2, 0 // two zero bits in front
 	for _, octet := range id {
@@ -27,7 +27,7 @@ func (id ID[K]) Base32() string {
 	return string(b[:])
 }
 
-// ParseBase32ID reads what Base32 renders. Case does not count.
+// ParseBase32ID parses the form that Base32 returns, in either case.
 func ParseBase32ID[K kind](text string) (ID[K], error) {
 	var id ID[K]
 	if len(text) != 26 || text[0] > '7' {

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A Decision is the state of a delivery after an attempt.
+// A Decision is the next state of a delivery after an attempt.
 type Decision struct {
 	Status DeliveryStatus
 	Reason Reason
 	// At is when the next attempt is due, while Status is pending.
 	At      time.Time
-	Trigger Trigger // of that next attempt
+	Trigger Trigger // trigger of that next attempt
 }
 
-// Moment is the time-bound context of a decision.
+// Moment holds the times and randomness that a decision depends on.
 type Moment struct {
 	Now      time.Time
-	SunsetAt time.Time      // announced by the endpoint; zero when not
+	SunsetAt time.Time      // announced by the endpoint; zero if not
 	Scale    TimeScale      // how much faster than nominal delays run
 	Draw     func() float64 // uniform in [0,1), independent per process (EDS-BKO-2)
 }
 
-// Decide chooses what follows an attempt. It looks at the verdict, the policy and the run alone (EDS-OUT-8): no body, no
-// latency, no other delivery. Run already counts the attempt that was just made.
+// Decide determines the next state after an attempt. It depends only on the verdict, the policy and the run (EDS-OUT-8):
+// not on the body, the latency or other deliveries. Run already counts the attempt that was just made.
 func Decide(p *Policy, v *Verdict, run *Run, m Moment) Decision {
 	switch {
 	case v.Outcome == Accepted:
@@ -55,16 +55,16 @@ func Decide(p *Policy, v *Verdict, run *Run, m Moment) Decision {
 
 func past(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
 
-// TimeScale runs delays, windows and retentions faster than their nominal length; 0 and 1 are real time.
+// TimeScale shortens delays, windows and retentions by this factor; 0 and 1 are real time.
 type TimeScale float64
 
-// Real is how long a nominal duration takes.
+// Real returns the real length of a nominal duration.
 func (s TimeScale) Real(d time.Duration) time.Duration {
 	if s == 0 || s == 1 {
 		return d
 	}
 	real := float64(d) / float64(s)
-	if real >= math.MaxInt64 { // slowed down beyond what can be said: "longer than any budget" must not turn into the past
+	if real >= math.MaxInt64 { // too long for a Duration: it must not overflow into the past
 		return math.MaxInt64
 	}
 	return time.Duration(real)

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// An Endpoint is a subscriber: where to deliver, in which dialect, which events.
+// An Endpoint is a subscriber: its URL, its wire dialect, and the events it selects.
 type Endpoint struct {
 	ID          EndpointID
-	Code        string // six characters, unique among all endpoints: what WEB-XXXXXX-X is made of (decision 6)
+	Code        string // six characters, unique among all endpoints; part of WEB-XXXXXX-X (decision 6)
 	TenantID    TenantID
 	URL         string
 	Method      string // POST, or PUT under an agreement (EDS-MTH-2)
-	Profile     string // wire dialect; fixed at creation, so that what is sent for an event never changes under way
+	Profile     string // wire dialect; fixed at creation, so that the requests for an event never change between attempts
 	Description string
 	Patterns    []string
 	Filter      Filter
 	Policy      PolicyOverrides
 	Metadata    Metadata
-	// Sealed holds custom header values and the credential, encrypted; SealedInfo tells what is in it without values.
+	// Sealed holds custom header values and the credential, encrypted. SealedInfo describes its content without values.
 	Sealed     []byte
 	SealedInfo SealedInfo
 
 	Status       EndpointStatus
 	StatusReason string // why it is paused or disabled
 	StatusAt     time.Time
-	ReenableAt   time.Time // while disabled by failures: when it is tried again; zero never
+	ReenableAt   time.Time // when an endpoint disabled by failures is tried again; zero: never
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Version      int64 // grows by one with every change
 }
 
-// Metadata is what owners keep about an endpoint: any JSON values, stored and returned as they are. It has no effect.
+// Metadata holds the owner's own data about an endpoint: any JSON values, stored and returned unchanged. It has no effect.
 type Metadata map[string]json.RawMessage
 
 // SealedInfo is the part of an endpoint's sealed settings that may be shown.
@@ -42,13 +42,13 @@ type SealedInfo struct {
 	AuthKind    string   `json:"auth_kind,omitempty"`
 }
 
-// EndpointSecrets are the values that an endpoint's Sealed blob holds.
+// EndpointSecrets holds the values that are encrypted in an endpoint's Sealed.
 type EndpointSecrets struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Auth    *Auth             `json:"auth,omitempty"`
 }
 
-// Auth is a credential presented to the endpoint besides the signature.
+// Auth is a credential that a delivery presents to the endpoint besides the signature.
 type Auth struct {
 	Kind string `json:"kind"` // bearer | basic | oauth2 | mtls
 
@@ -75,18 +75,18 @@ const (
 	AuthMTLS   = "mtls"
 )
 
-// EndpointStatus says whether an endpoint is sent to.
+// EndpointStatus says whether deliveries are sent to an endpoint.
 type EndpointStatus string
 
-// The statuses. Paused is the owner's wish, disabled is ours; both hold deliveries, neither drops one.
+// The statuses. The owner pauses an endpoint, the server disables it. Both hold deliveries and drop none.
 const (
 	EndpointActive   EndpointStatus = "active"
 	EndpointPaused   EndpointStatus = "paused"
 	EndpointDisabled EndpointStatus = "disabled"
-	EndpointDeleted  EndpointStatus = "deleted" // hidden; what was waiting for it is cancelled by the sweep
+	EndpointDeleted  EndpointStatus = "deleted" // hidden; the sweep cancels its waiting deliveries
 )
 
-// Selects reports whether an event is for this endpoint.
+// Selects reports whether the endpoint's patterns and filter select an event.
 func (e *Endpoint) Selects(eventType string, attributes map[string]string) bool {
 	for _, p := range e.Patterns {
 		if MatchPattern(p, eventType) {
@@ -96,21 +96,20 @@ func (e *Endpoint) Selects(eventType string, attributes map[string]string) bool 
 	return false
 }
 
-// Shards is the fixed number of parts endpoints hash onto; a node owns whole shards.
+// Shards is the fixed number of shards that endpoints hash to; a node owns whole shards.
 const Shards = 64
 
-// Shard is the part this endpoint belongs to. It uses the random half of the id: the other half is a time.
+// Shard returns the shard of an endpoint. It uses the random half of the id, because the other half is a time.
 func (id ID[K]) Shard() int { return int(binary.BigEndian.Uint64(id[8:]) % Shards) }
 
 // AllowedMethod reports whether attempts may use the method (EDS-MTH-1..3).
 func AllowedMethod(m string) bool { return m == http.MethodPost || m == http.MethodPut }
 
-// Health is what the engine has learnt about an endpoint from its outcomes. Its only writer is the node that owns the
-// endpoint's shard.
+// Health holds the engine's statistics about an endpoint. Only the node that owns the endpoint's shard writes it.
 type Health struct {
 	EndpointID          EndpointID
-	ConsecutiveFailures int // transient outcomes in a row: what circuit and concurrency go by
-	Streak              int // attempts of any kind that were not accepted since the last accepted one (CCW-HLT-3)
+	ConsecutiveFailures int // transient outcomes in a row; circuit and concurrency depend on it
+	Streak              int // attempts in a row that were not accepted, of any kind (CCW-HLT-3)
 	ConsecutiveTerminal int // terminal outcomes over distinct events since the last accepted one (EDS-SEC-DOS-3)
 	Accepted            int64
 	Transient           int64
@@ -119,16 +118,16 @@ type Health struct {
 	LastFailureAt       time.Time
 	LastReason          Reason
 	AvgDurationMS       float64   // moving average over attempts
-	HoldUntil           time.Time // endpoint-wide Retry-After (EDS T-22)
+	HoldUntil           time.Time // until when a Retry-After holds the whole endpoint (EDS T-22)
 	SunsetAt            time.Time // EDS-SUN-1
 	CircuitOpenAt       time.Time // zero: closed
 	ProbeAt             time.Time // while open: no attempt before this
 	DegradedAt          time.Time // zero: not degraded (CCW-HLT-2)
-	Recent              Recent    // the last hour's attempts; empty unless the policy watches for degrading
+	Recent              Recent    // attempts of the last hour; empty unless the policy watches for degradation
 	UpdatedAt           time.Time
 }
 
-// LastAttemptAt is when the endpoint last answered, or failed to.
+// LastAttemptAt returns the time of the last attempt, successful or not.
 func (h *Health) LastAttemptAt() time.Time {
 	if h.LastFailureAt.After(h.LastAcceptedAt) {
 		return h.LastFailureAt

@@ -2,8 +2,8 @@ package godwit
 
 import "time"
 
-// An Event is something that happened, in the words of its producer: exact bytes, true media type, one key for all attempts.
-// It never changes after acceptance.
+// An Event is the exact bytes that a producer posted, with their media type and one key for all attempts. It never changes
+// after acceptance.
 type Event struct {
 	ID          EventID
 	TenantID    TenantID
@@ -11,28 +11,28 @@ type Event struct {
 	Key         string // value of Idempotency-Key on every attempt, decoded
 	ContentType string
 	Body        []byte
-	Attributes  map[string]string // what endpoint filters look at; nil when there are none
-	Principal   KeyID             // who posted it
+	Attributes  map[string]string // attributes for endpoint filters; nil if there are none
+	Principal   KeyID             // the API key that posted it
 	CreatedAt   time.Time         // when it was accepted
 
-	Format     string    // what Body is: see the constants
-	SourceID   string    // the id its producer gave it; empty when that is ours
-	OccurredAt time.Time // when it happened, by its producer's word; zero: when it was accepted
+	Format     string    // format of Body: see the constants
+	SourceID   string    // the producer's id of the event; empty if the server's id serves
+	OccurredAt time.Time // when it happened, as the producer says; zero: when it was accepted
 
-	// What a relayed event, or one told in binary CloudEvents, brings along; both empty in the ordinary case.
-	KeptHeaders []KeptHeader // header fields that every attempt carries as they came
-	Origin      Origin       // the source it came by
+	// The following members are for relayed events and binary CloudEvents; they are usually empty.
+	KeptHeaders []KeptHeader // header fields that every attempt sends unchanged
+	Origin      Origin       // the source it came through
 	CommandID   string       // the command that emitted it
 }
 
-// Carried is the document that stores keep for the rarer members of an event. Most events have none.
+// Carried holds the rarely used members of an event, which stores keep as one document. Most events have none.
 type Carried struct {
 	Headers []KeptHeader `json:"headers,omitempty"`
 	Origin  *Origin      `json:"origin,omitempty"`
 	Command string       `json:"command,omitempty"`
 }
 
-// Carried is nil when there is nothing.
+// Carried returns the document of the event's rarely used members, or nil if all are empty.
 func (e *Event) Carried() *Carried {
 	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() && e.CommandID == "" {
 		return nil
@@ -44,7 +44,7 @@ func (e *Event) Carried() *Carried {
 	return c
 }
 
-// Carry gives an event back what was stored of it.
+// Carry sets the event's members from a stored document.
 func (e *Event) Carry(c *Carried) {
 	e.KeptHeaders, e.CommandID = c.Headers, c.Command
 	if c.Origin != nil {
@@ -52,15 +52,15 @@ func (e *Event) Carry(c *Carried) {
 	}
 }
 
-// The formats of a body. An envelope already is what the profile of the same name puts on the wire; other profiles wrap
-// what it carries in their own.
+// The formats of a body. An envelope already is the wire format of the profile of the same name; other profiles wrap its
+// content in their own.
 const (
-	FormatRaw       = ""          // the producer's own bytes, whatever they are
+	FormatRaw       = ""          // the producer's own bytes, of any kind
 	FormatOJS       = "ojs"       // an Open Job Spec event envelope
 	FormatCybercube = "cybercube" // a CYBERCUBE event
 )
 
-// Time is when the event happened.
+// Time returns when the event happened.
 func (e *Event) Time() time.Time {
 	if e.OccurredAt.IsZero() {
 		return e.CreatedAt
@@ -68,7 +68,7 @@ func (e *Event) Time() time.Time {
 	return e.OccurredAt
 }
 
-// Limits of what an event may carry besides its body.
+// Limits of an event's members besides its body.
 const (
 	MaxEventType       = 128
 	MaxAttributes      = 32

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An EventType is an entry of a tenant's catalogue: what events of a type mean and what they look like.
+// An EventType is an entry of a tenant's catalogue: the meaning and the schemas of a type of events.
 type EventType struct {
 	TenantID    TenantID
 	Name        string // exact type, as in order.created

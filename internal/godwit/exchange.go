@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// An Exchange is what the sender saw of one attempt: one request on the wire (plus the hops of a followed redirect) and
-// either a complete response or the reason there is none. It carries no judgement; a profile turns it into an Outcome.
+// An Exchange is the sender's record of one attempt: one request on the wire (plus the hops of a followed redirect) and
+// either a complete response or the reason why there is none. It carries no judgement; a profile turns it into an Outcome.
 type Exchange struct {
-	URL        string      // where the last hop went
+	URL        string      // URL of the last hop
 	Status     int         // final status code; 0 when no status line arrived
 	Header     http.Header // response header of the last hop; nil when none arrived
-	Body       []byte      // what was read of the response body, up to the cap
-	BodyCapped bool        // the sender itself stopped reading at its cap: the status stands (EDS T-9)
+	Body       []byte      // the response body, up to the cap
+	BodyCapped bool        // the sender stopped reading at its own cap: the status is valid (EDS T-9)
 	Proto      string      // "HTTP/1.1", "HTTP/2.0"
 	RemoteAddr string      // address actually dialled
 	Reused     bool        // the connection had served an earlier request
@@ -29,8 +29,7 @@ type Hop struct {
 	To     string `json:"to"`
 }
 
-// Failure says why an attempt has no complete response. Kind is what policy and people decide by; Detail is for reading
-// only.
+// Failure says why an attempt has no complete response. Policy depends on Kind only; Detail is for people.
 type Failure struct {
 	Kind   FailureKind
 	Sent   bool   // request bytes may have reached the receiver: its state is unknown

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ID is a UUIDv7 that knows what it names. Its time-ordered bytes are what stores keep; its text form carries a prefix,
-// so that an id of one kind pasted where another is wanted is refused instead of not found.
+// ID is a UUIDv7 with a kind. Stores keep its time-ordered bytes. Its text form carries a prefix, so that an id of the
+// wrong kind is refused instead of not found.
 type ID[K kind] [16]byte
 
 type kind interface{ prefix() string }
@@ -62,7 +62,7 @@ type (
 	CommandID        = ID[commandKind]
 )
 
-// ErrBadID reports text that is not an id of the wanted kind.
+// ErrBadID reports text that is not an id of the expected kind.
 var ErrBadID = errors.New("not a valid id")
 
 // NewID mints an id whose order follows now. Below the millisecond the order of two ids is random.
@@ -73,7 +73,7 @@ func NewID[K kind](now time.Time) ID[K] {
 	return id
 }
 
-// FirstIDAt is the smallest id minted at or after t: the bound for a range of ids that means a range of times.
+// FirstIDAt returns the smallest id minted at or after t. It turns a range of times into a range of ids.
 func FirstIDAt[K kind](t time.Time) ID[K] {
 	var id ID[K]
 	stampV7(id[:], t)
@@ -88,14 +88,14 @@ func stampV7(b []byte, now time.Time) {
 	b[8] = b[8]&0x3f | 0x80
 }
 
-// Time is when the id was minted, to the millisecond.
+// Time returns when the id was minted, to the millisecond.
 func (id ID[K]) Time() time.Time {
 	var ms [8]byte
 	copy(ms[2:], id[:6])
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:]))).UTC()
 }
 
-// IsZero reports the absent id.
+// IsZero reports whether the id is absent.
 func (id ID[K]) IsZero() bool { return id == ID[K]{} }
 
 func (id ID[K]) String() string {
@@ -150,7 +150,7 @@ func ParseID[K kind](s string) (ID[K], error) {
 		return ID[K]{}, fmt.Errorf("%w: want %q followed by a UUID", ErrBadID, k.prefix())
 	}
 	if id.IsZero() {
-		return id, fmt.Errorf("%w: nothing has the id zero", ErrBadID) // as a filter it would mean none
+		return id, fmt.Errorf("%w: nothing has the id zero", ErrBadID) // as a filter it would mean no filter
 	}
 	return id, nil
 }

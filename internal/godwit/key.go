@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// Scope is a right an API key carries.
+// Scope is a permission of an API key.
 type Scope string
 
 // The scopes. Each stands alone; none implies another.
 const (
 	ScopeIngest Scope = "ingest" // post events
-	ScopeRead   Scope = "read"   // read everything of the tenant
+	ScopeRead   Scope = "read"   // read all data of the tenant
 	ScopeManage Scope = "manage" // change the tenant's endpoints, deliveries and keys
 	ScopeAdmin  Scope = "admin"  // tenants, and keys of any tenant
-	ScopeAudit  Scope = "audit"  // read and export the evidence of what was commanded
+	ScopeAudit  Scope = "audit"  // read and export the evidence of commands
 
-	// ScopeMetrics reads /metrics, which tells of all tenants, and nothing else.
+	// ScopeMetrics permits only reading /metrics, which covers all tenants.
 	ScopeMetrics Scope = "metrics"
 )
 
 // AllScopes lists every scope.
 var AllScopes = []Scope{ScopeIngest, ScopeRead, ScopeManage, ScopeAdmin, ScopeAudit, ScopeMetrics}
 
-// An APIKey is a credential of a tenant. The token itself is shown once, when it is made; only its hash is kept.
+// An APIKey is a credential of a tenant. The token is shown once, at creation; only its hash is stored.
 type APIKey struct {
 	ID       KeyID
 	TenantID TenantID
-	// Principal is the identity that idempotency is scoped by. A key that replaces another keeps its principal, so a
-	// rotation does not turn a retry into a new request (EDS-KEY-6).
+	// Principal is the identity that scopes idempotency. A key that replaces another keeps its principal, so that after a
+	// rotation a retry is not a new request (EDS-KEY-6).
 	Principal KeyID
 	Name      string
 	Hint      string // first characters of the token, to tell keys apart
@@ -40,13 +40,13 @@ type APIKey struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: live
-	// Makers are the principals that made the key: the one that asked for it, those that made that one's key, and so on. A maker
-	// has seen the token of every key that it made. Empty for a key that the operator made at the machine, and for keys older
-	// than this record.
+	// Makers are the principals that made the key: its creator, the creator of that one's key, and so on. A maker has seen
+	// the token of every key that it made. Makers is empty for a key that the operator made at the machine, and for keys
+	// older than this record.
 	Makers []KeyID
 }
 
-// MaxMakers bounds how many keys may stand between a key and one that the operator made.
+// MaxMakers limits the chain of makers between a key and one that the operator made.
 const MaxMakers = 32
 
 // Has reports whether the key carries the scope.
@@ -59,14 +59,14 @@ func (k *APIKey) LiveAt(now time.Time) bool {
 
 const tokenPrefix = "gdw_"
 
-// MintToken makes the text of a new API key: 256 random bits, so a plain hash is enough to keep.
+// MintToken makes the text of a new API key. It has 256 random bits, so a plain hash of it can be stored safely.
 func MintToken() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// HashToken is what the store keeps of a token.
+// HashToken returns the hash that the store keeps of a token.
 func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 
 // TokenHint is the part of a token that may be shown again.

@@ -2,14 +2,15 @@ package godwit
 
 import "encoding/hex"
 
-// A KeyFormat is what a receiver has published about the idempotency keys that it takes (IKH-SEC-4). Keys that we make for
-// its events keep to it (IKH-RSP-1); a producer's own are not rewritten. The zero value is a receiver that takes a UUID.
+// A KeyFormat is the format of idempotency keys that a receiver has published (IKH-SEC-4). Keys that the server makes for
+// the receiver's events follow it (IKH-RSP-1); a producer's own keys are not rewritten. The zero value is a receiver that
+// accepts a UUID.
 type KeyFormat struct {
 	Min, Max int    // characters
 	Alphabet string // one of the constants
 }
 
-// The alphabets, each a part of the one before it.
+// The alphabets, each a subset of the one before.
 const (
 	KeyPrintable    = "printable"    // printable ASCII
 	KeyAlphanumeric = "alphanumeric" // letters and digits
@@ -24,7 +25,7 @@ const (
 	longestKey  = 255
 )
 
-// set lays an endpoint's words over the format.
+// set applies an endpoint's overrides to the format.
 func (f *KeyFormat) set(min, max *int, alphabet *string) *FieldError {
 	if min == nil && max == nil && alphabet == nil {
 		return nil
@@ -46,13 +47,13 @@ func (f *KeyFormat) set(min, max *int, alphabet *string) *FieldError {
 	return setInt(&f.Min, min, "policy.key_min_length", 1, f.Max)
 }
 
-// takesUUID reports whether the format is that of no receiver in particular, or takes what we make without being asked.
+// takesUUID reports whether the receiver accepts the UUIDs that the server makes by default.
 func (f *KeyFormat) takesUUID() bool {
 	return *f == KeyFormat{} || f.Alphabet == KeyPrintable && f.Min <= uuidLength && f.Max >= uuidLength
 }
 
-// NewKey makes a random key for receivers with these formats: a UUID where all take it, else letters and digits. Where no key
-// fits all, it is a UUID as well.
+// NewKey makes a random key for receivers with these formats: a UUID if all accept it, else letters and digits. If no key
+// fits all formats, it is a UUID as well.
 func NewKey(formats ...KeyFormat) string {
 	lo, hi, digits, plain := 0, longestKey, KeyAlphanumeric, true
 	for i := range formats {
@@ -92,7 +93,7 @@ func newUUID() string {
 
 const alphanumerics = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// randomKey draws every character from all of the alphabet alike.
+// randomKey draws every character uniformly from the alphabet.
 func randomKey(n int, alphabet string) string {
 	letters := alphanumerics
 	if alphabet == KeyHex {

@@ -2,8 +2,8 @@ package godwit
 
 import "time"
 
-// A Lease is a node's right to deliver for a shard. Its epoch grows with every change of owner; a write that carries an
-// older one is refused, so a node that was thought dead cannot harm.
+// A Lease is a node's right to deliver for a shard. Its epoch grows with every change of owner. The store refuses a write
+// with an older epoch, so a node that was presumed dead can do no harm.
 type Lease struct {
 	Shard     int
 	Owner     string

@@ -1,11 +1,11 @@
 package godwit
 
-// A Node is a process that serves from a store.
+// A Node is a server process that uses a store.
 type Node struct {
 	Name     string // given by the operator, without spaces
 	Instance string // random, new with every process
 	Holder   string // host and process, for people
 }
 
-// Owner is how leases name the process. Two processes never have the same, whatever their names.
+// Owner is the name of the process in leases. It is unique, even if two processes have the same node name.
 func (n *Node) Owner() string { return n.Name + " " + n.Instance }

@@ -2,13 +2,13 @@ package godwit
 
 import "time"
 
-// A Notice tells an operator of something a person should know or decide: an endpoint was disabled, has moved, refuses
-// for legal reasons, resolves to a forbidden address.
+// A Notice reports an event that an operator should know or decide about: an endpoint was disabled, has moved, refuses for
+// legal reasons, or resolves to a forbidden address.
 type Notice struct {
 	ID             NoticeID
 	TenantID       TenantID
 	EndpointID     EndpointID
-	DeliveryID     DeliveryID // zero when it is about the endpoint
+	DeliveryID     DeliveryID // zero if the notice is about the endpoint
 	EventID        EventID
 	Kind           NoticeKind
 	Detail         string
@@ -25,7 +25,7 @@ type NoticeKind string
 const (
 	NoticeEndpointDisabled NoticeKind = "endpoint-disabled"
 	NoticeEndpointDegraded NoticeKind = "endpoint-degraded"
-	NoticeEndpointEnabled  NoticeKind = "endpoint-enabled" // by itself, after a time of rest
+	NoticeEndpointEnabled  NoticeKind = "endpoint-enabled" // automatically, after a period of rest
 	NoticeDeadLetter       NoticeKind = "delivery-dead"
 	NoticeEndpointMoved    NoticeKind = "endpoint-moved"
 	NoticeLegalReview      NoticeKind = "legal-review"

@@ -12,14 +12,14 @@ const (
 	Terminal  Outcome = "terminal"
 )
 
-// Reason is a stable code for why an outcome or a state is what it is.
+// Reason is a stable code for the reason of an outcome or a state.
 type Reason string
 
 // Reasons that are not the kind of a transport failure.
 const (
 	ReasonAccepted          Reason = "accepted"
-	ReasonStatus            Reason = "status"             // the status code's ordinary reading
-	ReasonInProgress        Reason = "in-progress"        // 409: the receiver still works on an earlier attempt
+	ReasonStatus            Reason = "status"             // the ordinary meaning of the status code
+	ReasonInProgress        Reason = "in-progress"        // 409: the receiver is still processing an earlier attempt
 	ReasonMisdirected       Reason = "misdirected"        // 421: needs a new connection
 	ReasonUnauthorized      Reason = "unauthorized"       // 401
 	ReasonNotFound          Reason = "endpoint-not-found" // 404: reconfigure
@@ -28,8 +28,8 @@ const (
 	ReasonMultiStatus       Reason = "207-without-agreement"
 	ReasonMultiElement      Reason = "207-element-failed"
 	ReasonRedirect          Reason = "redirect-not-followed"
-	ReasonMoved             Reason = "moved-permanently" // 308: stored and tried again
-	ReasonMoveRefused       Reason = "move-refused"      // 308 to a place we do not go
+	ReasonMoved             Reason = "moved-permanently" // 308: the new URL is stored and tried
+	ReasonMoveRefused       Reason = "move-refused"      // 308 to a URL that is not allowed
 	ReasonAgreement         Reason = "agreement"         // an endpoint's override decided
 	ReasonSunset            Reason = "sunset"
 	ReasonAttemptsExhausted Reason = "attempts-exhausted"
@@ -40,7 +40,7 @@ const (
 	ReasonEndpointDeleted   Reason = "endpoint-deleted"
 )
 
-// FailureClass tells a receiver's rejection from a failure to talk to it (EDS-CLS-1).
+// FailureClass distinguishes a receiver's rejection from a failed communication (EDS-CLS-1).
 type FailureClass string
 
 // The classes; an accepted attempt has none.
@@ -50,17 +50,17 @@ const (
 	ClassApplication FailureClass = "application"
 )
 
-// A Verdict is a profile's reading of an exchange: the outcome, why, and what the receiver asked for.
+// A Verdict is a profile's reading of an exchange: the outcome, its reason, and the receiver's requests.
 type Verdict struct {
 	Outcome         Outcome
 	Reason          Reason
 	Class           FailureClass
 	ReceiverUnknown bool          // it may or may not have been received (EDS-NET-2, EDS-STA-408)
-	RetryAfter      time.Duration // least wait before the next attempt; 0 when none was asked for
-	SunsetAt        time.Time     // the endpoint announced its end; zero when not
+	RetryAfter      time.Duration // minimum wait before the next attempt; 0 if none was requested
+	SunsetAt        time.Time     // the announced end of the endpoint; zero if none
 	DisableEndpoint bool          // 410
-	MoveTo          string        // 308: where the endpoint says it lives now
+	MoveTo          string        // 308: the new URL of the endpoint
 	RefreshAndRetry bool          // 401: once with a renewed credential
-	Review          bool          // a person should look at it
+	Review          bool          // an operator should look at it
 	Problem         *Problem
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ValidEventType reports why a type name is not usable, or "" when it is: segments of letters, digits, '_' and '-',
+// ValidEventType returns why a type name is not valid, or "". A valid name has segments of letters, digits, '_' and '-',
 // joined by dots.
 func ValidEventType(t string) string {
 	if t == "" {
@@ -27,10 +27,9 @@ func ValidEventType(t string) string {
 	return ""
 }
 
-// EventTypeFrom is the type that an event has here whose type another system has named: a CloudEvent, or a vendor's webhook.
-// Slashes and colons part segments as dots do, so that orders/create becomes orders.create and
-// https://example.com/order:paid becomes https.example.com.order.paid. Everything else stays as it is, and may make the
-// result invalid.
+// EventTypeFrom converts the type name of another system, of a CloudEvent or a vendor's webhook, to an event type. Slashes
+// and colons separate segments as dots do: orders/create becomes orders.create, and https://example.com/order:paid becomes
+// https.example.com.order.paid. Other characters are unchanged, and may make the result invalid.
 func EventTypeFrom(name string) string {
 	if !strings.ContainsAny(name, "/:") {
 		return name
@@ -39,7 +38,7 @@ func EventTypeFrom(name string) string {
 	return strings.Join(parts, ".")
 }
 
-// ValidPattern reports why an event pattern is not usable, or "" when it is: an exact type, `prefix.*`, or `*`.
+// ValidPattern returns why an event pattern is not valid, or "". A valid pattern is an exact type, `prefix.*`, or `*`.
 func ValidPattern(p string) string {
 	if p == "*" {
 		return ""
@@ -61,7 +60,7 @@ func MatchPattern(pattern, eventType string) bool {
 	return wild && len(eventType) > len(prefix) && strings.HasPrefix(eventType, prefix)
 }
 
-// A Filter narrows what an endpoint receives: for each named attribute the event's value must be one of those listed.
+// A Filter restricts the events of an endpoint: for each named attribute the event's value must be one of those listed.
 type Filter map[string][]string
 
 // Match reports whether the attributes satisfy every member of the filter.

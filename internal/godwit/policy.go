@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A Policy is how an endpoint is delivered to. A profile gives the defaults; an endpoint may override single members.
+// A Policy says how to deliver to an endpoint. A profile gives the defaults; an endpoint may override single members.
 type Policy struct {
 	Base       time.Duration   // window of the first retry's delay; doubles with every further one
 	Cap        time.Duration   // widest window
 	Schedule   []time.Duration // fixed delays in place of Base and Cap; jitter only lengthens them (decision 3)
 	MaxRetries int
-	MinRetries int           // least that an override may set (OJS-RTY-2)
+	MinRetries int           // minimum that an override may set (OJS-RTY-2)
 	MaxElapsed time.Duration // from a run's first attempt
-	// RetryAfterReplaces lets the wait that a receiver asks for take the place of the schedule's delay, also when it is
-	// shorter (OJS-DLV-7). Else it is a floor under it.
+	// RetryAfterReplaces makes a receiver's Retry-After replace the schedule's delay, even if it is shorter (OJS-DLV-7).
+	// Otherwise it is a minimum.
 	RetryAfterReplaces bool
 
 	Timeout     time.Duration // one attempt, from dialling to the last byte of the response
@@ -26,43 +26,43 @@ type Policy struct {
 	Rate        float64       // attempts a second; 0 is no limit
 	Burst       int           // attempts at once under Rate
 	Windows     []RateWindow  // attempts within any window of time; none: no limit (CCW-LIM-1, CCW-LIM-3)
-	// AccountPerMinute bounds the attempts of all endpoints of the tenant that have it, together; 0 is no limit (CCW-LIM-2).
+	// AccountPerMinute limits the attempts to all endpoints of the tenant that have it, together; 0 is no limit
+	// (CCW-LIM-2).
 	AccountPerMinute int
-	HoldScope        string // whom a Retry-After holds: "endpoint" or "event"
-	SkipWhilePaused  bool   // events that come while the endpoint is paused are not for it, instead of waiting (decision 5)
+	HoldScope        string // scope of a Retry-After: "endpoint" or "event"
+	SkipWhilePaused  bool   // the endpoint does not get events that arrive while it is paused (decision 5)
 
 	DisableAfter int // consecutive terminal outcomes over distinct events; 0 never
-	// DisableAfterFailures counts attempts that were not accepted, of whatever kind, since the last accepted one; 0 never
-	// (CCW-HLT-3).
+	// DisableAfterFailures counts attempts in a row that were not accepted, of any kind; 0 never (CCW-HLT-3).
 	DisableAfterFailures int
-	ReenableAfter        time.Duration // an endpoint disabled by failures is tried again after this; 0 never (CCW-HLT-5)
+	ReenableAfter        time.Duration // an endpoint disabled by failures is tried again after this time; 0 never (CCW-HLT-5)
 	DegradedAbove        float64       // share of failed attempts in an hour above which it is degraded; 0: not watched (CCW-HLT-2)
 
 	CircuitAfter  int           // consecutive failures that open the circuit; 0 never
-	ProbeInterval time.Duration // least time between probes of an open circuit; doubles up to ten times it
+	ProbeInterval time.Duration // minimum time between probes of an open circuit; doubles up to ten times
 	MaxHops       int           // redirects followed inside one attempt
 	AnyHost       bool          // redirects may lead to another host
 
 	Statuses     map[int]Outcome // agreed readings of status codes (EDS-AGR-2)
 	MultiStatus  bool            // 207 bodies are read by agreement (EDS-STA-207b)
-	RefreshOn401 bool            // a 401 gets one more attempt at once, newly signed and with a renewed token (EDS-STA-401b, T-26)
-	DedupWindow  time.Duration   // the receiver's; retries end before it does
+	RefreshOn401 bool            // after a 401, make one more attempt at once, newly signed and with a renewed token (EDS-STA-401b, T-26)
+	DedupWindow  time.Duration   // the receiver's window; retries end before it
 	Key          KeyFormat       // the receiver's
 
-	Announce bool // outcomes are told on the bus as webhook.* events (OJS-OBS-1)
-	Alert    bool // dead letters, degrading and disabling are told to the account's admins (CCW-DLQ-3)
+	Announce bool // publish outcomes on the bus as webhook.* events (OJS-OBS-1)
+	Alert    bool // alert the account's admins of dead letters, degradation and disabling (CCW-DLQ-3)
 
-	MaxLiveSecrets int    // signing secrets at once; a rotation beyond it ends the oldest. 0: the server's own limit
-	Rotation       string // which signatures go out while two secrets are live
+	MaxLiveSecrets int    // signing secrets at once; a further rotation ends the oldest. 0: the server's own limit
+	Rotation       string // signatures to send while two secrets are live
 }
 
-// A RateWindow allows Count attempts in any stretch of time Per long.
+// A RateWindow allows Count attempts in any period of length Per.
 type RateWindow struct {
 	Count int
 	Per   time.Duration
 }
 
-// The values of Rotation. Receivers that read one signature only need the first one to be theirs (OT-15, CT-8).
+// The values of Rotation. Receivers that read only one signature need theirs to be the first (OT-15, CT-8).
 const (
 	RotationBoth     = "both"      // the newest first
 	RotationOldFirst = "old-first" // both, the older first
@@ -75,7 +75,7 @@ const (
 	HoldEvent    = "event"
 )
 
-// PolicyOverrides are an endpoint's listed deviations from its profile. Nil members follow the profile.
+// PolicyOverrides lists an endpoint's deviations from its profile. Nil members follow the profile.
 type PolicyOverrides struct {
 	BaseSeconds        *float64          `json:"base_seconds,omitempty"`
 	CapSeconds         *float64          `json:"cap_seconds,omitempty"`
@@ -93,12 +93,12 @@ type PolicyOverrides struct {
 	AccountPerMinute   *int              `json:"account_per_minute,omitempty"`     // shared by the tenant's endpoints; 0 leaves this one out
 	DisableAfterFails  *int              `json:"disable_after_failures,omitempty"` // attempts in a row, of any kind; 0 never
 	ReenableAfterSecs  *float64          `json:"reenable_after_seconds,omitempty"` // 0 never
-	SkipWhilePaused    *bool             `json:"skip_while_paused,omitempty"`      // else what comes meanwhile is held
+	SkipWhilePaused    *bool             `json:"skip_while_paused,omitempty"`      // false: events that arrive meanwhile are held
 	Announce           *bool             `json:"announce,omitempty"`               // webhook.* events about its deliveries
 	Alert              *bool             `json:"alert,omitempty"`                  // alerts about its dead letters and health
 	Rotation           *string           `json:"rotation,omitempty"`               // both | old-first | old-only
 	DedupWindowSeconds *float64          `json:"dedup_window_seconds,omitempty"`
-	KeyMinLength       *int              `json:"key_min_length,omitempty"` // what the receiver has published about keys
+	KeyMinLength       *int              `json:"key_min_length,omitempty"` // the key format that the receiver has published
 	KeyMaxLength       *int              `json:"key_max_length,omitempty"`
 	KeyAlphabet        *string           `json:"key_alphabet,omitempty"` // printable | alphanumeric | hex
 	Statuses           map[string]string `json:"statuses,omitempty"`     // "404": "transient"
@@ -107,14 +107,14 @@ type PolicyOverrides struct {
 	Agreement          *Agreement        `json:"agreement,omitempty"`
 }
 
-// An Agreement is what makes another reading of status codes, or PUT, valid: written down and open to the operators of
-// both parties (EDS-AGR-3). The API shows it to both.
+// An Agreement permits another reading of status codes, or PUT. It is written down and open to the operators of both
+// parties (EDS-AGR-3). The API shows it to both.
 type Agreement struct {
 	Document      string `json:"document"`        // where it is written
 	VisibleToBoth bool   `json:"visible_to_both"` // operators of both parties can read it
 }
 
-// Valid reports whether the agreement can carry an override.
+// Valid reports whether the agreement can justify an override.
 func (a *Agreement) Valid() bool {
 	if a == nil || !a.VisibleToBoth {
 		return false
@@ -123,7 +123,7 @@ func (a *Agreement) Valid() bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != ""
 }
 
-// A FieldError names the member that is wrong and says what to do about it.
+// A FieldError names the member that is wrong and says how to fix it.
 type FieldError struct {
 	Field  string
 	Detail string
@@ -135,8 +135,8 @@ func fieldErr(field, format string, args ...any) *FieldError {
 	return &FieldError{Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Apply lays the overrides over the profile's defaults and refuses what no conforming sender may do: retrying without
-// bound, retrying past the receiver's dedup window, reading 2xx or credential failures against the document.
+// Apply applies the overrides to the profile's defaults. It refuses what no conforming sender may do: retrying without
+// limit, retrying past the receiver's dedup window, reading 2xx or credential failures against the document.
 func (o *PolicyOverrides) Apply(p Policy) (Policy, *FieldError) {
 	for _, err := range []*FieldError{
 		setSeconds(&p.Base, o.BaseSeconds, "policy.base_seconds", 0.001, 3600),
@@ -259,10 +259,10 @@ func setBool(dst, v *bool) {
 	}
 }
 
-// maxPerWindow bounds the memory that counting takes.
+// maxPerWindow limits the memory that counting takes.
 const maxPerWindow = 100_000
 
-// setWindow replaces the profile's window of this length, or takes it away.
+// setWindow replaces or removes the profile's window of this length.
 func (p *Policy) setWindow(count *int, field string, per time.Duration) *FieldError {
 	if count == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Random fills b with bytes from crypto/rand. They are read in blocks: a delivery needs half a dozen ids, keys and nonces,
-// and a system call for each would cost as much as its signature. Secrets are read from crypto/rand itself.
+// Random fills b with bytes from crypto/rand. It reads them in blocks: a delivery needs half a dozen ids, keys and nonces,
+// and a system call for each would cost as much as its signature. Secrets are read from crypto/rand directly.
 func Random(b []byte) {
 	block := randomBlocks.Get().(*randomBlock)
 	if len(b) > len(block.bytes)-block.used {

@@ -7,7 +7,7 @@ import (
 
 // Recent counts attempts over the last hour, minute by minute.
 type Recent struct {
-	minutes []recentMinute // oldest first, at most an hour's
+	minutes []recentMinute // oldest first, at most one hour
 }
 
 type recentMinute struct {
@@ -17,12 +17,12 @@ type recentMinute struct {
 
 const recentSpan = 60 // minutes
 
-// Add counts an attempt. A unit is as long as a minute: shorter when time is scaled.
+// Add counts an attempt. A unit is the length of a minute, which is shorter if time is scaled.
 func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
 	at := now.UnixNano() / int64(max(unit, 1))
 	r.drop(at)
 	this, n := recentMinute{at: at}, len(r.minutes)
-	for ; n > 0 && r.minutes[n-1].at >= at; n-- { // what lies ahead since the clock was set back was by now
+	for ; n > 0 && r.minutes[n-1].at >= at; n-- { // a clock that was set back leaves minutes in the future: count them as now
 		this.failed += r.minutes[n-1].failed
 		this.passed += r.minutes[n-1].passed
 	}
@@ -31,7 +31,7 @@ func (r *Recent) Add(now time.Time, unit time.Duration, failed bool) {
 	} else {
 		this.passed++
 	}
-	// Copied, so that an older value that is still in use does not change.
+	// The slice is copied, because an older value may still be in use.
 	r.minutes = append(append(make([]recentMinute, 0, n+1), r.minutes[:n]...), this)
 }
 
@@ -41,7 +41,7 @@ func (r *Recent) drop(at int64) {
 	}
 }
 
-// FailedShare is the part of the attempts of the last hour that failed; 0 when there were none.
+// FailedShare is the share of failed attempts in the last hour; 0 if there were none.
 func (r *Recent) FailedShare(now time.Time, unit time.Duration) float64 {
 	at := now.UnixNano() / int64(max(unit, 1))
 	var failed, all float64
@@ -64,7 +64,7 @@ func (r *Recent) Each(unit time.Duration, f func(end time.Time, attempts int)) {
 	}
 }
 
-// MarshalBinary renders it for a store; nil when there is nothing.
+// MarshalBinary encodes the counts for a store; nil if there are none.
 func (r Recent) MarshalBinary() ([]byte, error) {
 	if len(r.minutes) == 0 {
 		return nil, nil
@@ -78,7 +78,8 @@ func (r Recent) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote. What cannot be read counts as nothing: it is a moving hour.
+// UnmarshalBinary decodes the form of MarshalBinary. Data that cannot be decoded counts as empty, because it covers only
+// an hour.
 func (r *Recent) UnmarshalBinary(b []byte) error {
 	r.minutes = nil
 	for ; len(b) >= 16; b = b[16:] {

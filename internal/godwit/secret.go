@@ -2,8 +2,8 @@ package godwit
 
 import "time"
 
-// A Secret is a signing key of an endpoint. Several may be live at once, so that a receiver can change over without a
-// gap; each live one signs.
+// A Secret is a signing key of an endpoint. Several may be live at once, so that a receiver can switch without a gap.
+// Every live secret signs.
 type Secret struct {
 	ID         SecretID
 	EndpointID EndpointID
@@ -14,7 +14,7 @@ type Secret struct {
 	CreatedAt  time.Time
 	NotBefore  time.Time
 	ExpiresAt  time.Time // zero: no end
-	Hash       string    // hex SHA-256 of what the owner was shown, to tell secrets apart without them (CCW-SEC-5)
+	Hash       string    // hex SHA-256 of the value shown to the owner; distinguishes secrets without revealing them (CCW-SEC-5)
 	Hint       string    // its last four characters (CCW-SEC-6)
 }
 

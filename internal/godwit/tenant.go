@@ -2,24 +2,24 @@ package godwit
 
 import "time"
 
-// A Tenant owns an event bus: its events reach its own endpoints alone.
+// A Tenant owns an event bus: only its own endpoints receive its events.
 type Tenant struct {
 	ID                    TenantID
-	Code                  string // six characters, unique: what ACC-XXXXXX-X is made of (decision 6)
+	Code                  string // six characters, unique; part of ACC-XXXXXX-X (decision 6)
 	Name                  string
 	RequireIdempotencyKey bool       // ingest without Idempotency-Key is refused with 400 (decision 15)
-	AlertEmails           []string   // who is told of dead letters, degraded and disabled endpoints
-	Validation            Validation // whether events are held against the catalogue of event types
+	AlertEmails           []string   // addresses for alerts about dead letters, degraded and disabled endpoints
+	Validation            Validation // whether events are validated against the catalogue of event types
 	CreatedAt             time.Time
 	DeletedAt             time.Time // zero while it lives
 }
 
-// Validation says whether an event that does not fit the tenant's catalogue of event types is refused.
+// Validation says whether an event that does not match the tenant's catalogue of event types is refused.
 type Validation string
 
-// The degrees. Events that come by a dialect's own ingest route are always held against that dialect's schemas.
+// The degrees. Events on a dialect's own ingest route are always validated against that dialect's schemas.
 const (
-	ValidateNone   Validation = ""       // anything goes
-	ValidateKnown  Validation = "known"  // types with a schema must fit it
-	ValidateStrict Validation = "strict" // and types that are not in the catalogue are refused
+	ValidateNone   Validation = ""       // all events are accepted
+	ValidateKnown  Validation = "known"  // events of a type with a schema must match it
+	ValidateStrict Validation = "strict" // also, types that are not in the catalogue are refused
 )

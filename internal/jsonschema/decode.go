@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-const maxDepth = 64 // levels of objects and lists within each other
+const maxDepth = 64 // levels of nested objects and lists
 
-// Decode decodes one JSON text. Numbers stay as they are written, within bounds: the validator calculates with them
-// exactly, and 1e999999 would take as much memory as it has digits.
+// Decode decodes one JSON text. It keeps numbers as written, within bounds: the validator calculates with them exactly,
+// and 1e999999 would take as much memory as it has digits.
 func Decode(text []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()

@@ -10,6 +10,6 @@
 // A regular expression is measured on its syntax tree. None is compiled before all of a schema's are known to be small
 // enough, and one schema is compiled at a time.
 //
-// The package does not decide how much work one document may be (Work and Matching tell), and it does not name places the
-// way an API does: a Fault holds the location step by step.
+// The package does not limit the work for one document (Work and Matching return it), and it does not format places for an
+// API: a Fault holds the location step by step.
 package jsonschema

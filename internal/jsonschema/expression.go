@@ -13,7 +13,7 @@ import (
 const (
 	maxExpression   = 4 << 10 // bytes of one expression
 	maxInstructions = 10_000  // instructions of all expressions of a schema
-	// regexFormat is what "format": "regex" counts as: parsing a value as an expression takes about as much as running so
+	// regexFormat is the cost of "format": "regex": parsing a value as an expression takes about as long as running this
 	// many instructions.
 	regexFormat = 200
 )
@@ -25,8 +25,8 @@ var errExpressions = fmt.Errorf("is too much work: its regular expressions amoun
 // the whole schema is known to be small enough.
 type expressions struct {
 	known   map[string]*expression
-	total   int   // instructions of all that are known
-	refused error // the first bound that an expression broke
+	total   int   // instructions of all expressions so far
+	refused error // the first bound that an expression exceeded
 	closed  bool  // the schema is compiled; no more expressions belong to it
 }
 
@@ -43,7 +43,7 @@ func (e *expression) MatchString(s string) bool { return e.compiled.MatchString(
 var errTooLong = fmt.Errorf("has a regular expression of more than %d bytes", maxExpression)
 
 // parse is the validator's regular expression engine. The validator calls it for every expression of the schema, first to
-// check it and then to keep it, and later for every value that has to be an expression by its format.
+// check it and then to keep it, and later for every value whose format is regex.
 func (x *expressions) parse(text string) (validator.Regexp, error) {
 	if e := x.known[text]; e != nil {
 		return e, nil

@@ -11,7 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A Fault is one thing that does not fit, and where. It does not repeat values of the document: they may be secrets.
+// A Fault is one violation of the schema, and its place. It does not repeat values of the document, because they may be
+// secrets.
 type Fault struct {
 	Location []string // names of members and numbers of items, from the outermost; empty: the document as a whole
 	Detail   string
@@ -27,7 +28,7 @@ func Pointer(location ...string) string {
 	return b.String()
 }
 
-// faults lists what is wrong, sorted by place, each once.
+// faults lists the violations, sorted by place, without duplicates.
 func faults(err error) []Fault {
 	var v *validator.ValidationError
 	if !errors.As(err, &v) {
@@ -72,7 +73,7 @@ func collect(v *validator.ValidationError, list *[]Fault) {
 	}
 }
 
-// detail says what is wrong in words that stay the same for the same fault.
+// detail describes a violation in words that do not change for the same fault.
 func detail(k validator.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
@@ -120,7 +121,7 @@ func detail(k validator.ErrorKind) string {
 	return "does not fit its schema"
 }
 
-// Clip shortens a name from outside, so that it cannot fill an answer.
+// Clip shortens an external name, so that it cannot fill an answer.
 func Clip(name string) string {
 	const most = 100
 	name = strings.ToValidUTF8(name, "?")

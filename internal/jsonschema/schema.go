@@ -12,28 +12,28 @@ import (
 // Bounds of a schema.
 const (
 	MaxSchema = 32 << 10 // bytes
-	maxRules  = 2000     // subschemas that can look at one value, with all references written out
+	maxRules  = 2000     // subschemas that can apply to one value, with all references expanded
 )
 
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
-// Names of the documents while they are compiled. They are no addresses.
+// Names of the documents during compilation. They are not addresses.
 const (
 	self    = "urn:godwit:schema"
 	verdict = "urn:godwit:verdict"
 )
 
-// yesOrNo fits the same documents as the schema. Inside "not" the validator stops at the first fault and collects none.
+// yesOrNo accepts the same documents as the schema. Inside "not" the validator stops at the first fault and collects none.
 var yesOrNo = map[string]any{"not": map[string]any{"not": map[string]any{"$ref": self}}}
 
-// A Schema is a compiled JSON Schema. It is safe for use by many goroutines.
+// A Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	compiled *validator.Schema
 	verdict  *validator.Schema
 	size     size
 }
 
-// A KeywordError is the error of a vocabulary about a keyword. Compile returns it as it is.
+// A KeywordError is a vocabulary's error about a keyword. Compile returns it unchanged.
 type KeywordError string
 
 func (e KeywordError) Error() string { return string(e) }
@@ -115,25 +115,25 @@ func compile(document any, patterns *expressions, vocabularies []*validator.Voca
 	return nil, fmt.Errorf("is not a JSON Schema: %.300s", strings.ReplaceAll(err.Error(), self, ""))
 }
 
-// nothingOutside is a loader that loads nothing: an address in a schema is an address that its author chose.
+// nothingOutside is a loader that refuses every address, because the author of a schema chooses its addresses.
 type nothingOutside struct{}
 
 func (nothingOutside) Load(string) (any, error) { return nil, errors.New("references are not fetched") }
 
-// Root is the schema as the validator compiled it, for callers that read their own keywords from it.
+// Root returns the schema as the validator compiled it, for callers that read their own keywords from it.
 func (s *Schema) Root() *validator.Schema { return s.compiled }
 
-// Work is the most that a check of the document can take: rules times values. Every rule can find a fault in every value,
-// and every fault takes memory.
+// Work is an upper bound of the cost of checking a document: rules times values. Every rule can find a fault in every
+// value, and every fault takes memory.
 func (s *Schema) Work(document any) int { return s.size.rules * values(document) }
 
-// Matching is the most that the schema's regular expressions can take on a text: instructions times bytes.
+// Matching is an upper bound of the cost of the schema's regular expressions on a text: instructions times bytes.
 func (s *Schema) Matching(bytes int) int { return s.size.instructions * bytes }
 
-// Fits reports whether the document fits. It takes less than Faults when it does not.
+// Fits reports whether the document is valid. For an invalid document it costs less than Faults.
 func (s *Schema) Fits(document any) bool { return s.verdict.Validate(document) == nil }
 
-// Faults lists what in the document does not fit, sorted by place.
+// Faults lists the violations in the document, sorted by place.
 func (s *Schema) Faults(document any) []Fault {
 	err := s.compiled.Validate(document)
 	if err == nil {
@@ -145,7 +145,7 @@ func (s *Schema) Faults(document any) []Fault {
 	return []Fault{{Detail: "does not fit its schema"}}
 }
 
-// values counts what rules can look at: every value, and the names of members.
+// values counts the values that rules can apply to, including the names of members.
 func values(v any) int {
 	n := 1
 	switch v := v.(type) {

@@ -4,14 +4,14 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A size is the size of a schema with every reference written out: the most that can look at one value of a document.
-// References to schemas with references multiply, so a short schema can be endless work.
+// A size is the size of a schema with every reference expanded: the rules that can apply to one value of a document.
+// Nested references multiply, so a short schema can cause unlimited work.
 type size struct {
 	rules        int // subschemas
-	instructions int // of their regular expressions
+	instructions int // instructions of their regular expressions
 }
 
-// recursive is the size of a schema that leads back to itself, or can.
+// recursive is the size of a schema that refers to itself, or can.
 var recursive = size{rules: -1}
 
 func measure(s *validator.Schema, seen map[*validator.Schema]size) size {
@@ -34,7 +34,7 @@ func measure(s *validator.Schema, seen map[*validator.Schema]size) size {
 		if n == recursive {
 			return recursive
 		}
-		// Beyond the bounds it does not matter by how much.
+		// Beyond the bounds the exact size does not matter.
 		total.rules = min(total.rules+n.rules, maxRules+1)
 		total.instructions = min(total.instructions+n.instructions, maxInstructions+1)
 	}
@@ -42,12 +42,12 @@ func measure(s *validator.Schema, seen map[*validator.Schema]size) size {
 	return total
 }
 
-// Parts lists the schemas right under a schema.
+// Parts lists the direct subschemas of a schema.
 func Parts(s *validator.Schema) []*validator.Schema {
 	return append(Applied(s), Conditional(s)...)
 }
 
-// Applied lists those parts that always apply to the value, or to a member or item of it by its name or place alone.
+// Applied lists the subschemas that always apply to the value, or to a member or item selected only by its name or place.
 func Applied(s *validator.Schema) []*validator.Schema {
 	var list []*validator.Schema
 	list = append(append(list, s.AllOf...), s.PrefixItems...)
@@ -61,7 +61,7 @@ func Applied(s *validator.Schema) []*validator.Schema {
 	return appendGiven(list, s.Ref, s.Items2020)
 }
 
-// Conditional lists the other parts: alternatives, conditions, and what depends on other parts.
+// Conditional lists the other subschemas: alternatives, conditions, and those that depend on other subschemas.
 func Conditional(s *validator.Schema) []*validator.Schema {
 	var list []*validator.Schema
 	list = append(append(list, s.AnyOf...), s.OneOf...)

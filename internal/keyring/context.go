@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A sealed value is bound to a context: it opens for no other thing than the one it was sealed for. All contexts are made
-// here, since a value that was sealed under one spelling does not open under another.
+// A sealed value is bound to a context and opens only in that context. All contexts are made here, because a value that
+// was sealed under one spelling does not open under another.
 
 // ForEndpoint is the context of an endpoint's header values and credentials.
 func ForEndpoint(id fmt.Stringer) string { return "endpoint:" + id.String() }
@@ -17,5 +17,5 @@ func ForSecret(id fmt.Stringer) string { return "secret:" + id.String() }
 // ForSource is the context of a source's credentials.
 func ForSource(id fmt.Stringer) string { return "source:" + id.String() }
 
-// ForIdempotencyRecord is the context of an answer that is kept for a repeat.
+// ForIdempotencyRecord is the context of a stored answer.
 func ForIdempotencyRecord(id [32]byte) string { return "idempotency:" + hex.EncodeToString(id[:]) }

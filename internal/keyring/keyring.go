@@ -1,8 +1,8 @@
-// Package keyring encrypts what must not lie readable in a database: signing keys, custom header values, credentials.
-// AES-256-GCM with a random nonce; the id of the key that sealed a value stands before it, so that keys can be changed:
-// add a new one in front, re-encrypt, remove the old one.
+// Package keyring encrypts values that must not be readable in the database: signing keys, custom header values,
+// credentials. It uses AES-256-GCM with a random nonce. The id of the sealing key precedes each value, so that keys can be
+// rotated: add a new key in front, re-encrypt, remove the old one.
 //
-// It deliberately knows nothing of where keys come from beyond their text form, and never prints one.
+// The package reads keys only in their text form, does not know where they are stored, and never prints one.
 package keyring
 
 import (
@@ -18,7 +18,7 @@ import (
 // ErrNoKey reports a value sealed by a key that the ring does not hold.
 var ErrNoKey = errors.New("sealed with a key that is not in the key ring")
 
-// ErrSealed reports a value that was damaged, or moved from where it was sealed for.
+// ErrSealed reports a value that was damaged, or that was sealed for another context.
 var ErrSealed = errors.New("sealed value does not open")
 
 const (
@@ -26,14 +26,14 @@ const (
 	maxIDSize = 32
 )
 
-// A Ring seals with its first key and opens with any.
+// A Ring seals with its first key and opens with any of its keys.
 type Ring struct {
 	active string
 	keys   map[string]cipher.AEAD
 }
 
-// Parse reads a key ring: one `id:base64-of-32-bytes` a line (or comma), the first being the one that seals. Empty lines
-// and lines that begin with '#' are passed over.
+// Parse reads a key ring: entries `id:base64-of-32-bytes`, separated by line breaks or commas. The first key seals. Empty
+// lines and lines that begin with '#' are ignored.
 func Parse(text string) (*Ring, error) {
 	r := &Ring{keys: map[string]cipher.AEAD{}}
 	for i, line := range strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ',' }) {
@@ -73,17 +73,17 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// Generate makes a key ring entry with a random key.
+// Generate returns a key ring entry with a random key.
 func Generate(id string) string {
 	var key [32]byte
 	rand.Read(key[:])
 	return id + ":" + base64.StdEncoding.EncodeToString(key[:])
 }
 
-// Active is the id of the key that seals.
+// Active returns the id of the key that seals.
 func (r *Ring) Active() string { return r.active }
 
-// Seal encrypts a value for one place: it opens only with the same bound.
+// Seal encrypts a value for one context: it opens only with the same bound.
 func (r *Ring) Seal(plain []byte, bound string) []byte {
 	aead := r.keys[r.active]
 	out := make([]byte, 0, 2+len(r.active)+aead.NonceSize()+len(plain)+aead.Overhead())
@@ -115,7 +115,7 @@ func (r *Ring) Open(sealed []byte, bound string) ([]byte, error) {
 	return plain, nil
 }
 
-// Stale reports whether the value was sealed by another key than the active one.
+// Stale reports whether the value was sealed with a key other than the active one.
 func (r *Ring) Stale(sealed []byte) bool {
 	id, _, err := split(sealed)
 	return err != nil || id != r.active

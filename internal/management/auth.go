@@ -17,7 +17,7 @@ const (
 	maxScope = 20
 )
 
-// checkAuth checks the credential that is presented to the endpoint. It never goes out unprotected (EDS T-37).
+// checkAuth checks the credential for the endpoint. The sender never sends it over an unprotected connection (EDS T-37).
 func (r *Service) checkAuth(s *EndpointSpec) error {
 	a := s.Auth
 	if a == nil {
@@ -100,7 +100,7 @@ func checkKeyPair(a *godwit.Auth) error {
 	return nil
 }
 
-// foreign refuses members that belong to another kind: a caller that sends them means something else.
+// foreign refuses members that belong to another kind, because the caller probably meant that kind.
 func foreign(a *godwit.Auth, own ...string) error {
 	present := []struct {
 		name string

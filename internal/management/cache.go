@@ -10,15 +10,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// callerCache keeps the callers of tokens for seconds. It is bounded and holds live callers only, so that a flood of made-up
-// tokens displaces none of them.
+// callerCache caches the callers of tokens for seconds. It is bounded and holds only live callers, so that a flood of
+// invented tokens displaces none of them.
 type callerCache struct {
 	max int
 	ttl time.Duration
 
 	mu      sync.RWMutex
 	entries map[[32]byte]*cachedCaller
-	drops   uint64 // counts invalidations: what was loaded before one is not kept after it
+	drops   uint64 // counts invalidations: a caller loaded before one is not cached after it
 }
 
 type cachedCaller struct {
@@ -31,8 +31,8 @@ func newCallerCache(size int, ttl time.Duration) *callerCache {
 	return &callerCache{max: size, ttl: ttl, entries: map[[32]byte]*cachedCaller{}}
 }
 
-// get returns the caller, and loads it if it is unknown or stale. While one request refreshes an entry, others use the stale
-// one for one more ttl at most, so that they do not all wait for the store.
+// get returns the cached caller, and loads it if it is unknown or stale. While one request refreshes an entry, others use
+// the stale one for at most one more ttl, so that they do not all wait for the store.
 func (c *callerCache) get(hash [32]byte, now time.Time, load func() (*Caller, error)) (*Caller, error) {
 	c.mu.RLock()
 	entry := c.entries[hash]

@@ -15,13 +15,13 @@ import (
 // A Caller is an authenticated party. It is shared among requests and never changed.
 type Caller struct {
 	Key    *godwit.APIKey
-	Tenant *godwit.Tenant // for whom it acts: its own tenant, or another as an admin
+	Tenant *godwit.Tenant // the tenant it acts for: its own, or another as an admin
 }
 
-// Actor is how records name the caller.
+// Actor is the caller's name in records.
 func (c *Caller) Actor() string { return c.Key.ID.String() }
 
-// Need refuses a caller that lacks all of the scopes.
+// Need refuses a caller that has none of the scopes.
 func (c *Caller) Need(anyOf ...godwit.Scope) error {
 	for _, s := range anyOf {
 		if c.Key.Has(s) {
@@ -38,7 +38,7 @@ func (c *Caller) Need(anyOf ...godwit.Scope) error {
 var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
 
 // Authenticate returns the caller of a token. It reads the store if the key was not used for a few seconds; every other
-// request costs a hash and a map lookup.
+// request costs only a hash and a map lookup.
 func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, error) {
 	if !plausible(token) {
 		return nil, errUnauthorized
@@ -57,7 +57,7 @@ func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, erro
 	return caller, nil
 }
 
-// plausible reports whether a text can be a token, so that others cost no read of the store.
+// plausible reports whether a text can be a token. Other texts cost no read of the store.
 func plausible(token string) bool { return len(token) >= 20 && len(token) <= 100 }
 
 func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error) {

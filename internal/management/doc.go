@@ -1,4 +1,4 @@
-// Package management changes tenants, API keys and endpoints for every API, so that the same rules hold in all of them.
+// Package management changes tenants, API keys and endpoints for every API, so that all APIs apply the same rules.
 //
 //	native, ojs, cybercube ─► Service ─► validate (godwit.FieldError names the member) ─► seal ─► store ─► engine.Changed
 //	every request          ─► Authenticate (cached for seconds; no store read on the hot path) ─► Caller

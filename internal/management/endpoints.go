@@ -18,8 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// EndpointSpec is what the owner of an endpoint decides about it. Its JSON form is the document that a merge patch is laid
-// over.
+// EndpointSpec holds the settings of an endpoint that its owner chooses. A merge patch applies to its JSON form.
 type EndpointSpec struct {
 	URL         string                 `json:"url"`
 	Method      string                 `json:"method,omitempty"`
@@ -33,16 +32,16 @@ type EndpointSpec struct {
 	Metadata    godwit.Metadata        `json:"metadata,omitempty"`
 }
 
-// NewEndpoint is an endpoint to be created, with the key that its deliveries are signed with.
+// NewEndpoint describes an endpoint to create, with the key that signs its deliveries.
 type NewEndpoint struct {
 	EndpointSpec
 	Algorithm string // Defaults to the profile's first.
-	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	// Secret, if not empty, is the caller's own signing key, in the form in which the profile shows keys.
 	Secret string
-	Paused bool // it starts paused
+	Paused bool // creates the endpoint paused
 }
 
-// CreateEndpoint registers a subscriber with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
+// CreateEndpoint registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
 func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
 	n.SetDefaults()
 	prof, err := r.validate(&n.EndpointSpec)
@@ -75,20 +74,21 @@ func (r *Service) CreateEndpoint(ctx context.Context, tenant godwit.TenantID, n 
 	if err := r.register(ctx, e, &issued.Secret); err != nil {
 		return nil, nil, err
 	}
-	// Announced before the engine knows the endpoint, which so does not get the event about itself.
+	// The event is announced before the engine knows the endpoint, so that the endpoint does not get the event about
+	// itself.
 	err = r.announce(ctx, e, profile.AnnounceSubscriptionCreated)
 	if err == nil {
 		err = r.tell(ctx, e.ID)
 	}
 	if err != nil {
-		// The caller will try again, so the endpoint must not stay behind.
+		// The caller will retry, so the endpoint must be removed.
 		r.undoCreate(ctx, e)
 		return nil, nil, err
 	}
 	return e, issued, nil
 }
 
-// announce publishes an event about a subscription, if its policy says so (OJS-OBS-4, OJS-OBS-5).
+// announce publishes an event about a subscription if its policy asks for it (OJS-OBS-4, OJS-OBS-5).
 func (r *Service) announce(ctx context.Context, e *godwit.Endpoint, what string) error {
 	policy, err := EffectivePolicy(e)
 	if err != nil || !policy.Announce {
@@ -99,7 +99,7 @@ func (r *Service) announce(ctx context.Context, e *godwit.Endpoint, what string)
 	return r.cfg.Engine.Announce(ctx, profile.Announcement{Type: what, TenantID: e.TenantID, EndpointID: e.ID, At: r.now()})
 }
 
-// SetDefaults fills in the members that an owner may leave out.
+// SetDefaults sets the defaults of absent members.
 func (s *EndpointSpec) SetDefaults() {
 	defaultTo(&s.Method, "POST")
 	defaultTo(&s.Profile, profile.Default)
@@ -113,7 +113,7 @@ func (r *Service) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Se
 	if err := r.rate.take(e.TenantID, e.CreatedAt); err != nil {
 		return err
 	}
-	r.creating.Lock() // between counting and storing
+	r.creating.Lock() // held from counting to storing
 	defer r.creating.Unlock()
 	if limit := r.cfg.Limits.Endpoints; limit >= 0 {
 		n, err := r.store.CountEndpoints(ctx, e.TenantID)
@@ -127,7 +127,7 @@ func (r *Service) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Se
 	return withCode(&e.Code, "create endpoint", func() error { return r.store.CreateEndpoint(ctx, e, s) })
 }
 
-// withCode stores something that has a public code, drawing another one when it is taken.
+// withCode stores an object that has a public code, and draws another code if it is taken.
 func withCode(code *string, what string, insert func() error) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -155,8 +155,8 @@ func (r *Service) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwi
 	return r.store.Endpoint(ctx, tenant, id)
 }
 
-// ResolveEndpoint finds an endpoint of the tenant by any rendering of its id: sub_ with a UUID, or WEB-XXXXXX-X. What cannot
-// be an id names no endpoint; a mistyped character is found out without a look into the store (CCW-API-5).
+// ResolveEndpoint finds an endpoint of the tenant by any form of its id: sub_ with a UUID, or WEB-XXXXXX-X. A text that
+// cannot be an id names no endpoint. The check character reveals a mistyped code without a read of the store (CCW-API-5).
 func (r *Service) ResolveEndpoint(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return r.store.Endpoint(ctx, tenant, id)
@@ -173,8 +173,8 @@ func (r *Service) ListEndpoints(ctx context.Context, f store.EndpointFilter, p s
 	return r.store.ListEndpoints(ctx, f, p)
 }
 
-// UpdateEndpoint changes what edit changes. Edit sees the endpoint as its owner wrote it, credentials included, and may be
-// called again when the endpoint changed under way.
+// UpdateEndpoint applies edit to an endpoint. Edit gets the endpoint as its owner wrote it, including credentials.
+// UpdateEndpoint calls edit again if a concurrent change came first.
 func (r *Service) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*EndpointSpec) error) (*godwit.Endpoint, error) {
 	return r.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
 		spec, err := r.spec(e)
@@ -199,8 +199,8 @@ func (r *Service) UpdateEndpoint(ctx context.Context, tenant godwit.TenantID, id
 	})
 }
 
-// moved applies an edit that leads to another origin. The old origin's credentials do not go along: a caller that may change an
-// endpoint could otherwise have them sent to a host of its own, and so read them.
+// moved applies an edit that changes the endpoint's origin. It drops the old origin's credentials: otherwise a caller that
+// may change an endpoint could send them to its own host and read them.
 func (r *Service) moved(e *godwit.Endpoint, edit func(*EndpointSpec) error) (*EndpointSpec, error) {
 	old, err := r.spec(e)
 	if err != nil {
@@ -228,7 +228,7 @@ func sameOrigin(a, b string) bool {
 	return errA == nil && errB == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
 }
 
-// Pause holds an endpoint's deliveries until it is resumed.
+// Pause holds an endpoint's deliveries until Resume.
 func (r *Service) Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error) {
 	return r.stop(ctx, tenant, id, godwit.EndpointPaused, reason)
 }
@@ -252,7 +252,8 @@ func (r *Service) stop(ctx context.Context, tenant godwit.TenantID, id godwit.En
 	})
 }
 
-// Resume sends to a paused or disabled endpoint again, and clears its failure counts: an operator has looked at it.
+// Resume delivers to a paused or disabled endpoint again, and clears its failure counts, because an operator has checked
+// it.
 func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", err)
@@ -266,8 +267,8 @@ func (r *Service) Resume(ctx context.Context, tenant godwit.TenantID, id godwit.
 	})
 }
 
-// setStatus sets the time even if the status stays the same: the engine closes the circuit of an endpoint that an operator
-// enables again.
+// setStatus sets the time even if the status does not change, because the engine closes the circuit of an endpoint that an
+// operator enables again.
 func (r *Service) setStatus(e *godwit.Endpoint, s godwit.EndpointStatus, reason string) {
 	e.Status, e.StatusReason, e.StatusAt, e.ReenableAt = s, reason, r.now(), time.Time{}
 }
@@ -299,11 +300,11 @@ func (r *Service) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 	}
 }
 
-// tellTimeout is how long the engine may take to load an endpoint anew.
+// tellTimeout is how long the engine may take to reload an endpoint.
 const tellTimeout = 10 * time.Second
 
-// tell makes the engine load the endpoint anew. The change is stored, so the engine is told even if the client is gone by now:
-// otherwise it would go on sending to an endpoint that is paused or deleted.
+// tell makes the engine reload the endpoint. It ignores the client's cancellation, because the change is stored: the
+// engine would otherwise continue to send to an endpoint that is paused or deleted.
 func (r *Service) tell(ctx context.Context, id godwit.EndpointID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
@@ -313,7 +314,7 @@ func (r *Service) tell(ctx context.Context, id godwit.EndpointID) error {
 	return nil
 }
 
-// tellIfStored tells the engine of a write that failed without a known result: it may be stored.
+// tellIfStored tells the engine of a failed write whose result is not known: it may be stored.
 func (r *Service) tellIfStored(ctx context.Context, id godwit.EndpointID, err error) error {
 	if ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		return nil
@@ -321,7 +322,7 @@ func (r *Service) tellIfStored(ctx context.Context, id godwit.EndpointID, err er
 	return r.tell(ctx, id)
 }
 
-// spec is the endpoint as its owner wrote it.
+// spec returns the endpoint as its owner wrote it.
 func (r *Service) spec(e *godwit.Endpoint) (*EndpointSpec, error) {
 	spec := &EndpointSpec{
 		URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
@@ -342,7 +343,7 @@ func (r *Service) spec(e *godwit.Endpoint) (*EndpointSpec, error) {
 	return spec, nil
 }
 
-// apply writes a valid spec into the endpoint, sealing what is secret.
+// apply writes a valid spec into the endpoint, and seals its secrets.
 func (r *Service) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
 	e.URL, e.Method, e.Description = spec.URL, spec.Method, spec.Description
 	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
@@ -362,7 +363,7 @@ func (r *Service) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
 	return nil
 }
 
-// EffectivePolicy is how an endpoint is delivered to: its profile's defaults with its overrides.
+// EffectivePolicy returns the endpoint's delivery policy: its profile's defaults with its overrides.
 func EffectivePolicy(e *godwit.Endpoint) (godwit.Policy, error) {
 	prof, err := profile.Lookup(e.Profile)
 	if err != nil {

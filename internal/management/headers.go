@@ -28,8 +28,8 @@ var reservedHeaders = []string{
 var reservedPrefixes = []string{"Content-", "Proxy-", "Godwit-", "Signature-", "Webhook-", "X-Ojs-", "X-Webhook-",
 	"X-Ratelimit-", "Sec-"}
 
-// checkHeaders checks the header fields that are added to every request to an endpoint. It compares names without regard to
-// case, as HTTP does.
+// checkHeaders checks the header fields that are added to every request to an endpoint. It ignores the case of names, as
+// HTTP does.
 func checkHeaders(headers map[string]string, auth *godwit.Auth) error {
 	if len(headers) > MaxHeaders {
 		return fieldError("headers", "must have at most %d", MaxHeaders)

@@ -17,13 +17,13 @@ type KeySpec struct {
 	Name      string
 	Scopes    []godwit.Scope
 	ExpiresAt time.Time // zero: never
-	// Replaces is the key that the new one replaces. The new key has the same principal, so that a request repeated with it is
-	// still the same request. The old key works until it is revoked.
+	// Replaces is the key that the new one replaces. The new key has the same principal, so that a request repeated with
+	// it counts as the same request. The old key works until it is revoked.
 	Replaces godwit.KeyID
 }
 
-// MintKey makes an API key of a tenant and returns its token, which is not kept. A caller cannot grant a scope that it lacks, nor
-// replace a key that has one. A nil caller is the operator at the machine itself.
+// MintKey creates an API key of a tenant and returns its token, which is not stored. A caller cannot grant a scope that it
+// lacks, nor replace a key that has such a scope. A nil caller is the operator at the machine itself.
 func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantID, spec KeySpec) (*godwit.APIKey, string, error) {
 	now := r.now()
 	if err := checkKeySpec(spec, now); err != nil {
@@ -66,8 +66,8 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 	return k, token, nil
 }
 
-// replaced finds the key that is replaced. The new key can fetch answers that the old one got, so the caller needs every scope of
-// the old one.
+// replaced finds the key to replace. The new key can fetch answers that the old one got, so the caller needs every scope
+// of the old one.
 func (r *Service) replaced(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
 	old, err := r.store.Key(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -87,7 +87,7 @@ func mayGrant(by *Caller, scopes []godwit.Scope) error {
 		return nil
 	}
 	for _, s := range scopes {
-		// Metrics tell of all tenants, whose administrator may let others read them.
+		// Metrics cover all tenants, so an admin may grant this scope without having it.
 		if s == godwit.ScopeMetrics && by.Key.Has(godwit.ScopeAdmin) {
 			continue
 		}
@@ -117,8 +117,9 @@ func checkKeySpec(spec KeySpec, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// RevokeKey ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any key of
-// the tenant but an admin's, which would lock out the operator of the server. A nil caller is the operator at the machine itself.
+// RevokeKey ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any
+// key of the tenant except an admin's, which would lock out the operator of the server. A nil caller is the operator at
+// the machine itself.
 func (r *Service) RevokeKey(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
 	k, err := r.store.Key(ctx, tenant, id)
 	if err != nil {
@@ -139,7 +140,7 @@ func (r *Service) Key(ctx context.Context, tenant godwit.TenantID, id godwit.Key
 	return r.store.Key(ctx, tenant, id)
 }
 
-// ListKeys pages through a tenant's keys, revoked ones too.
+// ListKeys pages through a tenant's keys, including revoked ones.
 func (r *Service) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
 	return r.store.ListKeys(ctx, tenant, p)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// creationRate bounds how fast a tenant registers endpoints: an attacker could register the URLs of a victim and have the server
-// flood it (EDS-SEC-THR-5).
+// creationRate limits how fast a tenant registers endpoints: an attacker could register the URLs of a victim and make the
+// server flood it (EDS-SEC-THR-5).
 type creationRate struct {
 	perMinute int // negative: no limit
 
@@ -21,7 +21,7 @@ type creationRate struct {
 	tenants map[godwit.TenantID]*rate.Limiter
 }
 
-// maxRatedTenants bounds the memory. A limiter that is full again can be dropped.
+// maxRatedTenants limits the memory. A limiter that is full again can be dropped.
 const maxRatedTenants = 10_000
 
 func (c *creationRate) take(tenant godwit.TenantID, now time.Time) error {

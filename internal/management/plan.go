@@ -11,10 +11,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Commands store a change together with their outcome. The methods of this file tell them what to store, and take note of what was
-// stored.
+// A command stores a change together with its outcome. The methods of this file return the change to store, and react once
+// it is stored.
 
-// PlanDelete returns the endpoint as it has to be stored to be deleted.
+// PlanDelete returns the endpoint in the form that marks it as deleted.
 func (r *Service) PlanDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	e, err := r.store.Endpoint(ctx, tenant, id)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Service) PlanDelete(ctx context.Context, tenant godwit.TenantID, id god
 	return e, nil
 }
 
-// Deleted takes note that an endpoint is stored as deleted. The deletion stands whatever fails here, so failures are logged only.
+// Deleted reacts to the stored deletion of an endpoint. The deletion cannot be undone here, so failures are only logged.
 func (r *Service) Deleted(ctx context.Context, e *godwit.Endpoint) {
 	r.Changed(ctx, e.ID)
 	if err := r.announce(ctx, e, profile.AnnounceSubscriptionDeleted); err != nil {
@@ -34,14 +34,14 @@ func (r *Service) Deleted(ctx context.Context, e *godwit.Endpoint) {
 	}
 }
 
-// Changed takes note that an endpoint was changed in the store.
+// Changed reacts to a stored change of an endpoint.
 func (r *Service) Changed(ctx context.Context, id godwit.EndpointID) {
 	if err := r.tell(ctx, id); err != nil {
 		r.log.Error("read changed endpoint", "endpoint", id.String(), "error", err)
 	}
 }
 
-// TenantDeleted takes note that a tenant is stored as deleted, with its endpoints.
+// TenantDeleted reacts to the stored deletion of a tenant and its endpoints.
 func (r *Service) TenantDeleted(ctx context.Context, id godwit.TenantID, endpoints []godwit.EndpointID) {
 	r.cache.dropTenant(id)
 	for _, e := range endpoints {
@@ -49,7 +49,7 @@ func (r *Service) TenantDeleted(ctx context.Context, id godwit.TenantID, endpoin
 	}
 }
 
-// A PlannedRotation is a rotation that was checked. Nothing is made before Issue.
+// A PlannedRotation is a checked rotation. Issue makes the secret.
 type PlannedRotation struct {
 	// Others is when the endpoint's other secrets end.
 	Others store.Expiry
@@ -58,10 +58,10 @@ type PlannedRotation struct {
 	endpoint  *godwit.Endpoint
 	profile   profile.Profile
 	algorithm string
-	given     *profile.KeyMaterial // the caller's own; nil: a new one is made
+	given     *profile.KeyMaterial // the caller's own key; nil: Issue makes a new one
 }
 
-// PlanRotation checks a rotation and names the members of it that are wrong.
+// PlanRotation checks a rotation. Its error names the members that are wrong.
 func (r *Service) PlanRotation(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, rot Rotation) (*PlannedRotation, error) {
 	overlap := DefaultOverlap
 	if rot.Overlap != nil {
@@ -111,5 +111,5 @@ func (p *PlannedRotation) Issue() (*IssuedSecret, error) {
 	return issued, nil
 }
 
-// Now is the service's time, in the precision of the stores.
+// Now returns the service's time, in the precision of the stores.
 func (r *Service) Now() time.Time { return r.now() }

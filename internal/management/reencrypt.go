@@ -18,14 +18,14 @@ type SealedStore interface {
 
 // Reencryption counts the progress.
 type Reencryption struct {
-	Seen     int // sealed values looked at
+	Seen     int // sealed values read
 	Resealed int // of those, sealed anew with the active key
-	Changed  int // of those, changed by someone else meanwhile and thereby sealed anew already
+	Changed  int // of those, already sealed anew by a concurrent change
 }
 
-// Reencrypt seals anew every value that was sealed by another key than the ring's active one. It may run beside a server, and more
-// than once. After it has returned without error, the other keys can be removed from the ring.
-// Progress, when not nil, is called after every page.
+// Reencrypt seals anew every value that was sealed with a key other than the active one. It may run beside a server, and
+// more than once. After it has returned without error, the other keys can be removed from the ring. Progress, if not nil,
+// is called after every page.
 func Reencrypt(ctx context.Context, s SealedStore, ring *keyring.Ring, progress func(Reencryption)) (Reencryption, error) {
 	const page = 200
 	var done Reencryption
@@ -71,13 +71,13 @@ func reseal(ctx context.Context, s SealedStore, ring *keyring.Ring, row store.Se
 	return nil
 }
 
-// CheckSealed says why the ring does not open a sealed value, or nil.
+// CheckSealed returns why the ring does not open a sealed value, or nil.
 func CheckSealed(ring *keyring.Ring, row store.SealedRow) error {
 	_, err := ring.Open(row.Sealed, boundTo(row.Bound))
 	return err
 }
 
-// boundTo is the context that the value of a row was sealed in, by the row's id.
+// boundTo returns the context of a row's sealed value, by the row's id.
 func boundTo(id string) string {
 	if endpoint, err := godwit.ParseEndpointID(id); err == nil {
 		return keyring.ForEndpoint(endpoint)

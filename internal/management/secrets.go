@@ -24,16 +24,16 @@ const (
 type IssuedSecret struct {
 	Secret godwit.Secret
 	Value  string // empty when the public key is enough
-	// OthersUntil is how long the secrets before it go on signing; zero for the first.
+	// OthersUntil is when the older secrets stop signing; zero for the first secret.
 	OthersUntil time.Time
 }
 
 // A Rotation replaces an endpoint's signing secret.
 type Rotation struct {
 	Algorithm string // Defaults to that of the newest secret.
-	// Overlap is how long the old secrets go on signing beside the new one. Nil is DefaultOverlap.
+	// Overlap is how long the old secrets continue to sign beside the new one. Nil means DefaultOverlap.
 	Overlap *time.Duration
-	// Secret, when not empty, is the signing key that the caller brought along, in the form its profile shows keys in.
+	// Secret, if not empty, is the caller's own signing key, in the form in which the profile shows keys.
 	Secret string
 }
 
@@ -66,7 +66,7 @@ func checkAlgorithm(prof profile.Profile, algorithm string) (string, error) {
 	return algorithm, nil
 }
 
-// givenKey reads the signing key that the caller brought along; nil when there is none.
+// givenKey reads the caller's own signing key; nil if there is none.
 func givenKey(prof profile.Profile, algorithm, text string) (*profile.KeyMaterial, error) {
 	if text == "" {
 		return nil, nil
@@ -78,7 +78,7 @@ func givenKey(prof profile.Profile, algorithm, text string) (*profile.KeyMateria
 	return &material, nil
 }
 
-// issue makes a secret for the endpoint, of the given key or of a new one, and seals it.
+// issue makes a secret for the endpoint, from the given key or from a new one, and seals it.
 func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, given *profile.KeyMaterial) (*IssuedSecret, error) {
 	material := given
 	if material == nil {

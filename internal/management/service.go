@@ -20,17 +20,17 @@ type Store interface {
 	store.Endpoints
 }
 
-// Engine is told what changed.
+// Engine is the part of the delivery engine that a Service notifies.
 type Engine interface {
-	// Changed makes the engine load the endpoint anew.
+	// Changed makes the engine reload the endpoint.
 	Changed(ctx context.Context, id godwit.EndpointID) error
 	// Announce puts an event about a subscription on its tenant's bus.
 	Announce(ctx context.Context, a profile.Announcement) error
 }
 
-// URLs judges where deliveries may go.
+// URLs decides which URLs deliveries may go to.
 type URLs interface {
-	// CheckURL says why a URL cannot be a target, without asking DNS.
+	// CheckURL returns why a URL cannot be a target. It does not query DNS.
 	CheckURL(raw string) error
 }
 
@@ -42,18 +42,18 @@ type Config struct {
 	Ring   *keyring.Ring
 	Log    *slog.Logger
 	Now    func() time.Time
-	// TimeScale runs overlaps and validity times faster. Defaults to real time.
+	// TimeScale shortens overlaps and validity times. Defaults to real time.
 	TimeScale godwit.TimeScale
-	// Limits bound what a tenant may register.
+	// Limits limits what a tenant may register.
 	Limits Limits
-	// CacheTTL is how long an API key is believed without asking the store, and so how long a key revoked on another node
-	// may still work on this one. Defaults to 3 s.
+	// CacheTTL is how long an API key is accepted without a read of the store, and so how long a key revoked on another
+	// node may still work on this one. Defaults to 3 s.
 	CacheTTL time.Duration
-	// CacheSize is how many API keys are remembered at once. Defaults to 4096.
+	// CacheSize is how many API keys are cached. Defaults to 4096.
 	CacheSize int
 }
 
-// Limits bound what a tenant may register. A negative member lifts its limit.
+// Limits limits what a tenant may register. A negative member removes its limit.
 type Limits struct {
 	// Endpoints a tenant may have. Defaults to 1000.
 	Endpoints int
@@ -61,7 +61,7 @@ type Limits struct {
 	CreationsPerMinute int
 }
 
-// NoLimits lifts all limits: for development.
+// NoLimits removes all limits, for development.
 var NoLimits = Limits{Endpoints: -1, CreationsPerMinute: -1}
 
 func (c *Config) setDefaults() error {
@@ -82,7 +82,7 @@ func defaultTo[T comparable](v *T, d T) {
 	}
 }
 
-// Service keeps tenants, API keys and endpoints. It is safe for use by many goroutines.
+// Service manages tenants, API keys and endpoints. It is safe for concurrent use.
 type Service struct {
 	cfg   Config
 	store Store
@@ -95,14 +95,14 @@ type Service struct {
 	creating sync.Mutex
 }
 
-// New makes a Service.
+// New returns a Service.
 func New(cfg Config) (*Service, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	return &Service{
 		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log,
-		// Stores keep microseconds; an answer must show the time that is read later.
+		// Stores keep microseconds; an answer must show the time that later reads return.
 		now:   func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
 		cache: newCallerCache(cfg.CacheSize, cfg.CacheTTL),
 		rate:  creationRate{perMinute: cfg.Limits.CreationsPerMinute},

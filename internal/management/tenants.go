@@ -14,10 +14,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// MaxName is how long the name of a tenant or key may be, in characters.
+// MaxName is the maximum length of the name of a tenant or key, in characters.
 const MaxName = 100
 
-// TenantSpec holds the members of a tenant that its owner decides.
+// TenantSpec holds the settings of a tenant that its owner chooses.
 type TenantSpec struct {
 	Name                  string
 	RequireIdempotencyKey bool
@@ -25,7 +25,7 @@ type TenantSpec struct {
 	Validation            godwit.Validation
 }
 
-// MaxAlertEmails is how many addresses a tenant's alerts go to.
+// MaxAlertEmails is the maximum number of addresses for a tenant's alerts.
 const MaxAlertEmails = 10
 
 func (s *TenantSpec) check() error {
@@ -49,7 +49,7 @@ func (s *TenantSpec) check() error {
 	return errors.Join(errs...)
 }
 
-// validEmail accepts a bare address that can stand in an SMTP command, so that it cannot name a second recipient.
+// validEmail accepts a bare address that is safe in an SMTP command, so that it cannot name a second recipient.
 func validEmail(address string) bool {
 	const longest = 254 // RFC 5321
 	parsed, err := mail.ParseAddress(address)
@@ -59,7 +59,7 @@ func validEmail(address string) bool {
 	return !strings.ContainsFunc(address, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '<' || c == '>' || c == '"' })
 }
 
-// CreateTenant makes a tenant, without keys.
+// CreateTenant creates a tenant, without keys.
 func (r *Service) CreateTenant(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r *Service) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenan
 	return r.store.ListTenants(ctx, p)
 }
 
-// UpdateTenant changes what edit changes.
+// UpdateTenant applies edit to a tenant.
 func (r *Service) UpdateTenant(ctx context.Context, id godwit.TenantID, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
 	t, err := r.store.Tenant(ctx, id)
 	if err != nil {

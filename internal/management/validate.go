@@ -63,8 +63,8 @@ func (r *Service) checkURL(field, raw string) error {
 	return fieldError(field, "cannot be delivered to")
 }
 
-// checkMethod accepts POST, and PUT under an agreement. A cache could answer a GET. A PUT replaces the resource at the URL, which
-// the receiver has to agree to (EDS-MTH-2, EDS-MTH-3).
+// checkMethod accepts POST, and PUT under an agreement. A cache could answer a GET. A PUT replaces the resource at the
+// URL, so the receiver must agree to it (EDS-MTH-2, EDS-MTH-3).
 func checkMethod(s *EndpointSpec) error {
 	if !godwit.AllowedMethod(s.Method) {
 		return fieldError("method", "must be POST, or PUT under an agreement")
@@ -116,7 +116,7 @@ func checkFilter(f godwit.Filter) error {
 	return errors.Join(errs...)
 }
 
-// ValidAttributeName says why an attribute cannot have this name, or "".
+// ValidAttributeName returns why an attribute cannot have this name, or "".
 func ValidAttributeName(name string) string {
 	if name == "" || len(name) > godwit.MaxAttributeName {
 		return fmt.Sprintf("must have 1 to %d characters", godwit.MaxAttributeName)
@@ -129,7 +129,7 @@ func ValidAttributeName(name string) string {
 	return ""
 }
 
-// ValidAttributeValue says why an attribute cannot have this value, or "".
+// ValidAttributeValue returns why an attribute cannot have this value, or "".
 func ValidAttributeValue(value string) string {
 	if len(value) > godwit.MaxAttributeValue {
 		return fmt.Sprintf("must have at most %d bytes", godwit.MaxAttributeValue)
@@ -159,7 +159,7 @@ func checkMetadata(m godwit.Metadata) error {
 	return errors.Join(errs...)
 }
 
-// clip shortens a name from outside, so that it cannot fill an answer.
+// clip shortens an external name, so that it cannot fill an answer.
 func clip(name string) string {
 	const most = 64
 	name = strings.ToValidUTF8(name, "?")
