@@ -10,13 +10,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Commands keeps the records of commands and the evidence of them. The steps may carry the effects of this file and Requeue.
+// Commands keeps the records of commands and their evidence. A step may carry the effects declared in this file, and Requeue.
 type Commands interface {
 	command.Lister
 }
 
 // An Applier applies effects within a transaction of a backend, one method for each kind. A method returns ErrNotFound or
-// ErrConflict when it refuses what the effect asks for; any other error is the transaction's.
+// ErrConflict when it refuses the effect; any other error fails the transaction.
 type Applier interface {
 	ChangeEndpoint(context.Context, ChangeEndpoint) error
 	IssueSecret(context.Context, IssueSecret) error
@@ -25,19 +25,19 @@ type Applier interface {
 	Requeue(context.Context, Requeue) ([]godwit.Delivery, error)
 	PurgeDead(context.Context, PurgeDead) (*PurgedDead, error)
 	RemoveTenant(context.Context, RemoveTenant) ([]godwit.EndpointID, error)
-	// Publish stores the events of all Publish effects that follow each other.
+	// Publish stores the events of consecutive Publish effects.
 	Publish(context.Context, []NewEvent) error
 }
 
-// ErrUnknownEffect reports an effect of another kind of store.
+// ErrUnknownEffect reports an effect that this store cannot apply.
 var ErrUnknownEffect = errors.New("this store cannot apply the effect")
 
-// Refused reports whether an effect failed because of what it asked for. The transaction is sound then.
+// Refused reports whether the store refused an effect. The transaction can still be used then.
 func Refused(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownEffect)
 }
 
-// Apply applies effects in order, those of type Publish that follow each other in bulk. It stops at the first error.
+// Apply applies effects in order and stops at the first error. It stores consecutive Publish effects in bulk.
 func Apply(ctx context.Context, a Applier, effects []command.Effect) (command.Results, error) {
 	results := make(command.Results, 0, len(effects))
 	for len(results) < len(effects) {
@@ -55,7 +55,7 @@ func Apply(ctx context.Context, a Applier, effects []command.Effect) (command.Re
 	return results, nil
 }
 
-// publish applies the Publish effects that a list begins with.
+// publish applies the Publish effects at the start of the list.
 func publish(ctx context.Context, a Applier, effects []command.Effect) (command.Results, error) {
 	var (
 		results command.Results
@@ -98,13 +98,14 @@ func apply(ctx context.Context, a Applier, effect command.Effect) (command.Retur
 	return command.Returned{}, fmt.Errorf("%w: %T", ErrUnknownEffect, effect)
 }
 
-// ChangeEndpoint is UpdateEndpoint.
+// ChangeEndpoint has the effect of UpdateEndpoint.
 type ChangeEndpoint struct {
 	command.EffectOf[command.Nothing]
 	Endpoint *godwit.Endpoint
 }
 
-// IssueSecret stores a new secret of an endpoint and gives its others their end. It fails with ErrNotFound when the endpoint is deleted.
+// IssueSecret stores a new secret of an endpoint and sets the expiry of its other secrets. It fails with ErrNotFound when the
+// endpoint is deleted.
 type IssueSecret struct {
 	command.EffectOf[command.Nothing]
 	TenantID godwit.TenantID
@@ -112,8 +113,8 @@ type IssueSecret struct {
 	Others   Expiry
 }
 
-// RevokeSecret ends a secret at once. It fails with ErrNotFound when the endpoint has no such secret, and with ErrConflict when
-// the secret has ended before or is the only one that is live at Now.
+// RevokeSecret ends a secret at once. It fails with ErrNotFound when the endpoint has no such secret, and with ErrConflict
+// when the secret has ended already or is the only live one at Now.
 type RevokeSecret struct {
 	command.EffectOf[command.Nothing]
 	TenantID   godwit.TenantID
@@ -122,11 +123,11 @@ type RevokeSecret struct {
 	Now        time.Time
 }
 
-// RequeueDead is Requeue of the open dead letters that a filter selects, newest first.
+// RequeueDead requeues the open dead letters that a filter selects, newest first.
 type RequeueDead struct {
 	command.EffectOf[*RequeuedDead]
 	Filter DeadLetterFilter
-	Page   Page // where the command before stopped, and how many at most
+	Page   Page // where the previous command stopped, and the largest number of dead letters
 	Actor  string
 	Now    time.Time
 }
@@ -134,13 +135,13 @@ type RequeueDead struct {
 // RequeuedDead is the result of RequeueDead.
 type RequeuedDead struct {
 	Deliveries []godwit.Delivery // made due
-	Seen       int               // dead letters looked at
-	Last       godwit.DeliveryID // of these
+	Seen       int               // dead letters examined
+	Last       godwit.DeliveryID // the last one examined
 	More       bool              // there may be more after Last
 }
 
-// PurgeDead removes the dead letters that a filter selects, newest first; replayed ones too, if the filter says so. The deliveries
-// stay as they are.
+// PurgeDead removes the dead letters that a filter selects, newest first, including replayed ones if the filter says so. The
+// deliveries do not change.
 type PurgeDead struct {
 	command.EffectOf[*PurgedDead]
 	Filter DeadLetterFilter
@@ -160,8 +161,8 @@ type RemoveTenant struct {
 	Now time.Time
 }
 
-// Publish stores events with their deliveries, all of them unclaimed: the outbox of a command (IDS-SHD-8). An event that is stored
-// already gains the deliveries.
+// Publish stores events with their deliveries, all unclaimed: the outbox of a command (IDS-SHD-8). An event that is already
+// stored gains the deliveries.
 type Publish struct {
 	command.EffectOf[command.Nothing]
 	Events []NewEvent

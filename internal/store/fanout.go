@@ -1,6 +1,6 @@
 package store
 
-// JoinIDs writes ids one after the other, as stores keep the lists of a fan-out.
+// JoinIDs concatenates ids. Stores keep the lists of a fan-out in this form.
 func JoinIDs[T ~[16]byte](list []T) []byte {
 	joined := make([]byte, 0, 16*len(list))
 	for _, id := range list {
@@ -9,7 +9,7 @@ func JoinIDs[T ~[16]byte](list []T) []byte {
 	return joined
 }
 
-// SplitIDs reads what JoinIDs wrote.
+// SplitIDs is the inverse of JoinIDs.
 func SplitIDs[T ~[16]byte](joined []byte) []T {
 	if len(joined) == 0 {
 		return nil
