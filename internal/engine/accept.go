@@ -12,13 +12,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// maxInline is how many deliveries of one call to Submit are stored in the transaction that stores their events. More are
-// stored afterwards, by a fan-out.
+// maxInline is the largest number of deliveries that one call to Submit stores together with their events. A fan-out stores
+// the deliveries of larger calls afterwards.
 const maxInline = commit.MaxRows
 
-// Submit accepts events: when it returns without error, every submission without an Err of its own is durable and on its
-// way. All are stored in one transaction; where they have more than maxInline deliveries, it holds fan-outs instead of them. On
-// error nothing is known to be stored; the caller may repeat it with the same key.
+// Submit accepts events. When it returns without error, every submission without an Err of its own is durable and will be
+// delivered. Submit stores all of them in one transaction; with more than maxInline deliveries, that transaction holds
+// fan-outs in place of the deliveries. After an error it is unknown whether anything was stored; the caller may repeat the
+// call with the same key.
 func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
 	if !e.lanes.Running() {
 		return nil, ErrStopping
@@ -86,7 +87,7 @@ type admission struct {
 	accept     store.Accept
 	lanes      [][]*dispatch.Lane     // receivers, by event
 	total      int                    // deliveries
-	rooms      []dispatch.Reservation // reserved for the deliveries
+	rooms      []dispatch.Reservation // room for the deliveries in their lanes
 }
 
 // admit builds the events of a submission and finds their receivers.
@@ -123,7 +124,7 @@ func (a *admission) trigger(i int) godwit.Trigger {
 	return cmp.Or(a.submission.Events[i].Trigger, godwit.TriggerAccept)
 }
 
-// reserve puts the deliveries beside their events, and reserves room for them in their lanes.
+// reserve adds the deliveries to their events and reserves room for them in their lanes.
 func (a *admission) reserve(now time.Time) {
 	a.rooms = make([]dispatch.Reservation, 0, a.total)
 	for i, lanes := range a.lanes {
@@ -137,7 +138,7 @@ func (a *admission) reserve(now time.Time) {
 	}
 }
 
-// spread adds the deliveries to fan-outs. Events one after the other that go to the same endpoints share one.
+// spread adds the deliveries to fan-outs. Consecutive events for the same endpoints share one fan-out.
 func (a *admission) spread(fanouts []store.Fanout) []store.Fanout {
 	for i, lanes := range a.lanes {
 		if len(lanes) == 0 {
@@ -162,14 +163,15 @@ func (a *admission) spread(fanouts []store.Fanout) []store.Fanout {
 	return fanouts
 }
 
-// abandon gives the room back when the submission was not stored, or may have been: unknown says which.
+// abandon releases the reserved room when the commit failed. unknown says that the submission may have been stored all the
+// same.
 func (a *admission) abandon(unknown bool) {
 	for i := range a.rooms {
 		a.rooms[i].Abandon(unknown)
 	}
 }
 
-// newEvent makes the event of a publication, with the members that its publisher left out.
+// newEvent makes the event of a publication and fills in the members that the publisher left out.
 func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, now time.Time) godwit.Event {
 	event := godwit.Event{
 		ID: godwit.NewEventID(now), TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
@@ -185,7 +187,7 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 	return event
 }
 
-// receivers are the lanes that a publication is for.
+// receivers returns the lanes that a publication goes to.
 func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
 	if p.Endpoints == nil {
 		return e.lanes.Match(tenant, p.Type, p.Attributes)
@@ -199,7 +201,7 @@ func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.L
 	return lanes
 }
 
-// answerRepeat answers a submission whose key was there before.
+// answerRepeat answers a submission whose key was used before.
 func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	switch {
 	case record.Fingerprint != s.Idempotency.Fingerprint:
@@ -210,8 +212,8 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	return Receipt{Replayed: record.Response, ReplayedEvent: record.EventID}
 }
 
-// forReceivers gives a publication that comes without a key one in a form that its receivers accept, where they have told
-// theirs (IKH-RSP-1).
+// forReceivers gives a publication without a key a key in a format that its receivers accept, if they declared one
+// (IKH-RSP-1).
 func (p *Publication) forReceivers(lanes []*dispatch.Lane) *Publication {
 	var formats []godwit.KeyFormat
 	for _, l := range lanes {

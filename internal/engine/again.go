@@ -11,10 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Again makes the unfinished deliveries of an event due at once, because its upstream delivered it once more, and tells how
-// often each was tried before. Deliveries that were accepted are not sent again, also when that happens at this moment. Those
-// that were refused for good are sent again only when no others are left: then the upstream was told of the refusal and asks all
-// the same; else it repeats for the others' sake. An event without deliveries goes to the endpoints that want it now.
+// Again makes the unfinished deliveries of an event due at once, because its upstream delivered it once more. It returns how
+// often each was tried before. It never sends accepted deliveries again, not even those accepted during the call. It sends
+// refused deliveries again only if all deliveries were refused: then the upstream knows of the refusal and asks again on
+// purpose; otherwise its repeat is meant for the unfinished ones. An event without deliveries goes to the endpoints that match
+// it now.
 func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
 	list, err := e.deliveriesOf(ctx, tenant, id)
 	if err != nil {
@@ -59,8 +60,8 @@ func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	return since, err
 }
 
-// offer gives an event without live deliveries to the endpoints that want it now. Cancelled deliveries stay cancelled: their
-// endpoint is gone, or an operator decided so. Of two callers that offer the same event at once, one gets ErrInProgress.
+// offer sends an event without live deliveries to the endpoints that match it now. Cancelled deliveries stay cancelled: their
+// endpoint was deleted, or an operator cancelled them. If two callers offer the same event at once, one gets ErrInProgress.
 func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
 	name := sha256.Sum256(append([]byte("offer "), id[:]...))
 	if err := e.keys.enter(name, name); err != nil {
@@ -71,7 +72,7 @@ func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	if err != nil {
 		return err
 	}
-	list, err := e.deliveriesOf(ctx, tenant, id) // again: another caller may just have offered it
+	list, err := e.deliveriesOf(ctx, tenant, id) // read again: another caller may have offered the event meanwhile
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
@@ -82,8 +83,9 @@ func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	return err
 }
 
-// askedToWait reports a delivery whose receiver asked for time that is not over. A repeat by the upstream does not shorten it
-// (EDS-INT-4), also not when the time asked for was more than the delivery had. The lane sees to holds of a whole endpoint.
+// askedToWait reports whether the delivery's receiver asked for a delay that has not passed yet. A repeat by the upstream does
+// not shorten the delay (EDS-INT-4), even if it is longer than the delivery's remaining time. The lane enforces holds of a
+// whole endpoint.
 func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
 	l := e.lanes.Lane(d.EndpointID)
 	if d.Attempts == 0 || l == nil || l.Target().Policy.HoldScope != godwit.HoldEvent {

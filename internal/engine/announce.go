@@ -8,8 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Announce puts an event about a subscription on the tenant's bus, whether an endpoint wants it now or not (OJS-OBS-4,
-// OJS-OBS-5).
+// Announce stores an event about a subscription, even if no endpoint matches it now (OJS-OBS-4, OJS-OBS-5).
 func (e *Engine) Announce(ctx context.Context, a profile.Announcement) error {
 	if a.At.IsZero() {
 		a.At = e.cfg.Clock.Now()

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// Who begins to wait between a 401 and the attempt with a renewed credential, which follows at once, waits for that one: the
-// first says nothing yet (EDS-STA-401b).
+// A caller that starts to wait between a 401 and the immediate second attempt with a renewed credential gets the outcome of
+// the second attempt; the first decides nothing (EDS-STA-401b).
 func TestAwaitWaitsForTheRenewedCredential(t *testing.T) {
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})
@@ -32,7 +32,7 @@ func TestAwaitWaitsForTheRenewedCredential(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// It has read the store, and will again if nothing is told.
+	// Await has read the store once, and reads it again if no result arrives.
 	if !hands.Await(start.Add(250*time.Millisecond), 30*time.Second) {
 		t.Fatal("it does not wait for the second answer")
 	}
@@ -43,8 +43,8 @@ func TestAwaitWaitsForTheRenewedCredential(t *testing.T) {
 	}
 }
 
-// A node whose shards were taken hears nothing more of what it sent. Who waits there learns from the store what the new owner
-// made of it.
+// A node that lost its shards gets no further results of its deliveries. Callers that wait there read the new owner's results
+// from the store.
 func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	ctx := t.Context()
 	c := newCluster(t, clock.Real{})
@@ -78,8 +78,8 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	second, stopSecond := c.node(t, "second")
 	defer stopSecond()
 	<-second.Started()
-	sink.Wait(2) // what was claimed is due again
-	close(gate)  // and the first node's result comes too late
+	sink.Wait(2) // claimed deliveries are due again
+	close(gate)  // the first node's result comes too late
 	got := make(chan struct{})
 	var a *engine.Awaited
 	go func() { a = <-awaited; close(got) }()

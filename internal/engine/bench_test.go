@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// yes accepts everything at once, so that what is measured is the engine and its store.
+// yes accepts every request at once, so that the benchmark measures only the engine and its store.
 type yes struct{ *sender.Sender }
 
 func (y yes) Send(_ context.Context, r *sender.Request) godwit.Exchange {
@@ -32,7 +32,7 @@ func (y yes) Send(_ context.Context, r *sender.Request) godwit.Exchange {
 	return x
 }
 
-// BenchmarkDeliver takes an event from Submit to its recorded result, with as many submissions at once as a busy server has.
+// BenchmarkDeliver takes an event from Submit to its recorded result, with as many concurrent submissions as on a busy server.
 func BenchmarkDeliver(b *testing.B) {
 	for _, profile := range []string{"eds", "cybercube"} {
 		b.Run(profile, func(b *testing.B) { deliver(b, profile) })
@@ -67,7 +67,7 @@ func deliver(b *testing.B, profile string) {
 	check(err)
 	zero := 0
 	spec := management.EndpointSpec{URL: "http://example.org/", Profile: profile, Patterns: []string{"order.*"}}
-	if profile == "cybercube" { // its windows count, but do not bound the benchmark
+	if profile == "cybercube" { // its windows count, but do not limit the benchmark
 		many := 100000
 		spec.Policy = godwit.PolicyOverrides{PerMinute: &many, PerSecond: &zero, AccountPerMinute: &zero}
 	}
@@ -101,7 +101,7 @@ func deliver(b *testing.B, profile string) {
 	check(<-ended)
 }
 
-// tally counts deliveries that ended.
+// tally counts finished deliveries.
 type tally struct {
 	engine.Silent
 	mu   sync.Mutex

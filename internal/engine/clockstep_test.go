@@ -12,10 +12,10 @@ import (
 
 const day = 24 * time.Hour
 
-// longLease outlasts every jump of a manual clock.
+// longLease outlasts every step of a manual clock.
 func longLease(c *engine.Config) { c.LeaseTTL = 10000 * time.Hour }
 
-// ahead lets a first attempt fail and hold its endpoint while the clock is a day ahead.
+// ahead makes a first attempt fail and hold its endpoint while the clock is a day ahead.
 func ahead(t *testing.T, o *apptest.Options) (*apptest.Server, godwit.EventID, apptest.Endpoint) {
 	t.Helper()
 	hands := clock.NewManual(start)
@@ -30,11 +30,11 @@ func ahead(t *testing.T, o *apptest.Options) (*apptest.Server, godwit.EventID, a
 	return srv, ev, ep
 }
 
-// triedAgain waits until the retry is due within the delay that it was given, and follows it to its end.
+// triedAgain waits until the retry is due within its original delay, and then until the delivery ends.
 func triedAgain(t *testing.T, srv *apptest.Server, ev godwit.EventID, ep apptest.Endpoint) {
 	t.Helper()
 	d := srv.Delivery(ev, ep)
-	for d.DueAt.After(start.Add(day)) { // each look is a request: no busy waiting
+	for d.DueAt.After(start.Add(day)) { // each iteration makes a request, so this is not a busy wait
 		d = srv.Delivery(ev, ep)
 	}
 	now := srv.Clock.Now()
@@ -47,17 +47,17 @@ func triedAgain(t *testing.T, srv *apptest.Server, ev godwit.EventID, ep apptest
 	}
 }
 
-// A retry that was scheduled while the clock was a day ahead does not wait out the day when the clock steps back.
+// A retry that was scheduled while the clock was a day ahead does not wait for that day after the clock steps back.
 func TestRetrySetByAClockThatWasAhead(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv, ev, ep := ahead(t, &o)
 		srv.Clock.Step(-day)
-		srv.Advance(10 * time.Second) // the store is looked at so often
+		srv.Advance(10 * time.Second) // the poll interval
 		triedAgain(t, srv, ev, ep)
 	})
 }
 
-// The same when the clock steps back while no server runs.
+// The due time is also corrected if the clock steps back while no server runs.
 func TestRetrySetByAClockThatWasAheadOfARestart(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		o.Data = t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A store that is away must not keep the server from stopping. What could not be recorded is sent again by the next one.
+// An unreachable store must not keep the server from stopping. The next server repeats deliveries whose results were not
+// recorded.
 func TestStopWithTheStoreAway(t *testing.T) {
 	var away atomic.Bool
 	refused := make(chan struct{}, 1)
@@ -53,7 +54,7 @@ func TestStopWithTheStoreAway(t *testing.T) {
 	}
 }
 
-// A commit that had to wait too long says nothing against the result in it: it is written later, and not sent again.
+// A commit that times out does not discard the results in it: they are written later, and the deliveries are not repeated.
 func TestResultOutlivesASlowStore(t *testing.T) {
 	slow := true
 	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
@@ -73,7 +74,7 @@ func TestResultOutlivesASlowStore(t *testing.T) {
 	}
 }
 
-// A result that the store will never take is stored without what the receiver answered, and its delivery is not sent again.
+// If the store permanently refuses a result, it is stored without the receiver's text, and its delivery is not repeated.
 func TestResultThatCannotBeStoredIsStripped(t *testing.T) {
 	refusal := errors.New("row is not acceptable")
 	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
@@ -98,8 +99,8 @@ func TestResultThatCannotBeStoredIsStripped(t *testing.T) {
 	}
 }
 
-// Between the commit of a result and the lane's hearing of it the delivery can be claimed again. The new claim must not be
-// forgotten with the old one.
+// A delivery can be claimed again after the commit of its result but before the lane is notified. The lane must keep the new
+// claim.
 func TestClaimBeforeTheFormerResultIsSettled(t *testing.T) {
 	hands := clock.NewManual(start)
 	gate, claimed := make(chan struct{}), make(chan struct{}, 1)

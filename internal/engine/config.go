@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is what the engine needs of storage.
+// Store declares the storage methods that the engine uses.
 type Store interface {
 	store.Pipeline
 	store.Leases
@@ -29,7 +29,7 @@ type Store interface {
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 }
 
-// Config is what an engine is made of.
+// Config configures an engine.
 type Config struct {
 	Store    Store
 	Sender   attempt.Sender
@@ -37,25 +37,25 @@ type Config struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Recorder Recorder // Defaults to Silent.
-	// Pace is the clock of pauses that leave the store to others. A test that moves Clock by hand leaves this one running.
+	// Pace is the clock for pauses between transactions and sweeps. Tests that move Clock by hand leave this one running.
 	// Defaults to real time.
 	Pace clock.Clock
 
 	// Node names this process among those that share a store. Required.
 	Node string
-	// Window is how many deliveries of one endpoint may be in memory. Defaults to 1024.
+	// Window is the largest number of deliveries of one endpoint in memory. Defaults to 1024.
 	Window int
-	// MaxInFlight is how many requests may be on the wire at once. Defaults to 2048.
+	// MaxInFlight is the largest number of concurrent requests to endpoints. Defaults to 2048.
 	MaxInFlight int
 	// MaxHeldBytes bounds the payloads in memory over all endpoints. Defaults to 64 MiB.
 	MaxHeldBytes int64
-	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds a few only. Defaults to 16384.
+	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds only a few. Defaults to 16384.
 	MaxHeld int64
-	// Linger is how long a commit waits for company while there is load. Defaults to 1 ms.
+	// Linger is how long a commit waits for further requests under load. Defaults to 1 ms.
 	Linger time.Duration
-	// LeaseTTL is after how long a silent node's shards are free. Defaults to 15 s.
+	// LeaseTTL is how long a node keeps its shards without renewing their leases. Defaults to 15 s.
 	LeaseTTL time.Duration
-	// PollInterval is how often the store is asked for work that came by another way. Defaults to 10 s.
+	// PollInterval is how often the engine looks in the store for work that other processes added. Defaults to 10 s.
 	PollInterval time.Duration
 	// Drain is how long a stop waits for requests in flight. Defaults to 20 s.
 	Drain time.Duration
@@ -63,14 +63,13 @@ type Config struct {
 	TimeScale godwit.TimeScale
 	// IdempotencyWindow is how long answers are replayed. Defaults to 24 h.
 	IdempotencyWindow time.Duration
-	// Draw is what jitter comes from: uniform in [0,1). Defaults to a sequence of this process's own.
+	// Draw is the source of jitter: uniform in [0,1). Defaults to math/rand/v2, seeded for each process.
 	Draw func() float64
-	// Retention says how long things are kept.
+	// Retention says how long the engine keeps stored rows.
 	Retention Retention
-	// ExplicitMeta keeps the pattern "*" from selecting the webhook.* events that tell of deliveries: only patterns that
-	// name them do. Defaults to false.
+	// ExplicitMeta makes only patterns that name webhook.* events select them; the pattern "*" does not. Defaults to false.
 	ExplicitMeta bool
-	// OnNotice is called after a notice is stored, on the goroutine that commits: it must not block. Defaults to nothing.
+	// OnNotice is called after a notice is stored, on the committing goroutine: it must not block. Defaults to nothing.
 	OnNotice func(godwit.Notice)
 }
 

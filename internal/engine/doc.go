@@ -12,11 +12,12 @@
 //	engine/shard     which shards this node delivers for
 //	engine/follow    callers that watch attempts, wait for outcomes or read events in order
 //
-// Engine, in engine.go, puts the parts together. The seams between them are small interfaces: commit.Claim is called back when a
-// result is stored, dispatch.Observer is told what becomes of deliveries, shard.Owner takes over and gives up shards.
+// Engine, in engine.go, connects the parts. The interfaces between them are small: the committer calls commit.Claim when a
+// result is stored, the dispatcher reports to dispatch.Observer, and the keeper tells shard.Owner which shards it gained or
+// lost.
 //
-// A submission is answered after its commit; a result that cannot be written yet is kept and written later, and its delivery
-// stays in its lane's window until then.
+// A submission is answered after its commit. If a result cannot be written yet, the committer keeps it and writes it later;
+// its delivery stays in its lane's window until then.
 //
 // The package knows no HTTP API, no SQL and no dialect.
 package engine

@@ -15,11 +15,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Engine delivers. Make it with New, start it with Run.
+// Engine delivers events. Make it with New, start it with Run.
 //
-// An event passes through its members in this order: accept.go builds it and its deliveries, commits stores both (fanouts
-// adds deliveries that are too many for one transaction), lanes choose when each delivery is sent, maker sends and classifies,
-// commits stores the result, and reporter tells of it.
+// An event passes through the members in this order: accept.go builds it and its deliveries, commits stores both (fanouts adds
+// deliveries that are too many for one transaction), lanes choose when to send each delivery, maker sends and classifies,
+// commits stores the result, and reporter reports it.
 type Engine struct {
 	cfg Config
 
@@ -70,8 +70,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, e.lanes.Load(ctx)
 }
 
-// Run delivers until ctx ends, then drains: nothing new is taken in or started, requests in flight may finish within the
-// drain limit, and a request that is cut off then costs its delivery nothing.
+// Run delivers until ctx ends, then drains: the engine accepts and starts nothing new, and requests in flight may finish
+// within the drain limit. A request that is cut off by the limit does not count as an attempt.
 func (e *Engine) Run(ctx context.Context) error {
 	committed := make(chan struct{})
 	go func() { defer close(committed); e.commits.Run() }()
@@ -103,8 +103,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }
 
-// Waiting is closed when the engine found all shards held by another node at its start. It takes over when that node
-// releases them or its leases run out; Started is closed then.
+// Waiting is closed if another node held all shards when the engine started. The engine takes over when that node releases
+// them or its leases expire; Started is closed then.
 func (e *Engine) Waiting() <-chan struct{} { return e.shards.Standby() }
 
 // Ready reports whether events can be taken in and delivered now.
@@ -121,16 +121,16 @@ func (e *Engine) Ready() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	return e.cfg.Store.Ping(ctx) // the last commit failed; has the store come back?
+	return e.cfg.Store.Ping(ctx) // the last commit failed; check whether the store is back
 }
 
-// Changed takes note that an endpoint was created, changed or deleted. An endpoint that cannot be read now is read again
-// later.
+// Changed tells the engine that an endpoint was created, changed or deleted. If the endpoint cannot be read now, the engine
+// reads it later.
 func (e *Engine) Changed(ctx context.Context, id godwit.EndpointID) error {
 	return e.lanes.Changed(ctx, id)
 }
 
-// Health is the live state of an endpoint this node delivers to.
+// Health returns the live health of an endpoint that this node delivers to.
 func (e *Engine) Health(id godwit.EndpointID) (godwit.Health, bool) { return e.lanes.Health(id) }
 
 // Watch streams the attempts of a tenant from now on, once they are recorded. The zero tenant watches all. Call stop
@@ -139,7 +139,7 @@ func (e *Engine) Watch(tenant godwit.TenantID) (items <-chan FeedItem, stop func
 	return e.feed.Watch(tenant)
 }
 
-// Await waits until every delivery of an event has an outcome, but no longer than the limit; see follow.Outcomes.
+// Await waits until every delivery of an event has an outcome, at most until the limit; see follow.Outcomes.
 func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
 	if complete, err := e.fanouts.WaitUpTo(ctx, id, limit); err != nil || !complete {
 		return &Awaited{Open: 1}, err
@@ -147,16 +147,16 @@ func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 	return e.outcomes.Await(ctx, tenant, id, since, limit)
 }
 
-// Watermark is a time before which no event will be added any more by this node; see follow.Watermark.
+// Watermark returns a time before which this node adds no more events; see follow.Watermark.
 func (e *Engine) Watermark() time.Time { return e.watermark.Time() }
 
-// Types of the engine's parts that its callers use.
+// Types of the engine's parts, for its callers.
 type (
 	// FeedItem is one recorded attempt.
 	FeedItem = follow.FeedItem
-	// Awaited is how far the deliveries of an event have come.
+	// Awaited is the progress of an event's deliveries.
 	Awaited = follow.Awaited
 )
 
-// ErrInFlight reports that a request for the delivery is on the wire.
+// ErrInFlight reports that a request for the delivery is in flight.
 var ErrInFlight = dispatch.ErrInFlight

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A fan takes one event type at many endpoints of one receiver, and counts what arrives.
+// A fan subscribes many endpoints of one receiver to one event type, and counts the requests.
 type fan struct {
 	srv       *apptest.Server
 	sink      *apptest.Sink
@@ -47,7 +47,7 @@ func rowsOf(b *store.Batch) (rows int) {
 	return rows
 }
 
-// A submission with many deliveries is acknowledged once its events and the names of its receivers are stored. Its deliveries
+// A submission with many deliveries is acknowledged once its events and the list of its receivers are stored. Its deliveries
 // are stored in transactions of bounded size, each event goes to each endpoint once, and another tenant's event is stored
 // between two parts.
 func TestLargeFanoutIsParted(t *testing.T) {
@@ -72,7 +72,7 @@ func TestLargeFanoutIsParted(t *testing.T) {
 			case first <- struct{}{}:
 			default:
 			}
-			<-between // until the other tenant's event was posted
+			<-between // wait until the other tenant's event was posted
 		}
 		return commit()
 	}}
@@ -118,7 +118,7 @@ func TestLargeFanoutIsParted(t *testing.T) {
 	}
 }
 
-// A part whose commit fails is stored later, once. The deliveries of an event are complete when they are asked for.
+// A part whose commit fails is stored later, once. A list of an event's deliveries is complete.
 func TestFanoutOutlivesAFailingStore(t *testing.T) {
 	var mu sync.Mutex
 	seen := 0
@@ -134,9 +134,9 @@ func TestFanoutOutlivesAFailingStore(t *testing.T) {
 		nth := seen
 		mu.Unlock()
 		switch {
-		case part && nth == 1: // it fails
+		case part && nth == 1: // the commit fails
 			return nil, fmt.Errorf("commit: %w", store.ErrUnavailable)
-		case part && nth == 2: // its answer is lost
+		case part && nth == 2: // the answer is lost
 			if _, err := commit(); err != nil {
 				return nil, err
 			}

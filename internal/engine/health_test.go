@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Requests that were on the wire when the circuit opened fail after it. They do not put the first probe off.
+// Requests in flight when the circuit opens may fail later. They do not delay the first probe.
 func TestStragglersDoNotDelayTheProbe(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, nil)
@@ -35,7 +35,7 @@ func TestStragglersDoNotDelayTheProbe(t *testing.T) {
 	}
 }
 
-// An endpoint that refuses is there: its circuit closes, and what waits is not held back by probes.
+// An endpoint that refuses a request is reachable: its circuit closes, and probes do not hold back waiting deliveries.
 func TestRefusalClosesTheCircuit(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, nil)

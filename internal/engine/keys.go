@@ -2,13 +2,13 @@ package engine
 
 import "sync"
 
-// inProgress holds the idempotency keys of submissions under way, with their fingerprints.
+// inProgress holds the idempotency keys, with fingerprints, of submissions in progress.
 type inProgress struct {
 	mu  sync.Mutex
 	ids map[[32]byte][32]byte
 }
 
-// enter reports nil when the key was free, and keeps it until leave.
+// enter takes the key until leave; it returns nil if the key was free.
 func (p *inProgress) enter(id, fingerprint [32]byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

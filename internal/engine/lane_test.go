@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Waiting for a slot costs nothing of an endpoint's rate: when its turn comes, it may send.
+// A delivery that waits for a slot uses none of its endpoint's rate.
 func TestWaitingForASlotKeepsTheRate(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, func(c *engine.Config) { c.MaxInFlight = 1 })
@@ -28,11 +28,11 @@ func TestWaitingForASlotKeepsTheRate(t *testing.T) {
 	sink.Wait(1)
 	ev := srv.Publish("limited", `{}`)
 	close(gate)
-	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted) // and the clock stands still
+	srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted) // the clock has not moved
 }
 
-// An endpoint that is deleted while an event for it is being committed: the delivery goes back to the store, where it is
-// cancelled. Else it would be nobody's until the next start.
+// If an endpoint is deleted during the commit of an event for it, the delivery returns to the store and is cancelled there.
+// Otherwise no lane would hold it until the next start.
 func TestDeletedWhileTheCommitIsUnderWay(t *testing.T) {
 	var srv *apptest.Server
 	var ep apptest.Endpoint
@@ -62,7 +62,7 @@ func TestDeletedWhileTheCommitIsUnderWay(t *testing.T) {
 	}
 }
 
-// A retry that stood in the queue while a Retry-After held the endpoint beyond the end of its run is not sent any more.
+// A retry is not sent if a Retry-After holds its endpoint beyond the end of its run.
 func TestRunThatEndsInTheQueue(t *testing.T) {
 	hands := clock.NewManual(start)
 	claimed, expired := make(chan struct{}, 4), make(chan struct{})
@@ -104,7 +104,7 @@ func TestRunThatEndsInTheQueue(t *testing.T) {
 	}
 }
 
-// A place that the endpoint redirects to for the time being says that it has moved for good. The endpoint has not.
+// The target of a temporary redirect answers with a permanent one. The endpoint's URL does not change.
 func TestMoveOfATemporaryPlaceIsNotStored(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, nil)
 	sink := apptest.NewSink(t)
@@ -121,7 +121,8 @@ func TestMoveOfATemporaryPlaceIsNotStored(t *testing.T) {
 	}
 }
 
-// A credential stays with the origin it was given for: a 308 does not take it to another port. Without one, the endpoint moves.
+// A credential stays with its origin: a 308 to another port does not move an endpoint that has one. An endpoint without a
+// credential moves.
 func TestMoveTakesNoCredentialAlong(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, nil)
 	old, other := apptest.NewSink(t), apptest.NewSink(t)
@@ -135,7 +136,7 @@ func TestMoveTakesNoCredentialAlong(t *testing.T) {
 	srv.WaitDelivery(srv.Publish("moves", `{}`), moves, godwit.DeliveryAccepted)
 }
 
-// What was read of an endpoint before a change must not be believed after it.
+// An endpoint that was read before a change must not replace the changed one.
 func TestLateReadDoesNotUndoAChange(t *testing.T) {
 	hands := clock.NewManual(start)
 	read, proceed := make(chan struct{}), make(chan struct{})
@@ -176,7 +177,7 @@ func TestLateReadDoesNotUndoAChange(t *testing.T) {
 	}
 }
 
-// An endpoint that changed while the store could not be read is read again, without anybody's asking.
+// The dispatcher reads an endpoint again on its own if it changed while the store was unreadable.
 func TestUnreadChangeIsReadLater(t *testing.T) {
 	hands := clock.NewManual(start)
 	away, again := false, make(chan struct{})

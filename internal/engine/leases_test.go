@@ -14,7 +14,7 @@ const ttl = 15 * time.Second
 
 func leaseOf(d time.Duration) func(*engine.Config) { return func(c *engine.Config) { c.LeaseTTL = d } }
 
-// rounds is a clock that tells when the renewal of leases has come to its end and waits for the next round.
+// rounds is a clock that signals when a lease renewal has finished and waits for the next round.
 type rounds struct {
 	*clock.Manual
 	waiting chan struct{}
@@ -28,7 +28,7 @@ func (r rounds) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return timer
 }
 
-// A renewal that takes longer than the lease lasts: nobody took the shards, so what is claimed stays ours and is sent.
+// If a renewal takes longer than the lease but no other node takes the shards, the node keeps its claims and sends them.
 func TestSlowRenewalKeepsClaims(t *testing.T) {
 	hands := clock.NewManual(start)
 	round := rounds{hands, make(chan struct{}, 16)}
@@ -47,9 +47,9 @@ func TestSlowRenewalKeepsClaims(t *testing.T) {
 	ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"concurrency": 1}))
 	first := srv.Publish("order.paid", `{"n":1}`)
 	sink.Wait(1)
-	second := srv.Publish("order.paid", `{"n":2}`) // claimed, and waits in memory for its turn
+	second := srv.Publish("order.paid", `{"n":2}`) // claimed, and waiting in memory
 	await(t, "the first round", round.waiting)
-	for range 2 { // a slow renewal, and one as usual
+	for range 2 { // a slow renewal, then a normal one
 		srv.Advance(ttl / 3)
 		await(t, "the end of a renewal", round.waiting)
 	}
@@ -61,8 +61,8 @@ func TestSlowRenewalKeepsClaims(t *testing.T) {
 	}
 }
 
-// The lease runs out while its renewal is under way, and an attempt ends just then. Whoever found nothing to be ours at that
-// moment has to be woken when it is again.
+// The lease expires during its renewal, and an attempt ends at that moment. Lanes that found the lease expired must be woken
+// when it is renewed.
 func TestLeaseThatRanOutDuringRenewalWakesLanes(t *testing.T) {
 	hands := clock.NewManual(start)
 	gate, freed := make(chan struct{}), make(chan struct{})
@@ -75,7 +75,7 @@ func TestLeaseThatRanOutDuringRenewalWakesLanes(t *testing.T) {
 	s := &tampered{renew: func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error) {
 		if once {
 			once = false
-			hands.Advance(11 * time.Second) // the old lease is over now; the new one will not be
+			hands.Advance(11 * time.Second) // the old lease has expired; the new one has not
 			close(gate)
 			srv.WaitDelivery(first, ep, godwit.DeliveryAccepted)
 			defer close(freed)

@@ -29,7 +29,7 @@ func flood(t *testing.T, srv *apptest.Server, eventType string, n int) {
 	must(t, err)
 }
 
-// startsOf lists when the attempts to an endpoint started, in order, and checks that each was a delivery's first.
+// startsOf lists the start times of the attempts to an endpoint, in order, and checks that each was a delivery's first.
 func startsOf(t *testing.T, srv *apptest.Server, ep apptest.Endpoint) (starts []time.Time) {
 	t.Helper()
 	ctx, st := context.Background(), srv.App.Store()
@@ -55,7 +55,7 @@ func startsOf(t *testing.T, srv *apptest.Server, ep apptest.Endpoint) (starts []
 	}
 }
 
-// most is the largest number of starts in any stretch of time so long.
+// most returns the largest number of starts in any period of the given length.
 func most(starts []time.Time, per time.Duration) (n int) {
 	for i, j := 0, 0; j < len(starts); j++ {
 		for starts[j].Sub(starts[i]) >= per {
@@ -66,7 +66,8 @@ func most(starts []time.Time, per time.Duration) (n int) {
 	return n
 }
 
-// 1500 events for one endpoint: a hundred a second, a thousand a minute, the rest in the next minute. Waiting costs nothing.
+// 1500 events for one endpoint: a hundred a second, a thousand a minute, the rest in the next minute. Waiting uses up no
+// attempt.
 func TestEndpointLimits(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-1", "CCW-LIM-3", "CCW-LIM-4", "CCW-LIM-5", "CCW-RTY-10", "CCW-HTTP-19")
 	hands := clock.NewManual(start)
@@ -123,7 +124,7 @@ func waitStarts(t *testing.T, srv *apptest.Server, ep apptest.Endpoint, n int) [
 	return startsOf(t, srv, ep)
 }
 
-// What the endpoints of an account send together is bounded too, and shared out evenly however much one of them has waiting.
+// An account's endpoints share one limit evenly, however many deliveries one of them has waiting.
 func TestAccountLimit(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-2")
 	p, err := profile.Lookup("cybercube")
@@ -143,7 +144,7 @@ func TestAccountLimit(t *testing.T) {
 		eps = append(eps, srv.Endpoint(sink.URL("/"+name), fields))
 		flood(t, srv, name, events)
 	}
-	other := srv.Endpoint(sink.URL("/other"), dialect("eds", "other")) // has no part in it
+	other := srv.Endpoint(sink.URL("/other"), dialect("eds", "other")) // not subject to the account's limit
 	srv.WaitDelivery(srv.Publish("other", `{}`), other, godwit.DeliveryAccepted)
 	for minute := range 4 {
 		sink.Wait(1 + perMinute*(minute+1))
@@ -158,7 +159,7 @@ func TestAccountLimit(t *testing.T) {
 	if n := most(all, time.Minute); n != perMinute || len(all) != 80 {
 		t.Errorf("%d in a minute, %d in all", n, len(all))
 	}
-	// The first had taken all of the first minute when the others came. From then on each has its turn.
+	// The first endpoint had used all of the first minute when the others came. From then on they take turns.
 	for i := 1; i < 3; i++ {
 		if starts := startsOf(t, srv, eps[i]); !starts[9].Before(start.Add(3 * time.Minute)) {
 			t.Errorf("endpoint %d had to wait until %s", i, starts[9])
@@ -166,7 +167,7 @@ func TestAccountLimit(t *testing.T) {
 	}
 }
 
-// A limit that is lifted or lowered while deliveries wait for it counts from then on.
+// A limit that is removed or lowered takes effect at once for waiting deliveries.
 func TestChangedLimit(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, nil)
@@ -185,14 +186,14 @@ func TestChangedLimit(t *testing.T) {
 	sink.Wait(8)
 	srv.EndpointCall(ep, "PATCH", "", limited(0, 0))
 	if starts := waitStarts(t, srv, ep, 20); most(starts, time.Second) != 20 {
-		t.Errorf("starts %v", starts) // all while the clock stood still
+		t.Errorf("starts %v", starts) // all without a move of the clock
 	}
 	if n := len(sink.Requests("/")); n != 20 {
 		t.Errorf("%d requests", n)
 	}
 }
 
-// What a limit holds back is kept over a restart, and so is what was counted: a restart lets nobody send more than they may.
+// Waiting deliveries and the counts of a limit survive a restart: no endpoint gets more than its limit.
 func TestLimitOverARestart(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-4")
 	for name, fields := range map[string]map[string]any{
@@ -226,8 +227,8 @@ func TestLimitOverARestart(t *testing.T) {
 	}
 }
 
-// Many lanes in the line of one account, with few slots, while their endpoints are paused, resumed and changed: everything is
-// delivered once, and nobody is forgotten in a line.
+// Many lanes wait for one account's limit with few slots, while their endpoints are paused, resumed and changed: every
+// delivery is sent once, and every lane gets its turn.
 func TestLimitsUnderChange(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{TimeScale: 6000, Tune: func(c *engine.Config) { c.MaxInFlight, c.Window = 3, 16 }})
 	sink := apptest.NewSink(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// An announced is an announcement as its receiver sees it.
+// An announced is an announcement as its receiver gets it.
 type announced struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
@@ -49,7 +49,7 @@ func kinds(list []announced) (types []string) {
 	return types
 }
 
-// Each outcome is announced once to whoever wants to know: every failure that is tried again, the success, the death.
+// Each outcome is announced once to every subscriber: each failure that is retried, the success, the death.
 func TestAnnouncements(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -94,7 +94,7 @@ func TestAnnouncements(t *testing.T) {
 	}
 }
 
-// Deliveries of announcements are not announced: one event leads to one announcement, and then there is silence.
+// Deliveries of announcements are not announced: one event leads to one announcement only.
 func TestAnnouncementsEnd(t *testing.T) {
 	trace.Covers(t, "OJS-OBS-8")
 	hands := clock.NewManual(start)
@@ -108,13 +108,13 @@ func TestAnnouncementsEnd(t *testing.T) {
 	}
 	srv.Advance(time.Hour)
 	srv.Publish("job.last", `{}`)
-	seen = announcements(t, sink.Wait(4)) // and whatever was to come before has come
+	seen = announcements(t, sink.Wait(4)) // all earlier announcements have arrived by then
 	if got := kinds(seen); !slices.Equal(got, []string{"job.done", "webhook.delivered", "job.last", "webhook.delivered"}) {
 		t.Errorf("delivered %v", got)
 	}
 }
 
-// Where only patterns that name them select announcements, "*" gets the rest.
+// With ExplicitMeta the pattern "*" does not select announcements.
 func TestAnnouncementsByNameOnly(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, func(c *engine.Config) { c.ExplicitMeta = true })
 	sink := apptest.NewSink(t)
@@ -129,8 +129,8 @@ func TestAnnouncementsByNameOnly(t *testing.T) {
 	}
 }
 
-// What nobody wants is not stored, but deaths are, and what is said about subscriptions. Other profiles announce nothing, and
-// neither do tests of an endpoint.
+// Announcements without subscribers are not stored, except for deaths and subscription changes. Other profiles announce
+// nothing, and tests of an endpoint are not announced.
 func TestAnnouncementsNobodyWants(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, nil)
 	sink := apptest.NewSink(t)
@@ -156,7 +156,7 @@ func TestAnnouncementsNobodyWants(t *testing.T) {
 	}
 }
 
-// A commit whose answer is lost is repeated. What it announced is announced once.
+// When a commit's answer is lost and the commit is repeated, its announcements are sent once.
 func TestAnnouncedOnceAcrossALostAnswer(t *testing.T) {
 	lost := false
 	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
@@ -187,7 +187,8 @@ func TestAnnouncedOnceAcrossALostAnswer(t *testing.T) {
 	}
 }
 
-// A death is told to the account's admins: by a notice, and by an event to those that ask for it by name. "*" does not.
+// A death is reported to the account's admins: by a notice, and by an event to endpoints whose patterns name it. "*" does not
+// select it.
 func TestDeadLetterAlert(t *testing.T) {
 	trace.Covers(t, "CCW-DLQ-3")
 	hands := clock.NewManual(start)
@@ -249,14 +250,14 @@ func TestDeadLetterAlert(t *testing.T) {
 	}
 }
 
-// An alert that cannot be delivered raises no other.
+// An alert that cannot be delivered raises no further alert.
 func TestAlertsEnd(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, nil)
 	sink := apptest.NewSink(t)
 	sink.Script("/", apptest.Status(404))
 	ep := srv.Endpoint(sink.URL("/"), dialect("cybercube", "project.*", "godwit.alert.*"))
 	srv.WaitDelivery(srv.Publish("project.created", `{}`), ep, godwit.DeliveryTerminal)
-	sink.Wait(3) // the event, its death and the endpoint's being degraded by it
+	sink.Wait(3) // the event, the alert about its death, and the alert that the endpoint is degraded
 	srv.WaitRecorded("all recorded", func() bool {
 		h, _ := srv.App.Engine().Health(ep.ID)
 		return h.Terminal == 3

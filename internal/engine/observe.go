@@ -11,17 +11,17 @@ import (
 // A Recorder takes measurements. Its methods are called on the hot path and must not block.
 type Recorder interface {
 	Submitted(events, deliveries int)
-	// Attempted tells of a recorded attempt, with the delivery as it is after it.
+	// Attempted counts a recorded attempt. d is the delivery after it.
 	Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery)
-	// Delivered tells of a delivery that reached a final state, by an attempt or because its time was over.
+	// Delivered counts a delivery that reached a final state, by an attempt or because its time ran out.
 	Delivered(eventType string, d *godwit.Delivery)
 	Committed(accepts, results int, took time.Duration, err error)
 	Claimed(n int, took time.Duration, err error)
 }
 
-// Stats is the engine's state of the moment, for gauges.
+// Stats is a snapshot of the engine's state, for gauges.
 type Stats struct {
-	InFlight    int   // requests on the wire
+	InFlight    int   // requests in flight
 	Held        int   // deliveries in memory
 	HeldBytes   int64 // their payloads
 	Endpoints   int
@@ -30,7 +30,7 @@ type Stats struct {
 	Shards      int // owned
 }
 
-// Stats tells the state of the moment.
+// Stats returns the current state.
 func (e *Engine) Stats() Stats {
 	s := e.lanes.Stats()
 	return Stats{
@@ -57,7 +57,7 @@ func (Silent) Committed(int, int, time.Duration, error) {}
 // Claimed does nothing.
 func (Silent) Claimed(int, time.Duration, error) {}
 
-// logAttempt writes the one wide line of an attempt: what happened, why, and what comes next. It never holds a payload.
+// logAttempt writes one log line per attempt: its outcome, the reason, and the next step. It never contains a payload.
 func logAttempt(log *slog.Logger, profile string, a *godwit.Attempt, status godwit.DeliveryStatus) {
 	level := slog.LevelDebug
 	if a.Verdict.Outcome != godwit.Accepted {

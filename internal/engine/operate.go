@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Retry makes a delivery due at once. One that is in memory is about to be sent anyway.
+// Retry makes a delivery due at once. A delivery in memory is left alone: the lane is about to send it.
 func (e *Engine) Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error) {
 	again := store.Requeue{TenantID: tenant, Deliveries: []godwit.DeliveryID{id}, Trigger: godwit.TriggerManual, Actor: actor, Now: e.cfg.Clock.Now()}
 	if _, err := e.requeue(ctx, again); err != nil {
@@ -20,7 +20,7 @@ func (e *Engine) Retry(ctx context.Context, tenant godwit.TenantID, id godwit.De
 	return e.cfg.Store.Delivery(ctx, tenant, id)
 }
 
-// Replay sends finished deliveries and dead letters again, under the same key. It returns those it made due.
+// Replay sends finished deliveries and dead letters again, under the same key. It returns the deliveries that became due.
 func (e *Engine) Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error) {
 	return e.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: ids, Trigger: godwit.TriggerReplay, Actor: actor, Now: e.cfg.Clock.Now()})
 }
@@ -34,7 +34,8 @@ func (e *Engine) requeue(ctx context.Context, r store.Requeue) ([]godwit.Deliver
 	return made, nil
 }
 
-// ReplayEvent sends an event again: to the endpoints named, or to all that it went to and all that want it now.
+// ReplayEvent sends an event again: to the named endpoints, or to all its previous receivers and all endpoints that match it
+// now.
 func (e *Engine) ReplayEvent(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, endpoints []godwit.EndpointID, actor string) ([]godwit.Delivery, error) {
 	event, err := e.cfg.Store.Event(ctx, tenant, id)
 	if err != nil {
@@ -55,7 +56,7 @@ func (e *Engine) ReplayEvent(ctx context.Context, tenant godwit.TenantID, id god
 	lanes := e.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes, Endpoints: endpoints})
 	fresh := slices.DeleteFunc(lanes, func(l *dispatch.Lane) bool {
 		had := have[l.ID()]
-		have[l.ID()] = true // an endpoint may be named twice
+		have[l.ID()] = true // the caller may name an endpoint twice
 		return had
 	})
 	made, err := e.Replay(ctx, tenant, again, actor)
@@ -66,7 +67,7 @@ func (e *Engine) ReplayEvent(ctx context.Context, tenant godwit.TenantID, id god
 	return append(made, added...), err
 }
 
-// deliveriesOf lists the deliveries of an event, once all are stored.
+// deliveriesOf waits until all deliveries of an event are stored, and lists them.
 func (e *Engine) deliveriesOf(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) ([]godwit.Delivery, error) {
 	if err := e.fanouts.Wait(ctx, id); err != nil {
 		return nil, err
@@ -86,8 +87,7 @@ func (e *Engine) deliveriesOf(ctx context.Context, tenant godwit.TenantID, id go
 	}
 }
 
-// addDeliveries gives a stored event to endpoints it did not go to before. They wait in the store and are claimed from
-// there.
+// addDeliveries adds deliveries of a stored event to further endpoints. They wait in the store until their lanes claim them.
 func (e *Engine) addDeliveries(ctx context.Context, event *godwit.Event, lanes []*dispatch.Lane) ([]godwit.Delivery, error) {
 	if len(lanes) == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func (e *Engine) addDeliveries(ctx context.Context, event *godwit.Event, lanes [
 	return made, nil
 }
 
-// Requeued takes note that deliveries were made due in the store.
+// Requeued tells the lanes that deliveries became due in the store.
 func (e *Engine) Requeued(deliveries []godwit.Delivery) {
 	now := e.cfg.Clock.Now()
 	woken := map[godwit.EndpointID]bool{}
@@ -129,7 +129,7 @@ func (e *Engine) Requeued(deliveries []godwit.Delivery) {
 	}
 }
 
-// Cancel ends a pending delivery. One whose request is on the wire cannot be called back: ErrInFlight.
+// Cancel ends a pending delivery. It fails with ErrInFlight when a request for it is in flight.
 func (e *Engine) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	d, err := e.cfg.Store.Delivery(ctx, tenant, id)
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// An Outbox is events that a command stores together with its effects. Their deliveries wait in the store and are claimed from
-// there.
+// An Outbox holds events that a command stores together with its effects. Their deliveries wait in the store until their lanes
+// claim them.
 type Outbox struct {
 	Events []store.NewEvent
 	engine *Engine
 	lanes  []*dispatch.Lane
-	step   int64 // of the watermark
+	step   int64 // step of the watermark, for Leave
 }
 
-// Plan makes an outbox of publications that a command emits. Close must be called once the command's transaction has
-// committed or failed.
+// Plan makes an outbox of the publications of a command. Close must be called once the command's transaction has committed or
+// failed.
 func (e *Engine) Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...Publication) *Outbox {
 	now, step := e.watermark.Enter()
 	box := &Outbox{engine: e, step: step}
@@ -34,7 +34,7 @@ func (e *Engine) Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID 
 	return box
 }
 
-// Close ends the wait for an outbox. When its events are stored, their lanes are told.
+// Close releases the watermark. If the events are stored, it tells their lanes.
 func (b *Outbox) Close(stored bool) {
 	b.engine.watermark.Leave(b.step)
 	if !stored {

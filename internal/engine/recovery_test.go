@@ -23,7 +23,7 @@ func endpoint(t *testing.T, srv *apptest.Server, ep apptest.Endpoint) *godwit.En
 	return e
 }
 
-// notices lists those of a kind, the newest first.
+// notices lists the notices of a kind, newest first.
 func notices(t *testing.T, srv *apptest.Server, kind godwit.NoticeKind) (found []godwit.Notice) {
 	t.Helper()
 	list, err := srv.App.Store().ListNotices(context.Background(), srv.Tenant, false, store.Page{Limit: 200})
@@ -43,8 +43,8 @@ func status(codes ...int) (replies []apptest.Reply) {
 	return replies
 }
 
-// More than half of an hour's attempts have to fail before an endpoint is degraded; that is told once, deliveries go on, and
-// it ends by itself as the hour moves on.
+// An endpoint is degraded when more than half of an hour's attempts fail. One notice is raised, deliveries go on, and the
+// state ends by itself as the hour moves on.
 func TestDegraded(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-2")
 	hands := clock.NewManual(start)
@@ -92,8 +92,8 @@ func TestDegraded(t *testing.T) {
 	}
 }
 
-// Ten failures in a row leave an endpoint alone, the eleventh disables it; one success between starts the count anew. After a
-// day it is tried again, and what waited is delivered as if nothing had been.
+// Ten failures in a row leave an endpoint active, the eleventh disables it; one success in between resets the count. After a
+// day the engine enables it, and delivers the waiting events as usual.
 func TestDisabledByFailuresAndBack(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-3", "CCW-HLT-5", "CCW-HLT-6", "CCW-HLT-8")
 	hands := clock.NewManual(start)
@@ -154,7 +154,7 @@ func TestDisabledByFailuresAndBack(t *testing.T) {
 	}
 }
 
-// An endpoint that said it is gone is not tried again by itself.
+// An endpoint that answered 410 Gone is not enabled again automatically.
 func TestGoneStaysDisabled(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-5")
 	hands := clock.NewManual(start)
@@ -175,7 +175,7 @@ func TestGoneStaysDisabled(t *testing.T) {
 	srv.WaitDelivery(held, ep, godwit.DeliveryAccepted)
 }
 
-// The time to try an endpoint again holds over a restart, whether it is to come or passed while nobody was there.
+// The time to enable an endpoint survives a restart, whether it is still to come or passed while no server ran.
 func TestRestSurvivesARestart(t *testing.T) {
 	for name, away := range map[string]time.Duration{"to come": time.Hour, "passed": 30 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRestSurvivesARestart(t *testing.T) {
 			sink := apptest.NewSink(t)
 			sink.Script("/", status(500, 500, 200)...)
 			ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"disable_after_failures": 2, "reenable_after_seconds": 86400}))
-			srv.WaitAttempts(srv.Publish("order.paid", `{}`), ep, 2) // without jitter the second comes at once
+			srv.WaitAttempts(srv.Publish("order.paid", `{}`), ep, 2) // without jitter the second attempt comes at once
 			held := srv.Publish("order.paid", `{}`)
 			must(t, srv.Stop())
 			hands.Advance(away)
@@ -200,7 +200,7 @@ func TestRestSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A store that does not answer puts off the end of a rest, and does not tell of it twice.
+// An unreachable store delays the end of a rest, and does not lead to a second notice.
 func TestRestEndsWhenTheStoreIsBack(t *testing.T) {
 	hands := clock.NewManual(start)
 	failed := make(chan struct{})
@@ -211,7 +211,7 @@ func TestRestEndsWhenTheStoreIsBack(t *testing.T) {
 				continue
 			}
 			if tries++; tries == 1 {
-				if _, err := commit(); err != nil { // stored, but nobody learns of it
+				if _, err := commit(); err != nil { // stored, but the caller gets an error
 					return nil, err
 				}
 				defer close(failed)
@@ -232,7 +232,7 @@ func TestRestEndsWhenTheStoreIsBack(t *testing.T) {
 	held := srv.Publish("order.paid", `{}`)
 	srv.Advance(time.Minute)
 	await(t, "the commit that fails", failed)
-	for len(told) < 2 { // the disabling, and what is told in the second try, which comes a second after the first has failed
+	for len(told) < 2 { // the disabling, and the enabling by the second try, a second after the first failed
 		srv.Advance(time.Second)
 		runtime.Gosched()
 	}
@@ -242,7 +242,7 @@ func TestRestEndsWhenTheStoreIsBack(t *testing.T) {
 	}
 }
 
-// Somebody else prolongs the rest while its end is being stored: then it ends at the new time.
+// If an operator extends the rest while its end is being stored, it ends at the new time.
 func TestRestIsProlonged(t *testing.T) {
 	hands := clock.NewManual(start)
 	var srv *apptest.Server

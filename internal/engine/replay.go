@@ -13,15 +13,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// MaxReplay is how many events one ReplayTo takes (CCW-API-22).
+// MaxReplay is the largest number of events in one call to ReplayTo (CCW-API-22).
 const MaxReplay = 1000
 
 // ErrTooMany reports more events than MaxReplay.
 var ErrTooMany = errors.New("too many events to replay at once")
 
-// ReplayTo sends stored events again to one endpoint, whatever its patterns: those it had before in a new run of their
-// delivery, the others in a delivery of their own, the oldest first. It returns how many of them are on their way; one that was
-// pending anyway is. An endpoint of another tenant is store.ErrNotFound. What is sent to one that is paused or disabled waits.
+// ReplayTo sends stored events again to one endpoint, oldest first, regardless of its patterns. Events it received before get
+// a new run of their delivery; the others get a new delivery. It returns how many events are being delivered, including those
+// that were already pending. It fails with store.ErrNotFound for an endpoint of another tenant. Deliveries to a paused or
+// disabled endpoint wait.
 func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error) {
 	if len(events) > MaxReplay {
 		return 0, ErrTooMany
@@ -30,7 +31,7 @@ func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint 
 	if err != nil {
 		return 0, err
 	}
-	// New deliveries are due since its event was accepted, so that it comes in that order and before what was sent already.
+	// A new delivery is due since its event was accepted. So new deliveries go out in that order, and before requeued ones.
 	if len(plan.Fresh) > 0 {
 		if answer := e.commits.Do(commit.Request{Tenant: tenant, Accepts: []store.Accept{{Events: plan.Fresh}}}); answer.Err != nil {
 			return 0, fmt.Errorf("add deliveries to replay: %w", answer.Err)
@@ -45,18 +46,18 @@ func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint 
 	return plan.Len(), nil
 }
 
-// A Redelivery is what ReplayTo stores, for a caller that stores it together with something else and then calls Stored.
+// A Redelivery is the plan of ReplayTo, for callers that store it together with other changes and then call Stored.
 type Redelivery struct {
-	Fresh []store.NewEvent // stored events, each with a delivery of its own
-	Again store.Requeue    // what the endpoint had before
+	Fresh []store.NewEvent // stored events, each with a new delivery
+	Again store.Requeue    // deliveries that the endpoint received before
 	lane  *dispatch.Lane
 	now   func() time.Time
 }
 
-// Len is how many events are on their way.
+// Len returns the number of events to deliver.
 func (r *Redelivery) Len() int { return len(r.Fresh) + len(r.Again.Deliveries) }
 
-// Stored takes note that a redelivery is stored.
+// Stored tells the lane that the redelivery is stored.
 func (r *Redelivery) Stored() {
 	now := r.now()
 	if len(r.Fresh) > 0 {
@@ -65,7 +66,7 @@ func (r *Redelivery) Stored() {
 	r.lane.NoteDue(now)
 }
 
-// PlanReplay says what ReplayTo would store.
+// PlanReplay plans what ReplayTo stores, and stores nothing.
 func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
 	l := e.lanes.TenantLane(tenant, endpoint)
 	if l == nil {
@@ -88,7 +89,7 @@ func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoin
 	return plan, nil
 }
 
-// inOrder names each event once, the oldest first.
+// inOrder lists each event once, oldest first.
 func inOrder(events []godwit.Event) []*godwit.Event {
 	list := make([]*godwit.Event, len(events))
 	for i := range events {
@@ -98,7 +99,7 @@ func inOrder(events []godwit.Event) []*godwit.Event {
 	return slices.CompactFunc(list, func(a, b *godwit.Event) bool { return a.ID == b.ID })
 }
 
-// split tells events that went to the endpoint before, by their deliveries, from those that did not.
+// splitReplay separates events that the endpoint received before, by their deliveries, from the others.
 func (e *Engine) splitReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
 	for _, event := range events {
 		if event.TenantID != tenant {

@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// Events go again to one endpoint: what it had in a new run of the same delivery, what it never had in one of its own, in the
-// order in which they were accepted. Other endpoints hear nothing of it.
+// A replay sends events to one endpoint only, in the order of acceptance: those it received before in a new run of the same
+// delivery, the others in a new delivery.
 func TestReplayTo(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, punctual)
@@ -85,7 +85,7 @@ func TestReplayTo(t *testing.T) {
 	}
 }
 
-// An event that comes while an endpoint is paused is not for it where the dialect says so. A retry that was waiting waits on.
+// In dialects that say so, an event accepted while an endpoint is paused does not go to it. A waiting retry keeps waiting.
 func TestSkipWhilePaused(t *testing.T) {
 	trace.Covers(t, "OJS-SUB-6")
 	hands := clock.NewManual(start)
@@ -115,7 +115,7 @@ func TestSkipWhilePaused(t *testing.T) {
 	}
 }
 
-// What an endpoint that is paused holds comes when it is resumed, the oldest first, each as its first attempt.
+// Deliveries to a paused endpoint are sent when it is resumed, oldest first, each as a first attempt.
 func TestHeldWhilePaused(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-6", "CCW-RTY-10")
 	hands := clock.NewManual(start)

@@ -12,11 +12,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A reporter tells of what became of deliveries: by server events on the tenant's bus before a result is committed, by feed,
-// outcomes, metrics and log afterwards. It is the dispatcher's observer.
+// A reporter reports the results of deliveries: by server events stored with a result, and by feed, outcomes, metrics and log
+// after its commit. It is the dispatcher's observer.
 type reporter struct{ e *Engine }
 
-// Judged adds to a record the notices and events that tell of it. Tests of an endpoint are not reported.
+// Judged adds notices and server events to a record. Tests of an endpoint are not reported.
 func (rp *reporter) Judged(t *attempt.Target, r *commit.Record, now time.Time) {
 	d := &r.Result.Delivery
 	if !t.Policy.Announce && !t.Policy.Alert || d.Run.Trigger == godwit.TriggerTest {
@@ -37,7 +37,7 @@ func (rp *reporter) Judged(t *attempt.Target, r *commit.Record, now time.Time) {
 	}
 }
 
-// deathText says why a delivery is dead: "HTTP 500 after 7 attempts" (CCW-DLQ-8).
+// deathText returns why a delivery is dead: "HTTP 500 after 7 attempts" (CCW-DLQ-8).
 func deathText(r *commit.Record) string {
 	d := &r.Result.Delivery
 	last := string(d.Reason)
@@ -53,7 +53,7 @@ func deathText(r *commit.Record) string {
 	return fmt.Sprintf("%s after %d attempts", last, d.Run.Attempts)
 }
 
-// news makes the events that are to be stored with a result: those that are kept, and those that some endpoint wants. Their
+// news makes the events to store with a result: those that are always kept, and those that an endpoint subscribes to. Their
 // deliveries wait in the store until their lanes claim them.
 func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *commit.News {
 	e := rp.e
@@ -93,7 +93,7 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 	return n
 }
 
-// Recorded tells feed, outcomes, metrics and log of a record that is stored.
+// Recorded reports a stored record to feed, outcomes, metrics and log.
 func (rp *reporter) Recorded(r *commit.Record) {
 	e, result := rp.e, &r.Result
 	ended := result.Delivery.Status != godwit.DeliveryPending
@@ -107,15 +107,15 @@ func (rp *reporter) Recorded(r *commit.Record) {
 	if ended {
 		e.cfg.Recorder.Delivered(r.Event.Type, &result.Delivery)
 	}
-	if !result.KeepClaim { // else it is tried once more at once, and that attempt is the one that counts
+	if !result.KeepClaim { // otherwise the delivery is tried again at once, and that attempt counts
 		e.outcomes.Stored(&result.Delivery)
 	}
 }
 
-// Refused tells callers that wait for the event to ask the store from now on.
+// Refused tells callers that wait for the event to read the store from now on.
 func (rp *reporter) Refused(r *commit.Record) { rp.e.outcomes.Refused(r.Result.Delivery.EventID) }
 
-// Orphaned has the deliveries of deleted endpoints cancelled.
+// Orphaned cancels the deliveries of deleted endpoints.
 func (rp *reporter) Orphaned() { rp.e.sweeper.cancelOrphans() }
 
 // Claimed measures a claim.

@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start is where manual clocks stand at first: at the end of a microsecond, since stores keep no finer time.
+// start is the initial time of manual clocks: at the end of a microsecond, since stores keep no finer time.
 var start = time.Date(2026, 7, 1, 12, 0, 0, 999, time.UTC)
 
-// A tampered store is a real one of which a test changes single calls. A nil member leaves the call as it is.
+// A tampered store is a real store in which a test replaces single calls. A nil member keeps the real call.
 type tampered struct {
 	engine.Store
 	commit func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error)
@@ -70,7 +70,7 @@ func (s *tampered) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, erro
 	return s.sweep(call)
 }
 
-// boot starts a server on SQLite whose engine sees the tampered store. Leases outlast every jump of a manual clock, unless
+// boot starts a server on SQLite whose engine uses the tampered store. Leases outlast every step of a manual clock, unless
 // tune says otherwise.
 func boot(t *testing.T, s *tampered, hands *clock.Manual, tune func(*engine.Config)) *apptest.Server {
 	t.Helper()
@@ -85,7 +85,7 @@ func boot(t *testing.T, s *tampered, hands *clock.Manual, tune func(*engine.Conf
 	}})
 }
 
-// await waits for a signal that must come.
+// await waits for a signal.
 func await(t *testing.T, what string, signal <-chan struct{}) {
 	t.Helper()
 	patience := time.NewTimer(5 * time.Minute)
@@ -97,7 +97,7 @@ func await(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// policy overrides, with retries that come fast enough for a test and no circuit.
+// policy returns policy overrides with short retry delays and no circuit.
 func policy(more apptest.Fields) apptest.Fields {
 	p := map[string]any{"base_seconds": 1, "cap_seconds": 1, "circuit_after": 0}
 	for name, value := range more {
@@ -106,7 +106,7 @@ func policy(more apptest.Fields) apptest.Fields {
 	return apptest.Fields{"policy": p}
 }
 
-// deleteEndpoint deletes an endpoint as its command does: plan, store, and tell.
+// deleteEndpoint deletes an endpoint in the steps of its command: plan, store, notify.
 func deleteEndpoint(r *management.Service, s store.Endpoints, tenant godwit.TenantID, id godwit.EndpointID) error {
 	ctx := context.Background()
 	next, err := r.PlanDelete(ctx, tenant, id)

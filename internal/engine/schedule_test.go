@@ -14,15 +14,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// punctual takes the jitter away, so that every time is exact.
+// punctual removes the jitter, so that every time is exact.
 func punctual(c *engine.Config) { c.Draw = func() float64 { return 0 } }
 
-// dialect makes the fields of an endpoint of a profile for some patterns.
+// dialect returns the fields of an endpoint with a profile and patterns.
 func dialect(profile string, patterns ...string) apptest.Fields {
 	return apptest.Fields{"profile": profile, "patterns": patterns}
 }
 
-// The waits of each dialect's schedule, before the second attempt, the third, and so on.
+// The delays of each dialect's schedule: before the second attempt, the third, and so on.
 var (
 	ojsWaits       = seconds(30, 120, 600, 3600, 14400, 43200, 86400)
 	cybercubeWaits = seconds(60, 300, 1800, 7200, 28800, 86400)
@@ -36,11 +36,11 @@ func seconds(list ...int) []time.Duration {
 	return waits
 }
 
-// stored is a time as a store keeps it.
+// stored truncates a time to the precision of a store.
 func stored(t time.Time) time.Time { return t.Truncate(time.Microsecond) }
 
-// Every attempt comes when the dialect's table says, counted from the one before, with the next number; after the last one the
-// delivery is dead and is left alone.
+// Each attempt comes at the time in the dialect's table, counted from the previous attempt, with the next number. After the
+// last one the delivery is dead and is not tried again.
 func TestSchedule(t *testing.T) {
 	for _, c := range []struct {
 		profile string
@@ -88,7 +88,7 @@ func TestSchedule(t *testing.T) {
 				}
 			}
 			srv.Advance(100 * time.Hour)
-			srv.WaitAttempts(srv.Publish("job.done", `{}`), ep, 1) // whatever was to come before it has come
+			srv.WaitAttempts(srv.Publish("job.done", `{}`), ep, 1) // all earlier attempts have been made by then
 			if n := len(srv.Attempts(ev, ep)); n != len(c.waits)+1 {
 				t.Errorf("%d attempts of a dead delivery", n)
 			}
@@ -103,7 +103,7 @@ func countEvents(t *testing.T, srv *apptest.Server, eventType string) int {
 	return len(list)
 }
 
-// A success ends the schedule, at whatever attempt.
+// A success ends the schedule at any attempt.
 func TestSuccessEndsTheSchedule(t *testing.T) {
 	for _, c := range []struct {
 		profile string
@@ -118,7 +118,7 @@ func TestSuccessEndsTheSchedule(t *testing.T) {
 			srv := boot(t, &tampered{}, clock.NewManual(start), punctual)
 			sink := apptest.NewSink(t)
 			var replies []apptest.Reply
-			for _, status := range append(c.answers, 500) { // a further one would fail and be seen
+			for _, status := range append(c.answers, 500) { // a further attempt would fail and be noticed
 				replies = append(replies, apptest.Status(status))
 			}
 			sink.Script("/", replies...)
@@ -138,8 +138,8 @@ func TestSuccessEndsTheSchedule(t *testing.T) {
 	}
 }
 
-// A schedule goes on where it was after a restart: at its own time when that is to come, at once when it has passed, with the
-// next number and under the same id.
+// A schedule continues after a restart, with the next number and the same id: at its time if that is in the future, at once if
+// it has passed.
 func TestScheduleGoesOnAfterARestart(t *testing.T) {
 	for _, c := range []struct {
 		profile string
@@ -165,7 +165,7 @@ func TestScheduleGoesOnAfterARestart(t *testing.T) {
 			again.Advance(c.waits[0])
 			again.WaitAttempts(ev, ep, 2)
 			must(t, again.Stop())
-			hands.Advance(c.waits[1] + time.Hour) // while nobody is there
+			hands.Advance(c.waits[1] + time.Hour) // while no server runs
 
 			third := reboot(t, srv, hands)
 			attempts := third.WaitAttempts(ev, ep, 3)
@@ -185,7 +185,7 @@ func TestScheduleGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-// reboot starts a new server on what another has left.
+// reboot starts a new server on the stopped server's data.
 func reboot(t *testing.T, srv *apptest.Server, hands *clock.Manual) *apptest.Server {
 	t.Helper()
 	return apptest.Start(t, apptest.Options{Data: srv.Config.Data, Clock: hands, Tune: func(c *engine.Config) {
@@ -194,7 +194,8 @@ func reboot(t *testing.T, srv *apptest.Server, hands *clock.Manual) *apptest.Ser
 	}})
 }
 
-// A dead delivery that is retried by hand gets all its attempts again, at the times of the table; the id and the count go on.
+// A dead delivery that an operator retries gets all its attempts again, at the times of the table; the id stays and the count
+// continues.
 func TestManualRetryStartsANewRun(t *testing.T) {
 	trace.Covers(t, "OJS-RTY-6")
 	hands := clock.NewManual(start)
@@ -225,7 +226,7 @@ func TestManualRetryStartsANewRun(t *testing.T) {
 	}
 }
 
-// A dead letter that is replayed and fails again goes through the whole schedule once more, and leaves another dead letter.
+// A replayed dead letter that fails again goes through the whole schedule once more and leaves another dead letter.
 func TestReplayedDeadLetterDiesAgain(t *testing.T) {
 	trace.Covers(t, "CCW-DLQ-11")
 	srv := boot(t, &tampered{}, clock.NewManual(start), punctual)
@@ -253,7 +254,7 @@ func TestReplayedDeadLetterDiesAgain(t *testing.T) {
 	}
 }
 
-// An event that fails holds back neither a later one nor another endpoint, and is retried alone.
+// A failing event delays neither a later event nor another endpoint, and only it is retried.
 func TestRetriesAreIndependent(t *testing.T) {
 	for profile, rows := range map[string][]string{"ojs": {"OJS-DLV-16", "OJS-DLV-21"}, "cybercube": {"CCW-RTY-9"}} {
 		t.Run(profile, func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 var (
 	// ErrInProgress reports that the first request with this key has not been answered yet (409).
 	ErrInProgress = errors.New("a request with this idempotency key is still in progress")
-	// ErrKeyReused reports a key that came with another payload before (422).
+	// ErrKeyReused reports that the key was used before with another payload (422).
 	ErrKeyReused = errors.New("idempotency key was used with another payload")
-	// ErrStopping reports that the engine takes nothing more in (503).
+	// ErrStopping reports that the engine accepts no more events (503).
 	ErrStopping = commit.ErrStopping
 )
 
-// A Submission is one request's events: one, or a batch that came under one key. It is stored whole or not at all.
+// A Submission is the events of one request: one event, or a batch under one key. It is stored whole or not at all.
 type Submission struct {
 	TenantID  godwit.TenantID
 	Principal godwit.KeyID
@@ -26,24 +26,24 @@ type Submission struct {
 	Idempotency *Idempotency
 }
 
-// A Publication is an event to be accepted. Its members are validated by the caller.
+// A Publication is an event to accept. The caller has validated its members.
 type Publication struct {
 	Type        string
 	ContentType string
-	Body        []byte // kept, not copied
-	// Compose, when not nil, completes the event once it has its id and time: for a body that names them. It may set Body and
-	// OccurredAt.
+	Body        []byte // used without copying
+	// Compose, when not nil, completes the event once its id and time are set, for bodies that contain them. It may set Body
+	// and OccurredAt.
 	Compose    func(*godwit.Event)
 	Attributes map[string]string
-	Key        string // the caller's idempotency key; empty: a random one is minted
-	Format     string // what Body is; see godwit.Event
+	Key        string // the caller's idempotency key; empty: Submit mints a random one
+	Format     string // format of Body; see godwit.Event
 	SourceID   string
 	OccurredAt time.Time
-	// KeptHeaders go with every attempt, as they came.
+	// KeptHeaders are sent unchanged with every attempt.
 	KeptHeaders []godwit.KeptHeader
-	// Origin is the source that a relayed event came by.
+	// Origin is the source of a relayed event.
 	Origin godwit.Origin
-	// Endpoints, when not nil, are the only receivers: patterns and filters are not asked. For tests of an endpoint.
+	// Endpoints, when not nil, are the only receivers; patterns and filters are ignored. For tests of an endpoint.
 	Endpoints []godwit.EndpointID
 	Trigger   godwit.Trigger // empty: accept
 }
@@ -52,19 +52,19 @@ type Publication struct {
 type Idempotency struct {
 	ID          [32]byte
 	Fingerprint [32]byte
-	// Window is how long the answer is replayed. Defaults to the engine's.
+	// Window is how long the answer is replayed. Defaults to Config.IdempotencyWindow.
 	Window time.Duration
-	// Respond builds the answer that a repeat will get. It is called before the commit.
+	// Respond builds the answer to later requests with the same key. Submit calls it before the commit.
 	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
 }
 
-// A Receipt is what became of a submission.
+// A Receipt is the result of a submission.
 type Receipt struct {
 	Events []godwit.Event // as accepted, with ids and keys
-	Fanout []int          // deliveries of each event
-	// Replayed, when not nil, is the stored answer to the first request with this key; nothing was stored now.
+	Fanout []int          // number of deliveries of each event
+	// Replayed, when not nil, is the stored answer to the first request with this key; Submit stored nothing.
 	Replayed *godwit.StoredResponse
-	// ReplayedEvent is the first event that was accepted with that request.
+	// ReplayedEvent is the first event of that request.
 	ReplayedEvent godwit.EventID
 	// Err is ErrInProgress or ErrKeyReused; nothing was stored for this submission.
 	Err error

@@ -10,13 +10,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Retention says how long things are kept.
+// Retention says how long the engine keeps stored rows.
 type Retention struct {
 	Events      time.Duration // events and their deliveries. Defaults to 30 days.
 	Attempts    time.Duration // Defaults to 30 days.
-	DeadLetters time.Duration // from the day they died. Defaults to 30 days.
+	DeadLetters time.Duration // counted from their death. Defaults to 30 days.
 	Notices     time.Duration // Defaults to 90 days.
-	Rejections  time.Duration // requests that sources refused. Defaults to 7 days.
+	Rejections  time.Duration // requests that sources rejected. Defaults to 7 days.
 	Interval    time.Duration // between sweeps. Defaults to 1 minute.
 }
 
@@ -35,14 +35,14 @@ const (
 	sweepPause = 20 * time.Millisecond
 )
 
-// A sweeper removes what is past its time, and cancels the deliveries of deleted endpoints.
+// A sweeper removes expired rows and cancels the deliveries of deleted endpoints.
 type sweeper struct {
 	cfg        *Config
 	lanes      *dispatch.Dispatcher
 	cancelling atomic.Int32
 }
 
-// run sweeps until ctx ends, a little at a time: a sweep must not be felt by a delivery.
+// run sweeps until ctx ends, in small steps that do not delay deliveries.
 func (s *sweeper) run(ctx context.Context) {
 	scale := s.cfg.TimeScale
 	for clock.Wait(ctx, s.cfg.Clock, scale.Real(s.cfg.Retention.Interval)) {
@@ -59,7 +59,7 @@ func (s *sweeper) run(ctx context.Context) {
 	}
 }
 
-// rounds repeats a sweep until nothing more is past its time.
+// rounds repeats a sweep until no expired rows are left.
 func (s *sweeper) rounds(ctx context.Context, what string, next func() store.Sweep) {
 	for more := true; more && ctx.Err() == nil; {
 		round := next()
@@ -84,11 +84,11 @@ func (s *sweeper) rounds(ctx context.Context, what string, next func() store.Swe
 const (
 	cancelIdle int32 = iota
 	cancelUnderWay
-	cancelAgain // it was asked for while it was under way
+	cancelAgain // requested again while one was under way
 )
 
-// cancelOrphans ends what waits in the store for deleted endpoints beside everything else, once for all that ask meanwhile.
-// The next sweep does it again where this one fails.
+// cancelOrphans cancels deliveries that wait in the store for deleted endpoints, in the background. One run serves all calls
+// made meanwhile. If it fails, the next sweep repeats it.
 func (s *sweeper) cancelOrphans() {
 	if s.cancelling.Swap(cancelAgain) != cancelIdle {
 		return

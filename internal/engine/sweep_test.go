@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// What waits for an endpoint ends soon after it is deleted: in memory, in the store, and on the wire once it has failed.
+// Deliveries of a deleted endpoint end soon: those in memory, those in the store, and those in flight once they have failed.
 func TestDeletedEndpointsDeliveriesAreCancelled(t *testing.T) {
 	trace.Covers(t, "OJS-API-10")
 	hands := clock.NewManual(start)
@@ -41,9 +41,9 @@ func TestDeletedEndpointsDeliveriesAreCancelled(t *testing.T) {
 	sink.Script("/", apptest.Status(500), apptest.Status(500).Until(gate))
 	ep := srv.Endpoint(sink.URL("/"), apptest.Fields{"profile": "ojs", "patterns": []string{"job.*"}, "policy": map[string]any{"concurrency": 1}})
 	ids := []godwit.EventID{srv.Publish("job.done", `{}`)}
-	srv.WaitAttempts(ids[0], ep, 1) // it waits in the store
+	srv.WaitAttempts(ids[0], ep, 1) // the delivery waits in the store
 	for n := range 3 {
-		ids = append(ids, srv.Publish("job.done", fmt.Sprint(n))) // one is on the wire, two are in memory
+		ids = append(ids, srv.Publish("job.done", fmt.Sprint(n))) // one is in flight, two are in memory
 	}
 	sink.Wait(2)
 	must(t, deleteEndpoint(srv.App.Registry(), srv.App.Store(), srv.Tenant, ep.ID))

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// A cluster is what nodes share.
+// A cluster is the store, keys and clock that nodes share.
 type cluster struct {
 	store *sqlite.Store
 	send  *sender.Sender
@@ -39,11 +39,11 @@ func newCluster(t *testing.T, c clock.Clock) *cluster {
 	return &cluster{st, send, ring, c, slog.New(slog.DiscardHandler)}
 }
 
-// node starts one, and tells how to stop it.
+// node starts an engine and returns a function that stops it.
 func (c *cluster) node(t *testing.T, name string) (*engine.Engine, func()) {
 	t.Helper()
 	e, err := engine.New(t.Context(), engine.Config{Store: c.store, Sender: c.send, Ring: c.ring, Clock: c.clock, Log: c.log, Node: name,
-		LeaseTTL: 1000 * time.Hour}) // it outlasts every jump of a manual clock
+		LeaseTTL: 1000 * time.Hour}) // outlasts every step of a manual clock
 	must(t, err)
 	running, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -58,8 +58,8 @@ func (c *cluster) registry(t *testing.T, e *engine.Engine) *management.Service {
 	return reg
 }
 
-// A node that waited for the shards knows the endpoints as they are when it gets them, not as they were when it was started:
-// an event posted to it reaches those that were made since, and none that was deleted.
+// A node that waited for the shards reads the endpoints again when it gets them: an event posted to it reaches those created
+// since it started, and none that was deleted.
 func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	ctx := t.Context()
 	c := newCluster(t, clock.Real{})
@@ -100,7 +100,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	}
 }
 
-// What the node before it has sent counts against the limits of one that takes over within the minute.
+// Requests that the previous node sent count against the limits of a node that takes over within the minute.
 func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	ctx := t.Context()
 	hands := clock.NewManual(start)
@@ -123,7 +123,7 @@ func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	must(t, err)
 	sink.Wait(2)
 	stopFirst()
-	for started := false; !started; { // it looks once a second whether the shards are free
+	for started := false; !started; { // the node checks once a second whether the shards are free
 		select {
 		case <-second.Started():
 			started = true

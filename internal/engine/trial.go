@@ -11,32 +11,31 @@ import (
 )
 
 const (
-	// maxTests is how many tests of endpoints may be under way at once. They take no slot from deliveries, and no delivery keeps
-	// one waiting.
+	// maxTests is the largest number of concurrent tests of endpoints. Tests use no delivery slots and do not wait for them.
 	maxTests = 16
-	// maxCalls is how many requests of commands may be on the wire at once.
+	// maxCalls is the largest number of concurrent requests of commands.
 	maxCalls = 256
 )
 
-// A Trial is one request outside of any delivery, and its answer.
+// A Trial is one request outside any delivery, and its answer.
 type Trial struct {
-	Event    godwit.Event // as it was sent; it is not stored
+	Event    godwit.Event // as sent; it is not stored
 	Delivery godwit.DeliveryID
 	Attempt  godwit.AttemptID
 	Exchange godwit.Exchange
 	Verdict  godwit.Verdict
 }
 
-// SendTest sends one event to one endpoint and waits for the answer, whatever the endpoint's patterns and whether it is
-// active or not. It looks like any attempt, but nothing is stored, counted or tried again, and neither the endpoint's health
-// nor its limits change (OJS-API-13, CCW-API-16). An endpoint of another tenant is store.ErrNotFound. An endpoint that cannot be
-// reached is no error: the Exchange tells.
+// SendTest sends one event to one endpoint and waits for the answer. The endpoint's patterns and status do not matter. The
+// request looks like any attempt, but nothing is stored, counted or retried, and the endpoint's health and limits do not
+// change (OJS-API-13, CCW-API-16). SendTest fails with store.ErrNotFound for an endpoint of another tenant. An unreachable
+// endpoint is not an error: the Exchange reports it.
 func (e *Engine) SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
 	return e.try(ctx, e.tests, tenant, id, p)
 }
 
-// Call sends one request to an endpoint and waits for the answer, as SendTest does: for commands that a tenant's own service
-// executes.
+// Call sends one request to an endpoint and waits for the answer, as SendTest does. It serves commands that a tenant's own
+// service executes.
 func (e *Engine) Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
 	return e.try(ctx, e.calls, tenant, id, p)
 }

@@ -17,7 +17,7 @@ func ping() engine.Publication {
 	return engine.Publication{Type: "webhook.test", ContentType: "application/json", Body: []byte(`{"ping":true}`)}
 }
 
-// A probe is one signed request and its answer, to an endpoint in whatever state, and leaves no trace.
+// A probe sends one signed request to an endpoint in any state, returns the answer, and stores nothing.
 func TestProbe(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, punctual)
@@ -66,7 +66,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A probe ends with whoever asked for it, and with the engine.
+// A probe ends when its caller's context or the engine ends.
 func TestProbeEnds(t *testing.T) {
 	hands := clock.NewManual(start)
 	srv := boot(t, &tampered{}, hands, nil)
@@ -87,7 +87,7 @@ func TestProbeEnds(t *testing.T) {
 	sink.Wait(2)
 	stopped := make(chan error, 1)
 	go func() { stopped <- srv.Stop() }()
-	for cut := false; !cut; { // it waits for the request as for any other, until the drain limit
+	for cut := false; !cut; { // a stop waits for the request as for any other, until the drain limit
 		select {
 		case err := <-ended:
 			cut = true

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Nobody who reads events in the order of their ids is told that a time is over while an event of that time is being stored.
+// The watermark does not pass the time of an event that is still being stored, so readers in id order miss no event.
 func TestSettled(t *testing.T) {
 	hands := clock.NewManual(start)
 	held, gate := make(chan struct{}), make(chan struct{})
@@ -48,7 +48,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// The news of a result count as under way until they are stored.
+// Server events about a result hold the watermark until they are stored.
 func TestNewsAreSettled(t *testing.T) {
 	hands := clock.NewManual(start)
 	held, gate := make(chan struct{}), make(chan struct{})
@@ -71,14 +71,14 @@ func TestNewsAreSettled(t *testing.T) {
 	}
 	close(gate)
 	srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
-	must(t, srv.Stop()) // so that it was heard of
+	must(t, srv.Stop()) // the results have been reported by then
 	if at := srv.App.Engine().Watermark(); at.Before(start.Add(59 * time.Minute)) {
 		t.Errorf("settled until %s", at)
 	}
 }
 
-// A time that was told to be over stays over: an event that a reader was shown does not vanish when another one of the same
-// moment is stored, and ids minted later are not before it.
+// The watermark never goes back: an event that a reader was shown does not vanish when another event of the same moment is
+// stored, and later ids are not before it.
 func TestSettledNeverGoesBack(t *testing.T) {
 	hands := clock.NewManual(start.Add(50 * time.Millisecond))
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
@@ -87,7 +87,7 @@ func TestSettledNeverGoesBack(t *testing.T) {
 		if len(b.Accepts) > 0 && block.Load() {
 			select {
 			case entered <- struct{}{}:
-			default: // the third
+			default: // the third commit
 			}
 			<-gate
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Config is what a maker is made of.
+// Config configures a maker.
 type Config struct {
 	Sender    Sender
 	Ring      *keyring.Ring
 	Clock     clock.Clock
 	Log       *slog.Logger
 	TimeScale godwit.TimeScale
-	Draw      func() float64 // what jitter comes from: uniform in [0,1)
+	Draw      func() float64 // source of jitter: uniform in [0,1)
 }
 
 // Sender makes the requests.
@@ -32,30 +32,30 @@ type Sender interface {
 	CheckRedirect(from, to string) error
 }
 
-// A Maker prepares targets, sends jobs to them and judges the answers. It has no state of its own.
+// A Maker prepares targets, sends jobs to them and judges the answers. It is stateless.
 type Maker struct{ cfg Config }
 
-// NewMaker makes a maker.
+// NewMaker returns a Maker with the configuration.
 func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg} }
 
-// A Job is a delivery on its way to its endpoint.
+// A Job is a claimed delivery that is about to be sent, or is in flight.
 type Job struct {
 	Work    godwit.Work
-	Epoch   int64            // under which it was claimed
-	Trigger godwit.Trigger   // of the coming attempt
-	Budget  profile.Budget   // what was left of the endpoint's allowance when it was started
+	Epoch   int64            // of the lease it was claimed under
+	Trigger godwit.Trigger   // of the next attempt
+	Budget  profile.Budget   // rest of the endpoint's allowance at the start of the attempt
 	ID      godwit.AttemptID // of the latest attempt
 
 	moves  int            // permanent redirects since it was claimed
 	signer profile.Signer // of the attempt
 }
 
-// NewJob makes the job of a new delivery. It is due since its event was created, as the store has it.
+// NewJob makes the job of a new delivery. It is due since its event's creation, as in the store.
 func NewJob(event *godwit.Event, endpoint godwit.EndpointID, id godwit.DeliveryID, trigger godwit.Trigger) Job {
 	return Job{Trigger: trigger, Work: godwit.Work{Event: event, Delivery: godwit.NewDelivery(id, event, endpoint, trigger, event.CreatedAt)}}
 }
 
-// Send makes one request for the job. A token that the receiver does not accept is not used again.
+// Send makes one request for the job. If the receiver rejects the token, Send discards it.
 func (m *Maker) Send(ctx context.Context, t *Target, job *Job) godwit.Exchange {
 	x, token := m.exchange(ctx, t, job)
 	if x.Status == http.StatusUnauthorized && token != "" {
@@ -64,7 +64,7 @@ func (m *Maker) Send(ctx context.Context, t *Target, job *Job) godwit.Exchange {
 	return x
 }
 
-// exchange makes the request. It returns the token that was presented, if the endpoint uses renewable ones.
+// exchange makes the request. It returns the token it used, if the endpoint has renewable ones.
 func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exchange, token string) {
 	var err error
 	now := m.cfg.Clock.Now()
@@ -99,13 +99,13 @@ func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exc
 	return x, token
 }
 
-// A Situation is what Judge has to know of the endpoint beside its target.
+// A Situation is the endpoint's state that Judge needs besides the target.
 type Situation struct {
 	SunsetAt time.Time // announced by an earlier answer; zero when none was
-	Deleted  bool      // the endpoint was deleted while the request was on the wire
+	Deleted  bool      // the endpoint was deleted while the request was in flight
 }
 
-// Judge classifies the exchange and decides what follows. The record says what is to be stored.
+// Judge classifies the exchange and decides the next step. The record holds everything to store.
 func (m *Maker) Judge(t *Target, job *Job, x *godwit.Exchange, s Situation) (*commit.Record, *godwit.Decision) {
 	now := m.cfg.Clock.Now()
 	verdict := Classify(t, x, now)
@@ -151,18 +151,18 @@ func (m *Maker) decide(t *Target, run *godwit.Run, v *godwit.Verdict, s Situatio
 	return decision
 }
 
-// Classify says what an exchange means to the target's profile.
+// Classify classifies an exchange by the target's profile.
 func Classify(t *Target, x *godwit.Exchange, now time.Time) godwit.Verdict {
-	if t.Profile == nil { // broken beyond its profile: nothing was sent
+	if t.Profile == nil { // the profile is unknown, so nothing was sent
 		return godwit.Verdict{Outcome: godwit.Transient, Class: godwit.ClassTransport, Reason: godwit.Reason(x.Failure.Kind)}
 	}
 	return t.Profile.Classify(x, &t.Policy, now)
 }
 
-// checkMove returns the change of an endpoint that moved, or nil. An endpoint moves only where a redirect may lead, and not in
-// circles; else the move is refused and the outcome terminal. The target of a temporary redirect may answer that it moved, but it
-// is not the endpoint: its answer is not stored (EDS-RED-3). A credential stays with the origin it was given for, so an endpoint
-// that has one does not leave its origin unless its owner says so (EDS-RED-6).
+// checkMove returns the change of an endpoint that moved, or nil. An endpoint may move only where a redirect may lead, and not
+// in circles; otherwise the move is refused and the outcome is terminal. A permanent redirect by the target of a temporary one
+// is not stored: that target is not the endpoint (EDS-RED-3). A credential stays with its origin, so an endpoint with a
+// credential does not leave its origin unless its owner allows it (EDS-RED-6).
 func (m *Maker) checkMove(t *Target, job *Job, x *godwit.Exchange, v *godwit.Verdict) *store.EndpointChange {
 	if v.MoveTo == "" {
 		return nil
@@ -176,7 +176,7 @@ func (m *Maker) checkMove(t *Target, job *Job, x *godwit.Exchange, v *godwit.Ver
 	return &store.EndpointChange{EndpointID: t.Endpoint.ID, MoveFrom: t.Endpoint.URL, MoveTo: v.MoveTo}
 }
 
-// traceOf keeps what a person may want to see. An ordinary success leaves little.
+// traceOf keeps the details that an operator may want to see. An ordinary success has few.
 func traceOf(job *Job, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
 	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
 	if job.signer != nil {
@@ -206,8 +206,8 @@ func lastDetail(x *godwit.Exchange, v *godwit.Verdict) string {
 	return http.StatusText(x.Status)
 }
 
-// budgetStart is when the time for a run began: with its first attempt, or when the endpoint was last set free, since
-// what a pause held is not to be given up for the time it was held.
+// budgetStart returns when the time of a run began: with its first attempt, or when the endpoint was last resumed, since the
+// time of a pause does not count.
 func budgetStart(t *Target, run *godwit.Run) time.Time {
 	if t.Endpoint.StatusAt.After(run.FirstAt) {
 		return t.Endpoint.StatusAt
@@ -215,13 +215,13 @@ func budgetStart(t *Target, run *godwit.Run) time.Time {
 	return run.FirstAt
 }
 
-// OutOfTime reports a delivery whose run ended while it waited for its turn, behind an open circuit for instance. It is
-// not sent again: the receiver may have forgotten its key by now (EDS T-10).
+// OutOfTime reports whether a delivery's run ended while it waited, behind an open circuit for instance. It is not sent again:
+// the receiver may have forgotten its key by now (EDS T-10).
 func (m *Maker) OutOfTime(t *Target, d *godwit.Delivery, now time.Time) bool {
 	return !d.Run.FirstAt.IsZero() && now.After(budgetStart(t, &d.Run).Add(m.cfg.TimeScale.Real(t.Policy.MaxElapsed)))
 }
 
-// Expired records a delivery that is out of time as exhausted.
+// Expired makes the record of a delivery that is out of time: exhausted.
 func Expired(job *Job, now time.Time) *commit.Record {
 	r := Returned(job)
 	d := &r.Result.Delivery
@@ -230,14 +230,14 @@ func Expired(job *Job, now time.Time) *commit.Record {
 	return r
 }
 
-// Cancelled records a delivery whose endpoint is deleted.
+// Cancelled makes the record of a delivery whose endpoint is deleted.
 func Cancelled(job *Job, now time.Time) *commit.Record {
 	r := Returned(job)
 	r.Result.Delivery.Cancel(godwit.ReasonEndpointDeleted, now)
 	return r
 }
 
-// Returned gives a claimed delivery back to the store, due as it was.
+// Returned makes the record that returns a claimed delivery to the store, with its due time unchanged.
 func Returned(job *Job) *commit.Record {
 	d := job.Work.Delivery
 	if d.DueAt.IsZero() {

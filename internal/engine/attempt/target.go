@@ -19,15 +19,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Target is what an endpoint is at a moment: settings resolved, secrets opened, ready to be sent to. It never changes;
-// a change of the endpoint makes a new one.
+// A Target is an immutable snapshot of an endpoint, ready for requests: settings resolved, secrets opened. A change of the
+// endpoint makes a new one.
 type Target struct {
 	Endpoint godwit.Endpoint
 	Policy   godwit.Policy
-	Profile  profile.Profile // nil when this release does not know it
+	Profile  profile.Profile // nil when this release does not know the profile
 
 	account     string          // code of its tenant
-	secrets     []godwit.Secret // sealed, to make a signer anew when one begins or ends
+	secrets     []godwit.Secret // sealed, to make a new signer when one begins or ends
 	follow      []int           // redirects followed inside an attempt
 	signer      profile.Signer
 	signerUntil time.Time // when the set of live keys changes
@@ -35,12 +35,12 @@ type Target struct {
 	auth        *godwit.Auth
 	token       *oauth2cc.Source
 	cert        *tls.Certificate
-	broken      error // why it cannot be sent to; the endpoint's deliveries fail with it
+	broken      error // why no request can be made; the endpoint's deliveries fail with it
 }
 
 var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key is missing from the key ring")
 
-// Target prepares an endpoint. One that cannot be prepared is a target too: its deliveries fail with the reason.
+// Target prepares an endpoint. If that fails, it still returns a target, and the endpoint's deliveries fail with the reason.
 func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
 	t := &Target{Endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets}
 	if err := m.fill(t); err != nil {
@@ -53,7 +53,7 @@ func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
 func (m *Maker) fill(t *Target) error {
 	var err error
 	if t.Profile, err = profile.Lookup(t.Endpoint.Profile); err != nil {
-		// Some policy it must have, or its deliveries would be given up at the first failure.
+		// Without a policy its deliveries would be given up at the first failure.
 		if fallback, _ := profile.Lookup(profile.Default); fallback != nil {
 			t.Policy = fallback.Defaults()
 		}
@@ -108,7 +108,7 @@ func (m *Maker) useSecrets(t *Target, s *godwit.EndpointSecrets) error {
 	return err
 }
 
-// sign makes the signer from the secrets that are live, and notes when that set changes next.
+// sign makes the signer from the live secrets, and notes when the set of live secrets changes next.
 func (m *Maker) sign(t *Target, now time.Time) error {
 	var live []*godwit.Secret
 	var until time.Time
@@ -131,7 +131,7 @@ func (m *Maker) sign(t *Target, now time.Time) error {
 		}
 		keys = append(keys, profile.SigningKey{ID: s.ID.String(), Algorithm: s.Algorithm, Secret: material})
 	}
-	t.signerUntil = until // also without a signer: one of the secrets may come to life
+	t.signerUntil = until // also without a signer: a secret may become live
 	if len(keys) == 0 {
 		return errors.New("the endpoint has no live secret to sign with: rotate its secret")
 	}
@@ -143,14 +143,14 @@ func (m *Maker) sign(t *Target, now time.Time) error {
 	return nil
 }
 
-// signing chooses which of the live secrets sign, and in which order: a receiver that reads one signature only must find
-// there the one it knows.
+// signing chooses which live secrets sign, and in which order: a receiver that reads only one signature must find there the
+// secret it knows.
 func signing(live []*godwit.Secret, rotation string) []*godwit.Secret {
 	slices.SortStableFunc(live, func(a, b *godwit.Secret) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 || a.ExpiresAt.Equal(b.ExpiresAt) {
 			return order
 		}
-		// Made at the same time: a new secret gives the older ones their end.
+		// Secrets made at the same time: a new secret sets the expiry of the older ones.
 		if a.ExpiresAt.IsZero() || !b.ExpiresAt.IsZero() && a.ExpiresAt.After(b.ExpiresAt) {
 			return -1
 		}
@@ -165,7 +165,7 @@ func signing(live []*godwit.Secret, rotation string) []*godwit.Secret {
 	return live
 }
 
-// signerFor returns the signer of an event. One that came by a relay is signed in its origin's name.
+// signerFor returns the signer for an event. A relayed event is signed in the name of its origin.
 func (t *Target) signerFor(e *godwit.Event) (profile.Signer, error) {
 	if len(e.KeptHeaders) == 0 && e.Origin.IsZero() {
 		return t.signer, nil
@@ -177,7 +177,7 @@ func (t *Target) signerFor(e *godwit.Event) (profile.Signer, error) {
 	return carrier.For(e)
 }
 
-// Current returns the target with a signer whose keys are live at now: the same one while they are.
+// Current returns the target with a signer whose keys are live at now. It returns t itself while that is the case.
 func (m *Maker) Current(t *Target, now time.Time) *Target {
 	if t.signerUntil.IsZero() || now.Before(t.signerUntil) {
 		return t
@@ -187,8 +187,8 @@ func (m *Maker) Current(t *Target, now time.Time) *Target {
 	return &next
 }
 
-// prepare adds the credential and the signature, made for this very hop. A credential is meant for the endpoint's own origin
-// and does not go elsewhere. prepare returns the token used, if there is one.
+// prepare adds the credential and the signature to one hop's request. The credential goes to the endpoint's own origin only.
+// prepare returns the token it used, if any.
 func (t *Target) prepare(r *http.Request, signer profile.Signer, body []byte, otherOrigin bool, now time.Time) (token string, err error) {
 	if !otherOrigin {
 		for name, value := range t.headers {
@@ -201,7 +201,7 @@ func (t *Target) prepare(r *http.Request, signer profile.Signer, body []byte, ot
 	return token, signer.Sign(r, body, now)
 }
 
-// hasCredential reports whether requests carry what only the endpoint's own origin may see.
+// hasCredential reports whether requests carry headers that only the endpoint's own origin may see.
 func (t *Target) hasCredential() bool { return t.auth != nil || len(t.headers) > 0 }
 
 func sameOrigin(a, b string) bool {

@@ -8,12 +8,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// While two secrets are live, a policy says which of them sign, and which signature comes first.
+// While two secrets are live, the policy decides which of them sign, and which signature comes first.
 func TestSecretsThatSign(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	older := &godwit.Secret{Hint: "old", CreatedAt: now.Add(-time.Hour), ExpiresAt: now.Add(time.Hour)}
 	newer := &godwit.Secret{Hint: "new", CreatedAt: now}
-	twin := &godwit.Secret{Hint: "twin", CreatedAt: now, ExpiresAt: now.Add(time.Hour)} // replaced by newer in the same moment
+	twin := &godwit.Secret{Hint: "twin", CreatedAt: now, ExpiresAt: now.Add(time.Hour)} // replaced by newer at the same moment
 	for _, c := range []struct {
 		live     []*godwit.Secret
 		rotation string

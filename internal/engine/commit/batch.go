@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A batch is what one transaction carries.
+// A batch is the content of one transaction.
 type batch struct {
 	requests []*requestOp
 	records  []*Record
@@ -15,7 +15,7 @@ type batch struct {
 
 func (b *batch) empty() bool { return len(b.requests)+len(b.records) == 0 }
 
-// write commits one batch. On failure requests are answered with the error and records are kept for the next round.
+// write commits one batch. If it fails, callers of requests get the error, and records are kept for the next round.
 func (g *Group) write(b batch) bool {
 	stored := g.assemble(b)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -47,7 +47,7 @@ func (g *Group) write(b batch) bool {
 	return false
 }
 
-// isolate writes a batch piece by piece after it failed for a lasting reason, so that one bad row does not hold up all.
+// isolate writes a batch piece by piece after a permanent failure, so that one bad row does not block the others.
 func (g *Group) isolate(b batch) bool {
 	ok := true
 	for i := range b.requests {
@@ -59,8 +59,8 @@ func (g *Group) isolate(b batch) bool {
 	return ok
 }
 
-// writeStripped writes a record that the store refused for a lasting reason without what may be the reason. A record with
-// nothing left to remove is dropped.
+// writeStripped retries a record that the store permanently refused, without the parts that may be the cause. It drops a
+// record with nothing left to remove.
 func (g *Group) writeStripped(r *Record, cause error) bool {
 	if r.strip() {
 		g.cfg.Log.Error("details of a result dropped", "delivery", r.Result.Delivery.ID.String())
@@ -73,7 +73,7 @@ func (g *Group) writeStripped(r *Record, cause error) bool {
 	return true
 }
 
-// requeue puts records back in front of their lines. Callers that wait for one are told: it is written later.
+// requeue puts records back at the front of their lines. It tells callers that wait for one that it is written later.
 func (g *Group) requeue(records []*Record, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +88,7 @@ func (g *Group) requeue(records []*Record, err error) {
 	}
 }
 
-// abandon leaves what is queued unwritten and tells the callers that wait.
+// abandon leaves queued operations unwritten and tells the waiting callers.
 func (g *Group) abandon() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,7 +146,7 @@ func (g *Group) assemble(b batch) *store.Batch {
 	return out
 }
 
-// answer tells every caller and every claim what became of its part of a batch.
+// answer tells each caller and each claim the result of its part of a batch.
 func (g *Group) answer(b batch, committed *store.Committed) {
 	first, moved := 0, indices(committed.Moved)
 	for _, op := range b.requests {
@@ -160,7 +160,7 @@ func (g *Group) answer(b batch, committed *store.Committed) {
 	}
 	refused := indices(committed.Fenced)
 	for i, r := range b.records {
-		// Also with a result that was refused: its news are stored, perhaps by an earlier commit whose answer was lost.
+		// The news of a refused result are stored too, perhaps by an earlier commit whose answer was lost.
 		r.News.end(true)
 		if refused[i] {
 			g.cfg.Log.Warn("result refused: the delivery is no longer claimed here", "delivery", r.Result.Delivery.ID.String())

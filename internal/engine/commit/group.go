@@ -12,14 +12,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// ErrStopping reports that the group takes nothing more in.
+// ErrStopping reports that the group accepts no more operations.
 var ErrStopping = errors.New("shutting down")
 
 const (
-	// MaxRows is how many rows of requests one transaction carries, and again of records. A single request that is larger goes
-	// alone.
+	// MaxRows bounds the rows of requests in one transaction, and separately the rows of records. A single larger request gets
+	// a transaction of its own.
 	MaxRows = 1024
-	// MaxPart is how many rows of background requests one transaction carries.
+	// MaxPart bounds the rows of background requests in one transaction.
 	MaxPart = 256
 
 	maxOps   = 1024
@@ -34,16 +34,16 @@ type Store interface {
 	Commit(ctx context.Context, b *store.Batch) (*store.Committed, error)
 }
 
-// Config is what a group is made of.
+// Config configures a group.
 type Config struct {
 	Store Store
 	Log   *slog.Logger
 	Clock clock.Clock
-	// Pace is the clock of pauses between transactions. A test that moves Clock by hand leaves this one running.
+	// Pace is the clock for pauses between transactions. Tests that move Clock by hand leave this one running.
 	Pace clock.Clock
-	// Linger is how long a transaction waits for company while there is load.
+	// Linger is how long a transaction waits for further operations under load.
 	Linger time.Duration
-	// Measured is told of each transaction. Defaults to nothing.
+	// Measured is called after each transaction. Defaults to nothing.
 	Measured func(requests, records int, took time.Duration, err error)
 	// OnNotice is called after a notice is stored; it must not block. Defaults to nothing.
 	OnNotice func(godwit.Notice)
@@ -60,11 +60,11 @@ type Group struct {
 	stopping   bool
 	failing    error
 	last       int           // size of the last batch
-	limit      limit         // of records in a transaction
-	filled     int           // size at which a lingering batch goes at once; 0: none lingers
-	work       chan struct{} // has one token when there is something to do
+	limit      limit         // bound on records in a transaction
+	filled     int           // size at which a lingering batch is written at once; 0: no batch lingers
+	work       chan struct{} // has one token when there is work
 	full       chan struct{} // has one token when a lingering batch has filled up
-	idle       *sync.Cond    // signalled when nothing is left or under way
+	idle       *sync.Cond    // signalled when nothing is queued or being written
 	busy       bool
 }
 
@@ -88,7 +88,8 @@ func New(cfg Config) *Group {
 // Do stores a request and waits for it.
 func (g *Group) Do(r Request) Answer { return g.do(r, g.foreground) }
 
-// DoInBackground does so behind all that is in the foreground: a transaction carries at most MaxPart rows of such requests.
+// DoInBackground stores a request after all foreground requests: a transaction carries at most MaxPart rows of background
+// requests.
 func (g *Group) DoInBackground(r Request) Answer { return g.do(r, g.background) }
 
 func (g *Group) do(r Request, q *queue[*requestOp]) Answer {
@@ -103,12 +104,12 @@ func (g *Group) do(r Request, q *queue[*requestOp]) Answer {
 	g.notify()
 	g.mu.Unlock()
 	answer := <-op.done
-	op.Request = Request{} // the writer does not look at it again
+	op.Request = Request{} // the writer does not read it again
 	requestOps.Put(op)
 	return answer
 }
 
-// Add queues a record. It never blocks: the lanes' windows bound how many there can be.
+// Add queues a record. It never blocks: the lanes' windows bound the number of records.
 func (g *Group) Add(r *Record) {
 	g.mu.Lock()
 	g.records.push(r.Result.Delivery.TenantID, r)
@@ -116,8 +117,8 @@ func (g *Group) Add(r *Record) {
 	g.mu.Unlock()
 }
 
-// Write queues a record and waits until it is written for the first time. On error the record stays queued, unless the
-// error is ErrStopping.
+// Write queues a record. The channel receives the result of the first try to write it. After an error the record stays queued,
+// unless the error is ErrStopping.
 func (g *Group) Write(r *Record) <-chan error {
 	written := make(chan error, 1)
 	g.mu.Lock()
@@ -140,7 +141,7 @@ func (g *Group) notify() {
 	}
 }
 
-// queued counts what a lingering transaction waits for.
+// queued counts the operations that a lingering transaction waits for.
 func (g *Group) queued() int { return g.foreground.length + g.records.length }
 
 func signal(ch chan struct{}) {
@@ -150,8 +151,8 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// Run writes until Stop is called. A failed transaction is followed by a pause, which grows up to a second; after Stop it
-// ends Run, so that a store that is away does not keep the process from stopping.
+// Run writes until Stop is called. After a failed transaction it pauses, up to a second. After Stop a failed transaction ends
+// Run, so that an unreachable store does not keep the process from stopping.
 func (g *Group) Run() {
 	var pause time.Duration
 	for range g.work {
@@ -173,7 +174,7 @@ func (g *Group) Run() {
 	}
 }
 
-// pause waits for d, or for a token of early.
+// pause waits for d, or for a token on early.
 func (g *Group) pause(d time.Duration, early <-chan struct{}) {
 	passed := make(chan struct{})
 	defer g.cfg.Pace.AfterFunc(d, func() { close(passed) }).Stop()
@@ -183,7 +184,7 @@ func (g *Group) pause(d time.Duration, early <-chan struct{}) {
 	}
 }
 
-// linger waits for company while there is load: until as many operations are queued as the last batch held.
+// linger waits, under load, until as many operations are queued as the last batch held, at most Config.Linger.
 func (g *Group) linger() {
 	g.mu.Lock()
 	if g.last < crowd || g.queued() >= g.last || g.stopping {
@@ -202,7 +203,7 @@ func (g *Group) linger() {
 	g.mu.Unlock()
 }
 
-// take removes what the next transaction carries.
+// take removes the operations of the next transaction from the queues.
 func (g *Group) take() (b batch, stop bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -214,8 +215,8 @@ func (g *Group) take() (b batch, stop bool) {
 	return b, g.stopping
 }
 
-// A limit is how many rows of records a transaction may carry. It shrinks while transactions take long, on a slow disk or a
-// busy machine, since requests wait for them, and grows again when they do not.
+// A limit bounds the rows of records in a transaction. It shrinks while transactions are slow, because requests wait for them,
+// and grows again when they are fast.
 type limit struct{ rows int }
 
 const (
@@ -233,7 +234,7 @@ func (l *limit) learn(took time.Duration) {
 	}
 }
 
-// finished ends a round; it reports whether nothing is left.
+// finished ends a round; it reports whether nothing is left to write.
 func (g *Group) finished() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -246,14 +247,14 @@ func (g *Group) finished() bool {
 	return true
 }
 
-// LastError is the error of the last transaction, nil when it succeeded.
+// LastError returns the error of the last transaction, or nil if it succeeded.
 func (g *Group) LastError() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failing
 }
 
-// written takes note of a transaction.
+// written notes the duration and the error of a transaction.
 func (g *Group) written(took time.Duration, err error) {
 	g.mu.Lock()
 	g.limit.learn(took)
@@ -264,8 +265,7 @@ func (g *Group) written(took time.Duration, err error) {
 	g.mu.Unlock()
 }
 
-// Flush waits until everything queued is written, or writing fails. A failure in the past does not count: the store may be
-// back.
+// Flush waits until everything queued is written, or a write fails. It ignores earlier failures: the store may be back.
 func (g *Group) Flush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -275,7 +275,7 @@ func (g *Group) Flush() {
 	}
 }
 
-// Stop writes what is queued once more and ends Run.
+// Stop makes Run write the queued operations once more and end.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.stopping = true

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// scripted is a store that hands every batch to a function of the test.
+// scripted is a store that passes every batch to a function of the test.
 type scripted func(b *store.Batch) error
 
 func (s scripted) Commit(_ context.Context, b *store.Batch) (*store.Committed, error) {
@@ -33,7 +33,7 @@ func startGroup(t *testing.T, s scripted) *Group {
 	return g
 }
 
-// requestOf makes a request that writes so many rows.
+// requestOf makes a request with the given number of rows.
 func requestOf(tenant byte, rows int) Request {
 	event := store.NewEvent{Event: &godwit.Event{}, Deliveries: make([]store.NewDelivery, rows)}
 	return Request{Tenant: godwit.TenantID{tenant}, Accepts: []store.Accept{{Events: []store.NewEvent{event}}}}
@@ -46,7 +46,7 @@ func deliveries(b *store.Batch) (rows int) {
 	return rows
 }
 
-// waitQueued waits until so many requests are queued.
+// waitQueued waits until n requests are queued.
 func waitQueued(g *Group, n int) {
 	for {
 		g.mu.Lock()
@@ -59,8 +59,8 @@ func waitQueued(g *Group, n int) {
 	}
 }
 
-// While a transaction is written, many large requests and parts of fan-outs queue up, and then a small one of another tenant. It
-// is in the next transaction, and no transaction is larger than it may be.
+// While a transaction is written, many large requests and parts of fan-outs queue up, followed by a small request of another
+// tenant. The small request is in the next transaction, and no transaction exceeds its bound.
 func TestSmallRequestIsInTheNextTransaction(t *testing.T) {
 	const small = 7 // rows
 	gate, entered := make(chan struct{}), make(chan struct{})
@@ -112,7 +112,7 @@ func TestSmallRequestIsInTheNextTransaction(t *testing.T) {
 	}
 }
 
-// holder is the claim of a record, which writes down what became of it.
+// holder is the claim of a record. It reports which of its methods was called.
 type holder struct{ became chan string }
 
 func (h *holder) Health() godwit.Health        { return godwit.Health{} }
@@ -120,8 +120,8 @@ func (h *holder) Stored(*Record)               { h.became <- "stored" }
 func (h *holder) Refused(*Record)              { h.became <- "refused" }
 func (h *holder) Dropped(_ *Record, err error) { h.became <- "dropped: " + err.Error() }
 
-// A record outlives a store that is away. One that the store will never take is stripped of what a receiver wrote, then of its
-// news, and dropped in the end.
+// A record outlives an unreachable store. If the store permanently refuses a record, the group first removes the receiver's
+// text, then the news, and finally drops the record.
 func TestRecordsThatFail(t *testing.T) {
 	poison := errors.New("row is not acceptable")
 	for name, c := range map[string]struct {

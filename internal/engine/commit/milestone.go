@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// milestone is the evidence of the end of a delivery whose event a command emitted: whether its effect has reached the receiver. It is
-// stored with the result.
+// milestone adds evidence of the end of a delivery whose event a command emitted: whether the command's effect has reached the
+// receiver. It is stored with the result.
 func milestone(b *store.Batch, i int, event *godwit.Event, now time.Time) {
 	if event == nil || event.CommandID == "" {
 		return

@@ -22,7 +22,7 @@ func TestMilestones(t *testing.T) {
 		{ours, godwit.DeliveryExhausted, evidence.Dead},
 		{ours, godwit.DeliveryPending, ""},
 		{ours, godwit.DeliveryCancelled, ""},
-		{&godwit.Event{ID: ours.ID}, godwit.DeliveryAccepted, ""}, // no command's
+		{&godwit.Event{ID: ours.ID}, godwit.DeliveryAccepted, ""}, // not of a command
 		{nil, godwit.DeliveryAccepted, ""},
 	} {
 		b := &store.Batch{Results: []store.Result{{Delivery: godwit.Delivery{Status: c.status, LastStatus: 204}}}}

@@ -2,20 +2,20 @@ package commit
 
 import "github.com/godwit-hq/godwit/internal/godwit"
 
-// quantum is how many rows a tenant may add to its credit at each turn.
+// quantum is the credit, in rows, that a tenant gets at each turn.
 const quantum = 64
 
-// A queue holds operations by tenant and hands them out by deficit round robin: at its turn a tenant gets quantum rows of
-// credit and takes operations from the front of its line while its credit lasts. Operations of one tenant stay in order.
+// A queue holds operations by tenant and returns them by deficit round robin: at its turn a tenant gets quantum rows of credit
+// and takes operations from the front of its line while its credit lasts. Operations of one tenant stay in order.
 type queue[T any] struct {
 	weigh  func(T) int // rows that an operation writes, at least 1
 	lines  map[godwit.TenantID]*line[T]
-	turns  []*line[T] // lines that hold something; the first is at its turn
-	spare  []*line[T] // empty lines, to be used again
+	turns  []*line[T] // lines with operations; the first one has its turn
+	spare  []*line[T] // empty lines, for reuse
 	length int
 }
 
-// A line is what one tenant has queued.
+// A line holds the queued operations of one tenant.
 type line[T any] struct {
 	tenant godwit.TenantID
 	ops    []T
@@ -49,15 +49,15 @@ func (q *queue[T]) push(tenant godwit.TenantID, op T) {
 	q.length++
 }
 
-// pushFront puts operations back in front of the tenant's line, in their order.
+// pushFront puts operations back at the front of the tenant's line, in their order.
 func (q *queue[T]) pushFront(tenant godwit.TenantID, ops ...T) {
 	l := q.line(tenant)
 	l.ops = append(append(make([]T, 0, len(ops)+len(l.ops)), ops...), l.ops...)
 	q.length += len(ops)
 }
 
-// take removes up to maxOps operations with up to maxRows rows, fair between tenants. The first operation is taken whatever
-// its size, so that one that is larger than a transaction should be goes alone.
+// take removes up to maxOps operations with up to maxRows rows, fairly between tenants. It always takes the first operation,
+// so an operation larger than maxRows is taken alone.
 func (q *queue[T]) take(maxOps, maxRows int) []T {
 	var taken []T
 	for len(q.turns) > 0 {
@@ -71,7 +71,7 @@ func (q *queue[T]) take(maxOps, maxRows int) []T {
 			if rows > l.credit && len(q.turns) > 1 {
 				break
 			}
-			l.credit = max(l.credit-rows, 0) // rows that a tenant writes while it is alone are no debt
+			l.credit = max(l.credit-rows, 0) // rows that a tenant writes while it is alone create no debt
 			maxRows -= rows
 			taken = append(taken, l.pop())
 			q.length--
@@ -89,7 +89,7 @@ func (l *line[T]) pop() T {
 	return op
 }
 
-// endTurn puts the first line behind the others, or away when it is empty.
+// endTurn moves the first line to the end, or removes it when it is empty.
 func (q *queue[T]) endTurn(l *line[T]) {
 	copy(q.turns, q.turns[1:])
 	last := len(q.turns) - 1

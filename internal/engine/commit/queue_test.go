@@ -23,8 +23,8 @@ func names(ops []fakeOp) string {
 	return strings.Join(list, " ")
 }
 
-// A tenant with many large operations delays another one's small operation by what is in one transaction, and not by what it
-// has queued.
+// A tenant with many large operations delays another tenant's small operation by one transaction at most, however many it has
+// queued.
 func TestTenantsTakeTurns(t *testing.T) {
 	large, small := godwit.TenantID{1}, godwit.TenantID{2}
 	q := newFakeQueue()
@@ -46,7 +46,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 	}
 }
 
-// Rows of tenants that all have much to write are shared equally, whatever the size of their operations.
+// Tenants with large backlogs share the rows equally, whatever the size of their operations.
 func TestTurnsCountRows(t *testing.T) {
 	q := newFakeQueue()
 	sizes := map[string]int{"a": 1, "b": 10, "c": 50}
@@ -68,7 +68,7 @@ func TestTurnsCountRows(t *testing.T) {
 	}
 }
 
-// A transaction carries no more rows than it may, save for a single operation that is larger.
+// A transaction does not exceed its bound of rows, except for a single larger operation.
 func TestTransactionsAreBounded(t *testing.T) {
 	q := newFakeQueue()
 	for i, rows := range []int{5, 400, 700, 5000, 3, 3} {
@@ -86,7 +86,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
-// Operations of one tenant stay in order, also when some come back to be written again.
+// Operations of one tenant stay in order, even if some are put back.
 func TestOperationsStayInOrder(t *testing.T) {
 	q := newFakeQueue()
 	tenant := godwit.TenantID{1}
@@ -100,7 +100,7 @@ func TestOperationsStayInOrder(t *testing.T) {
 	}
 }
 
-// Transactions that take long carry fewer records, so that requests do not wait for them; fast ones carry more again.
+// Slow transactions carry fewer records, so that requests do not wait for them; fast ones carry more again.
 func TestLimitFollowsHowLongATransactionTakes(t *testing.T) {
 	l := limit{rows: MaxRows}
 	for range 10 {
@@ -121,7 +121,7 @@ func TestLimitFollowsHowLongATransactionTakes(t *testing.T) {
 	}
 }
 
-// A tenant that had the transactions for itself for a long time gets its share at once when another one comes.
+// A tenant that was alone for a long time gets its fair share at once when another tenant arrives.
 func TestRowsWrittenAloneAreNoDebt(t *testing.T) {
 	q := newFakeQueue()
 	early, late := godwit.TenantID{1}, godwit.TenantID{2}

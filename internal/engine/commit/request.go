@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Request is stored whole or not at all, and its caller waits for the answer.
+// A Request is stored whole or not at all. Its caller waits for the answer.
 type Request struct {
 	Tenant  godwit.TenantID
 	Accepts []store.Accept
@@ -16,17 +16,17 @@ type Request struct {
 	Notices []godwit.Notice
 }
 
-// An Answer is what became of a request.
+// An Answer is the result of a request.
 type Answer struct {
-	// Existing has an entry for each accept: nil when it was stored, else the record that was there before.
+	// Existing has an entry for each accept: nil when it was stored, else the record that existed before.
 	Existing []*godwit.IdempotencyRecord
-	// Moved says that an accept was a part of a fan-out that stands elsewhere. It was not stored.
+	// Moved says that an accept was not stored because the cursor of its fan-out is elsewhere.
 	Moved bool
-	// Err says that the request is not known to be stored.
+	// Err says that the request failed; it may have been stored all the same.
 	Err error
 }
 
-// rows is how many rows the request writes, about.
+// rows returns about how many rows the request writes.
 func (r *Request) rows() int {
 	n := 1
 	for i := range r.Accepts {
@@ -47,7 +47,7 @@ func rowsOf(a *store.Accept) int {
 	return n + bytes/rowBytes
 }
 
-// rowBytes is how much of a body counts as a row.
+// rowBytes is the size of a body that counts as one row.
 const rowBytes = 4096
 
 // requestOp is a request in the queue.
@@ -69,19 +69,18 @@ type Record struct {
 	Profile string
 	Change  *store.EndpointChange
 	Notices []godwit.Notice
-	// News are events that tell of the result; nil when there are none.
+	// News are events about the result; nil when there are none.
 	News *News
 
-	written chan error // gets the first attempt's error; nil when no caller waits
+	written chan error // gets the error of the first try; nil when no caller waits
 }
 
-// News are events that tell of a result. They are stored in one transaction with it, so that no result is there without
-// them. Their ids and receivers are fixed when they are made: a commit that has to be repeated stores nothing twice. They are
-// stored also when the result is refused because the delivery is another node's by now: the attempt was made, and that node will
-// tell of its own.
+// News are events about a result. They are stored in the same transaction, so that no result is stored without them. Their ids
+// and receivers do not change, so a repeated commit stores nothing twice. They are stored even if the result is refused
+// because another node has the delivery: the attempt was made, and the other node reports its own.
 type News struct {
 	Accept store.Accept
-	// Ended is called once: with true when the events are stored, with false when they never will be.
+	// Ended is called once: with true when the events are stored, with false when they will never be.
 	Ended func(stored bool)
 }
 
@@ -91,16 +90,15 @@ func (n *News) end(stored bool) {
 	}
 }
 
-// A Claim is a claimed delivery as its holder sees it. Its methods are called on the goroutine that commits and must not
-// block.
+// A Claim is the lane's side of a claimed delivery. The committing goroutine calls its methods; they must not block.
 type Claim interface {
-	// Health is the endpoint's latest health, to be stored with the result of an attempt.
+	// Health returns the endpoint's latest health, to store with the result of an attempt.
 	Health() godwit.Health
-	// Stored says that the record is in the store.
+	// Stored is called when the record is stored.
 	Stored(*Record)
-	// Refused says that the store did not take the record: the delivery is no longer claimed under its epoch.
+	// Refused is called when the store refused the record: the delivery is no longer claimed under its epoch.
 	Refused(*Record)
-	// Dropped says that this record can never be stored. The delivery's claim stands in the store.
+	// Dropped is called when the record can never be stored. The delivery stays claimed in the store.
 	Dropped(*Record, error)
 }
 
@@ -111,7 +109,7 @@ func (r *Record) rows() int {
 	return 1 + rowsOf(&r.News.Accept)
 }
 
-// report tells the caller that waits for the record, if there is one.
+// report sends the result to the caller that waits for the record, if there is one.
 func (r *Record) report(err error) {
 	if r.written != nil {
 		r.written <- err
@@ -121,14 +119,14 @@ func (r *Record) report(err error) {
 
 const strippedDetail = "the response could not be stored"
 
-// strip removes from a record what a receiver could have put into it, and at the second call the news of it, so that
-// neither makes an outcome impossible to store. It reports whether there was anything to remove.
+// strip removes the receiver's text from a record, and at the second call its news, because either may be why the store
+// refuses it. It reports whether it removed anything.
 func (r *Record) strip() bool {
 	if a := r.Result.Attempt; a != nil && a.Trace.Detail != strippedDetail {
 		a.Trace = godwit.Trace{Detail: strippedDetail, SignedWith: a.Trace.SignedWith, Actor: a.Trace.Actor}
 		a.Verdict.Problem = nil
 		for i := range r.Notices {
-			r.Notices[i].Link = "" // a text of the receiver
+			r.Notices[i].Link = "" // text of the receiver
 		}
 		return true
 	}

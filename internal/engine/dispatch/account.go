@@ -10,9 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// An account bounds the attempts that a tenant's endpoints start together, where their policies say so (CCW-LIM-2). When the
-// bound is reached, lanes stand in line, and each that is called starts one attempt at a turn, so that an endpoint with much to
-// send does not leave the others with nothing.
+// An account bounds the attempts that all of a tenant's endpoints start together, where their policies say so (CCW-LIM-2). At
+// the bound, lanes wait in line and start one attempt at each turn, so that one busy endpoint does not starve the others.
 //
 // Locks are taken in the order lane, account, slots.
 type account struct {
@@ -27,14 +26,14 @@ type account struct {
 	timerAt time.Duration
 }
 
-// accounts are the tenants that have such a bound.
+// accounts holds the tenants that have such a bound.
 type accounts struct {
 	d       *Dispatcher
 	mu      sync.Mutex
 	tenants map[godwit.TenantID]*account
 }
 
-// of returns the account of an endpoint, nil when its policy has no limit for the account.
+// of returns the account of an endpoint, or nil if its policy has no account limit.
 func (as *accounts) of(t *attempt.Target) *account {
 	if t.Policy.AccountPerMinute == 0 {
 		return nil
@@ -49,9 +48,9 @@ func (as *accounts) of(t *attempt.Target) *account {
 	return a
 }
 
-// take counts a start of the lane if one is free and no lane in line could use it; turn says that the lane was called from
-// there. Else the lane stands in line. Slot, when not nil, gets a slot for the request: without one nothing is counted. Called
-// with the lane locked.
+// take counts a start of the lane if the account has one free and no lane in line could use it; turn says that the lane was
+// called from the line. Otherwise the lane joins the line. slot, when not nil, takes a slot for the request; if there is none,
+// take counts nothing. Called with the lane locked.
 func (a *account) take(l *Lane, now time.Time, turn bool, slot func() bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +73,7 @@ func (a *account) take(l *Lane, now time.Time, turn bool, slot func() bool) bool
 	return true
 }
 
-// allow makes room for so many starts in the log.
+// allow sizes the log for limit starts.
 func (a *account) allow(limit int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,10 +82,10 @@ func (a *account) allow(limit int) {
 
 func limitOf(l *Lane) int { return l.Target().Policy.AccountPerMinute }
 
-// now is the time as the log counts it.
+// now returns the current time on the timeline of the log.
 func (a *account) now() time.Duration { return a.d.times.since(a.d.cfg.Clock.Now()) }
 
-// first reports whether another lane stands in line that could start now.
+// first reports whether another lane in line could start now.
 func (a *account) first(at time.Duration, l *Lane) bool {
 	for _, other := range a.waiting {
 		if other != l && a.mayStart(other, at) {
@@ -96,8 +95,8 @@ func (a *account) first(at time.Duration, l *Lane) bool {
 	return false
 }
 
-// mayStart goes by the lane's own limit: an endpoint may have a smaller one than the others. One whose limit was lifted is
-// called to find out.
+// mayStart checks the lane's own limit, which may be smaller than that of other endpoints. A lane whose limit was removed is
+// called too, so that it leaves the line.
 func (a *account) mayStart(l *Lane, at time.Duration) bool {
 	limit := limitOf(l)
 	return limit == 0 || a.log.free(limit, a.span) <= at
@@ -123,7 +122,7 @@ func (a *account) wakeAt(at time.Duration) {
 	a.timer = timer
 }
 
-// serve calls lanes from the line as long as there is something for them.
+// serve calls lanes from the line as long as starts are free.
 func (a *account) serve() {
 	for {
 		l := a.next()
@@ -134,8 +133,8 @@ func (a *account) serve() {
 	}
 }
 
-// next takes the first lane that may start out of the line; if there is none, it sees to it that they are served when the
-// next start falls out of the minute.
+// next removes the first lane that may start from the line. If there is none, it sets a timer for when the next start leaves
+// the minute.
 func (a *account) next() *Lane {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,8 +157,8 @@ func (a *account) next() *Lane {
 	return nil
 }
 
-// called uses the lane's turn in the line of its account. If there is no slot, the lane stands in line for one: were it to
-// ask the account again, it would be sent back here, behind another lane that comes back in the same way.
+// called uses the lane's turn in the line of its account. Without a free slot the lane waits for a slot. It must not ask the
+// account again: the account would put it back in line, behind other lanes that return in the same way.
 func (l *Lane) called() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

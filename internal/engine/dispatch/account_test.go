@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Lanes that their account calls while there is no slot go and stand in line for one. They must not send each other back to
-// the account's line: it would call them round and round until a slot is free.
+// Lanes that their account calls while no slot is free wait for a slot. They must not return to the account's line: it would
+// call them in a loop until a slot is free.
 func TestCalledLanesWaitForASlot(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
@@ -30,7 +30,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 	if len(a.waiting) != 3 {
 		t.Fatalf("%d lanes in the account's line", len(a.waiting))
 	}
-	a.timer.Stop() // served by hand
+	a.timer.Stop() // the test calls serve itself
 	hands.Advance(time.Minute)
 	served := make(chan struct{})
 	go func() { a.serve(); close(served) }()
@@ -39,7 +39,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 	select {
 	case <-served:
 	case <-patience.C:
-		d.phase.Store(phaseStopping) // ends the circle
+		d.phase.Store(phaseStopping) // ends the loop
 		<-served
 		t.Fatal("the account calls the same lanes again and again")
 	}

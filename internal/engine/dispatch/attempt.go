@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// attempt makes one request for a claimed delivery and hands its result to be committed.
+// attempt makes one request for a claimed delivery and queues its result for the commit.
 func (d *Dispatcher) attempt(it *item) {
 	defer d.attempts.Done()
 	l := it.lane
@@ -14,7 +14,7 @@ func (d *Dispatcher) attempt(it *item) {
 	x := d.cfg.Maker.Send(d.base, t, &it.Job)
 	var r *commit.Record
 	if x.Failure != nil && x.Failure.Kind == godwit.FailureInterrupted {
-		r = attempt.Returned(&it.Job) // our own stop: it costs the delivery nothing
+		r = attempt.Returned(&it.Job) // cut off by our own stop: it does not count as an attempt
 	} else {
 		var decision *godwit.Decision
 		r, decision = d.cfg.Maker.Judge(t, &it.Job, &x, it.situation())
@@ -27,7 +27,7 @@ func (d *Dispatcher) attempt(it *item) {
 	d.slots.give()
 }
 
-// situation is what Judge has to know of the endpoint.
+// situation returns the endpoint's state that Judge needs.
 func (it *item) situation() attempt.Situation {
 	l := it.lane
 	l.mu.Lock()
@@ -35,20 +35,20 @@ func (it *item) situation() attempt.Situation {
 	return attempt.Situation{SunsetAt: l.condition.SunsetAt, Deleted: l.deleted()}
 }
 
-// claim makes the item the one that is called back about the record.
+// claim makes the item the claim of the record.
 func (it *item) claim(r *commit.Record) *commit.Record {
 	r.Claim = it
 	return r
 }
 
-// Health is the endpoint's latest health.
+// Health returns the endpoint's latest health.
 func (it *item) Health() godwit.Health {
 	it.lane.mu.Lock()
 	defer it.lane.mu.Unlock()
 	return it.lane.condition.Health
 }
 
-// Stored removes a delivery whose result is stored from the window, or puts it in front when it is to be tried at once.
+// Stored removes the delivery from the window, or puts it at the front of the queue if it is to be tried again at once.
 func (it *item) Stored(r *commit.Record) {
 	l, next := it.lane, &r.Result.Delivery
 	l.d.cfg.Observer.Recorded(r)
@@ -69,8 +69,8 @@ func (it *item) Stored(r *commit.Record) {
 	l.pump()
 }
 
-// Refused forgets a delivery whose result the store did not take: it is another node's, or is gone, or was stored by a commit
-// whose answer was lost. In that case the store knows when it is due.
+// Refused forgets a delivery whose result the store refused: another node has it, it was removed, or a commit whose answer was
+// lost stored it. In the last case the lane asks the store when it is due.
 func (it *item) Refused(r *commit.Record) {
 	l := it.lane
 	l.d.cfg.Observer.Refused(r)
@@ -82,7 +82,7 @@ func (it *item) Refused(r *commit.Record) {
 	l.pump()
 }
 
-// Dropped gives up a delivery whose result can never be stored. Its claim is taken back, and it is tried again.
+// Dropped gives up a delivery whose result can never be stored. The lane reclaims it and tries it again.
 func (it *item) Dropped(r *commit.Record, _ error) {
 	l := it.lane
 	l.changed(r.Change, false)

@@ -16,21 +16,21 @@ const (
 	maxClaims    = 4
 )
 
-// A backlog is what a lane knows of its deliveries in the store. It is guarded by its lane.
+// A backlog is the lane's knowledge of its deliveries in the store. It is guarded by its lane.
 type backlog struct {
 	lane       *Lane
-	overflow   bool      // something waits there that is due: newcomers queue behind it
-	nextDue    time.Time // earliest unclaimed delivery that is known of
+	overflow   bool      // due deliveries wait in the store: new ones queue behind them
+	nextDue    time.Time // earliest known due time of an unclaimed delivery
 	claiming   bool      // a claim is under way
-	suspect    bool      // a store answer was lost: claims may be stored that memory does not know
-	reclaiming bool      // such claims are being taken back: no new ones may be made meanwhile
+	suspect    bool      // a store answer was lost: the store may hold claims that memory does not know
+	reclaiming bool      // such claims are being released: no new ones may be made meanwhile
 }
 
-// note takes note that something is due at t.
+// note records that a delivery is due at t.
 func (b *backlog) note(t time.Time) { b.nextDue = clock.Earliest(b.nextDue, t) }
 
-// refill claims due work from the store once the window has run down to a quarter: rarely enough that a claim serves many,
-// early enough that the lane does not run dry. Called with the lane locked.
+// refill claims due deliveries once the window has run down to a quarter: rarely enough that one claim serves many, early
+// enough that the lane does not run empty. Called with the lane locked.
 func (b *backlog) refill(now time.Time) {
 	l := b.lane
 	if b.claiming || b.nextDue.IsZero() || !l.open(now) {
@@ -49,14 +49,14 @@ func (b *backlog) refill(now time.Time) {
 		return
 	}
 	b.claiming = true
-	b.nextDue = time.Time{} // what is noted from here on is news
+	b.nextDue = time.Time{} // due times noted from here on are new
 	suspect := b.suspect
 	b.suspect = false
 	l.d.Go(func() { b.claim(epoch, room, suspect) })
 }
 
-// claim takes up to limit due deliveries from the store. All lanes may want to claim at once, after a start for instance.
-// They take turns, or commits would wait behind thousands of claims, most of which would give up before their turn.
+// claim claims up to limit due deliveries. After a start all lanes may want to claim at once. They take turns; otherwise
+// commits would wait behind thousands of claims, most of which would time out first.
 func (b *backlog) claim(epoch int64, limit int, reclaim bool) {
 	d := b.lane.d
 	select {
@@ -88,7 +88,7 @@ func (b *backlog) claim(epoch int64, limit int, reclaim bool) {
 	b.claimed(claimed, epoch, started)
 }
 
-// claimed takes claimed deliveries into the window.
+// claimed adds claimed deliveries to the window.
 func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time) {
 	l := b.lane
 	l.mu.Lock()
@@ -105,11 +105,11 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	}
 	next := claimed.NextDue
 	if len(claimed.Work) == 0 && !next.IsZero() && !next.After(started) {
-		next = started.Add(storeRetry) // due, but not to be had now: do not ask in a circle
+		next = started.Add(storeRetry) // due, but not available now: wait before the next claim
 	}
 	b.note(next)
 	b.overflow = !b.nextDue.IsZero() && !b.nextDue.After(started)
-	l.shedIfInactive() // it was paused while the claim was under way
+	l.shedIfInactive() // the endpoint was paused during the claim
 	l.pump()
 }
 
@@ -126,8 +126,8 @@ func (b *backlog) failed(err error) {
 	l.wakeAt(retry)
 }
 
-// reclaim frees claims that the store holds and memory does not know, after an answer was lost on the way. Until it is done
-// the lane makes no new claims, or one made meanwhile would be taken for a lost one and its delivery sent twice.
+// reclaim releases claims that the store holds and memory does not know, after an answer was lost. Until it is done the lane
+// makes no new claims; otherwise reclaim would take a new claim for a lost one, and the delivery would be sent twice.
 func (b *backlog) reclaim(ctx context.Context, epoch int64) error {
 	l := b.lane
 	l.mu.Lock()
@@ -147,7 +147,7 @@ func (b *backlog) reclaim(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// nextTrigger says what starts the coming attempt of a delivery that was read from the store.
+// nextTrigger returns the trigger of the next attempt of a delivery read from the store.
 func nextTrigger(d *godwit.Delivery) godwit.Trigger {
 	if d.Run.Attempts == 0 {
 		return d.Run.Trigger

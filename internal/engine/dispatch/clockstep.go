@@ -8,19 +8,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A clock that was ahead for a while has left due times in the store that wait out that while. They are brought back when
-// the clock is seen to step back, and when shards are taken over: the step may have come while no node was looking.
+// A clock that ran ahead leaves due times in the store that are too late by that lead. The dispatcher corrects them when it
+// sees the clock step back, and when it takes over shards, since the step may have come while no node was running.
 
-// clockWatch notices that the wall clock was set back. It goes by the wall clock alone: the monotonic reading that Go's
-// times carry does not step.
+// clockWatch detects that the wall clock was set back. It ignores the monotonic reading of Go's times, which does not step.
 type clockWatch struct {
 	latest atomic.Int64 // latest reading, in Unix nanoseconds
 }
 
-// stepTolerance is what does not count as a step: clocks are corrected all the time.
+// stepTolerance is the largest step back that is ignored: clocks are corrected all the time.
 const stepTolerance = time.Second
 
-// note keeps a reading that was used to set a due time.
+// note records a reading that was used to set a due time.
 func (w *clockWatch) note(now time.Time) {
 	for at := now.UnixNano(); ; {
 		latest := w.latest.Load()
@@ -30,7 +29,7 @@ func (w *clockWatch) note(now time.Time) {
 	}
 }
 
-// stepped reports whether now is before an earlier reading, and begins anew there if so.
+// stepped reports whether now is before an earlier reading, and if so restarts from now.
 func (w *clockWatch) stepped(now time.Time) bool {
 	at, latest := now.UnixNano(), w.latest.Load()
 	if at >= latest-int64(stepTolerance) {
@@ -41,9 +40,9 @@ func (w *clockWatch) stepped(now time.Time) bool {
 	return true
 }
 
-// bringBack corrects due times of the shards' endpoints that were set while the clock was ahead. Where a step was seen, all
-// waiting deliveries are looked at; else only those that are due later than the endpoint's schedule leads to, which costs
-// next to nothing where there are none. It reports whether it is done.
+// bringBack corrects due times of the shards' endpoints that were set while the clock was ahead. After a step was seen it
+// examines all waiting deliveries; otherwise only those due later than the endpoint's schedule allows, which is cheap when
+// there are none. It reports whether it succeeded.
 func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (done bool) {
 	if len(shards) == 0 {
 		return true
@@ -79,7 +78,7 @@ func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (do
 	return true
 }
 
-// latenessOf is how far ahead deliveries to the lane's endpoint may be due.
+// latenessOf returns how far ahead deliveries to the lane's endpoint may be due.
 func latenessOf(l *Lane, now time.Time, seen bool) store.Lateness {
 	p, scale := &l.Target().Policy, l.d.cfg.TimeScale
 	longest := scale.Real(p.LongestDelay())
@@ -90,7 +89,8 @@ func latenessOf(l *Lane, now time.Time, seen bool) store.Lateness {
 	return late
 }
 
-// bringBack moves the end of a hold and the next try of an open circuit as far back as the endpoint's health was written ahead of now.
+// bringBack moves the end of a hold and the next probe of an open circuit back by as much as the health was dated ahead of
+// now.
 func (c *condition) bringBack(now time.Time) {
 	h := &c.Health
 	ahead := h.UpdatedAt.Sub(now)

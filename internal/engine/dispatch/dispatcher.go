@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is what the dispatcher needs of storage.
+// Store declares the storage methods that the dispatcher uses.
 type Store interface {
 	ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error)
 	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
@@ -27,21 +27,21 @@ type Store interface {
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 }
 
-// An Observer is told what becomes of deliveries. Its methods are called on the hot path and must not block.
+// An Observer is notified of the results of deliveries. Its methods are called on the hot path and must not block.
 type Observer interface {
 	// Judged may add notices and news to a record before it is committed.
 	Judged(t *attempt.Target, r *commit.Record, now time.Time)
-	// Recorded says that a record is stored.
+	// Recorded is called when a record is stored.
 	Recorded(r *commit.Record)
-	// Refused says that a record was not stored: another node has the delivery now.
+	// Refused is called when the store refused a record: another node has the delivery now.
 	Refused(r *commit.Record)
-	// Orphaned says that deliveries wait in the store for an endpoint that is deleted.
+	// Orphaned is called when deliveries wait in the store for a deleted endpoint.
 	Orphaned()
-	// Claimed tells of a claim, for measurements.
+	// Claimed measures a claim.
 	Claimed(n int, took time.Duration, err error)
 }
 
-// Config is what a dispatcher is made of.
+// Config configures a dispatcher.
 type Config struct {
 	Store    Store
 	Maker    *attempt.Maker
@@ -52,7 +52,7 @@ type Config struct {
 	Log      *slog.Logger
 
 	Window       int   // deliveries of one endpoint in memory
-	MaxInFlight  int   // requests on the wire at once
+	MaxInFlight  int   // concurrent requests
 	MaxHeldBytes int64 // payloads in memory over all endpoints
 	MaxHeld      int64 // deliveries in memory over all endpoints
 	PollInterval time.Duration
@@ -71,11 +71,11 @@ type Dispatcher struct {
 	held     total
 	times    timeline
 	wall     clockWatch
-	claims   chan struct{}             // as many as may be under way at once
-	reading  [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until it is known
+	claims   chan struct{}             // limits concurrent claims
+	reading  [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until the lane has it
 	stale    sync.Map                  // EndpointID → struct{}: changed, but could not be read
 
-	// base is the context of requests in flight; it is cancelled with cause when draining took too long.
+	// base is the context of requests in flight; it is cancelled with a cause when draining takes too long.
 	base     context.Context
 	cut      context.CancelCauseFunc
 	attempts sync.WaitGroup
@@ -91,24 +91,24 @@ const (
 	phaseStopping
 )
 
-// total counts what all lanes hold together.
+// total counts the deliveries and bytes of all lanes.
 type total struct{ deliveries, bytes atomic.Int64 }
 
-// memoryShort reports that all lanes together hold as much as they may.
+// memoryShort reports whether all lanes together have reached the memory limits.
 func (d *Dispatcher) memoryShort() bool {
 	return d.held.bytes.Load() > d.cfg.MaxHeldBytes || d.held.deliveries.Load() > d.cfg.MaxHeld
 }
 
-// timeline counts time from the start of the process, so that a machine's clock that is set back holds up no lane.
+// timeline counts time from the start of the process, so that setting back the machine's clock blocks no lane.
 type timeline struct {
 	began time.Time
 	scale godwit.TimeScale
 }
 
-// since is a time as logs of starts count it.
+// since converts a time to the timeline of start logs.
 func (t *timeline) since(now time.Time) time.Duration { return now.Sub(t.began) }
 
-// minute is how long a minute takes; less when time is scaled.
+// minute returns the real length of a minute; it is shorter when time is scaled.
 func (t *timeline) minute() time.Duration { return max(t.scale.Real(time.Minute), 1) }
 
 // New makes a dispatcher without lanes.
@@ -143,10 +143,10 @@ func (d *Dispatcher) Start() {
 	d.WakeAll()
 }
 
-// Stop starts nothing any more and waits for the requests in flight, up to the limit; then it cuts them off.
+// Stop starts nothing new and waits for requests in flight, up to the limit; then it cancels them.
 func (d *Dispatcher) Stop(limit time.Duration) {
 	d.phase.Store(phaseStopping)
-	d.WakeAll() // starts nothing: it passes every lane's lock, so a lane that saw us running has started by now
+	d.WakeAll() // starts nothing: it takes every lane's lock, so a lane that saw the running phase has started by now
 	done, expired := make(chan struct{}), make(chan struct{})
 	go func() { d.attempts.Wait(); close(done) }()
 	timer := d.cfg.Clock.AfterFunc(limit, func() { close(expired) })
@@ -162,8 +162,7 @@ func (d *Dispatcher) Stop(limit time.Duration) {
 	close(d.workers.jobs)
 }
 
-// Wait returns when the tasks that were started beside the lanes are done. It is called after Stop; no task is started any
-// more.
+// Wait returns when the background tasks are done. It is called after Stop; Go starts no task afterwards.
 func (d *Dispatcher) Wait() {
 	d.tasksMu.Lock()
 	d.finished = true
@@ -177,10 +176,10 @@ func (d *Dispatcher) Running() bool { return d.phase.Load() == phaseRunning }
 // Stopping reports whether Stop was called.
 func (d *Dispatcher) Stopping() bool { return d.phase.Load() == phaseStopping }
 
-// Base is the context of requests in flight. It ends with a stop.
+// Base returns the context of requests in flight. It ends with a stop.
 func (d *Dispatcher) Base() context.Context { return d.base }
 
-// Go runs f beside the lanes; a stop waits for it. After Wait it does nothing.
+// Go runs f in the background; a stop waits for it. After Wait it does nothing.
 func (d *Dispatcher) Go(f func()) {
 	d.tasksMu.Lock()
 	defer d.tasksMu.Unlock()
@@ -200,13 +199,13 @@ func (d *Dispatcher) TenantLane(tenant godwit.TenantID, id godwit.EndpointID) *L
 	return nil
 }
 
-// Match returns the lanes that an event is for.
+// Match returns the lanes that an event goes to.
 func (d *Dispatcher) Match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*Lane {
 	return d.index.match(tenant, eventType, attributes)
 }
 
-// Waiting tells lanes that deliveries of theirs wait in the store. A lane whose shard is another node's claims nothing; that
-// node finds them when it polls.
+// Waiting tells lanes that deliveries wait for them in the store. A lane whose shard belongs to another node claims nothing;
+// that node finds them when it polls.
 func (d *Dispatcher) Waiting(lanes []*Lane) {
 	now := d.cfg.Clock.Now()
 	for _, l := range lanes {
@@ -214,12 +213,12 @@ func (d *Dispatcher) Waiting(lanes []*Lane) {
 	}
 }
 
-// WakeAll has every lane look whether it may send.
+// WakeAll makes every lane check whether it may send.
 func (d *Dispatcher) WakeAll() { d.index.each((*Lane).wake) }
 
-// Stats is what the lanes hold at the moment.
+// Stats is a snapshot of the lanes.
 type Stats struct {
-	InFlight    int   // requests on the wire
+	InFlight    int   // requests in flight
 	Held        int   // deliveries in memory
 	HeldBytes   int64 // their payloads
 	Endpoints   int
@@ -227,7 +226,7 @@ type Stats struct {
 	OpenCircuit int
 }
 
-// Stats counts.
+// Stats counts the lanes and their deliveries.
 func (d *Dispatcher) Stats() Stats {
 	s := Stats{InFlight: d.slots.inUse(d.cfg.MaxInFlight), HeldBytes: d.held.bytes.Load()}
 	d.index.each(func(l *Lane) {
@@ -245,7 +244,7 @@ func (d *Dispatcher) Stats() Stats {
 	return s
 }
 
-// Health is the live state of an endpoint.
+// Health returns the live health of an endpoint.
 func (d *Dispatcher) Health(id godwit.EndpointID) (godwit.Health, bool) {
 	l := d.index.lane(id)
 	if l == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Changed reads an endpoint that was created, changed or deleted. The change is stored, so Changed goes on when the caller's
-// context ends; an endpoint that cannot be read now is read again later.
+// Changed reads an endpoint that was created, changed or deleted. The change is already stored, so Changed continues when the
+// caller's context ends. If the endpoint cannot be read now, the dispatcher reads it later.
 func (d *Dispatcher) Changed(ctx context.Context, id godwit.EndpointID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
-	// Of two that read the same endpoint, the one that reads later must also be the one that is believed.
+	// Of two concurrent reads of an endpoint, the result of the later one must win.
 	reading := &d.reading[id.Shard()]
 	reading.Lock()
 	defer reading.Unlock()
@@ -41,7 +41,7 @@ func (d *Dispatcher) Changed(ctx context.Context, id godwit.EndpointID) error {
 	return nil
 }
 
-// readStale reads endpoints again that could not be read when they changed.
+// readStale reads endpoints that could not be read when they changed.
 func (d *Dispatcher) readStale(ctx context.Context) {
 	d.stale.Range(func(id, _ any) bool {
 		if err := d.Changed(ctx, id.(godwit.EndpointID)); err != nil {
@@ -51,19 +51,19 @@ func (d *Dispatcher) readStale(ctx context.Context) {
 	})
 }
 
-// reload replaces what the lane knows of its endpoint. Health is the lane's own, save that an operator who enables an
-// endpoint clears it, also one that was active but cut off by its circuit.
+// reload replaces the lane's target. The lane keeps its own health, except that an operator who enables an endpoint clears it,
+// even if the endpoint was active behind an open circuit.
 func (l *Lane) reload(loaded *store.LoadedEndpoint) {
 	t := l.d.cfg.Maker.Target(loaded)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.Target()
 	if t.Endpoint.Version < old.Endpoint.Version {
-		return // read before a change that was loaded since
+		return // read before a change that is already loaded
 	}
 	l.target.Store(t)
 	if t.Endpoint.URL != old.Endpoint.URL {
-		l.condition.SunsetAt = time.Time{} // it was announced for another address
+		l.condition.SunsetAt = time.Time{} // it was announced for another URL
 	}
 	enabled := old.Endpoint.Status != godwit.EndpointActive || t.Endpoint.StatusAt.After(old.Endpoint.StatusAt)
 	if enabled && t.Endpoint.Status == godwit.EndpointActive {
@@ -79,7 +79,7 @@ func (l *Lane) reload(loaded *store.LoadedEndpoint) {
 	l.pump()
 }
 
-// inherit takes over what another node has learnt about the endpoint.
+// inherit takes over the health that another node recorded.
 func (l *Lane) inherit(h *godwit.Health) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,8 +87,8 @@ func (l *Lane) inherit(h *godwit.Health) {
 	l.condition.EndpointID = l.id
 }
 
-// changed applies to memory what an attempt has changed about the endpoint; a disabling was applied before. Then the endpoint
-// is read again: an operator may have changed it meanwhile, or the store may have refused the change.
+// changed applies an attempt's change of the endpoint to memory; a disabling is already applied. Then it reads the endpoint
+// again: an operator may have changed it meanwhile, or the store may have refused the change.
 func (l *Lane) changed(c *store.EndpointChange, stored bool) {
 	if c == nil {
 		return
@@ -108,7 +108,7 @@ func (l *Lane) changed(c *store.EndpointChange, stored bool) {
 	})
 }
 
-// move takes over an endpoint's new URL after a permanent redirect.
+// move sets an endpoint's new URL after a permanent redirect.
 func (l *Lane) move(c *store.EndpointChange) {
 	moved := l.edit(func(t *attempt.Target) bool {
 		if t.Endpoint.URL != c.MoveFrom {
@@ -121,14 +121,14 @@ func (l *Lane) move(c *store.EndpointChange) {
 	if !moved {
 		return
 	}
-	// The notice tells where to. The log does not: URLs often hold a secret.
+	// The notice contains the new URL. The log does not: URLs often contain a secret.
 	l.d.cfg.Log.Info("endpoint moved", "endpoint", l.id.String())
 	l.mu.Lock()
 	l.condition.SunsetAt = time.Time{}
 	l.mu.Unlock()
 }
 
-// disable changes the status in memory ahead of the commit, so that nothing more is sent meanwhile. Called with the lane
+// disable changes the status in memory before the commit, so that the lane sends nothing meanwhile. Called with the lane
 // locked.
 func (l *Lane) disable(c *store.EndpointChange) {
 	l.edit(func(t *attempt.Target) bool {

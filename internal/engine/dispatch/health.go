@@ -13,24 +13,24 @@ import (
 // A condition is an endpoint's health and the rules by which outcomes change it.
 type condition struct {
 	godwit.Health
-	lastTerminal godwit.EventID // last event that ended terminal, so that one event counts once
+	lastTerminal godwit.EventID // last event that ended terminal: one event counts once
 }
 
-// A moment is when an outcome is taken in.
+// A moment is the time of an outcome.
 type moment struct {
 	now    time.Time
 	scale  godwit.TimeScale
 	minute time.Duration
 }
 
-// An effect is what an outcome changes beside the counters.
+// An effect is a change that an outcome causes besides the counters.
 type effect struct {
 	circuitOpened bool
-	degraded      float64               // the failed share, when the endpoint became degraded; 0 else
-	disable       *store.EndpointChange // nil: it stays as it is
+	degraded      float64               // the failed share, if the endpoint just became degraded; otherwise 0
+	disable       *store.EndpointChange // nil: the endpoint is not disabled
 }
 
-// take takes the outcome of an attempt into the endpoint's health: counters, hold, circuit, and whether it is to be disabled.
+// take adds the outcome of an attempt to the endpoint's health: counters, hold, circuit, and whether to disable it.
 func (c *condition) take(p *godwit.Policy, a *godwit.Attempt, ended godwit.DeliveryStatus, at moment) (e effect) {
 	v := &a.Verdict
 	c.UpdatedAt = at.now
@@ -72,7 +72,7 @@ func (c *condition) take(p *godwit.Policy, a *godwit.Attempt, ended godwit.Deliv
 func (c *condition) takeTerminal(a *godwit.Attempt, ended godwit.DeliveryStatus) {
 	c.Terminal++
 	if a.Verdict.Class == godwit.ClassApplication {
-		c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{} // it refuses, but it answers: the circuit is of no use
+		c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{} // the endpoint refuses but answers, so its circuit closes
 	}
 	if ended == godwit.DeliveryTerminal && c.lastTerminal != a.EventID {
 		c.lastTerminal = a.EventID
@@ -80,8 +80,8 @@ func (c *condition) takeTerminal(a *godwit.Attempt, ended godwit.DeliveryStatus)
 	}
 }
 
-// takeTransient reports whether the circuit opened. Requests that were on the wire when it opened say nothing new: many that
-// fail together would put the next try off as if as many tries had failed.
+// takeTransient reports whether the circuit opened. Failures of requests that were in flight when it opened do not count: many
+// of them together would delay the next probe as if as many probes had failed.
 func (c *condition) takeTransient(p *godwit.Policy, a *godwit.Attempt, at moment) (opened bool) {
 	c.Transient++
 	if !c.CircuitOpenAt.IsZero() && a.StartedAt.Before(c.CircuitOpenAt) {
@@ -91,8 +91,8 @@ func (c *condition) takeTransient(p *godwit.Policy, a *godwit.Attempt, at moment
 	return c.trip(p, at)
 }
 
-// trip opens the circuit after too many failures in a row. While it is open, one delivery at a time tries the endpoint, each
-// twice as long after the last, up to ten intervals.
+// trip opens the circuit after too many failures in a row. While it is open, one delivery at a time probes the endpoint. The
+// interval between probes doubles, up to ten times the first.
 func (c *condition) trip(p *godwit.Policy, at moment) (opened bool) {
 	over := c.ConsecutiveFailures - p.CircuitAfter
 	if p.CircuitAfter == 0 || over < 0 {
@@ -107,8 +107,8 @@ func (c *condition) trip(p *godwit.Policy, at moment) (opened bool) {
 	return true
 }
 
-// watch counts an attempt into the endpoint's last hour. It returns the failed share when that became more than it may be
-// (CCW-HLT-2), else 0. A degraded endpoint goes on being sent to.
+// watch adds an attempt to the counts of the endpoint's last hour. It returns the failed share when that first exceeds the
+// limit (CCW-HLT-2), else 0. A degraded endpoint still gets deliveries.
 func (c *condition) watch(p *godwit.Policy, v *godwit.Verdict, at moment) float64 {
 	c.Recent.Add(at.now, at.minute, v.Outcome != godwit.Accepted)
 	share := c.Recent.FailedShare(at.now, at.minute)
@@ -122,8 +122,9 @@ func (c *condition) watch(p *godwit.Policy, v *godwit.Verdict, at moment) float6
 	return 0
 }
 
-// unfit says why the endpoint is to be disabled: it said that it is gone, or too many events in a row ended terminal, until a
-// person looks at it (EDS-SEC-DOS-3), or too many attempts in a row failed, for a time (CCW-HLT-3). It is nil for a fit one.
+// unfit returns the change that disables the endpoint, or nil. It disables an endpoint that said it is gone, and one with too
+// many terminal events in a row until an operator enables it (EDS-SEC-DOS-3). It disables one with too many failed attempts in
+// a row for a limited time (CCW-HLT-3).
 func (c *condition) unfit(p *godwit.Policy, a *godwit.Attempt, at moment) *store.EndpointChange {
 	change := &store.EndpointChange{EndpointID: c.EndpointID}
 	switch {
@@ -142,15 +143,15 @@ func (c *condition) unfit(p *godwit.Policy, a *godwit.Attempt, at moment) *store
 	return change
 }
 
-// forgive clears the failure counts of an endpoint that an operator enabled, as store.ResetHealth does: results that were
-// under way may have come after that.
+// forgive clears the failure counts of an endpoint that an operator enabled, as store.ResetHealth does: results of earlier
+// requests may have arrived since.
 func (c *condition) forgive() {
 	c.ConsecutiveFailures, c.ConsecutiveTerminal, c.Streak = 0, 0, 0
 	c.HoldUntil, c.CircuitOpenAt, c.ProbeAt = time.Time{}, time.Time{}, time.Time{}
 	c.lastTerminal = godwit.EventID{}
 }
 
-// heal takes the outcome of an attempt into the endpoint's health, and adds to the record what operators are told.
+// heal adds the outcome of an attempt to the endpoint's health, and adds notices for operators to the record.
 func (l *Lane) heal(t *attempt.Target, r *commit.Record, decision *godwit.Decision, now time.Time) {
 	a, log := r.Result.Attempt, l.d.cfg.Log
 	l.mu.Lock()
@@ -184,7 +185,7 @@ func noticeOf(a *godwit.Attempt, kind godwit.NoticeKind, detail string, now time
 	}
 }
 
-// reviewNotice asks a person to look at an answer.
+// reviewNotice asks an operator to look at an answer.
 func reviewNotice(t *attempt.Target, a *godwit.Attempt, now time.Time) godwit.Notice {
 	n := noticeOf(a, godwit.NoticeBlockedAddress, a.Trace.Detail, now)
 	n.Link = a.Trace.Link

@@ -25,7 +25,7 @@ func take(c *condition, p *godwit.Policy, a *godwit.Attempt, now time.Time) effe
 	return c.take(p, a, ended, moment{now: now, scale: 1, minute: time.Minute})
 }
 
-// The circuit opens after a number of failures in a row. Requests that were on the wire then do not put the next try off.
+// The circuit opens after a number of failures in a row. Requests in flight at that time do not delay the next probe.
 func TestCircuit(t *testing.T) {
 	p := &godwit.Policy{CircuitAfter: 3, ProbeInterval: time.Minute}
 	var c condition
@@ -54,7 +54,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// Why an endpoint is disabled, and until when.
+// Each reason to disable an endpoint, with the time at which it is enabled again.
 func TestUnfitEndpoints(t *testing.T) {
 	p := &godwit.Policy{DisableAfter: 2, DisableAfterFailures: 3, ReenableAfter: time.Hour}
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func TestUnfitEndpoints(t *testing.T) {
 	}
 }
 
-// Retry-After holds the whole endpoint where its policy says so, but no longer than a delivery may take.
+// Retry-After holds the whole endpoint if its policy says so, at most as long as a delivery may take.
 func TestHoldOfAnEndpoint(t *testing.T) {
 	for _, scope := range []string{godwit.HoldEndpoint, godwit.HoldEvent} {
 		var c condition

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// index finds the lanes an event is for. Reading takes no lock: a tenant's part is immutable and is replaced whole when one
-// of its endpoints changes.
+// index finds the lanes that an event goes to. Reading takes no lock: a tenant's part is immutable and is replaced when one of
+// its endpoints changes.
 type index struct {
 	mu      sync.Mutex // serialises writers
 	lanes   sync.Map   // EndpointID → *Lane
@@ -18,8 +18,7 @@ type index struct {
 	explicitMeta bool // the pattern "*" does not select webhook.* events
 }
 
-// tenantIndex maps the first segment of patterns to lanes, so that a tenant with thousands of endpoints for different
-// types does not compare them all.
+// tenantIndex maps the first segment of patterns to lanes, so that a match does not compare all endpoints of a large tenant.
 type tenantIndex struct {
 	members map[godwit.EndpointID]*Lane
 	byHead  map[string][]matcher
@@ -43,7 +42,7 @@ func (x *index) each(f func(*Lane)) {
 	x.lanes.Range(func(_, v any) bool { f(v.(*Lane)); return true })
 }
 
-// put adds lanes or takes note of their changed patterns. A lane whose endpoint is deleted is removed.
+// put adds lanes or updates their patterns. It removes the lane of a deleted endpoint.
 func (x *index) put(lanes ...*Lane) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,7 +81,7 @@ func (ti *tenantIndex) add(l *Lane) {
 	t := l.Target()
 	endpoint := &t.Endpoint
 	if endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused {
-		return // events that come now are not for it (OJS-SUB-6)
+		return // new events do not go to it (OJS-SUB-6)
 	}
 	heads := map[string]bool{}
 	for _, p := range endpoint.Patterns {
@@ -102,7 +101,7 @@ func head(pattern string) string {
 	return h
 }
 
-// match returns the lanes an event is for.
+// match returns the lanes that an event goes to.
 func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*Lane {
 	v, ok := x.tenants.Load(tenant)
 	if !ok {
@@ -122,7 +121,7 @@ func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[s
 }
 
 // byNameOnly reports whether an event goes only to endpoints whose patterns name it: the pattern "*" does not select the
-// server's events about itself.
+// server's own events.
 func (x *index) byNameOnly(eventType string) bool {
 	return strings.HasPrefix(eventType, "godwit.") || x.explicitMeta && strings.HasPrefix(eventType, "webhook.")
 }

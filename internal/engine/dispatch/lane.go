@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Lane is the part of an endpoint that lives in memory.
+// A Lane is the in-memory part of an endpoint.
 type Lane struct {
 	d  *Dispatcher
 	id godwit.EndpointID
@@ -22,7 +22,7 @@ type Lane struct {
 	mu        sync.Mutex
 	condition condition
 	pace      pace
-	account   *account // nil: its policy has no limit for the account
+	account   *account // nil: its policy has no account limit
 	window    window
 	backlog   backlog
 	alarm     alarm
@@ -42,14 +42,14 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 	return l
 }
 
-// ID is the endpoint's.
+// ID returns the endpoint's id.
 func (l *Lane) ID() godwit.EndpointID { return l.id }
 
-// epoch is that of the lease under which this node may send for the endpoint at now, or 0.
+// epoch returns the epoch of the lease under which this node may send for the endpoint at now, or 0.
 func (l *Lane) epoch(now time.Time) int64 { return l.d.cfg.Shards.EpochAt(l.id.Shard(), now) }
 
-// room is how many more deliveries may be in memory. An endpoint that is not being sent to needs only one to try it, and when
-// memory runs short every lane lives on little.
+// room returns how many more deliveries the lane may hold. An endpoint that gets no deliveries needs one to probe it with;
+// when memory is short every lane holds only a few.
 func (l *Lane) room(now time.Time) int {
 	size := l.d.cfg.Window
 	switch h := &l.condition; {
@@ -67,18 +67,18 @@ func (l *Lane) room(now time.Time) int {
 
 const (
 	smallWindow = 8
-	// laneShare is the part of the memory for payloads that one lane may fill, so that a slow endpoint with large events does
-	// not leave all others with little.
+	// laneShare divides the memory for payloads: one lane may fill 1/laneShare of it, so that a slow endpoint with large
+	// events leaves room for others.
 	laneShare = 2
 )
 
-// concurrency is how many requests may be in flight: halved with every failure in a row, down to one, so that an
-// endpoint in trouble gets relief and a hanging one ties up little.
+// concurrency returns how many requests may be in flight. Each failure in a row halves it, down to one, so that a failing
+// endpoint gets less load and a hanging one blocks few slots.
 func (l *Lane) concurrency() int {
 	return max(l.Target().Policy.Concurrency>>min(l.condition.ConsecutiveFailures, 30), 1)
 }
 
-// NoteDue says that the store holds unclaimed work of this endpoint, due at t. The zero time is no work.
+// NoteDue says that the store holds an unclaimed delivery of this endpoint, due at t. The zero time means none.
 func (l *Lane) NoteDue(t time.Time) {
 	if t.IsZero() {
 		return
@@ -99,7 +99,7 @@ func (l *Lane) Waiting(now time.Time) {
 	l.pump()
 }
 
-// doubt says that the store may hold claims which memory does not know. Called with the lane locked.
+// doubt says that the store may hold claims that memory does not know. Called with the lane locked.
 func (l *Lane) doubt() {
 	now := l.d.cfg.Clock.Now()
 	l.backlog.suspect = true
@@ -115,7 +115,7 @@ func (l *Lane) wake() {
 	l.pump()
 }
 
-// pump starts what may be started and refills the window when it runs low. Called with the lane locked.
+// pump starts all attempts that may start, and refills the window when it runs low. Called with the lane locked.
 func (l *Lane) pump() {
 	if !l.d.Running() {
 		return
@@ -129,8 +129,7 @@ func (l *Lane) pump() {
 	l.backlog.refill(now)
 }
 
-// take gets what a start needs beside the lane's own permission: a slot, and a part of the account's allowance where it has
-// one. Turn says that the account has called the lane.
+// take takes a slot, and a start of the account's allowance if it has one. turn says that the account called the lane.
 func (l *Lane) take(now time.Time, turn bool) bool {
 	if l.account == nil {
 		return l.d.slots.take(l)
@@ -138,7 +137,7 @@ func (l *Lane) take(now time.Time, turn bool) bool {
 	return l.account.take(l, now, turn, func() bool { return l.d.slots.take(l) })
 }
 
-// granted uses a slot that came to this lane by turn; it reports whether it did.
+// granted uses a slot that the lane got by its turn; it reports whether it did.
 func (l *Lane) granted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,18 +147,18 @@ func (l *Lane) granted() bool {
 		return false
 	}
 	l.start(now)
-	l.pump() // for the next one it stands in line again
+	l.pump() // the lane joins the line again for the next one
 	return true
 }
 
-// expireFirst gives up deliveries at the head of the queue that ran out of time, behind a long hold for instance.
+// expireFirst gives up deliveries at the head of the queue whose time ran out, behind a long hold for instance.
 func (l *Lane) expireFirst(now time.Time) {
 	for len(l.window.queue) > 0 && l.d.cfg.Maker.OutOfTime(l.Target(), &l.window.queue[0].Work.Delivery, now) {
 		l.expire(l.window.next(), now)
 	}
 }
 
-// expire records a delivery that ran out of time.
+// expire records a delivery whose time ran out.
 func (l *Lane) expire(it *item, now time.Time) {
 	l.window.putItem(it, heldRecording)
 	r := it.claim(attempt.Expired(&it.Job, now))
@@ -167,15 +166,15 @@ func (l *Lane) expire(it *item, now time.Time) {
 	l.d.cfg.Commits.Add(r)
 }
 
-// mayStart reports whether the next delivery may go out now; if only time is missing, the lane is woken then. It takes
-// nothing from the rate: there may be no slot.
+// mayStart reports whether the next delivery may be sent now. If it must wait for a known time, mayStart sets the alarm to it.
+// It takes nothing from the rate, since there may be no slot.
 func (l *Lane) mayStart(now time.Time) bool {
 	w := &l.window
 	if len(w.queue) == 0 || w.inFlight >= l.concurrency() || !l.open(now) {
 		return false
 	}
 	if w.queue[0].Epoch != l.epoch(now) {
-		return false // a claim made under an older epoch is no longer ours to send
+		return false // a claim made under an older epoch belongs to another node
 	}
 	if wait := l.pace.wait(now); wait > 0 {
 		l.wakeAt(now.Add(wait))
@@ -184,7 +183,7 @@ func (l *Lane) mayStart(now time.Time) bool {
 	return true
 }
 
-// open reports whether the endpoint may be sent to at all now.
+// open reports whether the endpoint may get any requests now.
 func (l *Lane) open(now time.Time) bool {
 	switch h := &l.condition; {
 	case !l.d.Running() || !l.active():
@@ -198,7 +197,7 @@ func (l *Lane) open(now time.Time) bool {
 		l.wakeAt(h.ProbeAt)
 		return false
 	default:
-		return l.window.inFlight == 0 // an open circuit lets one delivery at a time try the endpoint
+		return l.window.inFlight == 0 // an open circuit lets one delivery at a time probe the endpoint
 	}
 }
 
@@ -211,7 +210,7 @@ func (l *Lane) start(now time.Time) {
 	l.d.workers.do(it)
 }
 
-// finished takes an attempt off the wire. The delivery stays in the window until its result is recorded.
+// finished counts an attempt as no longer in flight. The delivery stays in the window until its result is recorded.
 func (l *Lane) finished(it *item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +221,7 @@ func (l *Lane) finished(it *item) {
 	l.pump()
 }
 
-// dropForeign forgets what was claimed under another epoch than the shard's.
+// dropForeign forgets deliveries claimed under another epoch than the shard's.
 func (l *Lane) dropForeign() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,12 +231,12 @@ func (l *Lane) dropForeign() {
 	}
 }
 
-// shed gives queued deliveries back to the store when the endpoint stops being sent to, so that they cost rows and not
-// memory. Those of a deleted endpoint end there. Called with the lane locked.
+// shed returns queued deliveries to the store when the endpoint gets no more requests, so that they use no memory. Those of a
+// deleted endpoint end there. Called with the lane locked.
 func (l *Lane) shed() {
 	keep := 0
 	if l.active() {
-		keep = 1 // to try the endpoint with
+		keep = 1 // to probe the endpoint with
 	}
 	deleted := l.deleted()
 	for _, it := range l.window.cut(keep) {
@@ -249,15 +248,15 @@ func (l *Lane) shed() {
 	}
 }
 
-// shedIfInactive gives back what came into the queue after the endpoint was paused, disabled or deleted.
+// shedIfInactive returns deliveries that were queued after the endpoint was paused, disabled or deleted.
 func (l *Lane) shedIfInactive() {
 	if !l.active() {
 		l.shed()
 	}
 }
 
-// reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end soon and not
-// after the next sweep (OJS-API-10). Called with the lane locked.
+// reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end before the next
+// sweep (OJS-API-10). Called with the lane locked.
 func (l *Lane) reportOrphans() {
 	if l.deleted() && l.d.Running() {
 		l.d.cfg.Observer.Orphaned()
@@ -270,7 +269,7 @@ type alarm struct {
 	at    time.Time
 }
 
-// wakeAt pumps the lane at t, unless it is woken earlier anyway. Called with the lane locked.
+// wakeAt pumps the lane at t, unless the alarm is set to an earlier time. Called with the lane locked.
 func (l *Lane) wakeAt(t time.Time) {
 	a := &l.alarm
 	if a.timer != nil {

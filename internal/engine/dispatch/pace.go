@@ -11,16 +11,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// A startLog remembers when the last attempts started, in order. Times are those of a timeline. It grows with what is in it.
+// A startLog keeps the start times of the latest attempts, in order, on a timeline. Its size follows the number of entries.
 type startLog struct {
 	ring  []time.Duration
-	first int // where the oldest stands
+	first int // index of the oldest entry
 	n     int
 }
 
 const smallLog = 16
 
-// add takes note of a start. No more than keep are kept, and where it can be helped none that is older than span.
+// add records a start. The log keeps at most keep starts, and drops those older than span when it can.
 func (s *startLog) add(at time.Duration, keep int, span time.Duration) {
 	if s.n == len(s.ring) && (s.n == 0 || s.n < keep && s.ring[s.first] > at-span) {
 		s.resize(min(max(2*s.n, smallLog), keep))
@@ -33,7 +33,7 @@ func (s *startLog) add(at time.Duration, keep int, span time.Duration) {
 	s.n++
 }
 
-// resize makes room for so many, and forgets the oldest where there is less than there was.
+// resize makes room for size starts, and drops the oldest if there are more.
 func (s *startLog) resize(size int) {
 	ring := make([]time.Duration, max(size, 1))
 	kept := min(s.n, len(ring))
@@ -43,10 +43,10 @@ func (s *startLog) resize(size int) {
 	s.ring, s.first, s.n = ring, 0, kept
 }
 
-// at is the i-th start that is remembered, the oldest being 0.
+// at returns the i-th recorded start; the oldest is 0.
 func (s *startLog) at(i int) time.Duration { return s.ring[(s.first+i)%len(s.ring)] }
 
-// free is when another one may start if there are to be no more than count in any span; a count of 0 is no bound.
+// free returns when the next attempt may start, with at most count starts in any span. A count of 0 means no limit.
 func (s *startLog) free(count int, span time.Duration) time.Duration {
 	if s.n < count || count == 0 {
 		return 0
@@ -54,7 +54,7 @@ func (s *startLog) free(count int, span time.Duration) time.Duration {
 	return s.at(s.n-count) + span
 }
 
-// since is how many started after t, and when the first of them did.
+// since returns how many attempts started after t, and when the first of them did.
 func (s *startLog) since(t time.Duration) (n int, first time.Duration) {
 	i := sort.Search(s.n, func(i int) bool { return s.at(i) > t })
 	if i == s.n {
@@ -63,7 +63,7 @@ func (s *startLog) since(t time.Duration) (n int, first time.Duration) {
 	return s.n - i, s.at(i)
 }
 
-// learn takes over starts that the store tells of, if they are more than are remembered: those are exact.
+// learn replaces the log by starts from the store if those are more; otherwise the log's own exact times stay.
 func (s *startLog) learn(starts []time.Duration, now time.Duration, keep int, span time.Duration) {
 	if n, _ := s.since(now - span); n >= len(starts) {
 		return
@@ -74,17 +74,17 @@ func (s *startLog) learn(starts []time.Duration, now time.Duration, keep int, sp
 	}
 }
 
-// rateWindows bound how many attempts a lane starts within any stretch of time (CCW-LIM-1, CCW-LIM-3). What is over the
-// bound waits its turn; it costs no attempt (CCW-LIM-5). Guarded by the lane.
+// rateWindows bound how many attempts a lane starts within any period (CCW-LIM-1, CCW-LIM-3). Deliveries above the bound wait
+// and use up no attempt (CCW-LIM-5). Guarded by the lane.
 type rateWindows struct {
-	limits []godwit.RateWindow // with the time they really take
-	minute *godwit.RateWindow  // the one that receivers are told of; nil when there is none
+	limits []godwit.RateWindow // with scaled durations
+	minute *godwit.RateWindow  // the limit that receivers are told; nil when there is none
 	keep   int
 	span   time.Duration
 	log    startLog
 }
 
-// newRateWindows makes the windows of a policy, nil when it has none. What was counted under the old ones counts on.
+// newRateWindows makes the windows of a policy, or nil if it has none. Starts counted in old still count.
 func newRateWindows(p *godwit.Policy, scale godwit.TimeScale, old *rateWindows) *rateWindows {
 	if len(p.Windows) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func newRateWindows(p *godwit.Policy, scale godwit.TimeScale, old *rateWindows) 
 	return w
 }
 
-// free is when the next attempt may start.
+// free returns when the next attempt may start.
 func (w *rateWindows) free() (at time.Duration) {
 	for i := range w.limits {
 		at = max(at, w.log.free(w.limits[i].Count, w.limits[i].Per))
@@ -117,7 +117,7 @@ func (w *rateWindows) free() (at time.Duration) {
 // take counts a start.
 func (w *rateWindows) take(at time.Duration) { w.log.add(at, w.keep, w.span) }
 
-// budget is what is left of a minute.
+// budget returns the rest of the minute's allowance.
 func (w *rateWindows) budget(at time.Duration, now time.Time) profile.Budget {
 	if w.minute == nil {
 		return profile.Budget{}
@@ -130,16 +130,16 @@ func (w *rateWindows) budget(at time.Duration, now time.Time) profile.Budget {
 	return b
 }
 
-// A pace bounds how fast a lane starts attempts: by a token bucket and by exact windows, where its policy has them. It is
-// guarded by its lane.
+// A pace bounds how fast a lane starts attempts: by a token bucket and by exact windows, as its policy says. It is guarded by
+// its lane.
 type pace struct {
-	limiter *rate.Limiter // nil: none
-	windows *rateWindows  // nil: none
+	limiter *rate.Limiter // nil: no limit
+	windows *rateWindows  // nil: no limit
 	times   *timeline
 	policy  *godwit.Policy
 }
 
-// follow takes over a policy. What was counted counts on.
+// follow applies a policy. Earlier starts still count.
 func (p *pace) follow(policy *godwit.Policy, times *timeline) {
 	if p.policy == nil || p.policy.Rate != policy.Rate || p.policy.Burst != policy.Burst {
 		p.limiter = nil
@@ -153,7 +153,7 @@ func (p *pace) follow(policy *godwit.Policy, times *timeline) {
 	p.policy, p.times = policy, times
 }
 
-// wait is how long the next start has to wait. It takes nothing.
+// wait returns how long the next start has to wait. It takes nothing.
 func (p *pace) wait(now time.Time) (wait time.Duration) {
 	if p.limiter != nil {
 		r := p.limiter.ReserveN(now, 1)
@@ -166,7 +166,7 @@ func (p *pace) wait(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// take counts a start, and says what is left of the allowance.
+// take counts a start, and returns the rest of the allowance.
 func (p *pace) take(now time.Time) profile.Budget {
 	if p.limiter != nil {
 		p.limiter.AllowN(now, 1)
@@ -177,7 +177,7 @@ func (p *pace) take(now time.Time) profile.Budget {
 	return p.budget(now)
 }
 
-// budget is what is left of the allowance that receivers are told of.
+// budget returns the rest of the allowance that receivers are told.
 func (p *pace) budget(now time.Time) profile.Budget {
 	if p.windows == nil {
 		return profile.Budget{}
@@ -185,10 +185,9 @@ func (p *pace) budget(now time.Time) profile.Budget {
 	return p.windows.budget(p.times.since(now), now)
 }
 
-// recall counts what was started before this process, or by another one that had the endpoints meanwhile, as far as their
-// health tells of it: to the minute, and never less than there was, so that a restart lets no endpoint be sent more than its
-// limit. Health that is not watched tells nothing. If the clock was set back since, starts that seem to lie ahead count as made
-// now.
+// recall counts starts that an earlier process or another node made, as the endpoints' health recorded them. Health has a
+// resolution of one minute; recall rounds so that it never counts too few, and a restart cannot exceed an endpoint's limit.
+// Health without recorded minutes yields nothing. If the clock was set back since, starts in the future count as made now.
 func (d *Dispatcher) recall(lanes []*Lane) {
 	now := d.times.since(d.cfg.Clock.Now())
 	shared := map[*account][]time.Duration{}
@@ -212,7 +211,7 @@ func (d *Dispatcher) recall(lanes []*Lane) {
 	}
 }
 
-// recentStarts are the starts of the last minute that an endpoint's health tells of.
+// recentStarts returns the starts of the last minute that an endpoint's health recorded.
 func (d *Dispatcher) recentStarts(h *godwit.Health, now time.Duration) (starts []time.Duration) {
 	minute := d.times.minute()
 	last := min(d.times.since(h.UpdatedAt), now)

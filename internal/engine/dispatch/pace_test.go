@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Whatever the load, no stretch of time holds more starts than its window allows, and nobody waits without need.
+// Under any load, no period holds more starts than its window allows, and no start waits longer than necessary.
 func TestRateWindowsHoldInAnyStretchOfTime(t *testing.T) {
 	for seed := range uint64(20) {
 		draws := rand.New(rand.NewPCG(seed, 1))
@@ -57,7 +57,7 @@ func busiest(starts []time.Duration, t time.Duration, p *godwit.Policy) bool {
 	return true
 }
 
-// What a receiver is told of its minute: how many there may be, how many more, and when the oldest falls out of it.
+// The budget that a receiver is told: the limit of its minute, the rest of it, and when the oldest start leaves the minute.
 func TestBudget(t *testing.T) {
 	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	w := newRateWindows(&godwit.Policy{Windows: []godwit.RateWindow{{Count: 3, Per: time.Minute}}}, 1, nil)
@@ -77,7 +77,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A change of the windows keeps what was counted: nobody starts afresh by raising and lowering a limit.
+// A change of the windows keeps the counted starts: raising and lowering a limit does not reset them.
 func TestChangedWindowsCountOn(t *testing.T) {
 	minute := func(count int) *godwit.Policy {
 		return &godwit.Policy{Windows: []godwit.RateWindow{{Count: count, Per: time.Minute}}}
@@ -87,7 +87,7 @@ func TestChangedWindowsCountOn(t *testing.T) {
 		w.take(time.Duration(i) * time.Second)
 	}
 	for count, free := range map[int]time.Duration{
-		10: 90 * time.Second, // when the tenth last falls out of the minute
+		10: 90 * time.Second, // when the tenth last start leaves the minute
 		40: 60 * time.Second,
 		41: 0,
 	} {
@@ -103,7 +103,7 @@ func TestChangedWindowsCountOn(t *testing.T) {
 	}
 }
 
-// A lane that starts little keeps a small log, whatever its limit.
+// A lane with few starts keeps a small log, whatever its limit.
 func TestLogGrowsWithWhatIsInIt(t *testing.T) {
 	var log startLog
 	for i := range 10000 {
@@ -120,8 +120,8 @@ func TestLogGrowsWithWhatIsInIt(t *testing.T) {
 	}
 }
 
-// What was started before is counted when the endpoints are known, and not for longer than a minute: also if the clock was set
-// back since, and from a node that had the endpoints meanwhile.
+// Earlier starts count once the endpoints are loaded, for a minute at most: also if the clock was set back since, and also
+// those of another node.
 func TestRecall(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
@@ -129,7 +129,7 @@ func TestRecall(t *testing.T) {
 	now := hands.Now()
 	for name, c := range map[string]struct {
 		ended time.Time
-		own   int // starts that this node knows of itself
+		own   int // starts that this node made itself
 		free  time.Duration
 	}{
 		"just now":              {now, 0, time.Hour + time.Minute},

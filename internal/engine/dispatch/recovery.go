@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// attend changes what changes about an endpoint with time alone. Called with the lane locked.
+// attend makes the endpoint's changes that depend on time alone. Called with the lane locked.
 func (l *Lane) attend(now time.Time) {
 	if next := l.condition.recover(l.Target().Policy.DegradedAbove, now, l.d.times.minute()); !next.IsZero() {
 		l.wakeAt(next)
@@ -19,8 +19,7 @@ func (l *Lane) attend(now time.Time) {
 	}
 }
 
-// recover ends the endpoint's being degraded when the failures have fallen out of the last hour. It returns when to look
-// again, or zero.
+// recover ends the degraded state when enough failures have left the last hour. It returns when to look again, or zero.
 func (c *condition) recover(limit float64, now time.Time, minute time.Duration) (next time.Time) {
 	if c.DegradedAt.IsZero() {
 		return next
@@ -29,17 +28,17 @@ func (c *condition) recover(limit float64, now time.Time, minute time.Duration) 
 		c.DegradedAt = time.Time{}
 		return next
 	}
-	return time.Unix(0, (now.UnixNano()/int64(minute)+1)*int64(minute)) // when the oldest minute may leave
+	return time.Unix(0, (now.UnixNano()/int64(minute)+1)*int64(minute)) // when the oldest minute may leave the hour
 }
 
-// A reenabler enables an endpoint that was disabled for its failures once its time is over (CCW-HLT-5). The node that owns
-// the endpoint does so, also after a restart.
+// A reenabler enables an endpoint that was disabled for its failures once the rest has passed (CCW-HLT-5). The node that owns
+// the endpoint does this, also after a restart.
 type reenabler struct {
 	lane   *Lane
-	notice *godwit.Notice // tells of it, while it is being stored; nil else
+	notice *godwit.Notice // the notice about it while it is being stored; otherwise nil
 }
 
-// startIfDue starts when it is time, or has the lane woken then. Called with the lane locked.
+// startIfDue starts when the time has come; before that it sets the lane's alarm. Called with the lane locked.
 func (r *reenabler) startIfDue(now time.Time) {
 	l := r.lane
 	endpoint := &l.Target().Endpoint
@@ -60,8 +59,8 @@ func (r *reenabler) startIfDue(now time.Time) {
 	l.d.Go(r.run)
 }
 
-// run stores that the endpoint is active, and reads it again: an operator may have changed it meanwhile. Repeating it is
-// safe, and leaves one notice.
+// run stores that the endpoint is active, and reads it again: an operator may have changed it meanwhile. Repeating it is safe,
+// and leaves one notice.
 func (r *reenabler) run() {
 	l := r.lane
 	d, log := l.d, l.d.cfg.Log
@@ -84,10 +83,10 @@ func (r *reenabler) run() {
 	r.notice = nil
 	switch {
 	case err != nil:
-		log.Error("read enabled endpoint", "endpoint", l.id.String(), "error", err) // it is read again later
+		log.Error("read enabled endpoint", "endpoint", l.id.String(), "error", err) // the dispatcher reads it later
 	case l.active():
 		log.Info("endpoint enabled after its failures", "endpoint", l.id.String())
 	default:
-		l.pump() // it stays disabled: an operator has disabled it anew, or the clock was set back
+		l.pump() // it stays disabled: an operator disabled it again, or the clock was set back
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A Reservation is room in a lane's window for a delivery that is being committed. After the commit Committed or Abandon is
-// called, once.
+// A Reservation is room in a lane's window for a delivery that is being committed. After the commit the caller calls Committed
+// or Abandon, once.
 type Reservation struct {
 	ID    godwit.DeliveryID
-	Epoch int64 // under which the delivery is claimed; 0: there was no room, it waits in the store
+	Epoch int64 // of the delivery's claim; 0: there was no room, and the delivery waits in the store
 	lane  *Lane
 	item  *item
 }
 
-// Reserve keeps room for a new delivery if there is any. Without room the delivery waits in the store.
+// Reserve reserves room for a new delivery if there is any. Without room the delivery waits in the store.
 func (l *Lane) Reserve(event *godwit.Event, trigger godwit.Trigger, now time.Time) Reservation {
 	r := Reservation{ID: godwit.NewDeliveryID(now), lane: l}
 	l.mu.Lock()
@@ -31,10 +31,10 @@ func (l *Lane) Reserve(event *godwit.Event, trigger godwit.Trigger, now time.Tim
 	return r
 }
 
-// Endpoint is the receiver of the delivery.
+// Endpoint returns the receiver of the delivery.
 func (r *Reservation) Endpoint() godwit.EndpointID { return r.lane.id }
 
-// Committed hands the stored delivery to its lane.
+// Committed passes the stored delivery to its lane.
 func (r *Reservation) Committed(now time.Time) {
 	l := r.lane
 	if r.Epoch == 0 {
@@ -48,7 +48,7 @@ func (r *Reservation) Committed(now time.Time) {
 	l.pump()
 }
 
-// Abandon gives the room back after a commit that did not store the delivery, or may have: unknown says which.
+// Abandon releases the room after a failed commit. unknown says that the delivery may have been stored all the same.
 func (r *Reservation) Abandon(unknown bool) {
 	l := r.lane
 	if r.Epoch == 0 {

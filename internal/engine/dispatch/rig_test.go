@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// newIdle makes a dispatcher that runs without slots and whose requests never end.
+// newIdle makes a running dispatcher without slots, whose requests never end.
 func newIdle(hands clock.Clock) *Dispatcher {
 	log := slog.New(slog.DiscardHandler)
 	d := New(Config{
@@ -25,7 +25,7 @@ func newIdle(hands clock.Clock) *Dispatcher {
 	return d
 }
 
-// bareLane makes a lane of an active endpoint with so many deliveries queued under epoch 1.
+// bareLane makes a lane of an active endpoint with the given number of deliveries queued under epoch 1.
 func (d *Dispatcher) bareLane(policy godwit.Policy, queued int) *Lane {
 	now := d.cfg.Clock.Now()
 	l := &Lane{d: d, id: godwit.NewEndpointID(now), window: window{held: map[godwit.DeliveryID]holding{}, total: &d.held}}

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Relearn loads all endpoints anew. While the shards were another node's, that one was told of changes and saw the outcomes:
-// what this node remembers is old, and an endpoint it does not know would get none of the events posted here.
+// Relearn loads all endpoints again. While another node held the shards, that node got the changes and outcomes. This node's
+// endpoints are out of date, and an endpoint that it does not know would get none of the events posted here.
 func (d *Dispatcher) Relearn(ctx context.Context) error {
 	known := map[godwit.EndpointID]bool{}
 	var lanes []*Lane
@@ -45,13 +45,13 @@ func (d *Dispatcher) Relearn(ctx context.Context) error {
 	return nil
 }
 
-// Gained takes up what waits in shards that were another node's, or this node's before it was started again.
+// Gained takes up waiting deliveries in shards that belonged to another node, or to this node before a restart.
 func (d *Dispatcher) Gained(ctx context.Context, shards []int) {
 	d.bringBack(ctx, shards, false)
 	d.learnDue(ctx, shards)
 }
 
-// learnDue asks the store which endpoints of the shards have work waiting.
+// learnDue asks the store which endpoints of the shards have waiting deliveries.
 func (d *Dispatcher) learnDue(ctx context.Context, shards []int) {
 	if len(shards) == 0 {
 		return
@@ -70,7 +70,7 @@ func (d *Dispatcher) learnDue(ctx context.Context, shards []int) {
 			return
 		}
 		if d.index.lane(e.EndpointID) == nil {
-			// It was created by another process.
+			// Another process created it.
 			if err := d.Changed(ctx, e.EndpointID); err != nil {
 				d.cfg.Log.Error("load endpoint with due work", "endpoint", e.EndpointID.String(), "error", err)
 			}
@@ -81,11 +81,11 @@ func (d *Dispatcher) learnDue(ctx context.Context, shards []int) {
 	}
 }
 
-// DropForeign empties the lanes of shards that are no longer ours: their deliveries belong to another node now.
+// DropForeign empties the lanes of lost shards: their deliveries belong to another node now.
 func (d *Dispatcher) DropForeign() { d.index.each((*Lane).dropForeign) }
 
-// Poll finds work that another process put into the store, reads endpoints that could not be read before, and looks whether
-// the clock was set back. It returns when ctx ends.
+// Poll looks for work that other processes stored, reads endpoints that could not be read before, and checks whether the clock
+// was set back. It returns when ctx ends.
 func (d *Dispatcher) Poll(ctx context.Context) {
 	stepped := false
 	for clock.Wait(ctx, d.cfg.Clock, d.cfg.PollInterval) {

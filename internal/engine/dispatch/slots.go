@@ -2,16 +2,16 @@ package dispatch
 
 import "sync"
 
-// slots are the requests that may be on the wire at once, over all endpoints. When they run out, lanes wait in line and
-// each gets one slot at a turn, so that no endpoint takes more than its share however much it has waiting.
+// slots are the requests that may be in flight at once, over all endpoints. When none are free, lanes wait in line and get one
+// slot per turn, so that no endpoint gets more than its share.
 type slots struct {
 	mu      sync.Mutex
 	free    int
 	waiting []*Lane
 }
 
-// take gets a slot for the lane, or puts it in line. No lane stands in line while slots are free, so that give finds every
-// lane that waits. Called with the lane locked.
+// take takes a slot for the lane, or puts the lane in line. No lane is in line while slots are free, so give finds every
+// waiting lane. Called with the lane locked.
 func (s *slots) take(l *Lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *slots) take(l *Lane) bool {
 	return false
 }
 
-// give returns a slot: to the next lane in line that can use it, or to the free ones.
+// give returns a slot: to the next lane in line that can use it, or to the free slots.
 func (s *slots) give() {
 	for {
 		s.mu.Lock()

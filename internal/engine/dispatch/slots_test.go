@@ -9,18 +9,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A slot that comes free while a lane is having its turn must not lie idle beside a lane that stands in line.
+// A slot that becomes free during a lane's turn must not stay free while a lane waits in line.
 func TestNobodyWaitsBesideAFreeSlot(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
 	l := d.bareLane(godwit.Policy{Concurrency: 8}, 3)
 	d.cfg.Shards.Set([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Now().Add(time.Hour))
-	l.wake() // there is no slot: it stands in line
+	l.wake() // there is no slot, so the lane joins the line
 
 	l.mu.Lock()
 	given := make(chan struct{})
 	go func() { d.slots.give(); close(given) }()
-	for waiting := 1; waiting > 0; { // until the lane was called, and is about to take its turn
+	for waiting := 1; waiting > 0; { // until the lane was called and is about to take its turn
 		runtime.Gosched()
 		d.slots.mu.Lock()
 		waiting = len(d.slots.waiting)

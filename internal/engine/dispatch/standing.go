@@ -9,20 +9,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// never is further away than any caller waits.
+// never is later than any caller waits.
 var never = time.Unix(1<<40, 0)
 
-// Standing is what this node knows of a delivery that is not finished.
+// Standing is this node's knowledge of an unfinished delivery.
 type Standing struct {
 	Known bool // its endpoint has a lane here
 	Owned bool // this node delivers for its endpoint
 	Held  bool // it is in the lane's window
-	// NotBefore is when it may be sent, as far as that is known; zero is at once. A delivery that is on the wire, or whose result
-	// is being stored, is not held up by what that result may have brought about.
+	// NotBefore is the earliest known time at which the delivery may be sent; zero means at once. It is zero for a delivery
+	// that is in flight or being recorded, since its own result may have caused the delay.
 	NotBefore time.Time
 }
 
-// Standing tells how a delivery of an endpoint stands at now.
+// Standing returns the standing of an endpoint's delivery at now.
 func (d *Dispatcher) Standing(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) Standing {
 	l := d.index.lane(endpoint)
 	if l == nil {
@@ -46,13 +46,14 @@ func (d *Dispatcher) Standing(endpoint godwit.EndpointID, delivery godwit.Delive
 	return s
 }
 
-// ErrInFlight reports that a request for the delivery is on the wire.
+// ErrInFlight reports that a request for the delivery is in flight.
 var ErrInFlight = errors.New("an attempt is in flight")
 
-// evictionGrace keeps a delivery that is being cancelled from being claimed again before it is.
+// evictionGrace keeps a delivery from being claimed again before its cancellation is stored.
 const evictionGrace = time.Minute
 
-// Evict gives a queued delivery back to the store and waits until it is there. ErrInFlight when it is on the wire.
+// Evict returns a queued delivery to the store and waits until it is stored. It fails with ErrInFlight when a request for it
+// is in flight.
 func (l *Lane) Evict(id godwit.DeliveryID) error {
 	l.mu.Lock()
 	held, ok := l.window.held[id]

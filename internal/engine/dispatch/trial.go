@@ -10,10 +10,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/sender"
 )
 
-// ErrStopped reports that the dispatcher stops.
+// ErrStopped reports that the dispatcher is stopping.
 var ErrStopped = errors.New("the dispatcher stops")
 
-// A Trial is one request outside of any delivery.
+// A Trial is one request outside any delivery.
 type Trial struct {
 	Delivery godwit.DeliveryID // named in the request; nothing is stored under it
 	Attempt  godwit.AttemptID
@@ -21,8 +21,8 @@ type Trial struct {
 	Verdict  godwit.Verdict
 }
 
-// Try sends the event that make returns once to the endpoint and waits for the answer, whether the endpoint is active or not.
-// Nothing is stored, counted or tried again, and neither the endpoint's health nor its limits change.
+// Try sends the event that make returns to the endpoint, once, and waits for the answer. The endpoint need not be active.
+// Nothing is stored, counted or retried, and the endpoint's health and limits do not change.
 func (l *Lane) Try(ctx context.Context, make func(now time.Time) *godwit.Event) (*Trial, error) {
 	job, ok := trialJob(l, make)
 	if !ok {
@@ -30,7 +30,7 @@ func (l *Lane) Try(ctx context.Context, make func(now time.Time) *godwit.Event) 
 	}
 	d := l.d
 	defer d.attempts.Done()
-	// It ends with the dispatcher, as attempts do, and with the caller.
+	// The request ends with the dispatcher, as attempts do, and with the caller's context.
 	sending, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.base, func() { cancel(sender.ErrInterrupted) })()
@@ -48,7 +48,8 @@ func (l *Lane) Try(ctx context.Context, make func(now time.Time) *godwit.Event) 
 	}, nil
 }
 
-// trialJob makes the job of a trial, and has a stop wait for it; ok is false when the dispatcher stops.
+// trialJob makes the job of a trial and registers it, so that a stop waits for it; ok is false when the dispatcher is
+// stopping.
 func trialJob(l *Lane, make func(now time.Time) *godwit.Event) (job *attempt.Job, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

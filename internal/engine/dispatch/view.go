@@ -8,13 +8,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A view is what a lane knows of its endpoint. It is replaced whole on change and read without a lock.
+// A view holds the lane's current target. It is replaced as a whole and read without a lock.
 type view struct {
 	maker  *attempt.Maker
 	target atomic.Pointer[attempt.Target]
 }
 
-// Target is what the endpoint is now.
+// Target returns the current snapshot of the endpoint.
 func (v *view) Target() *attempt.Target { return v.target.Load() }
 
 func (v *view) active() bool { return v.Target().Endpoint.Status == godwit.EndpointActive }
@@ -31,7 +31,7 @@ func (v *view) current(now time.Time) *attempt.Target {
 	return next
 }
 
-// edit replaces the target by a changed copy; it reports whether f changed it.
+// edit replaces the target with a changed copy; it reports whether f changed it.
 func (v *view) edit(f func(*attempt.Target) bool) bool {
 	for {
 		old := v.Target()

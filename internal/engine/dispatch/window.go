@@ -5,8 +5,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A window is what a lane holds in memory: the deliveries that are claimed, in the order they are sent, and those that are on
-// the wire or being recorded. It is guarded by its lane.
+// A window holds the lane's deliveries in memory: those that are claimed, in sending order, and those in flight or being
+// recorded. It is guarded by its lane.
 type window struct {
 	queue    []*item                       // claimed and ready, in order
 	held     map[godwit.DeliveryID]holding // everything in the window
@@ -21,8 +21,8 @@ type item struct {
 	lane *Lane
 }
 
-// A holding is a delivery's entry in the window. The item tells which claim it belongs to: a delivery that went back to the
-// store may be claimed anew before the lane has learnt that its former result is stored.
+// A holding is a delivery's entry in the window. The item identifies the claim: a delivery that returned to the store may be
+// claimed again before the lane learns that its former result is stored.
 type holding struct {
 	item  *item // nil while the commit is under way
 	state heldState
@@ -52,7 +52,7 @@ func (w *window) putItem(it *item, state heldState) {
 	w.put(it.Work.Delivery.ID, holding{item: it, state: state, size: len(it.Work.Event.Body)})
 }
 
-// drop removes an entry, if it is still the item's.
+// drop removes an entry if it still belongs to the item.
 func (w *window) drop(id godwit.DeliveryID, it *item) {
 	if h, ok := w.held[id]; ok && h.item == it {
 		delete(w.held, id)
@@ -72,13 +72,13 @@ func (w *window) push(it *item) {
 	w.queue = append(w.queue, it)
 }
 
-// pushFront puts it at the front.
+// pushFront puts a claimed delivery at the front of the queue.
 func (w *window) pushFront(it *item) {
 	w.putItem(it, heldQueued)
 	w.queue = append([]*item{it}, w.queue...)
 }
 
-// next takes the first delivery out of the queue.
+// next removes the first delivery from the queue.
 func (w *window) next() *item {
 	it := w.queue[0]
 	w.queue[0] = nil
@@ -86,7 +86,7 @@ func (w *window) next() *item {
 	return it
 }
 
-// cut takes all but the first keep deliveries out of the queue. They stay in the window, as being recorded.
+// cut removes all but the first keep deliveries from the queue. They stay in the window as being recorded.
 func (w *window) cut(keep int) []*item {
 	if len(w.queue) <= keep {
 		return nil

@@ -2,18 +2,18 @@ package dispatch
 
 import "sync/atomic"
 
-// idleWorkers is how many goroutines wait for the next attempt.
+// idleWorkers is how many idle goroutines are kept.
 const idleWorkers = 64
 
-// workers run attempts. A goroutine that has made one waits for another: its stack has grown to what net/http needs, and
-// growing it anew for every attempt would show in a profile.
+// workers run attempts. A goroutine is reused after an attempt: its stack has grown to the size that net/http needs, and
+// growing a new stack for every attempt is costly.
 type workers struct {
 	jobs chan *item
 	idle atomic.Int32
 	run  func(*item)
 }
 
-// do runs the attempt at once, on a waiting goroutine if there is one.
+// do runs the attempt at once, on an idle goroutine if there is one.
 func (w *workers) do(it *item) {
 	select {
 	case w.jobs <- it:

@@ -1,4 +1,4 @@
-// Package fanout stores the deliveries of large fan-outs after their events were acknowledged.
+// Package fanout stores the deliveries of large fan-outs after their events have been acknowledged.
 //
 //	Submit ─► events + store.Fanout in one transaction ─► 202
 //	                     │
@@ -6,9 +6,9 @@
 //	                             ▲
 //	start, poll ─► Run:    fan-outs that a crash or another node left
 //
-// One transaction carries a bounded number of deliveries, so that a submission of many events for many endpoints does not hold
-// up other tenants. The fan-out names all receivers and is as durable as the event: a crash between two parts loses nothing, and
-// the store's cursor keeps a part from being stored twice.
+// One transaction carries a bounded number of deliveries, so that a submission of many events for many endpoints does not
+// delay other tenants. The fan-out names all receivers and is as durable as the event: a crash between two parts loses
+// nothing, and the store's cursor prevents storing a part twice.
 package fanout
 
 import (
@@ -26,20 +26,20 @@ import (
 )
 
 const (
-	// PartRows is how many deliveries are stored in one transaction.
+	// PartRows is the number of deliveries that one transaction stores.
 	PartRows = commit.MaxPart - 16
 	retry    = time.Second
 	listed   = 64
 )
 
-// Store is what an expander reads.
+// Store declares the methods that an expander reads with.
 type Store interface {
 	Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error)
 	Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error)
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 }
 
-// Config is what an expander is made of.
+// Config configures an expander.
 type Config struct {
 	Store   Store
 	Commits *commit.Group
@@ -48,22 +48,22 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// An Expander works on the fan-outs of all tenants, one of each tenant at a time, in the order they came.
+// An Expander works on the fan-outs of all tenants, one per tenant at a time, in order of arrival.
 type Expander struct {
 	cfg Config
 
 	mu      sync.Mutex
-	tenants map[godwit.TenantID][]*work // the first is being worked on
+	tenants map[godwit.TenantID][]*work // the first is in progress
 	known   map[godwit.EventID]*work    // by fan-out
 	events  map[godwit.EventID]*work    // by event
 }
 
-// work is a fan-out that is being completed. Its endpoints are nil until its turn comes: a tenant may have many large fan-outs
-// in line, and memory holds the lists of the first only.
+// work is a fan-out in progress. Its endpoints are nil until its turn: a tenant may have many large fan-outs in line, and
+// memory holds only the first one's list.
 type work struct {
 	store.Fanout
 	done chan struct{}
-	// event is the one that was read last.
+	// event is the event read last.
 	event *godwit.Event
 }
 
@@ -74,7 +74,7 @@ func NewExpander(cfg Config) *Expander {
 	}
 }
 
-// Add takes up a stored fan-out, unless it is known. One without endpoints is read when its turn comes.
+// Add takes up a stored fan-out, unless it is known. The expander reads missing endpoints when the fan-out's turn comes.
 func (x *Expander) Add(f store.Fanout) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,14 +101,14 @@ func (x *Expander) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// resume takes up the fan-outs in the store that are not known here.
+// resume takes up stored fan-outs that this expander does not know.
 func (x *Expander) resume(ctx context.Context) {
 	var after godwit.EventID
 	for {
 		list, err := x.cfg.Store.Fanouts(ctx, after, listed)
 		if err != nil {
 			if ctx.Err() == nil {
-				x.cfg.Log.Error("list fan-outs", "error", err) // the next poll does it
+				x.cfg.Log.Error("list fan-outs", "error", err) // the next poll tries again
 			}
 			return
 		}
@@ -122,8 +122,7 @@ func (x *Expander) resume(ctx context.Context) {
 	}
 }
 
-// Wait returns when no fan-out of the event is open here. The error is that of the context,
-// or commit.ErrStopping.
+// Wait returns when this expander has no open fan-out of the event. The error is the context's, or commit.ErrStopping.
 func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	x.mu.Lock()
 	w := x.events[id]
@@ -141,7 +140,7 @@ func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	}
 }
 
-// WaitUpTo waits no longer than the limit; it reports whether the event's fan-out is complete.
+// WaitUpTo waits like Wait, at most until the limit; it reports whether the event's fan-out is complete.
 func (x *Expander) WaitUpTo(ctx context.Context, id godwit.EventID, limit time.Duration) (complete bool, err error) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,15 +151,15 @@ func (x *Expander) WaitUpTo(ctx context.Context, id godwit.EventID, limit time.D
 	return false, ctx.Err()
 }
 
-// run works on a tenant's fan-outs, beginning with the given one, until there are none or the engine stops.
+// run works on a tenant's fan-outs, starting with w, until none are left or the engine stops.
 func (x *Expander) run(w *work) {
 	for w != nil && x.complete(w) {
 		w = x.next(w)
 	}
 }
 
-// next puts a complete fan-out away and returns the tenant's next one. It is nil when there is none; from then on Add starts
-// another run for the tenant.
+// next removes a complete fan-out and returns the tenant's next one. If there is none it returns nil; Add then starts another
+// run for the tenant.
 func (x *Expander) next(w *work) *work {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -180,7 +179,7 @@ func (x *Expander) next(w *work) *work {
 	return left[0]
 }
 
-// complete stores part after part; it reports false when the engine stopped before the end.
+// complete stores all parts; it reports false when the engine stopped before the end.
 func (x *Expander) complete(w *work) bool {
 	ctx := x.cfg.Lanes.Base()
 	for ctx.Err() == nil {
@@ -191,7 +190,7 @@ func (x *Expander) complete(w *work) bool {
 			if ctx.Err() == nil {
 				x.cfg.Log.Error("store a part of a fan-out", "event", w.ID().String(), "done", w.Done, "of", w.Total(), "error", err)
 			}
-			w.Endpoints = nil // how far the fan-out is has to be read again
+			w.Endpoints = nil // read the cursor again
 			if !clock.Wait(ctx, x.cfg.Clock, retry) {
 				return false
 			}
@@ -274,7 +273,7 @@ func abandon(rooms []dispatch.Reservation) {
 	}
 }
 
-// eventAt reads an event of the fan-out; nil when it is not in the store.
+// eventAt reads an event of the fan-out; nil when it is not stored.
 func (x *Expander) eventAt(ctx context.Context, w *work, i int) (*godwit.Event, error) {
 	if w.event != nil && w.event.ID == w.Events[i] {
 		return w.event, nil
@@ -287,7 +286,7 @@ func (x *Expander) eventAt(ctx context.Context, w *work, i int) (*godwit.Event, 
 	return event, err
 }
 
-// read asks the store for the endpoints of the fan-out and how far it is. The error is errComplete when it is not open.
+// read reads the endpoints and the cursor of the fan-out. It fails with errComplete when the fan-out is not open.
 func (x *Expander) read(ctx context.Context, w *work) error {
 	w.event = nil // it may have been swept
 	f, err := x.cfg.Store.Fanout(ctx, w.ID())

@@ -13,12 +13,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// memory is a store of fan-outs. Every event that it is asked for exists.
+// memory is a store of fan-outs. Every requested event exists.
 type memory struct {
 	mu         sync.Mutex
 	open       map[godwit.EventID]store.Fanout
 	deliveries int
-	gate       chan struct{} // a commit waits until it is closed
+	gate       chan struct{} // commits wait until it is closed
 }
 
 func (m *memory) Commit(_ context.Context, b *store.Batch) (*store.Committed, error) {
@@ -63,7 +63,7 @@ func (m *memory) Event(_ context.Context, tenant godwit.TenantID, id godwit.Even
 	return &godwit.Event{TenantID: tenant, ID: id}, nil
 }
 
-// add stores a fan-out of one event and gives it to the expander.
+// add stores a fan-out of one event and passes it to the expander.
 func (m *memory) add(x *Expander, endpoints int) godwit.EventID {
 	now := clock.Real{}.Now()
 	f := store.Fanout{TenantID: godwit.TenantID{1}, Events: []godwit.EventID{godwit.NewEventID(now)}, Trigger: godwit.TriggerAccept}
@@ -93,8 +93,8 @@ func newExpander(t *testing.T) (*Expander, *memory) {
 	return NewExpander(Config{Store: m, Commits: commits, Lanes: lanes, Clock: clock.Real{}, Log: log}), m
 }
 
-// A fan-out that comes at the moment in which the tenant's last one is complete is worked on once, by one goroutine: Add starts
-// one where the tenant has none in line, so a goroutine that goes on must not leave an empty line meanwhile.
+// A fan-out that arrives just as the tenant's last one completes is worked on once, by one goroutine. Add starts a goroutine
+// if the tenant's line is empty, so a running goroutine must not leave the line empty while it continues.
 func TestOneWorkerForATenant(t *testing.T) {
 	x, m := newExpander(t)
 	close(m.gate)
@@ -136,7 +136,7 @@ func TestOneWorkerForATenant(t *testing.T) {
 	}
 }
 
-// Fan-outs that wait for their turn hold no lists of endpoints in memory, and get them from the store when it comes.
+// Fan-outs in line hold no lists of endpoints in memory. The expander reads the list when the turn comes.
 func TestFanoutsInLineHoldNoLists(t *testing.T) {
 	x, m := newExpander(t)
 	const fanouts, endpoints = 20, 2*PartRows + 1

@@ -1,8 +1,8 @@
-// Package follow tells callers what became of events and deliveries, from the commits that store it.
+// Package follow tells callers the results of events and deliveries, as commits store them.
 //
-//	Feed       every recorded attempt, to callers that watch
-//	Outcomes   the outcome of one event's deliveries, to callers that wait for it
-//	Watermark  the time before which every event is stored, to callers that read events in order
+//	Feed       every recorded attempt, for callers that watch
+//	Outcomes   the outcomes of one event's deliveries, for callers that wait
+//	Watermark  the time before which every event is stored, for callers that read events in order
 //
 // Delivery never waits for a caller.
 package follow

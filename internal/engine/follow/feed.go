@@ -13,7 +13,7 @@ type FeedItem struct {
 	Status    godwit.DeliveryStatus // of the delivery, after the attempt
 }
 
-// A Feed hands recorded attempts to watchers. A watcher that does not keep up misses items.
+// A Feed sends recorded attempts to watchers. A watcher that is too slow misses items.
 type Feed struct {
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
@@ -54,7 +54,7 @@ func (f *Feed) Empty() bool {
 	return len(f.watchers) == 0
 }
 
-// Publish hands an attempt to the watchers of its tenant.
+// Publish sends an attempt to the watchers of its tenant.
 func (f *Feed) Publish(item FeedItem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// pollInterval is how often the store is asked about deliveries that another node makes: their results are not committed here.
+// pollInterval is how often Await reads the store for deliveries of another node: this node does not commit their results.
 const pollInterval = 250 * time.Millisecond
 
-// Awaited is how far the deliveries of an event have come.
+// Awaited is the progress of an event's deliveries.
 type Awaited struct {
-	Deliveries []godwit.Delivery // without cancelled ones: those have no outcome to wait for
-	// Open counts those without an outcome within the time; Held those among them that will not be tried soon, because
+	Deliveries []godwit.Delivery // without cancelled ones, which have no outcome
+	// Open counts the deliveries without an outcome at the limit. Held counts those of them that are not tried soon, because
 	// their endpoint is paused, disabled or asked for time.
 	Open, Held int
 }
 
-// Config is what Outcomes are made of.
+// Config configures Outcomes.
 type Config struct {
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -33,15 +33,15 @@ type Config struct {
 	Lanes      Lanes
 }
 
-// Lanes is what this node knows of deliveries that are not finished.
+// Lanes is this node's knowledge of unfinished deliveries.
 type Lanes interface {
 	Standing(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) dispatch.Standing
-	// Changed reads an endpoint, which may have been registered on another node.
+	// Changed reads an endpoint, which may have been created on another node.
 	Changed(ctx context.Context, id godwit.EndpointID) error
 }
 
-// Outcomes tells callers what becomes of an event's deliveries. The commit that stores a result tells it here; it costs an
-// atomic read when no caller waits.
+// Outcomes tells callers the outcomes of an event's deliveries. The commit of a result calls Stored; without waiting callers
+// this costs one atomic read.
 type Outcomes struct {
 	cfg   Config
 	n     atomic.Int32 // callers that wait
@@ -54,10 +54,10 @@ func NewOutcomes(cfg Config) *Outcomes {
 	return &Outcomes{cfg: cfg, boxes: map[godwit.EventID][]*mailbox{}}
 }
 
-// Stored tells the new state of a delivery.
+// Stored passes on the new state of a delivery.
 func (o *Outcomes) Stored(d *godwit.Delivery) { o.tell(d.EventID, d) }
 
-// Refused says that a result of the event was refused here: what becomes of its delivery is another node's to tell.
+// Refused says that the store refused a result of the event: another node has the delivery, so callers must read the store.
 func (o *Outcomes) Refused(id godwit.EventID) { o.tell(id, nil) }
 
 func (o *Outcomes) tell(id godwit.EventID, d *godwit.Delivery) {
@@ -97,12 +97,12 @@ func (o *Outcomes) close(id godwit.EventID, box *mailbox) {
 	}
 }
 
-// A mailbox gathers what is told to one caller.
+// A mailbox collects the results for one caller.
 type mailbox struct {
 	mu      sync.Mutex
 	stored  []godwit.Delivery
 	refused bool
-	signal  chan struct{} // has one token when something was put in
+	signal  chan struct{} // has one token when the mailbox is not empty
 }
 
 // put adds a delivery, or a refusal when it is nil.
@@ -120,7 +120,7 @@ func (m *mailbox) put(d *godwit.Delivery) {
 	}
 }
 
-// take empties the mailbox. A refusal is told again at each call.
+// take empties the mailbox. It reports a refusal again at each call.
 func (m *mailbox) take() (stored []godwit.Delivery, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,13 +128,13 @@ func (m *mailbox) take() (stored []godwit.Delivery, refused bool) {
 	return stored, m.refused
 }
 
-// Await waits until every delivery of an event has an outcome, but no longer than the limit. A delivery has an outcome when
-// it is finished, or was tried more often than since tells. The error is that of the context, or of the store.
+// Await waits until every delivery of an event has an outcome, at most until the limit. A delivery has an outcome when it is
+// finished, or has more attempts than since says. The error is the context's or the store's.
 //
-// Outcomes come from the commits of this node. The store is read at the beginning, at the limit, and every pollInterval while
-// some delivery is made by another node.
+// Outcomes come from the commits of this node. Await reads the store at the beginning, at the limit, and every pollInterval
+// while another node has some of the deliveries.
 func (o *Outcomes) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
-	box := o.open(id) // before reading, so that no result falls between
+	box := o.open(id) // before the first read, so that no result is missed in between
 	defer o.close(id, box)
 	late := make(chan struct{})
 	p := progress{o: o, tenant: tenant, event: id, since: since, until: o.cfg.Clock.Now().Add(limit), known: map[godwit.DeliveryID]known{}}
@@ -143,7 +143,7 @@ func (o *Outcomes) Await(ctx context.Context, tenant godwit.TenantID, id godwit.
 		return nil, err
 	}
 	for {
-		// The lanes are looked at first, then the mailbox: a lane lets go of a delivery only after its result was told.
+		// Look at the lanes first, then at the mailbox: a lane releases a delivery only after its result was passed on.
 		awaited, poll := p.count()
 		if stored, refused := box.take(); len(stored) > 0 || refused && !p.refused {
 			p.refused = refused
@@ -157,7 +157,7 @@ func (o *Outcomes) Await(ctx context.Context, tenant godwit.TenantID, id godwit.
 		case err != nil:
 			return nil, err
 		case cause == limitReached:
-			// Deliveries that were cancelled or made by another node were not told here.
+			// Results of cancelled deliveries and of other nodes do not reach the mailbox.
 			if p.read(ctx) == nil {
 				awaited, _ = p.count()
 			}
@@ -170,7 +170,7 @@ func (o *Outcomes) Await(ctx context.Context, tenant godwit.TenantID, id godwit.
 	}
 }
 
-// A cause ends a wait.
+// A cause is why a wait ended.
 type cause int
 
 const (
@@ -197,7 +197,7 @@ func (o *Outcomes) wait(ctx context.Context, box *mailbox, late <-chan struct{},
 	}
 }
 
-// progress is what one caller of Await knows of an event's deliveries.
+// progress is the state of an event's deliveries as one caller of Await knows it.
 type progress struct {
 	o       *Outcomes
 	tenant  godwit.TenantID
@@ -206,10 +206,10 @@ type progress struct {
 	until   time.Time
 	order   []godwit.DeliveryID
 	known   map[godwit.DeliveryID]known
-	refused bool // a result of ours was refused: results are no longer told here
+	refused bool // a result of this node was refused: later results do not arrive here
 }
 
-// known is a delivery as it was told by a commit, or read.
+// known is a delivery, as read from the store or passed on by a commit.
 type known struct {
 	godwit.Delivery
 	told bool
@@ -227,7 +227,7 @@ func (p *progress) read(ctx context.Context) error {
 	return nil
 }
 
-// meet reads the endpoint of a delivery that another node has made: it may have been registered there.
+// meet reads the endpoint of a delivery that another node made: it may have been created there.
 func (p *progress) meet(ctx context.Context, d *godwit.Delivery) {
 	_, before := p.known[d.ID]
 	if before || d.Status != godwit.DeliveryPending || p.o.cfg.Lanes.Standing(d.EndpointID, d.ID, p.until).Known {
@@ -238,7 +238,7 @@ func (p *progress) meet(ctx context.Context, d *godwit.Delivery) {
 	}
 }
 
-// learn takes over what is newer: a read may be older than a result that was told meanwhile.
+// learn keeps the newer state: a read may be older than a result that arrived meanwhile.
 func (p *progress) learn(told bool, list ...godwit.Delivery) {
 	for _, d := range list {
 		before, ok := p.known[d.ID]
@@ -251,7 +251,7 @@ func (p *progress) learn(told bool, list ...godwit.Delivery) {
 	}
 }
 
-// count sums up, and reports whether the store has to be polled for some of what is open.
+// count sums up the deliveries, and reports whether the store must be polled for open ones.
 func (p *progress) count() (a *Awaited, poll bool) {
 	a = &Awaited{}
 	now := p.o.cfg.Clock.Now()
@@ -274,13 +274,13 @@ func (p *progress) count() (a *Awaited, poll bool) {
 	return a, poll
 }
 
-// A stage is how far a delivery has come for a caller that waits.
+// A stage is the progress of a delivery for a waiting caller.
 type stage int
 
 const (
 	decided   stage = iota // it has an outcome
-	underWay               // a commit of this node will tell its outcome
-	elsewhere              // only the store knows its outcome
+	underWay               // a commit of this node will pass on its outcome
+	elsewhere              // the outcome is only in the store
 	held                   // it is not tried before the limit
 )
 
@@ -290,8 +290,8 @@ func (p *progress) stageOf(d *known, now time.Time) stage {
 	}
 	s := p.o.cfg.Lanes.Standing(d.EndpointID, d.ID, now)
 	tried := d.Attempts > p.since[d.ID]
-	// A delivery that was read while its lane holds it may stand between two attempts of which the second follows at once; the
-	// second is the one that counts.
+	// A delivery read while its lane holds it may be between two attempts, the second of which follows at once. The second
+	// attempt decides.
 	if tried && (d.told || !s.Owned || !s.Held) {
 		return decided
 	}

@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// A rig is an event with one pending delivery, whose standing a test sets.
+// A rig is an event with one pending delivery. Tests set its standing.
 type rig struct {
 	hands    *clock.Manual
 	delivery godwit.Delivery // in the store
@@ -41,7 +41,7 @@ func newRig(s dispatch.Standing) *rig {
 	return r
 }
 
-// await starts to wait for the event, up to ten seconds, and returns once the store was read.
+// await starts to wait for the event, up to ten seconds, and returns once the store has been read.
 func (r *rig) await(t *testing.T, since int) <-chan *Awaited {
 	done := make(chan *Awaited, 1)
 	go func() {
@@ -63,7 +63,7 @@ func (r *rig) tried(status godwit.DeliveryStatus, attempts int) *godwit.Delivery
 
 var owned = dispatch.Standing{Known: true, Owned: true, Held: true}
 
-// The commit of this node tells the outcome; the store is not read again.
+// The commit of this node passes on the outcome; Await does not read the store again.
 func TestOutcomeIsTold(t *testing.T) {
 	for _, status := range []godwit.DeliveryStatus{godwit.DeliveryAccepted, godwit.DeliveryPending, godwit.DeliveryTerminal} {
 		r := newRig(owned)
@@ -79,7 +79,7 @@ func TestOutcomeIsTold(t *testing.T) {
 	}
 }
 
-// What is known at the beginning ends the wait at once.
+// Await returns at once if all outcomes are already known.
 func TestAwaitReturnsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		standing   dispatch.Standing
@@ -102,19 +102,19 @@ func TestAwaitReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// An attempt that was made before the wait began is no outcome.
+// An attempt made before the wait began is not an outcome.
 func TestAwaitCountsNewAttempts(t *testing.T) {
 	r := newRig(owned)
 	r.delivery.Attempts = 2
 	done := r.await(t, 2)
-	r.o.Stored(r.tried(godwit.DeliveryPending, 2)) // a release of its claim
+	r.o.Stored(r.tried(godwit.DeliveryPending, 2)) // the return of its claim
 	r.o.Stored(r.tried(godwit.DeliveryPending, 3))
 	if a := <-done; a.Open != 0 || a.Deliveries[0].Attempts != 3 {
 		t.Errorf("%+v", a)
 	}
 }
 
-// The store is polled for a delivery that another node makes, and for one whose result was refused here.
+// Await polls the store for a delivery of another node, and for one whose result was refused.
 func TestAwaitPolls(t *testing.T) {
 	for name, s := range map[string]dispatch.Standing{"another node's": {Known: true}, "refused": owned} {
 		r := newRig(s)
@@ -133,7 +133,7 @@ func TestAwaitPolls(t *testing.T) {
 	}
 }
 
-// At the limit the store is read once more, and what is open stays open.
+// At the limit Await reads the store once more; unfinished deliveries stay open.
 func TestAwaitEnds(t *testing.T) {
 	r := newRig(owned)
 	done := r.await(t, 0)

@@ -7,14 +7,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 )
 
-// A Watermark is the time before which no event will be added any more by this node: every one whose id was minted before it is
-// stored, or never will be. Callers that read events in the order of their ids read up to it; they miss none, and do not lose
-// sight of one that they were shown. Events of other nodes on the same store are not counted.
+// A Watermark is a time before which this node adds no more events: every event whose id was minted before it is stored, or
+// will never be. Callers that read events in the order of their ids read up to it, and so miss none. Events of other nodes on
+// the same store are not considered.
 type Watermark struct {
 	clock clock.Clock
 	mu    sync.Mutex
 	open  []mintings // by time, few
-	told  int64      // latest time that a caller was told is over, in Unix nanoseconds; it never goes back
+	told  int64      // latest time that Time returned, in Unix nanoseconds; it never goes back
 }
 
 // mintings counts the events whose id was minted in one step of time and whose commit is under way.
@@ -25,22 +25,22 @@ type mintings struct {
 }
 
 const (
-	// watermarkStep is how finely times are told apart. While events are stored without a pause, an event is shown up to
-	// one step later than it could be.
+	// watermarkStep is the resolution of the watermark. While events are stored without a pause, an event is shown up to one
+	// step late.
 	watermarkStep = 5 * time.Millisecond
-	// maxLead bounds how far ids may run ahead of a clock that was set back. Beyond it the order of ids gives way.
+	// maxLead bounds how far ids may run ahead of a clock that was set back. Beyond it ids no longer follow the order of time.
 	maxLead = time.Minute
 )
 
-// NewWatermark makes a watermark that stands at the clock's time.
+// NewWatermark makes a watermark at the clock's time.
 func NewWatermark(c clock.Clock) *Watermark { return &Watermark{clock: c} }
 
-// Enter returns the time for ids that are minted from now on, and holds the watermark there until Leave is called with the
-// step. The time is never one that a caller was told is over, unless the clock was set back a long way.
+// Enter returns the time for ids minted from now on, and holds the watermark there until Leave is called with the step. The
+// time is never before one that Time returned, unless the clock was set back by more than maxLead.
 func (w *Watermark) Enter() (now time.Time, step int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now = w.clock.Now() // under the lock, so that no caller is told meanwhile that this time is over
+	now = w.clock.Now() // under the lock, so that Time cannot pass this time meanwhile
 	if lead := time.Duration(w.told - now.UnixNano()); lead > 0 && lead <= maxLead {
 		now = time.Unix(0, w.told).UTC()
 	}
@@ -62,7 +62,7 @@ func (w *Watermark) Enter() (now time.Time, step int64) {
 	return now, step
 }
 
-// Leave says that what entered is stored, or never will be.
+// Leave must be called once the events of the step are stored, or will never be.
 func (w *Watermark) Leave(step int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,8 +77,8 @@ func (w *Watermark) Leave(step int64) {
 	}
 }
 
-// Time never goes back. It is the clock's time while nothing is being stored; under load it lags behind by a commit and
-// watermarkStep.
+// Time returns the watermark, which never goes back. It is the clock's time while nothing is being stored; under load it lags
+// behind by a commit and watermarkStep.
 func (w *Watermark) Time() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -3,9 +3,9 @@
 //	Acquire ─► owned under an epoch ─► renewed by Keep ─┬─► Release
 //	                                                    └─► lost to another node ─► acquired anew under a later epoch
 //
-// Endpoints hash onto godwit.Shards shards. A node that holds a shard's lease is the only one that claims deliveries of its
-// endpoints and records their results; every claim and result carries the lease's epoch, and the store refuses those of an
-// older one. What runs on the shards is behind the Owner interface, so that the hand-over between nodes is told in one place.
+// Endpoints hash onto godwit.Shards shards. Only the node that holds a shard's lease claims deliveries of its endpoints and
+// records their results. Every claim and result carries the lease's epoch, and the store refuses those of an older one. The
+// Owner interface hides the deliveries, so that only this package handles the hand-over between nodes.
 package shard
 
 import (
@@ -20,29 +20,29 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// callTimeout bounds a call about leases. One that hangs would let them run out unnoticed.
+// callTimeout bounds a call about leases. During a hanging call the leases could expire unnoticed.
 const callTimeout = 10 * time.Second
 
 // An Owner runs the endpoints of the shards that the node holds.
 type Owner interface {
-	// Relearn reads all endpoints anew, before shards are used that were another node's: that node was told of changes and
-	// saw outcomes that this one does not know.
+	// Relearn reads all endpoints again before the node uses shards of another node: that node got changes and outcomes that
+	// this one does not know.
 	Relearn(ctx context.Context) error
-	// Gained takes up the work that waits in shards which are new or have a new epoch.
+	// Gained takes up the waiting deliveries in shards that are new or have a new epoch.
 	Gained(ctx context.Context, shards []int)
-	// DropForeign forgets what was claimed under an epoch that is not the shard's.
+	// DropForeign forgets deliveries claimed under an epoch that is not the shard's.
 	DropForeign()
-	// WakeAll has every endpoint look whether it may be sent to.
+	// WakeAll makes every endpoint check whether it may be sent to.
 	WakeAll()
 }
 
-// Config is what a keeper is made of.
+// Config configures a keeper.
 type Config struct {
 	Store store.Leases
 	Clock clock.Clock
 	Log   *slog.Logger
 	Node  string
-	TTL   time.Duration // after which a silent node's shards are free
+	TTL   time.Duration // lifetime of a lease without renewal
 }
 
 // A Keeper holds the leases of this node.
@@ -52,14 +52,14 @@ type Keeper struct {
 
 	mu    sync.RWMutex
 	epoch [godwit.Shards]int64 // 0: not ours
-	until time.Time            // of all; they are renewed together
+	until time.Time            // expiry of all leases; they are renewed together
 	held  []godwit.Lease
 }
 
-// NewKeeper makes a keeper that holds nothing.
+// NewKeeper makes a keeper without leases.
 func NewKeeper(cfg Config) *Keeper { return &Keeper{cfg: cfg, standby: make(chan struct{})} }
 
-// Standby is closed when Acquire found all shards held by another node.
+// Standby is closed when Acquire finds all shards held by another node.
 func (k *Keeper) Standby() <-chan struct{} { return k.standby }
 
 // EpochAt returns the epoch under which this node may deliver for the shard at now, or 0.
@@ -72,15 +72,15 @@ func (k *Keeper) EpochAt(shard int, now time.Time) int64 {
 	return k.epoch[shard]
 }
 
-// Owned returns the epoch under which the shard is this node's, or 0. A lease that has run out stays owned until another
-// node takes it, and so do the claims under it.
+// Owned returns the epoch under which this node owns the shard, or 0. An expired lease stays owned until another node takes
+// it, and so do the claims under it.
 func (k *Keeper) Owned(shard int) int64 {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.epoch[shard]
 }
 
-// Valid reports whether any shard may be delivered for at now.
+// Valid reports whether this node may deliver for any shard at now.
 func (k *Keeper) Valid(now time.Time) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -102,7 +102,7 @@ func (k *Keeper) current() []godwit.Lease {
 	return k.held
 }
 
-// gained lists the shards that would be new or have a new epoch.
+// gained lists the shards of held that are new or have a new epoch.
 func (k *Keeper) gained(held []godwit.Lease) (shards []int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -114,8 +114,8 @@ func (k *Keeper) gained(held []godwit.Lease) (shards []int) {
 	return shards
 }
 
-// Set replaces what is held. It reports whether the old leases had run out by then: lanes that asked in that time were told
-// that they may not send, and have to be woken.
+// Set replaces the leases. It reports whether the old ones had expired by then: lanes that asked meanwhile were refused, and
+// must be woken.
 func (k *Keeper) Set(held []godwit.Lease, until time.Time) (lapsed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -128,7 +128,7 @@ func (k *Keeper) Set(held []godwit.Lease, until time.Time) (lapsed bool) {
 	return lapsed
 }
 
-// Acquire takes the shards at start. It waits for another holder's lease to run out, as long as ctx lasts.
+// Acquire takes the shards at start. It waits until other nodes' leases expire, or ctx ends.
 func (k *Keeper) Acquire(ctx context.Context, owner Owner) error {
 	for waited := false; ; waited = true {
 		now := k.cfg.Clock.Now()
@@ -160,7 +160,7 @@ func (k *Keeper) Acquire(ctx context.Context, owner Owner) error {
 	}
 }
 
-// Keep renews what is held until ctx ends; a node that lost everything starts anew.
+// Keep renews the leases until ctx ends; a node that lost all of them acquires shards again.
 func (k *Keeper) Keep(ctx context.Context, owner Owner) {
 	for clock.Wait(ctx, k.cfg.Clock, k.cfg.TTL/3) {
 		if err := k.renew(ctx, owner); err != nil && ctx.Err() == nil {
@@ -178,7 +178,8 @@ func (k *Keeper) renew(ctx context.Context, owner Owner) error {
 		return err
 	}
 	if len(held) == 0 {
-		// Only then: Acquire starts a new epoch on what is ours already, which would fence our own results.
+		// Only when all are lost: Acquire starts a new epoch for shards this node already owns, which would fence its own
+		// results.
 		held, err = k.cfg.Store.Acquire(limited, k.cfg.Node, now, k.cfg.TTL, godwit.Shards)
 		if err == nil && len(held) > 0 {
 			err = owner.Relearn(ctx)

@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// leases is a store of leases that a test fills.
+// leases is a store of leases that the test sets.
 type leases struct {
 	acquire  func() ([]godwit.Lease, error)
 	renew    func([]godwit.Lease) ([]godwit.Lease, error)
@@ -36,7 +36,7 @@ func (l *leases) Release(_ context.Context, held []godwit.Lease, _ time.Time) er
 	return nil
 }
 
-// owner writes down what it is told.
+// owner records the calls to it.
 type owner struct{ told []string }
 
 func (o *owner) Relearn(context.Context) error     { o.told = append(o.told, "relearn"); return nil }
@@ -56,7 +56,7 @@ func newKeeper(l *leases) (*Keeper, *clock.Manual) {
 	return NewKeeper(Config{Store: l, Clock: hands, Log: slog.New(slog.DiscardHandler), Node: "a", TTL: 15 * time.Second}), hands
 }
 
-// A node that starts alone delivers for the shards it gets, as long as their leases last.
+// A node that starts alone delivers for its shards as long as their leases last.
 func TestAcquire(t *testing.T) {
 	l := &leases{acquire: func() ([]godwit.Lease, error) { return []godwit.Lease{{Shard: 3, Epoch: 7}, {Shard: 5, Epoch: 2}}, nil }}
 	k, _ := newKeeper(l)
@@ -64,7 +64,7 @@ func TestAcquire(t *testing.T) {
 	if err := k.Acquire(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	o.is(t, "gained [3 5]") // what was loaded at the start is new enough
+	o.is(t, "gained [3 5]") // the endpoints loaded at start are recent enough
 	if k.EpochAt(3, start) != 7 || k.EpochAt(4, start) != 0 || !k.Valid(start) {
 		t.Error("a lease does not count")
 	}
@@ -77,7 +77,7 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// A node that waited for another one reads all endpoints anew before it delivers.
+// A node that waited for another node reads all endpoints again before it delivers.
 func TestAcquireAfterAnotherNode(t *testing.T) {
 	free := make(chan struct{})
 	l := &leases{acquire: func() ([]godwit.Lease, error) {
@@ -103,7 +103,7 @@ func TestAcquireAfterAnotherNode(t *testing.T) {
 	o.is(t, "relearn", "gained [1]")
 }
 
-// What each answer to a renewal does.
+// The effect of each answer to a renewal.
 func TestRenew(t *testing.T) {
 	both := []godwit.Lease{{Shard: 1, Epoch: 1}, {Shard: 2, Epoch: 1}}
 	for name, c := range map[string]struct {
