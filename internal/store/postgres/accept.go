@@ -11,14 +11,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// newEvent is an event that is to be stored, or that is there and gains deliveries.
+// newEvent is an event to store, or a stored event that gains deliveries.
 type newEvent struct {
 	event      *godwit.Event
 	deliveries []store.NewDelivery
-	record     *godwit.IdempotencyRecord // of its accept; nil without one
+	record     *godwit.IdempotencyRecord // of its accept; nil if it has none
 	first      godwit.EventID            // first event of its accept
-	stored     bool                      // it is there and only gains the deliveries
-	part       *store.FanoutPart         // of its accept; nil when that is no part of a fan-out
+	stored     bool                      // already stored; it only gains the deliveries
+	part       *store.FanoutPart         // of its accept; nil if the accept is not part of a fan-out
 }
 
 // keyedAccept is an accept with a record.
@@ -34,7 +34,7 @@ type newDelivery struct {
 	of *newEvent
 }
 
-// longAgo is the age at which an event is taken to be in the store: it is not new, it gains deliveries.
+// longAgo is the age above which an event is assumed to be stored: it only gains deliveries.
 const longAgo = time.Minute
 
 func (c *commit) arrangeAccepts() {
@@ -102,15 +102,16 @@ func deliveriesOf(events []newEvent) []newDelivery {
 	return list
 }
 
-// Who claims shares a lock until the transaction ends; who takes leases has it alone. The second statement sees what was
-// committed before the lock was got, so no claim under an old epoch can appear behind the back of a new owner.
+// A transaction that claims holds a shared lock until it ends; one that takes leases locks exclusively. The second statement
+// sees everything committed before it got the lock, so no claim under an old epoch can appear after a new owner has taken the
+// lease.
 var (
 	lockLeases  = prepared("lock", fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d)`, leaseLock))
 	checkLeases = prepared("leases", `SELECT expect(count(*), $3, '`+stateLeaseLost+`') FROM `+rows(1, "shard int2", "epoch int8")+` AS n
 		JOIN leases AS l ON l.shard = n.shard AND l.epoch = n.epoch AND l.owner <> ''`)
 )
 
-// addLeases makes sure that no claim is stored under a lease that is lost, now and until the commit.
+// addLeases ensures that no claim is stored under a lost lease, up to the commit.
 func addLeases(p *pipeline, lists ...[]newDelivery) {
 	epochs := map[int]int64{}
 	for _, list := range lists {
@@ -120,7 +121,7 @@ func addLeases(p *pipeline, lists ...[]newDelivery) {
 			}
 			shard := d.EndpointID.Shard()
 			if other, ok := epochs[shard]; ok && other != d.ClaimEpoch {
-				epochs[shard] = -1 // one of two is wrong
+				epochs[shard] = -1 // one of the two epochs is wrong
 				continue
 			}
 			epochs[shard] = d.ClaimEpoch
@@ -155,15 +156,15 @@ var (
 		SELECT `+names(recordColumns)+` FROM `+rows(1, recordColumns...)+` AS n
 		ON CONFLICT (id) `+replace(recordColumns)+`
 		WHERE r.expires_at <= $11`)
-	// A record with another first event was there before.
+	// A record with another first event existed before.
 	otherRecords = prepared("others", `SELECT r.id, r.tenant_id, r.fingerprint, r.response_status, r.response_type,
 			r.response_location, r.response_body, r.created_at, r.expires_at, r.event_id
 		FROM `+rows(1, "id bytea", "event_id uuid")+` AS n
 		JOIN idempotency_records AS r ON r.id = n.id WHERE r.event_id IS DISTINCT FROM n.event_id`)
 )
 
-// addRecords stores the records whose keys are free, and reads those that were there. Two commits with the same keys
-// wait for each other in one order.
+// addRecords stores the records whose keys are free, and reads the existing ones. It orders keys, so that two commits with the
+// same keys do not deadlock.
 func (c *commit) addRecords(p *pipeline) {
 	if len(c.records) == 0 {
 		return
@@ -229,8 +230,8 @@ var eventColumns = []string{
 	"occurred_at timestamptz", "carried json",
 }
 
-// keySlot is where the index over keys has an event. A key alone is random: each new one would touch, and log, another
-// page of the index. Behind the hour all new ones go to a few pages; who looks for a key asks for each hour.
+// keySlot is the position of an event in the index over keys. Keys alone are random: each new one would touch, and log,
+// another page of the index. With the hour in front, all new ones go to a few pages; a search by key covers each hour.
 func keySlot(id godwit.EventID, key string) int64 { return hourOf(id)<<32 | keyHash(key) }
 
 func hourOf(id godwit.EventID) int64 { return id.Time().Unix() / 3600 }
@@ -244,7 +245,7 @@ func keyHash(key string) int64 {
 	return int64(h)
 }
 
-// ours restricts rows to those whose record is the one of their own accept.
+// ours restricts rows to those whose stored record belongs to their own accept.
 const ours = ` WHERE EXISTS (SELECT FROM idempotency_records AS r WHERE r.id = n.record_id AND r.event_id = n.first_id)`
 
 var (
@@ -302,7 +303,7 @@ func addEventRows(p *pipeline, list []*newEvent, keyed bool) {
 	p.add(insertKeyedEvents, nil)
 }
 
-// addGain notes new deliveries with an event that is there.
+// addGain adds new deliveries to the list of a stored event.
 func addGain(p *pipeline, e *newEvent) {
 	if len(e.deliveries) == 0 {
 		return
@@ -328,7 +329,7 @@ func joinIDs(deliveries []store.NewDelivery) []byte {
 	return ids
 }
 
-// encodeMap gives nil for an empty map.
+// encodeMap returns nil for an empty map.
 func encodeMap[V any](m map[string]V) []byte {
 	if len(m) == 0 {
 		return nil

@@ -13,14 +13,14 @@ import (
 
 var _ store.Commands = (*Store)(nil)
 
-// Advance applies steps in one transaction and in two round trips, unless they carry other effects than new events:
+// Advance applies steps in one transaction and two round trips, unless they carry other effects than new events:
 //
 //	BEGIN ─ lock the heads of the tenants ─ read the records ─► steps, in memory ─► events ─ records ─ evidence ─ heads ─ COMMIT
 //
-// The heads make the transactions of a tenant take turns, so that what was read stays true until the end.
+// The lock on the heads makes the transactions of a tenant take turns, so that the records cannot change until the end.
 //
-// Events are taken to be new. If the database says that one is stored already, the transaction is rolled back, and the next one
-// looks for stored events first.
+// Advance assumes that events are new. If the database reports that one is already stored, Advance rolls back and repeats the
+// transaction with a check for stored events.
 func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Step) ([]command.Result, error) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -42,13 +42,13 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	return results, nil
 }
 
-// begin names the isolation level: each statement has to see what was committed while it waited for its locks.
+// begin names the isolation level: each statement must see rows that were committed while it waited for its locks.
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED`
 
-// abandonTimeout bounds the wait for a rollback. A connection that did not roll back is not used again.
+// abandonTimeout bounds a rollback. A connection that did not roll back is closed.
 const abandonTimeout = 5 * time.Second
 
-// abandon rolls back what a failed transaction has left open, even if its caller no longer waits.
+// abandon rolls back an open transaction that failed, even if the caller's context has ended.
 func abandon(ctx context.Context, conn *pgx.Conn) {
 	if conn.IsClosed() || conn.PgConn().TxStatus() == 'I' {
 		return
@@ -58,20 +58,20 @@ func abandon(ctx context.Context, conn *pgx.Conn) {
 	conn.Exec(ctx, `ROLLBACK`)
 }
 
-// transaction is one that commands advance in, on a hot connection.
+// transaction is a transaction of commands on a hot connection.
 type transaction struct {
 	conn *pgx.Conn
 	now  time.Time
 
-	// careful transactions look for stored events before they insert events. Others defer the insert to the commit.
+	// careful makes Publish check for stored events before it inserts. Other transactions defer the insert to the commit.
 	careful  bool
 	deferred bool       // events were deferred
 	outbox   []newEvent // deferred events
 
 	marked int  // length of outbox at the savepoint
-	wanted bool // the savepoint is not set in the database, because nothing was written since
+	wanted bool // the database has no savepoint yet, because nothing was written since
 	set    bool // the database has a savepoint
-	dirty  bool // the database has writes behind the savepoint
+	dirty  bool // the database has writes after the savepoint
 }
 
 func (t *transaction) advance(ctx context.Context, steps []*command.Step) ([]command.Result, error) {
@@ -97,7 +97,7 @@ func (t *transaction) Read(ctx context.Context, tenants []string, records []comm
 	return read, p.run()
 }
 
-// Commit stores everything in one round trip. If there is nothing to store it ends the transaction without a wait for the disk.
+// Commit stores everything in one round trip. With nothing to store, it ends the transaction without waiting for the disk.
 func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
 	p := newPipeline(ctx, t.conn.PgConn())
 	addOutbox(p, t.outbox)
@@ -113,13 +113,13 @@ func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
 
 func (t *transaction) Bulk() bool { return true }
 
-// Savepoint sets none in the database until an effect writes there.
+// Savepoint defers the savepoint until an effect writes to the database.
 func (t *transaction) Savepoint(context.Context) error {
 	t.marked, t.wanted, t.dirty = len(t.outbox), true, false
 	return nil
 }
 
-// Release leaves the savepoint in the database to the next one or to the commit.
+// Release keeps the savepoint in the database until the next one or the commit.
 func (t *transaction) Release(context.Context) error { return nil }
 
 func (t *transaction) RollBack(ctx context.Context) error {

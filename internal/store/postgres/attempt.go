@@ -16,7 +16,7 @@ import (
 
 const attemptFields = `delivery_id, id, started_at, next_at, duration, n, status, trigger, outcome, reason, url, verdict, trace`
 
-// scanAttempt reads what is stored of an attempt; the rest follows from its delivery.
+// scanAttempt reads the stored columns of an attempt; belong fills in the rest.
 func scanAttempt(r pgx.CollectableRow) (a godwit.Attempt, err error) {
 	var micros int64
 	var verdict, trace []byte
@@ -34,7 +34,7 @@ func scanAttempt(r pgx.CollectableRow) (a godwit.Attempt, err error) {
 	return a, decodeVerdict(verdict, &a.Verdict)
 }
 
-// belong fills in what an attempt shares with its delivery.
+// belong fills in the members that an attempt shares with its delivery.
 func belong(a *godwit.Attempt, d *godwit.Delivery) {
 	a.TenantID, a.EventID, a.EndpointID = d.TenantID, d.EventID, d.EndpointID
 }
@@ -59,8 +59,8 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 	return list, failed("list attempts", err)
 }
 
-// replayedDelivery is what a dead letter that was replayed knows of a delivery that was swept since. Its state is not what
-// became of it, but its attempts belong to it.
+// replayedDelivery reads a swept delivery from its replayed dead letter. Its state is not the final one, but the attempts
+// belong to it.
 func (s *Store) replayedDelivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+deliveryFields+`, event_type FROM dead_letters WHERE tenant_id = $1 AND id = $2 LIMIT 1`,
 		[16]byte(tenant), [16]byte(id))
@@ -70,11 +70,11 @@ func (s *Store) replayedDelivery(ctx context.Context, tenant godwit.TenantID, id
 	return pgx.CollectExactlyOneRow(r, scanDelivery)
 }
 
-// logDepth is how many deliveries of each kind the log of attempts looks at.
+// logDepth is how many deliveries of each kind ListAttempts examines.
 const logDepth = 1000
 
-// ListAttempts looks at an endpoint's newest deliveries, and at those that had more to them than one accepted attempt, the
-// latest tried first. What they were tried is then merged by time.
+// ListAttempts examines an endpoint's newest deliveries and those with more than one accepted attempt, latest tried first. It
+// merges their attempts by time.
 func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
 	deliveries, err := s.loggedDeliveries(ctx, f)
 	if err != nil || len(deliveries) == 0 {
@@ -94,12 +94,12 @@ func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit i
 func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (map[godwit.DeliveryID]*godwit.Delivery, error) {
 	var w where
 	w.add("tenant_id = ? AND endpoint_id = ?", [16]byte(f.TenantID), [16]byte(f.EndpointID))
-	if !f.Until.IsZero() { // what came later was not tried before
+	if !f.Until.IsZero() { // later deliveries have no attempt before Until
 		w.add("id < ?", firstID(f.Until.Add(skew)))
 	}
 	newest := w.newestFirst(logDepth)
 	byID := w.sql()
-	if !f.Since.IsZero() { // what was not touched since was not tried since
+	if !f.Since.IsZero() { // deliveries not updated since have no attempt since
 		w.add("updated_at >= ?", f.Since)
 	}
 	latest := fmt.Sprintf(` ORDER BY updated_at DESC LIMIT %d`, logDepth)
@@ -120,8 +120,8 @@ func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (ma
 	return found, err
 }
 
-// readLog reads the latest attempts of some deliveries, looking each of them up: OFFSET 0 keeps the planner from reading
-// the table instead. Ids follow time, so the oldest delivery and the filter tell which partitions to look into.
+// readLog reads the latest attempts of the deliveries by index lookups: OFFSET 0 keeps the planner from scanning the table.
+// Ids follow time, so the oldest delivery and the filter tell which partitions to read.
 func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries map[godwit.DeliveryID]*godwit.Delivery, limit int) ([]store.LoggedAttempt, error) {
 	ids := make([][16]byte, 0, len(deliveries))
 	first := f.Since
@@ -161,7 +161,7 @@ func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries m
 		if l.Attempt.N >= d.Attempts {
 			l.Final = d.Status
 		}
-		l.Run = max(d.Run.Attempts-(d.Attempts-l.Attempt.N), 0) // 0: it was in a run before
+		l.Run = max(d.Run.Attempts-(d.Attempts-l.Attempt.N), 0) // 0: in an earlier run
 		return l, err
 	})
 }
@@ -183,7 +183,7 @@ func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error
 	if err != nil {
 		return err
 	}
-	begun := map[godwit.DeliveryID][]int{} // where its runs begin, first to last
+	begun := map[godwit.DeliveryID][]int{} // first attempts of its runs, in order
 	var id godwit.DeliveryID
 	var n int
 	_, err = pgx.ForEachRow(r, []any{scanID(&id), &n}, func() error {
@@ -195,7 +195,7 @@ func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error
 		if l.Run > 0 {
 			continue
 		}
-		l.Run = l.Attempt.N // where the beginning was swept
+		l.Run = l.Attempt.N // the beginning was swept
 		for _, first := range begun[l.Attempt.DeliveryID] {
 			if first <= l.Attempt.N {
 				l.Run = l.Attempt.N - first + 1
@@ -205,7 +205,7 @@ func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error
 	return err
 }
 
-// nameTypes fills in what the events are.
+// nameTypes fills in the types of the events.
 func (s *Store) nameTypes(ctx context.Context, tenant godwit.TenantID, list []store.LoggedAttempt) error {
 	ids := make([][16]byte, len(list))
 	for i := range list {

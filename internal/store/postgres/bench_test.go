@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// BenchmarkCommit tells what a row costs in batches of different sizes, as µs of wall clock, of CPU in this process and,
-// where the server runs beside it on Linux, of CPU in the server. A mixed batch has as many accepts as results; its row
-// is one of each.
+// BenchmarkCommit measures the cost of a row in batches of different sizes, in µs of wall clock, of CPU in this process and,
+// if the server runs on the same Linux machine, of CPU in the server. A mixed batch has as many accepts as results; its row is
+// one of each.
 func BenchmarkCommit(b *testing.B) {
 	for _, kind := range []string{"accept", "keyed", "result", "mixed"} {
 		for _, size := range []int{1, 16, 100, 300} {
@@ -32,7 +32,7 @@ type load struct {
 	spent    cost
 }
 
-// cost is what a stretch of work took.
+// cost is the time that some work took.
 type cost struct{ wall, client, server time.Duration }
 
 func newLoad(tb testing.TB, s *Store) *load {
@@ -82,7 +82,7 @@ func (l *load) accepts(n int, keyed bool) *store.Batch {
 	return b
 }
 
-// results ends what a batch has accepted.
+// results makes the results of a batch's deliveries.
 func (l *load) results(accepted *store.Batch) *store.Batch {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	b := &store.Batch{Now: now, Results: make([]store.Result, 0, len(accepted.Accepts))}
@@ -109,7 +109,7 @@ func (l *load) results(accepted *store.Batch) *store.Batch {
 	return b
 }
 
-// commit stores batches that nothing is wrong with, and adds up what they took.
+// commit stores batches that must succeed, and sums up their cost.
 func (l *load) commit(tb testing.TB, batches ...*store.Batch) {
 	tb.Helper()
 	conn, err := l.s.hot.Acquire(tb.Context())
@@ -137,9 +137,9 @@ func benchCommit(b *testing.B, kind string, size int) {
 	s := openAt(b, Options{HotConnections: 1})
 	l := newLoad(b, s)
 	const chunk = 20
-	waiting := l.accepts(size, false) // what a mixed batch ends
+	waiting := l.accepts(size, false) // deliveries that a mixed batch finishes
 	l.commit(b, waiting)
-	for range 10 { // plans, caches
+	for range 10 { // warm up plans and caches
 		next := l.accepts(size, kind == "keyed")
 		l.commit(b, next, l.results(waiting))
 		waiting = next

@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// carefulTries bounds how often a commit is done again because somebody else changed the rows in between.
+// carefulTries bounds how often a commit is repeated because another transaction changed the rows in between.
 const carefulTries = 5
 
-// sendWithCare commits a batch of which something may be stored already, or some claims may be lost. It looks first,
-// holding what it has looked at, and then sends the rest down the same pipeline.
+// sendWithCare commits a batch that may be partly stored, or may have lost claims. It first reads and locks the rows, and then
+// sends the remaining changes through the same pipeline.
 func (c *commit) sendWithCare(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := c.lockHeads(ctx, conn.PgConn(), ""); err != nil {
@@ -62,7 +62,7 @@ func leaseEpochs(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
 	return epochs, err
 }
 
-// leaveStored marks events that are there, and leaves out deliveries of theirs that are there.
+// leaveStored marks stored events, and leaves out their stored deliveries.
 func leaveStored(ctx context.Context, q querier, list []newEvent) error {
 	tenants, ids := make([][16]byte, len(list)), make([][16]byte, len(list))
 	for i := range list {
@@ -98,7 +98,7 @@ func leaveStored(ctx context.Context, q querier, list []newEvent) error {
 	return nil
 }
 
-// found asks which of some ids exist.
+// found returns which of the ids exist.
 func found(ctx context.Context, q querier, sql string, tenants, ids [][16]byte) (map[[16]byte]bool, error) {
 	there := map[[16]byte]bool{}
 	if len(ids) == 0 {
@@ -116,10 +116,10 @@ func found(ctx context.Context, q querier, sql string, tenants, ids [][16]byte) 
 	return there, err
 }
 
-// dropStaleClaims stores deliveries unclaimed whose lease is lost: the new owner will claim them.
+// dropStaleClaims makes deliveries unclaimed whose lease is lost: the new owner will claim them.
 func dropStaleClaims(list []newEvent, epochs map[int]int64) {
 	for i := range list {
-		for j := range list[i].deliveries { // leaveStored made them ours to change
+		for j := range list[i].deliveries { // leaveStored has copied them
 			if d := &list[i].deliveries[j]; d.ClaimEpoch != epochs[d.EndpointID.Shard()] {
 				d.ClaimEpoch = 0
 			}
@@ -127,7 +127,7 @@ func dropStaleClaims(list []newEvent, epochs map[int]int64) {
 	}
 }
 
-// leaveFenced leaves out results whose delivery is not claimed any more, and attempts that are stored.
+// leaveFenced leaves out results of deliveries that are no longer claimed, and attempts that are already stored.
 func (c *commit) leaveFenced(ctx context.Context, tx pgx.Tx) error {
 	results := c.batch.Results
 	if len(results) == 0 {
@@ -166,7 +166,7 @@ func (c *commit) leaveFenced(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// leaveLost leaves out what the batch says of endpoints whose lease was lost: their new owner knows better.
+// leaveLost leaves out changes of endpoints whose lease was lost: their new owner writes them.
 func (c *commit) leaveLost(epochs map[int]int64) {
 	lost := map[godwit.EndpointID]bool{}
 	for i := range c.batch.Results {

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// The inner select walks the index of what is due and stops at the limit; only then are sizes looked at.
+	// The inner select walks the index of due deliveries and stops at the limit; sizes are read only then.
 	claimDue = prepared("claim", `WITH due AS MATERIALIZED (
 			SELECT tenant_id, id, event_id, due_at FROM pending_deliveries
 			WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 AND due_at <= $3
@@ -35,7 +35,7 @@ var (
 		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1`)
 )
 
-// ClaimDue claims in one round trip. Its cost follows the limit, not how many are waiting.
+// ClaimDue claims in one round trip. Its cost depends on the limit, not on the number of waiting deliveries.
 func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
@@ -115,9 +115,9 @@ func readWork(r *row) (godwit.Work, error) {
 	return w, decodeCarried(r.raw(), e)
 }
 
-// Reclaim first waits for claims that are still under way on connections we have lost. Then it looks at all that is
-// pending in the endpoint's tenant: claimed rows have no index, since nearly every delivery would pass through it, and
-// this is asked only after an answer was lost.
+// Reclaim first waits for claims still in progress on lost connections. Then it reads all pending deliveries of the endpoint's
+// tenant: claimed rows have no index, since nearly every delivery would pass through it, and Reclaim runs only after an answer
+// was lost.
 func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
 	if err := s.changeLeases(ctx, func(pgx.Tx) error { return nil }); err != nil {
 		return 0, failed("reclaim", err)
@@ -129,7 +129,7 @@ func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch i
 	return int(tag.RowsAffected()), failed("reclaim", err)
 }
 
-// endpointsDue hops from endpoint to endpoint through the index, reading one entry of each.
+// endpointsDue hops from endpoint to endpoint through the index and reads one entry of each.
 var endpointsDue = prepared("endpoints_due", `WITH RECURSIVE hop AS (
 		SELECT s.shard, p.endpoint_id, p.due_at FROM unnest($1::int2[]) AS s (shard) CROSS JOIN LATERAL (
 			SELECT endpoint_id, due_at FROM pending_deliveries

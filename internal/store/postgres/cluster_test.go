@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A cluster is a PostgreSQL server of this test alone, which may crash.
+// A cluster is a PostgreSQL server for this test only, which the test may crash.
 type cluster struct {
 	t    *testing.T
 	bin  string
@@ -43,7 +43,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.run("initdb", "--pgdata="+c.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
 	for try := 1; ; try++ {
-		// Below the range from which systems take ports for outgoing connections: the server comes back to its port.
+		// Ports below the ephemeral range: the restarted server gets its port again.
 		c.port = 20000 + rand.IntN(12000)
 		err := c.try("pg_ctl", c.startArguments()...)
 		if err == nil {
@@ -74,7 +74,7 @@ func (c *cluster) startArguments() []string {
 		fmt.Sprintf("--options=-p %d -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on", c.port)}
 }
 
-// crash stops the server without letting it write anything down.
+// crash stops the server without a shutdown checkpoint.
 func (c *cluster) crash() {
 	c.run("pg_ctl", "stop", "--wait", "--silent", "--mode=immediate", "--pgdata="+c.data())
 }
@@ -86,7 +86,7 @@ func (c *cluster) run(program string, args ...string) {
 	}
 }
 
-// try runs a program of PostgreSQL; its output is part of the error.
+// try runs a PostgreSQL program; the error includes its output.
 func (c *cluster) try(program string, args ...string) error {
 	c.t.Helper()
 	cmd := exec.Command(filepath.Join(c.bin, program), args...)
@@ -107,7 +107,7 @@ func (c *cluster) try(program string, args ...string) error {
 	return nil
 }
 
-// serverPrograms finds where pg_ctl and initdb are.
+// serverPrograms finds the directory of pg_ctl and initdb.
 func serverPrograms(t *testing.T) string {
 	t.Helper()
 	dirs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -149,8 +149,8 @@ func unprivileged(t *testing.T) *syscall.Credential {
 	return nil
 }
 
-// The server itself dies in the middle of the load, several times. Every batch is repeated until it is acknowledged; then
-// each is there exactly once.
+// The server crashes several times under load. Every batch is repeated until it is acknowledged; then each batch is stored
+// exactly once.
 func TestServerCrash(t *testing.T) {
 	c := newCluster(t)
 	s, err := Open(t.Context(), c.url(), Options{HotConnections: 2})
@@ -161,7 +161,7 @@ func TestServerCrash(t *testing.T) {
 	l := newLoad(t, s)
 
 	const writers, rounds, size = 4, 3, 20
-	acks := make(chan int) // how many rows each acknowledged batch has
+	acks := make(chan int) // number of rows of each acknowledged batch
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range writers {
@@ -208,7 +208,7 @@ func TestServerCrash(t *testing.T) {
 	}
 }
 
-// writeUntil accepts and finishes events until the context ends. What it has begun, it ends.
+// writeUntil accepts and finishes events until the context ends. It completes what it has begun.
 func writeUntil(ctx context.Context, t *testing.T, l *load, size int, acks chan<- int) {
 	for ctx.Err() == nil {
 		accepted := l.accepts(size, false)

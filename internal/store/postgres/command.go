@@ -67,7 +67,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return r, failed("find command", err)
 }
 
-// FindCommand returns the record whose first command has the id, or nil: the earliest one, if several have it.
+// FindCommand returns the record whose first command has the id, or nil. If several have it, it returns the earliest.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
@@ -86,12 +86,12 @@ func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*com
 	return found, nil
 }
 
-// Lost lists records in progress whose lease is over, earliest first.
+// Lost lists records in progress whose lease has expired, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list lost commands", ` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
 }
 
-// Records lists records by key and tenant, as their index has them, after the given ones.
+// Records lists records by key and tenant, the order of their index, after the given ones.
 func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list commands", ` WHERE (idempotency_key, tenant) > ($1, $2) ORDER BY idempotency_key, tenant LIMIT $3`,
 		key, tenant, max(limit, 0))
@@ -123,7 +123,7 @@ func scanCommand(r pgx.CollectableRow) (command.Record, error) {
 	return record, nil
 }
 
-// SweepRecords removes records that are free, except those that another transaction has locked in order to replace them.
+// SweepRecords removes free records, except those that another transaction has locked to replace them.
 func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM command_records WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM command_records WHERE free_at <= $1 ORDER BY free_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, now, max(limit, 0))

@@ -10,9 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// BenchmarkAdvance tells what a step costs in batches of different sizes: a reservation and an outcome, each with its
-// evidence; an observation, which is evidence alone; and, to compare them with, a row of the same key and id that is
-// inserted in one statement and nothing else.
+// BenchmarkAdvance measures the cost of a step in batches of different sizes: a reservation and an outcome, each with its
+// evidence; an observation, which is evidence only; and, for comparison, a bare insert of a row with the same key and id.
 func BenchmarkAdvance(b *testing.B) {
 	for _, kind := range []string{"bare", "observe", "reserve", "finish"} {
 		for _, size := range []int{1, 16, 256} {
@@ -55,7 +54,7 @@ func benchAdvance(b *testing.B, kind string, size int) {
 		}
 		return time.Since(started)
 	}
-	for range 5 { // plans, caches
+	for range 5 { // warm up plans and caches
 		round()
 	}
 	var spent time.Duration

@@ -20,14 +20,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// twoNodes opens one database twice, each with its own connections. The second one runs into a default that other programs
-// may have set.
+// twoNodes opens one database twice, each with its own connections. The second one gets an isolation default that other
+// programs may have set.
 func twoNodes(t *testing.T) []*Store {
 	url := postgrestest.URL(t)
 	return []*Store{openURL(t, url), openURL(t, url+"&default_transaction_isolation=repeatable%20read")}
 }
 
-// Two hundred want a key at once, at two nodes; one gets it, and all see who.
+// Two hundred callers at two nodes reserve one key at once; one gets it, and all others see its record.
 func TestOneOfManyReservesAtTwoNodes(t *testing.T) {
 	trace.Covers(t, "IDS-STO-1")
 	nodes := twoNodes(t)
@@ -59,8 +59,8 @@ func TestOneOfManyReservesAtTwoNodes(t *testing.T) {
 	chained(t, nodes[1], "t1", r.CommandID)
 }
 
-// Batches of two nodes name the same tenants in different orders, new ones among them; commits of deliveries append to the
-// same chains. They never wait in a circle, and no chain has a gap or a fork.
+// Batches of two nodes name the same tenants, some of them new, in different orders; commits of deliveries append to the same
+// chains. There is no deadlock, and no chain has a gap or a fork.
 func TestNodesLockTenantsInOneOrder(t *testing.T) {
 	nodes := twoNodes(t)
 	const rounds, tenants, writers = 6, 10, 4
@@ -70,7 +70,7 @@ func TestNodesLockTenantsInOneOrder(t *testing.T) {
 	}
 	want := map[string][]string{}
 	for round := range rounds {
-		// The later half of the tenants is new to all. All begin at once.
+		// The second half of the tenants is new to all nodes. All start at once.
 		list := names[max(0, round-1)*tenants : (round+1)*tenants]
 		begin := make(chan struct{})
 		var wg sync.WaitGroup
@@ -101,7 +101,7 @@ func TestNodesLockTenantsInOneOrder(t *testing.T) {
 	}
 }
 
-// appendTo appends one entry to each chain: by a commit of deliveries for the last writers, by steps for the others.
+// appendTo appends one entry to each chain: the last writers by a commit of deliveries, the others by steps.
 func appendTo(ctx context.Context, s *Store, writer int, id string, tenants []godwit.TenantID) error {
 	if writer < 2 {
 		var steps []*command.Step
@@ -122,8 +122,8 @@ func appendTo(ctx context.Context, s *Store, writer int, id string, tenants []go
 	return err
 }
 
-// A transaction that waits for a tenant holds none that comes after it, in whatever order it was given them: neither while heads are
-// made nor while they are locked.
+// A transaction that waits for a tenant holds no lock of a later tenant, whatever the order of its input: neither while it
+// creates heads nor while it locks them.
 func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 	for name, c := range map[string]struct{ before, take string }{
 		"heads are made":   {``, `INSERT INTO evidence_heads (tenant, seq, hash) VALUES ($1, 0, '')`},
@@ -144,7 +144,7 @@ func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 					done <- err
 				}()
 				awaitLock(t, s, `$1 = ANY (pg_blocking_pids(pid))`, tx.Conn().PgConn().PID())
-				_, err := tx.Exec(t.Context(), c.take, "c") // a circle, were it held
+				_, err := tx.Exec(t.Context(), c.take, "c") // a deadlock, if it were held
 				return err
 			})
 			if err := errors.Join(err, <-done); err != nil {
@@ -170,7 +170,7 @@ func awaitLock(t *testing.T, s *Store, which string, pid uint32) {
 	}
 }
 
-// Another program has locked rows in another order. The server ends one of the two; what it ended may be repeated.
+// Another program has locked rows in another order. The server aborts one of the two transactions; its caller may repeat it.
 func TestDeadlockIsUnavailable(t *testing.T) {
 	url := postgrestest.URL(t)
 	s := openURL(t, url+"&deadlock_timeout=10ms")
@@ -197,7 +197,7 @@ func TestDeadlockIsUnavailable(t *testing.T) {
 	r := reserved(tenant, "key", "cmd_1")
 	first := reserve(r)
 	settle := first.Settle
-	first.Settle = func(a command.Applied) (command.Change, error) { // the head is ours; the other one comes to want it
+	first.Settle = func(a command.Applied) (command.Change, error) { // this step holds the head; the other one starts to wait for it
 		once.Do(func() {
 			go func() {
 				_, err := other.Exec(context.Background(), `SELECT FROM evidence_heads FOR UPDATE`)

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// commanded fills a store with records of all kinds, and evidence of four tenants.
+// commanded fills a store with records of all kinds, and with evidence of four tenants.
 func commanded(t *testing.T, s *Store) {
 	t.Helper()
 	item, err := evidence.Link(evidence.Head{}, "t1", told(evidence.Observation, "cmd_1"))
@@ -41,7 +41,7 @@ func commanded(t *testing.T, s *Store) {
 	}
 }
 
-// What is asked about commands costs what it finds: it is looked up in an index, never sorted and never read from end to end.
+// Queries about commands cost in proportion to their results: they use an index, and never sort or scan a table.
 func TestCommandsAreFoundByIndex(t *testing.T) {
 	heard := &listener{}
 	s := openAt(t, Options{tracer: heard})
@@ -50,7 +50,7 @@ func TestCommandsAreFoundByIndex(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask     func() error
 		indexes []string
-		rows    float64 // that any step of the plan handles at most
+		rows    float64 // largest number of rows that any node of the plan handles
 	}{
 		"lost": {func() error { _, err := s.Lost(ctx, suiteTime.Add(time.Hour), 20); return err }, []string{"command_records_lost"}, 20},
 		"sweep": {func() error { _, err := s.SweepRecords(ctx, suiteTime.Add(time.Hour), 20); return err },
@@ -92,7 +92,7 @@ func TestCommandsAreFoundByIndex(t *testing.T) {
 	}
 }
 
-// The hot statements are planned once, perhaps before there is anything to plan for: then any index looks right.
+// Hot statements are planned once, perhaps while the tables are empty and any index looks right.
 func TestHotCommandStatementsUseTheirIndex(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 1})
 	check := func(when string) {
@@ -121,14 +121,14 @@ func TestHotCommandStatementsUseTheirIndex(t *testing.T) {
 	check("in a full one")
 }
 
-// looksUp reports whether an index is entered by a column.
+// looksUp reports whether the plan searches an index by the column.
 func (n *planNode) looksUp(column string) bool {
 	return strings.Contains(n.Cond, column) || slices.ContainsFunc(n.Plans, func(p planNode) bool { return p.looksUp(column) })
 }
 
 func asked[T any](_ []T, err error) error { return err }
 
-// Effects get the plans of the cold pool, on a connection that plans otherwise before and after.
+// Effects get the plans of the cold pool on a hot connection, which plans differently before and after.
 func TestEffectsArePlannedForTheirValues(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 1})
 	conn, err := s.hot.Acquire(t.Context())

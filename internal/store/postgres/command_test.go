@@ -41,7 +41,7 @@ func openURL(t testing.TB, url string) *Store {
 	return s
 }
 
-// reserved is a record of a command that was just reserved.
+// reserved makes the record of a command that was just reserved.
 func reserved(tenant, key, id string) *command.Record {
 	return &command.Record{
 		Tenant: tenant, Key: key, CommandID: id, Status: command.InProgress, CreatedAt: suiteTime, UpdatedAt: suiteTime,
@@ -49,14 +49,14 @@ func reserved(tenant, key, id string) *command.Record {
 	}
 }
 
-// reserve is the step that stores it, with evidence.
+// reserve makes the step that stores the record, with evidence.
 func reserve(r *command.Record) *command.Step {
 	return &command.Step{Tenant: r.Tenant, Key: r.Key, Settle: func(command.Applied) (command.Change, error) {
 		return command.Change{Record: r, Evidence: []evidence.Entry{told(evidence.Reserved, r.CommandID)}}, nil
 	}}
 }
 
-// observe is a step that appends evidence and nothing else.
+// observe makes a step that only appends evidence.
 func observe(tenant, id string) *command.Step {
 	return &command.Step{Tenant: tenant, Settle: func(command.Applied) (command.Change, error) {
 		return command.Change{Evidence: []evidence.Entry{told(evidence.Observation, id)}}, nil
@@ -67,7 +67,7 @@ func told(kind, id string) evidence.Entry {
 	return evidence.Entry{Type: kind, At: suiteTime, CommandID: id, SubmittedID: id}
 }
 
-// applied advances by steps that must all hold.
+// applied applies steps that must all succeed.
 func applied(t testing.TB, s *Store, steps ...*command.Step) {
 	t.Helper()
 	results, err := s.Advance(t.Context(), suiteTime, steps)
@@ -81,7 +81,7 @@ func applied(t testing.TB, s *Store, steps ...*command.Step) {
 	}
 }
 
-// chained checks that a tenant's chain is whole, ends at its head and tells of these commands, in any order.
+// chained checks that a tenant's chain is complete, ends at its head and has these commands, in any order.
 func chained(t testing.TB, s *Store, tenant string, want ...string) {
 	t.Helper()
 	items, err := s.Evidence(t.Context(), command.EvidenceQuery{Tenant: tenant})
@@ -107,7 +107,7 @@ func chained(t testing.TB, s *Store, tenant string, want ...string) {
 	}
 }
 
-// A transaction whose answer is lost is reported unavailable, and may be repeated whether it took effect or not.
+// A transaction whose answer is lost fails with ErrUnavailable, and may be repeated whether it took effect or not.
 func TestAdvanceWithUnknownOutcomeCanBeRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut    func(*way) *atomic.Bool
@@ -128,7 +128,7 @@ func TestAdvanceWithUnknownOutcomeCanBeRepeated(t *testing.T) {
 			r := reserved("t1", "key", "cmd_1")
 			step, whole := reserve(r), reserve(r)
 			step.Settle = func(a command.Applied) (command.Change, error) {
-				cut.Store(true) // all was read, nothing is written
+				cut.Store(true) // everything has been read, nothing written
 				return whole.Settle(a)
 			}
 			if _, err := s.Advance(t.Context(), suiteTime, []*command.Step{step}); !errors.Is(err, store.ErrUnavailable) {
@@ -151,7 +151,7 @@ func TestAdvanceWithUnknownOutcomeCanBeRepeated(t *testing.T) {
 	}
 }
 
-// A transaction that is about to replace a record has locked it: a sweep skips it and does not wait.
+// A transaction that is about to replace a record has locked it: a sweep skips the record and does not wait.
 func TestSweepLeavesWhatIsBeingReplaced(t *testing.T) {
 	s := openAt(t, Options{})
 	old, other := reserved("t1", "key", "cmd_1"), reserved("t1", "other", "cmd_2")
@@ -174,7 +174,7 @@ func TestSweepLeavesWhatIsBeingReplaced(t *testing.T) {
 	}
 }
 
-// Neither evidence nor the ends of its chains can be taken away by a statement.
+// TRUNCATE of evidence and chain heads is refused.
 func TestEvidenceIsNotTruncated(t *testing.T) {
 	s := openAt(t, Options{})
 	applied(t, s, observe("t1", "cmd_1"))
@@ -186,7 +186,7 @@ func TestEvidenceIsNotTruncated(t *testing.T) {
 	chained(t, s, "t1", "cmd_1")
 }
 
-// A chain whose head was tampered with takes nothing any more; others go on.
+// A chain whose head was tampered with accepts no more evidence; other chains are not affected.
 func TestTamperedHeadTakesNoEvidence(t *testing.T) {
 	s := openAt(t, Options{})
 	tenant := mintTenant(suiteTime)
@@ -208,8 +208,7 @@ func TestTamperedHeadTakesNoEvidence(t *testing.T) {
 	}
 }
 
-// A record that was tampered with is found all the same, and stands in the way of none but itself: an executor that reads it
-// learns from its MAC.
+// A record that was tampered with can still be found and affects no other record: the executor that reads it rejects its MAC.
 func TestTamperedRecordHidesNoOther(t *testing.T) {
 	s := openAt(t, Options{})
 	r := reserved("t1", "key", "cmd_1")
@@ -230,7 +229,7 @@ func TestTamperedRecordHidesNoOther(t *testing.T) {
 	}
 }
 
-// Text that a database cannot keep fails its step alone, and never stands for another key.
+// Text that the database cannot store fails only its own step, and is never taken for another key.
 func TestAdvanceRefusesWhatIsNotText(t *testing.T) {
 	s := openAt(t, Options{})
 	results, err := s.Advance(t.Context(), suiteTime, []*command.Step{
@@ -242,7 +241,7 @@ func TestAdvanceRefusesWhatIsNotText(t *testing.T) {
 	chained(t, s, "t1", "cmd_3")
 }
 
-// Commands work in a database that an earlier release has made.
+// Commands work in a database that an earlier release created.
 func TestUpgradeTakesCommands(t *testing.T) {
 	s := openUpgraded(t, "")
 	tenant := old[godwit.TenantID](1).String()

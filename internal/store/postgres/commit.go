@@ -15,10 +15,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Commit stores a batch in one transaction and one round trip. The ordinary case is assumed: nothing of the batch is
-// stored yet, the leases are held, every result's delivery is still claimed. The server checks the assumption and rolls
-// back when it does not hold; then the batch is done again with care. Evidence costs a round trip more: each item holds
-// the hash of the one before it, which has to be read first.
+// Commit stores a batch in one transaction and one round trip. It assumes the ordinary case: nothing of the batch is stored
+// yet, the leases are held, every result's delivery is still claimed. The server checks the assumption and rolls back when it
+// does not hold; then sendWithCare repeats the batch. Evidence costs another round trip: each item holds the hash of the
+// previous one, which must be read first.
 func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
 	c := arrange(b)
 	conn, err := s.hot.Acquire(ctx)
@@ -37,7 +37,7 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 		careful = surprising(err)
 	}
 	if errors.Is(err, errUnlinked) {
-		return nil, fmt.Errorf("commit: %w", err) // it will not pass
+		return nil, fmt.Errorf("commit: %w", err) // a permanent error
 	}
 	if err != nil {
 		return nil, hotFailed("commit", err)
@@ -55,18 +55,18 @@ func surprising(err error) bool {
 	return false
 }
 
-// A commit is a batch, sorted by what has to be written where.
+// A commit is a batch, sorted by table.
 type commit struct {
 	batch *store.Batch
 
 	plain      []newEvent // events of accepts without a record
-	keyed      []newEvent // events of accepts with one
+	keyed      []newEvent // events of accepts with a record
 	records    []keyedAccept
-	doubles    map[int]int // accepts whose key occurs before in the batch, with that accept's place in records
-	seenBefore bool        // it holds an event that must have been stored long ago
+	doubles    map[int]int // accepts whose key occurs earlier in the batch, with the index of that one in records
+	seenBefore bool        // the batch has an event that was stored long ago
 	existing   map[[32]byte]*godwit.IdempotencyRecord
 	parts      []*store.FanoutPart
-	moved      []int // accepts whose part is left out: the fan-out stands elsewhere
+	moved      []int // accepts left out because the cursor of their fan-out is elsewhere
 
 	finished []*store.Result
 	waiting  []*store.Result // still pending
@@ -76,7 +76,7 @@ type commit struct {
 
 	health  []godwit.Health
 	changes []store.EndpointChange
-	chains  *evidence.Chains // the chains that evidence is appended to; nil without evidence
+	chains  *evidence.Chains // chains that the evidence is appended to; nil without evidence
 }
 
 func arrange(b *store.Batch) *commit {
@@ -86,7 +86,7 @@ func arrange(b *store.Batch) *commit {
 	return c
 }
 
-// sendAsIs takes the batch for an ordinary one.
+// sendAsIs sends the batch under the assumptions of the ordinary case.
 func (c *commit) sendAsIs(ctx context.Context, conn *pgx.Conn) error {
 	if len(c.batch.Evidence) == 0 {
 		return c.send(ctx, conn.PgConn(), "")
@@ -104,7 +104,7 @@ func (c *commit) sendAsIs(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// send runs the whole batch as one pipeline, with a last command if there is one.
+// send runs the batch as one pipeline, followed by the command last if there is one.
 func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) error {
 	p := newPipeline(ctx, conn)
 	c.addFanouts(p)
@@ -147,7 +147,7 @@ var healthColumns = []string{
 var upsertHealth = prepared("health", insert("endpoint_health", healthColumns...)+
 	` ON CONFLICT (endpoint_id) `+replace(healthColumns))
 
-// addHealth writes whole rows, in one order for all nodes, so that two commits never wait for each other in a circle.
+// addHealth writes whole rows. All nodes use the same order, so that commits do not deadlock.
 func (c *commit) addHealth(p *pipeline) {
 	if len(c.health) == 0 {
 		return
@@ -157,7 +157,7 @@ func (c *commit) addHealth(p *pipeline) {
 		rows[i] = &c.health[i]
 	}
 	slices.SortStableFunc(rows, func(a, b *godwit.Health) int { return bytes.Compare(a.EndpointID[:], b.EndpointID[:]) })
-	slices.Reverse(rows) // the last one given for an endpoint counts
+	slices.Reverse(rows) // the last one of an endpoint counts
 	rows = slices.CompactFunc(rows, func(a, b *godwit.Health) bool { return a.EndpointID == b.EndpointID })
 	a := p.begin()
 	column(a, typeID, rows, func(h *godwit.Health) { a.id(h.EndpointID) })
@@ -189,8 +189,7 @@ func column[T any](p *parameters, element uint32, rows []T, write func(T)) {
 	}
 }
 
-// rareColumn writes a column that is null in most rows. Nothing is sent where it is null in all that follow: arrays that
-// end before others unnest to nulls.
+// rareColumn writes a column that is null in most rows. The array ends after the last value: a shorter array unnests to nulls.
 func rareColumn[T any](p *parameters, element uint32, rows []T, has func(T) bool, write func(T)) {
 	for len(rows) > 0 && !has(rows[len(rows)-1]) {
 		rows = rows[:len(rows)-1]

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A batch may hold more than fits into one message.
+// A batch may be larger than one message.
 func TestBatchOfLargeBodies(t *testing.T) {
 	s := openAt(t, Options{})
 	l := newLoad(t, s)
@@ -43,7 +43,7 @@ func TestBatchOfLargeBodies(t *testing.T) {
 	}
 }
 
-// Partitions come and go under load, and no commit fails or waits long for it.
+// Partitions are created and dropped under load; no commit fails or waits long.
 func TestPartitionsChangeUnderLoad(t *testing.T) {
 	s := openAt(t, Options{PartitionWidth: time.Second})
 	l := newLoad(t, s)

@@ -4,7 +4,7 @@ package postgres
 
 import "time"
 
-// Where CPU time cannot be seen it counts as none.
+// CPU time that cannot be measured counts as zero.
 
 func clientCPU() time.Duration { return 0 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// clientCPU is the time that this process has run.
+// clientCPU returns the CPU time of this process.
 func clientCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -20,7 +20,7 @@ func clientCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverCPU is the time that a backend has run; 0 where it cannot be seen.
+// serverCPU returns the CPU time of a backend; 0 if it cannot be read.
 func serverCPU(pid uint32) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil {

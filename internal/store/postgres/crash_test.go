@@ -25,8 +25,8 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// endOthers waits until the server has dealt with the connections of a process that was killed: what it had sent may
-// still be under way.
+// endOthers waits until the server has closed the connections of a killed process: statements it had sent may still be
+// running.
 func endOthers(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

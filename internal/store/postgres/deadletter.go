@@ -22,11 +22,11 @@ var (
 	deadColumns = join(deliveryColumns, deathColumns, deadEventColumns)
 )
 
-// storedEvent is what a dead letter takes from the stored event, in the order of deadEventColumns.
+// storedEvent lists the columns that a dead letter copies from the stored event, in the order of deadEventColumns.
 const storedEvent = `e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id,
 	e.occurred_at, e.carried`
 
-// openLetter is what makes a dead letter unique.
+// openLetter is the unique key of open dead letters.
 const openLetter = `(tenant_id, id) WHERE replayed_at IS NULL `
 
 var (
@@ -38,7 +38,7 @@ var (
 		ON CONFLICT `+openLetter+replace(deadColumns))
 )
 
-// addDead stores dead letters: with the event that the result brings, or else with the stored one.
+// addDead stores dead letters with the event of the result, or else with the stored one.
 func addDead(p *pipeline, dead []*store.Result, now time.Time) {
 	var brought, stored []*store.Result
 	for _, r := range dead {
@@ -84,7 +84,7 @@ const (
 	deadBody = `, event_body FROM dead_letters`
 )
 
-// DeadLetter returns the open one of a delivery, with its whole event.
+// DeadLetter returns a delivery's open dead letter with its complete event.
 func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	r, err := s.pool.Query(ctx, selectDead+deadBody+` WHERE tenant_id = $1 AND id = $2 AND replayed_at IS NULL`, [16]byte(tenant), [16]byte(id))
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwi
 	return d, failed("read dead letter", err)
 }
 
-// ListDeadLetters pages by delivery id, newest first. Where it lists several of one delivery they are on one page, so that
-// the next one can go on by the id.
+// ListDeadLetters pages by delivery id, newest first. Several dead letters of one delivery are on one page, so that the next
+// page can continue after the id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	w := selectLetters(f, p)
 	body := `, NULL::bytea FROM dead_letters`
@@ -111,7 +111,7 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 	return values(list), failed("list dead letters", err)
 }
 
-// CountDeadLetters counts by endpoint what PurgeDead would remove.
+// CountDeadLetters counts, by endpoint, the dead letters that PurgeDead would remove.
 func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error) {
 	w := selectLetters(f, store.Page{})
 	r, err := s.pool.Query(ctx, `SELECT endpoint_id, count(*) FROM (SELECT endpoint_id FROM dead_letters`+w.sql()+
@@ -125,7 +125,7 @@ func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, 
 	return counts, failed("count dead letters", err)
 }
 
-// selectLetters is the condition of a filter.
+// selectLetters returns the condition of a filter.
 func selectLetters(f store.DeadLetterFilter, p store.Page) where {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))

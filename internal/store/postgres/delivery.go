@@ -18,7 +18,7 @@ const (
 		last_status, run_attempts, run_refreshed, status, reason, run_trigger, run_actor`
 	pendingFields = `tenant_id, id, event_id, endpoint_id, created_at, updated_at, due_at, run_first_at, attempts,
 		last_status, run_attempts, run_refreshed, 'pending' AS status, reason, run_trigger, run_actor`
-	// typed are the columns of deliveries d, with the type of their event: it is not stored with them.
+	// typed lists the columns of deliveries d with the type of their event, which is not stored with them.
 	typed = `d.*, coalesce((SELECT e.type FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id),
 		(SELECT l.event_type FROM dead_letters AS l WHERE l.tenant_id = d.tenant_id AND l.id = d.id LIMIT 1), '')`
 )
@@ -52,16 +52,16 @@ func readDelivery(ctx context.Context, q querier, tenant godwit.TenantID, id god
 	return pgx.CollectExactlyOneRow(r, scanDelivery)
 }
 
-// Delivery returns a delivery, or what its dead letter keeps of it.
+// Delivery returns a delivery, or the fields that its dead letter keeps.
 func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	d, err := readDelivery(ctx, s.pool, tenant, id)
 	return d, failed("read delivery", err)
 }
 
-// skew is how far a delivery's id may be from its creation; only those that an event gained later are further off.
+// skew is how far a delivery's id may be from its creation; only deliveries added to an event later differ more.
 const skew = time.Hour
 
-// ListDeliveries reads a page of the pending and a page of the finished ones and gives the newest of both.
+// ListDeliveries reads a page of pending and a page of finished deliveries and returns the newest of both.
 func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
@@ -103,15 +103,15 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 	return values(list), failed("list deliveries", err)
 }
 
-// listFinished narrows a list that ends in the past by ids, so that it does not walk over all that is newer. Deliveries
-// that an event gained later carry its time and a newer id: they are few, and have an index of their own.
+// listFinished narrows a list that ends in the past by ids, so that it skips newer rows. Deliveries added to an event later
+// have its time and a newer id: they are few, and have a separate index.
 func listFinished(w *where, f store.DeliveryFilter, end string) string {
 	const from = `(SELECT ` + deliveryFields + ` FROM deliveries AS d`
 	if f.Status != "" {
 		w.add("status = ?", string(f.Status))
 	}
 	if f.Tried != nil && !*f.Tried {
-		w.add("status <> 'accepted'") // nothing is accepted untried; there is an index of the others
+		w.add("status <> 'accepted'") // no delivery is accepted without an attempt; the other statuses have an index
 	}
 	if f.Until.IsZero() {
 		return from + w.sql() + end + `)`
@@ -124,13 +124,13 @@ func listFinished(w *where, f store.DeliveryFilter, end string) string {
 	return sql + from + w.sql() + end + `)`
 }
 
-// firstID is the smallest id of any kind that is minted at or after t.
+// firstID returns the smallest id of any kind minted at or after t.
 func firstID(t time.Time) [16]byte {
 	var first func(time.Time) godwit.EventID = godwit.FirstIDAt
 	return first(t)
 }
 
-// deliveriesOf reads the ids that an event keeps of its deliveries.
+// deliveriesOf reads the ids of an event's deliveries from the event's row.
 func (s *Store) deliveriesOf(ctx context.Context, tenant godwit.TenantID, event godwit.EventID) ([][16]byte, error) {
 	var joined []byte
 	err := s.pool.QueryRow(ctx, `SELECT deliveries FROM events WHERE tenant_id = $1 AND id = $2`,
@@ -149,9 +149,8 @@ func splitIDs(joined []byte) [][16]byte {
 	return ids
 }
 
-// endPending moves pending deliveries to the finished ones; %s selects them. $1 to $4 are the columns that the end of a
-// delivery changes; ending makes them. How a delivery ends does not depend on the rest of it, so that one statement can end
-// many.
+// endPending moves pending deliveries to the finished ones; %s selects them. $1 to $4 are the columns that change when a
+// delivery ends; ending makes them. They do not depend on the rest of the delivery, so one statement can end many.
 const endPending = `WITH gone AS (DELETE FROM pending_deliveries AS p USING (%s) AS n
 		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = 0 RETURNING p.*),
 	d AS (INSERT INTO deliveries (` + deliveryFields + `)
@@ -164,7 +163,7 @@ func ending(d *godwit.Delivery, more ...any) []any {
 	return append([]any{string(d.Status), string(d.Reason), d.UpdatedAt, optionalTime(d.DueAt)}, more...)
 }
 
-// Cancel ends a pending delivery that is not claimed.
+// Cancel ends a pending unclaimed delivery.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonCancelled, now)

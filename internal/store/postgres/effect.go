@@ -22,15 +22,14 @@ type session interface {
 }
 
 const (
-	// Effects run the queries of the cold pool on a hot connection: they get the plans that they would get there.
+	// Effects run the queries of the cold pool on a hot connection, with the plans they get there.
 	planCold = `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan TO DEFAULT;
 		SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT; SET LOCAL enable_bitmapscan TO DEFAULT;`
 	setSavepoint  = `SAVEPOINT effects;`
 	nextSavepoint = `RELEASE SAVEPOINT effects; SAVEPOINT effects;`
 )
 
-// Apply defers new events to the commit. Before any other effect it inserts those that are deferred, so that effects see what
-// was done before them.
+// Apply defers new events to the commit. Before any other effect it inserts the deferred events, so that the effect sees them.
 func (t *transaction) Apply(ctx context.Context, list []command.Effect) (results command.Results, refusal, err error) {
 	if !t.deferrable(list) {
 		if err := t.prepare(ctx); err != nil {
@@ -47,7 +46,7 @@ func (t *transaction) Apply(ctx context.Context, list []command.Effect) (results
 	return results, nil, err
 }
 
-// deferrable reports whether effects only publish events that must be new.
+// deferrable reports whether all effects publish events that must be new.
 func (t *transaction) deferrable(list []command.Effect) bool {
 	for _, effect := range list {
 		e, ok := effect.(store.Publish)
@@ -63,7 +62,7 @@ func (t *transaction) deferrable(list []command.Effect) bool {
 	return true
 }
 
-// prepare sets the savepoint that is wanted, and inserts deferred events on their side of it.
+// prepare sets the wanted savepoint, and inserts deferred events before or after it as they were added.
 func (t *transaction) prepare(ctx context.Context) error {
 	if err := t.flush(ctx, t.outbox[:t.marked]); err != nil {
 		return err
@@ -137,14 +136,14 @@ func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godw
 	return deleteTenant(ctx, a.conn, e.ID, e.Now)
 }
 
-// Publish stores events with deliveries that no node has claimed.
+// Publish stores events with unclaimed deliveries.
 func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
 	list := make([]newEvent, len(events))
 	for i := range events {
 		list[i] = newEvent{event: events[i].Event, deliveries: slices.Clone(events[i].Deliveries)}
 	}
 	dropStaleClaims(list, nil)
-	if a.wanted { // nothing was prepared
+	if a.wanted { // prepare was not called
 		a.outbox, a.deferred = append(a.outbox, list...), true
 		return nil
 	}
@@ -154,7 +153,7 @@ func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
 	return a.flush(ctx, list)
 }
 
-// requeueDead makes the open dead letters due that a filter selects.
+// requeueDead requeues the open dead letters that a filter selects.
 func requeueDead(ctx context.Context, q session, e store.RequeueDead) (*store.RequeuedDead, error) {
 	e.Filter.Replayed = false
 	if err := lockRequeue(ctx, q, e.Filter.TenantID); err != nil {
@@ -182,7 +181,7 @@ func requeueDead(ctx context.Context, q session, e store.RequeueDead) (*store.Re
 	return done, err
 }
 
-// purgeDead removes dead letters that a filter selects. It takes turns with transactions that requeue them.
+// purgeDead removes the dead letters that a filter selects. A lock makes it take turns with transactions that requeue them.
 func purgeDead(ctx context.Context, q session, e store.PurgeDead) (*store.PurgedDead, error) {
 	if err := lockRequeue(ctx, q, e.Filter.TenantID); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func readEndpoint(ctx context.Context, q querier, tenant godwit.TenantID, id god
 	return pgx.CollectExactlyOneRow(r, scanEndpoint)
 }
 
-// EndpointByCode finds an endpoint that is not deleted by its code.
+// EndpointByCode returns the endpoint with the code, unless it is deleted.
 func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
 		WHERE code = $2 AND code <> '' AND tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant), clean(code))
@@ -80,7 +80,7 @@ func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code
 	return e, failed("find endpoint", err)
 }
 
-// ListEndpoints leaves deleted ones out.
+// ListEndpoints leaves out deleted endpoints.
 func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	var w where
 	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(f.TenantID))
@@ -96,7 +96,7 @@ func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p sto
 	return values(list), failed("list endpoints", err)
 }
 
-// CountEndpoints leaves deleted ones out.
+// CountEndpoints leaves out deleted endpoints.
 func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
 	var n int
 	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant)).Scan(&n)
@@ -116,10 +116,10 @@ func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
 		decodeMap(info, &e.SealedInfo))
 }
 
-// loadPage is how many endpoints LoadEndpoints reads at a time.
+// loadPage is how many endpoints LoadEndpoints reads at once.
 const loadPage = 500
 
-// LoadEndpoint returns one endpoint as the engine needs it, whatever its tenant or status.
+// LoadEndpoint returns one endpoint as the engine needs it, of any tenant and in any status.
 func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
 	list, err := s.loadEndpoints(ctx, ` WHERE id = $1`, [16]byte(id))
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.
 	return list[0], nil
 }
 
-// LoadEndpoints passes every endpoint that is not deleted to fn, holding no connection meanwhile.
+// LoadEndpoints passes every endpoint that is not deleted to fn. It holds no connection while fn runs.
 func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
 	var after [16]byte
 	for {

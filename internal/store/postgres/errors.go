@@ -13,10 +13,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// SQLSTATEs by which this package decides.
+// SQLSTATEs that this package distinguishes.
 const (
 	stateUniqueViolation = "23505"
-	stateCheckViolation  = "23514" // a partition whose rows lie in the default one
+	stateCheckViolation  = "23514" // a new partition whose rows are in the default one
 	stateLockTimeout     = "55P03"
 	stateUndefinedTable  = "42P01"
 	stateDataCorrupted   = "XX001"
@@ -26,7 +26,7 @@ const (
 	stateFanoutMoved     = "GW003" // raised by expect
 )
 
-// passing holds the classes of SQLSTATE that may be gone when the call is repeated.
+// passing lists the classes of SQLSTATE that may be temporary.
 var passing = map[string]bool{
 	"08": true, // connection exception
 	"40": true, // transaction rollback: serialization, deadlock
@@ -37,7 +37,7 @@ var passing = map[string]bool{
 	"25": true, // invalid transaction state: read-only after a failover
 }
 
-// sqlState is the SQLSTATE of an error, or "".
+// sqlState returns the SQLSTATE of an error, or "".
 func sqlState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -45,8 +45,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// unavailable reports whether err is a failure of the backend that may pass. An error without a SQLSTATE did not come
-// from the server: the way to it is broken, or the caller's context has ended with the effect unknown.
+// unavailable reports whether err is a temporary failure of the backend. An error without a SQLSTATE did not come from the
+// server: the connection is broken, or the caller's context has ended with the effect unknown.
 func unavailable(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -67,11 +67,11 @@ func unavailable(err error) bool {
 	return pgconn.SafeToRetry(err) || pgconn.Timeout(err)
 }
 
-// rowsAtFault holds the classes of SQLSTATE that blame the rows: data exception, integrity violation, limit exceeded.
+// rowsAtFault lists the classes of SQLSTATE that blame the rows: data exception, integrity violation, limit exceeded.
 var rowsAtFault = map[string]bool{"22": true, "23": true, "54": true}
 
-// hotFailed is failed for what the engine writes. Whatever it would give up when it hears that a batch cannot be stored
-// was real work, so only an error that blames the rows says that; anything else is the store's own trouble.
+// hotFailed is failed for the engine's writes. The engine drops a batch that can never be stored, and with it completed
+// deliveries. So only an error that blames the rows counts as permanent; all others count as failures of the store.
 func hotFailed(doing string, err error) error {
 	state := sqlState(err)
 	if err == nil || state == stateLeaseLost || state != "" && rowsAtFault[state[:2]] {
@@ -80,7 +80,7 @@ func hotFailed(doing string, err error) error {
 	return fmt.Errorf("%s: %w: %w", doing, store.ErrUnavailable, err)
 }
 
-// failed wraps an error with what was being done, and with what package store calls it.
+// failed wraps an error with the operation and with the matching error of package store.
 func failed(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -18,7 +18,7 @@ func TestErrorsBySQLState(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		err       error
-		want, hot error // nil: none of ours
+		want, hot error // nil: no error of package store
 	}{
 		{"disk full", &pgconn.PgError{Code: "53100"}, store.ErrUnavailable, store.ErrUnavailable},
 		{"too many connections", &pgconn.PgError{Code: "53300"}, store.ErrUnavailable, store.ErrUnavailable},
@@ -59,13 +59,13 @@ func TestErrorsBySQLState(t *testing.T) {
 }
 
 func TestServerThatIsNotThere(t *testing.T) {
-	const url = "postgres://user:hunter2@127.0.0.1:1/db" // where nothing listens
+	const url = "postgres://user:hunter2@127.0.0.1:1/db" // nothing listens there
 	if _, err := Open(t.Context(), url, Options{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("opening gave %v", err)
 	}
 }
 
-// What a receiver answers must not make a batch unstorable for ever.
+// A receiver's answer must not make a batch permanently unstorable.
 func TestTextThatPostgresRefusesIsCleaned(t *testing.T) {
 	s := openAt(t, Options{})
 	l := newLoad(t, s)

@@ -28,7 +28,7 @@ func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.Eve
 	return e, failed("read event", err)
 }
 
-// ListEvents leaves bodies out.
+// ListEvents returns events without their bodies.
 func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
@@ -64,8 +64,7 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 	return values(list), failed("list events", err)
 }
 
-// EventsAfter lists events in the order of their ids, oldest first, with their bodies. Each body's size counts before it
-// is read.
+// EventsAfter lists events with their bodies by id, oldest first. It adds up the sizes of bodies before it reads them.
 func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
@@ -98,7 +97,7 @@ func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.E
 	return values(list), failed("list events", err)
 }
 
-// patterns lets any of some patterns select the type, as godwit.MatchPattern does.
+// patterns selects types that match any of the patterns, as godwit.MatchPattern does.
 func (w *where) patterns(list []string) {
 	if len(list) == 0 || slices.Contains(list, "*") {
 		return
@@ -114,10 +113,10 @@ func (w *where) patterns(list []string) {
 		exact, prefixes)
 }
 
-// mostSlots is two years of hours. Beyond that ids do not mean time, and the index over keys is of no use.
+// mostSlots is two years of hours. If the ids span more, they do not follow time, and the index over keys cannot be used.
 const mostSlots = 2 * 366 * 24
 
-// keySlots lists where the key may be, from the tenant's oldest event to its newest.
+// keySlots lists the possible positions of a key, from the tenant's oldest event to its newest.
 func (s *Store) keySlots(ctx context.Context, f store.EventFilter) ([]int64, error) {
 	var oldest, newest godwit.EventID
 	err := s.pool.QueryRow(ctx, `SELECT (SELECT id FROM events WHERE tenant_id = $1 ORDER BY id LIMIT 1),

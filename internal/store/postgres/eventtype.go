@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// PutEventType stores an entry of the catalogue, in place of the one of its name.
+// PutEventType stores an entry of the catalogue and replaces one of the same name.
 func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
 	schemas, err := encodeSchemas(t.Schemas)
 	if err != nil {
@@ -26,19 +26,19 @@ func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
 	return failed("store event type", err)
 }
 
-// encodeSchemas gives nil when there are none.
+// encodeSchemas returns nil if there are none.
 func encodeSchemas(list []godwit.EventSchema) (any, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // they come back as they were given
+	e.SetEscapeHTML(false) // schemas are returned unchanged
 	err := e.Encode(list)
 	return text.Bytes(), err
 }
 
-// optionalRaw is the parameter for a document that may be missing.
+// optionalRaw returns the parameter for a document that may be missing.
 func optionalRaw(text json.RawMessage) any {
 	if len(text) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name stri
 	return t, failed("read event type", err)
 }
 
-// ListEventTypes lists entries by name, after the given one.
+// ListEventTypes lists entries by name, after the given name.
 func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
 	r, err := s.pool.Query(ctx, selectEventTypes+` WHERE tenant_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
 		[16]byte(tenant), clean(after), max(limit, 0))

@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A transaction locks heads before anything else, in the order of their tenants, after it has made those that are missing. So a
-// transaction that holds a head never waits for one that comes before it, and two transactions of a tenant never lock other rows
-// at the same time.
+// A transaction locks heads before anything else, in the order of their tenants, after it has created missing ones. So a
+// transaction that holds a head never waits for an earlier one, and two transactions of a tenant never lock other rows at the
+// same time.
 var (
 	makeHeads = prepared("heads_make", `INSERT INTO evidence_heads (tenant, seq, hash) SELECT unnest($1::text[]), 0, ''
 		ON CONFLICT DO NOTHING`)
@@ -28,10 +28,10 @@ var (
 		"tenant text", "seq int8", "key text", "command_id text", "submitted_id text", "hash text", "line bytea"))
 )
 
-// errUnlinked reports evidence that has no place in its chain: it is not valid, or the chain's head was tampered with.
+// errUnlinked reports evidence that cannot be appended: it is not valid, or the chain's head was tampered with.
 var errUnlinked = errors.New("evidence cannot be linked")
 
-// addLock locks the heads of tenants, sorted and without repetition, and reads them into a map.
+// addLock locks the heads of tenants, which are sorted and unique, and reads them into a map.
 func addLock(p *pipeline, tenants []string, heads map[string]evidence.Head) {
 	a := p.begin()
 	column(a, typeText, tenants, func(tenant string) { a.text(tenant) })
@@ -54,7 +54,7 @@ func addEvidence(p *pipeline, items []evidence.Item, heads []evidence.Head) {
 	column(a, typeText, items, func(i evidence.Item) { a.optionalText(i.CommandID) })
 	column(a, typeText, items, func(i evidence.Item) {
 		if i.SubmittedID == i.CommandID {
-			a.null() // the index of commands has it
+			a.null() // the index of commands contains it
 		} else {
 			a.optionalText(i.SubmittedID)
 		}
@@ -71,7 +71,7 @@ func addEvidence(p *pipeline, items []evidence.Item, heads []evidence.Head) {
 	p.add(moveHeads, nil)
 }
 
-// lockHeads locks the heads of the chains that a batch appends to, after a first command if there is one.
+// lockHeads locks the heads of the chains that a batch appends to, after the command first if there is one.
 func (c *commit) lockHeads(ctx context.Context, conn *pgconn.PgConn, first string) error {
 	if len(c.batch.Evidence) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (c *commit) lockHeads(ctx context.Context, conn *pgconn.PgConn, first strin
 	return p.run()
 }
 
-// linkEvidence links the evidence of a batch, except for entries about results that were refused.
+// linkEvidence links the evidence of a batch, except for entries about refused results.
 func (c *commit) linkEvidence() error {
 	for i := range c.batch.Evidence {
 		n := &c.batch.Evidence[i]
@@ -104,7 +104,7 @@ func (c *commit) linkEvidence() error {
 	return nil
 }
 
-// sorted puts tenants into the order in which heads are locked.
+// sorted sorts tenants into the locking order of heads.
 func sorted(tenants []string) []string {
 	slices.Sort(tenants)
 	return slices.Compact(tenants)
@@ -132,7 +132,7 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 	return list, failed("list evidence", err)
 }
 
-// evidenceQuery looks a command up in two indexes, each of which gives its first items in order.
+// evidenceQuery finds a command through two indexes, each of which returns its first items in order.
 func evidenceQuery(q command.EvidenceQuery) (string, []any) {
 	var w where
 	w.add("tenant = ?", clean(q.Tenant))

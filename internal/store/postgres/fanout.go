@@ -23,7 +23,7 @@ var (
 	endFanouts = prepared("end_fanouts", `DELETE FROM fanouts WHERE id = ANY ($1::uuid[])`)
 )
 
-// addFanouts stores new fan-outs and moves those on whose parts are in the batch.
+// addFanouts stores new fan-outs and moves the cursors of those whose parts are in the batch.
 func (c *commit) addFanouts(p *pipeline) {
 	if list := c.batch.Fanouts; len(list) > 0 {
 		a := p.begin()
@@ -57,7 +57,7 @@ func (c *commit) addFanouts(p *pipeline) {
 	}
 }
 
-// leaveMoved leaves out parts of fan-outs that do not stand where the part begins. The others are locked.
+// leaveMoved leaves out parts that do not start at their fan-out's cursor. It locks the other fan-outs.
 func (c *commit) leaveMoved(ctx context.Context, tx pgx.Tx) error {
 	if len(c.parts) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func scanFanout(r pgx.CollectableRow) (store.Fanout, error) {
 	return f, err
 }
 
-// Fanouts lists fan-outs that are not complete, without their endpoints.
+// Fanouts lists incomplete fan-outs without their endpoints.
 func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error) {
 	r, err := s.pool.Query(ctx, selectFanouts+`NULL::bytea FROM fanouts WHERE id > $1 ORDER BY id LIMIT $2`, [16]byte(after), limit)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([
 	return list, failed("list fan-outs", err)
 }
 
-// Fanout returns one that is not complete.
+// Fanout returns an incomplete fan-out.
 func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
 	r, err := s.pool.Query(ctx, selectFanouts+`endpoints FROM fanouts WHERE id = $1`, [16]byte(id))
 	if err != nil {

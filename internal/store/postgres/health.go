@@ -29,21 +29,21 @@ func scanHealth(r pgx.CollectableRow) (*godwit.Health, error) {
 	return h, h.Recent.UnmarshalBinary(recent)
 }
 
-// encodeRecent gives nil when there is nothing.
+// encodeRecent returns nil if there are no counts.
 func encodeRecent(r godwit.Recent) []byte {
 	b, err := r.MarshalBinary()
 	if err != nil {
-		return nil // it never fails
+		return nil // encoding never fails
 	}
 	return b
 }
 
-// clearedHealth forgives an endpoint that is enabled again. Totals, last times and an announced sunset stay, and so does
-// what was counted over the last hour: an endpoint is degraded until that moves on.
+// clearedHealth resets an endpoint that is enabled again. Totals, times of the last outcomes and an announced sunset do not
+// change. Neither do the counts of the last hour: the endpoint stays degraded until failures leave the hour.
 const clearedHealth = `consecutive_failures = 0, consecutive_terminal = 0, streak = 0, hold_until = NULL,
 	circuit_open_at = NULL, probe_at = NULL`
 
-// Health of an endpoint without outcomes is empty but for its id.
+// Health returns an endpoint's health. It holds only the id if the endpoint has no outcomes yet.
 func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
 	r, err := s.pool.Query(ctx, selectHealth+` WHERE endpoint_id = $1`, [16]byte(id))
 	if err != nil {

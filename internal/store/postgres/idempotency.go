@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Reserve inserts the record or takes an expired one over, in one atomic step; else it returns the one that is there.
+// Reserve inserts the record or replaces an expired one, in one atomic step; otherwise it returns the existing one.
 func (s *Store) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
 	for {
 		tag, err := s.pool.Exec(ctx, `INSERT INTO idempotency_records AS r (id, tenant_id, fingerprint, created_at, expires_at)
@@ -24,13 +24,13 @@ func (s *Store) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godw
 			return nil, failed("reserve key", err)
 		}
 		there, err := s.readRecord(ctx, r.ID, r.CreatedAt)
-		if !errors.Is(err, pgx.ErrNoRows) { // else it was forgotten meanwhile
+		if !errors.Is(err, pgx.ErrNoRows) { // otherwise the record was removed meanwhile
 			return there, failed("reserve key", err)
 		}
 	}
 }
 
-// Recorded returns the record that has not expired.
+// Recorded returns the record if it has not expired.
 func (s *Store) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
 	r, err := s.readRecord(ctx, id, now)
 	return r, failed("read idempotency record", err)

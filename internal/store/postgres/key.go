@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// CreateKey stores a key; only the hash of its token.
+// CreateKey stores a key with only the hash of its token.
 func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	scopes := make([]string, len(k.Scopes))
 	for i, scope := range k.Scopes {
@@ -30,7 +30,7 @@ func (s *Store) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID
 	return s.readKey(ctx, ` WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
 }
 
-// KeyByHash returns the key whether it is live or not.
+// KeyByHash returns the key, live or not.
 func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
 	return s.readKey(ctx, ` WHERE hash = $1`, hash[:])
 }
@@ -44,7 +44,7 @@ func (s *Store) readKey(ctx context.Context, where string, args ...any) (*godwit
 	return k, failed("read key", err)
 }
 
-// ListKeys lists revoked and expired ones, too.
+// ListKeys lists all keys, including revoked and expired ones.
 func (s *Store) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(tenant))
@@ -77,7 +77,7 @@ func scanKey(r pgx.CollectableRow) (*godwit.APIKey, error) {
 	return k, nil
 }
 
-// RevokeKey keeps the first time when it is repeated.
+// RevokeKey keeps the first revocation time when it is repeated.
 func (s *Store) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE tenant_id = $1 AND id = $2`,
 		[16]byte(tenant), [16]byte(id), now)

@@ -11,8 +11,8 @@ import (
 
 const takable = `(owner = $1 OR owner = '' OR expires_at <= $2)`
 
-// Acquire takes leases in two steps. First, with every claim shut out for a moment, the epochs grow: from then on nobody
-// can claim under an old one. Then the claims of older epochs are released. A node that fails in between acquires again.
+// Acquire takes leases in two steps. First it locks out all claims for a moment and raises the epochs: from then on no node
+// can claim under an old one. Then it releases the claims of older epochs. A node that fails in between acquires again.
 func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
 	var any bool
 	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM leases WHERE `+takable+`)`, owner, now).Scan(&any)
@@ -39,7 +39,7 @@ func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl ti
 	return taken, nil
 }
 
-// changeLeases runs fn while no transaction that claims is open.
+// changeLeases runs fn while no claiming transaction is open.
 func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(leaseLock)); err != nil {
@@ -49,9 +49,9 @@ func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) erro
 	})
 }
 
-// releaseClaims makes deliveries claimable that are claimed under older epochs than the leases have. It reads all that is
-// pending: leases seldom change hands. Rows that a commit has under way are left for the end, and waited for one by one:
-// who waits for a row while holding others can wait in a circle.
+// releaseClaims releases deliveries claimed under older epochs than the leases have. It reads all pending deliveries, which is
+// acceptable because leases seldom change hands. It leaves rows that a commit has locked for the end and waits for them one by
+// one, since waiting while holding other rows could deadlock.
 func (s *Store) releaseClaims(ctx context.Context, leases []godwit.Lease) error {
 	shards, epochs := shardsAndEpochs(leases)
 	const old = ` FROM pending_deliveries AS p JOIN unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
@@ -96,7 +96,7 @@ func scanLease(r pgx.CollectableRow) (godwit.Lease, error) {
 	return l, err
 }
 
-// Renew prolongs leases that still have their owner and epoch.
+// Renew extends leases that still have their owner and epoch.
 func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
 	shards, epochs := shardsAndEpochs(held)
 	owners := make([]string, len(held))
@@ -114,7 +114,7 @@ func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, t
 	return list, failed("renew leases", err)
 }
 
-// Release gives leases up, with the claims under them. The epoch grows, so that what is still under way is fenced.
+// Release gives up leases and the claims under them. The epoch grows, so that late results are fenced.
 func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
 	shards, epochs := shardsAndEpochs(held)
 	var released []godwit.Lease

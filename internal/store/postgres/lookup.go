@@ -10,14 +10,14 @@ import (
 
 const (
 	maxLookups    = 64               // keys in one query
-	lookupTimeout = 30 * time.Second // for a query whose callers may all have gone
+	lookupTimeout = 30 * time.Second // for a query; its callers may all have gone
 )
 
 var findCommands = prepared("command_find_all", `SELECT `+names(commandColumns)+` FROM `+rows(1, "of text", "under text")+` AS n
 	JOIN command_records ON tenant = n.of AND idempotency_key = n.under`)
 
-// lookups gathers the lookups of records by key that arrive while a query is under way: the next query answers them all. A round trip
-// for each costs more than the search itself.
+// lookups collects the lookups of records by key that arrive while a query runs; the next query answers them all. A round trip
+// for each would cost more than the search itself.
 type lookups struct {
 	s *Store
 

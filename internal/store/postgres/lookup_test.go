@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Lookups that share a query get their own record each, or none.
+// Lookups that share a query each get their own record, or none.
 func TestLookupsShareQueries(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 1})
 	for i := 1; i < 7; i++ {

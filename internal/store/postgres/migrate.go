@@ -18,7 +18,7 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// A migration brings the schema up by one. There is no way down.
+// A migration raises the schema by one version. There are no down migrations.
 type migration struct {
 	version int
 	name    string
@@ -30,8 +30,8 @@ const (
 	leaseLock     = 113728124578164 // "godwit"
 	migrationLock = leaseLock + 1
 	sweepLock     = leaseLock + 2
-	nodeLock      = 26480 // first of two numbers; the other one stands for the instance of a node
-	requeueLock   = 26479 // first of two numbers; the other one stands for the tenant
+	nodeLock      = 26480 // first of two numbers; the second identifies the instance of a node
+	requeueLock   = 26479 // first of two numbers; the second identifies the tenant
 )
 
 func migrations() ([]migration, error) {
@@ -56,7 +56,7 @@ func migrations() ([]migration, error) {
 	return list, nil
 }
 
-// SchemaDigest identifies the schema that Open makes: a hash of all migrations.
+// SchemaDigest identifies the schema that Open creates: a hash of all migrations.
 func SchemaDigest() (string, error) {
 	list, err := migrations()
 	if err != nil {
@@ -78,12 +78,12 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 	return apply(ctx, conn, list)
 }
 
-// apply applies what is missing of a list, each migration in a transaction. Nodes that start together take turns.
+// apply applies the missing migrations of a list, each in a transaction. Nodes that start together take turns.
 func apply(ctx context.Context, conn *pgx.Conn, list []migration) error {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return failed("lock the schema", err)
 	}
-	defer conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, int64(migrationLock)) // ends with the connection anyway
+	defer conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, int64(migrationLock)) // the lock also ends with the connection
 	var there bool
 	if err := conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&there); err != nil {
 		return failed("look for the table of migrations", err)

@@ -21,7 +21,7 @@ import (
 //go:embed testdata/0001_rows.sql
 var firstRows string
 
-// released are the migrations that databases out there were made by, with their checksums: they never change.
+// released lists the checksums of the released migrations. Existing databases were made by them, so they never change.
 var released = []string{
 	"74524dfa1d070b795a09df990a8aed9dc9cc66ac00755b079c1f42d9c4c207a5",
 	"864a05b5fb4ae57a6ed0b5fa3c44d8ecdfd553f9c9bc4a1fcdb00e981fd544ad",
@@ -42,7 +42,7 @@ func TestReleasedMigrationsStay(t *testing.T) {
 	}
 }
 
-// openUpgraded makes a database as the first release did, with more rows where they are given, and opens it with this one.
+// openUpgraded makes a database as the first release did, adds the rows in more, and opens it with this release.
 func openUpgraded(t *testing.T, more string) *Store {
 	t.Helper()
 	list, err := migrations()
@@ -69,7 +69,7 @@ func openUpgraded(t *testing.T, more string) *Store {
 	return s
 }
 
-// old makes the ids of the rows: those that are a time, and those that are only a number.
+// old makes the ids of the rows: time-ordered ones and plain numbers.
 func old[I ~[16]byte](n byte) I { return I{6: 0x70, 8: 0x80, 15: n} }
 
 func dated[I ~[16]byte](n byte) I {
@@ -87,7 +87,7 @@ func upgraded[T any](t *testing.T, what string, want T) func(got T, err error) {
 	}
 }
 
-// A database of the first release comes along with everything in it.
+// Everything in a database of the first release survives the upgrade.
 func TestUpgrade(t *testing.T) {
 	s, ctx := openUpgraded(t, ""), t.Context()
 	tenant, endpoint := old[godwit.TenantID](1), old[godwit.EndpointID](0x11)
@@ -175,7 +175,7 @@ func validCode(code string) bool {
 	return err == nil
 }
 
-// No two get the same code, however many there are.
+// The upgrade gives each row a unique code.
 func TestUpgradeGivesCodes(t *testing.T) {
 	const many = 20000
 	s := openUpgraded(t, fmt.Sprintf(`INSERT INTO endpoints SELECT gen_random_uuid(), '00000000-0000-7000-8000-000000000001',

@@ -13,20 +13,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// nodeSession is the connection that shows that a process lives: the server notices its end at once, also when the process
-// was killed, and frees the advisory lock that the session holds for the process's instance.
+// nodeSession is the connection that proves that a process is alive. When the process ends, even by a kill, the server closes
+// the connection at once and frees the advisory lock of the process's instance.
 type nodeSession struct {
 	mu     sync.Mutex
 	conn   *pgx.Conn
 	locked bool // conn holds the lock
 }
 
-// nodeLook is how often a claim looks whether the process that has the name still lives.
+// nodeLook is how often a claim checks whether the process that has the name is still alive.
 const nodeLook = 100 * time.Millisecond
 
-// ClaimNode gives the name to the process unless another one that lives has it. A process lives if it holds the lock of its
-// instance. One whose machine has lost power keeps that lock until the server gives its connection up; so the claim waits
-// for a sign of life, or for the silence to be long enough.
+// ClaimNode gives the name to the process unless another live process has it. A process is alive if it holds the lock of its
+// instance. After a power failure the server keeps that lock until it closes the dead connection; so the claim waits for a
+// heartbeat, or until the silence is long enough.
 func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
@@ -67,7 +67,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connectNode opens the connection that shows that the process lives.
+// connectNode opens the connection that proves that the process is alive.
 func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn, locked bool, err error) {
 	if conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig); err != nil {
 		return nil, false, err
@@ -79,8 +79,8 @@ func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn
 	return conn, locked, nil
 }
 
-// lockNode takes the lock of the process's instance. It does not wait: where a former connection of this process was lost on
-// the way, the server may hold the lock for it for hours.
+// lockNode takes the lock of the process's instance. It does not wait: if a former connection of this process was lost, the
+// server may keep the lock for hours.
 func lockNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (locked bool, err error) {
 	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, hashtext($2))`, nodeLock, n.Instance).Scan(&locked)
 	return locked, err
@@ -92,7 +92,7 @@ type nodeHolder struct {
 	seen   time.Time
 }
 
-// takeNode gives the name to the process, or returns the other one that has it.
+// takeNode gives the name to the process, or returns the process that has it.
 func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeHolder, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO nodes (name, instance, holder, claimed_at, seen_at)
@@ -124,14 +124,14 @@ func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeH
 		if err != nil {
 			return err
 		}
-		// An owner without an instance is one of an earlier release.
+		// An owner without an instance was stored by an earlier release.
 		_, err = tx.Exec(ctx, `UPDATE leases SET owner = '' WHERE owner = $1 OR starts_with(owner, $1 || ' ')`, n.Name)
 		return err
 	})
 	return other, err
 }
 
-// KeepNode shows that the process lives, on a new connection if the old one was lost.
+// KeepNode records a heartbeat, on a new connection if the old one was lost.
 func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
 	return failed("keep node name", err)
 }
 
-// close ends the session, which gives the name up.
+// close ends the session and so gives up the name.
 func (s *nodeSession) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

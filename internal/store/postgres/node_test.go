@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A process whose connection was lost on the way goes on showing that it lives while the server still takes that connection for a
-// living one, and learns when another process has its name.
+// A process whose connection was lost keeps sending heartbeats while the server still considers that connection alive, and
+// learns when another process takes its name.
 func TestNodeIsKeptBesideALostConnection(t *testing.T) {
 	s := openAt(t, Options{Now: suiteTime})
 	ctx, cancel := context.WithTimeout(t.Context(), 4*store.NodeSilence)
@@ -30,7 +30,7 @@ func TestNodeIsKeptBesideALostConnection(t *testing.T) {
 	if err := lost.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for !s.node.locked { // until the server has noticed; each look is a round trip
+	for !s.node.locked { // until the server has noticed; each iteration is a round trip
 		if err := s.KeepNode(ctx, n); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 
 const noticeFields = `id, tenant_id, endpoint_id, delivery_id, event_id, kind, detail, link, created_at, acknowledged_at, acknowledged_by`
 
-// ListNotices lists a tenant's notices; open ones are not acknowledged.
+// ListNotices lists a tenant's notices; openOnly leaves out acknowledged ones.
 func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(tenant))

@@ -109,7 +109,7 @@ func TestDescribeShowsNoPassword(t *testing.T) {
 	}
 }
 
-// A default of the database or role must not weaken what an acknowledgement means.
+// A default of the database or role must not weaken the durability of an acknowledged commit.
 func TestCommitsAreSynchronousWhateverTheDefault(t *testing.T) {
 	url := postgrestest.URL(t)
 	conn, err := pgx.Connect(t.Context(), url)

@@ -13,28 +13,28 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// partitioned are the tables that grow with time. A stretch of time is one partition of each, under one suffix.
+// partitioned lists the tables that grow with time. Each period has one partition of each table, with a common suffix.
 var partitioned = []string{"events", "deliveries", "attempts"}
 
 const (
-	// ahead is how many partitions are prepared before they are needed: should nobody sweep for so long, rows go to the
-	// default partitions, where they are found as well but must be deleted one by one.
+	// ahead is how many partitions are prepared in advance. If no sweep runs for that long, rows go to the default partitions,
+	// where queries find them but they must be deleted one by one.
 	ahead = 3
-	// patience is how long a change of partitions waits for its lock. Commits queue up behind it meanwhile.
+	// patience is how long a change of partitions waits for its lock. Commits queue behind it meanwhile.
 	patience = `SET LOCAL lock_timeout = '250ms'`
 )
 
-// A partition holds a range of ids, and so of time. The default one has no range.
+// A partition holds a range of ids, and therefore of time. The default one has no range.
 type partition struct {
 	name     string
 	suffix   string
 	from, to [16]byte
 	fallback bool
 	bytes    int64
-	rows     int64 // as estimated
+	rows     int64 // estimated
 }
 
-// endedBy reports whether all ids in it are older than t.
+// endedBy reports whether all its ids are older than t.
 func (p *partition) endedBy(t time.Time) bool {
 	first := firstID(t)
 	return !p.fallback && bytes.Compare(p.to[:], first[:]) <= 0
@@ -77,7 +77,8 @@ func parseUUID(text string, id *[16]byte) bool {
 	return err == nil && copy(id[:], raw) == 16
 }
 
-// preparePartitions makes partitions for the time around now and some ahead; the zero time asks the server.
+// preparePartitions makes partitions for the time around now and some in advance; for the zero time it uses the server's
+// clock.
 func (s *Store) preparePartitions(ctx context.Context, now time.Time) error {
 	if now.IsZero() {
 		if err := s.pool.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
@@ -96,7 +97,7 @@ func (s *Store) preparePartitions(ctx context.Context, now time.Time) error {
 	})
 	switch state := sqlState(err); state {
 	case "":
-	case stateLockTimeout: // the next sweep tries again, and there are some ahead
+	case stateLockTimeout: // the next sweep tries again; some partitions are prepared in advance
 		return nil
 	case stateCheckViolation:
 		s.options.Log.Warn("rows lie where a partition was to be made; they stay in the default partition until they are swept", "error", err)
@@ -109,7 +110,7 @@ func (s *Store) preparePartitions(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// extendPartitions continues where the last partition ends, or begins with the one that now falls into.
+// extendPartitions continues at the end of the last partition, or starts with the one that contains now.
 func (s *Store) extendPartitions(ctx context.Context, tx pgx.Tx, now, need time.Time) error {
 	list, err := partitionsOf(ctx, tx, partitioned[0])
 	if err != nil {
@@ -146,8 +147,8 @@ func makePartition(ctx context.Context, tx pgx.Tx, from, to time.Time) error {
 	return nil
 }
 
-// dropEvents drops a partition of events and of their deliveries, unless a pending delivery still needs one of them.
-// Restored events move to the default partition, with their deliveries.
+// dropEvents drops a partition of events and of their deliveries, unless a pending delivery still needs one of them. It moves
+// restored events to the default partition, with their deliveries.
 func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (bool, error) {
 	kept := ` FROM (SELECT * FROM kept_events WHERE kept_at >= $1) AS k JOIN events` + p.suffix + ` AS e
 		ON e.tenant_id = k.tenant_id AND e.id = k.id`
@@ -163,7 +164,7 @@ func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (
 		if _, err := tx.Exec(ctx, patience); err != nil {
 			return err
 		}
-		// The parents first, as everybody does who uses them; nothing can come to need the partition after that.
+		// Lock the parents first, as all transactions do; after that no transaction can start to need the partition.
 		if _, err := tx.Exec(ctx, `LOCK TABLE ONLY events, ONLY deliveries IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (s *Store) dropAttempts(ctx context.Context, p partition) (bool, error) {
 	return s.settleDrop(p.name, err == nil, err)
 }
 
-// settleDrop lets a drop that found its lock taken, or its table gone by another node's hand, wait for the next sweep.
+// settleDrop leaves a drop to the next sweep if its lock was taken or another node has dropped the table.
 func (s *Store) settleDrop(name string, dropped bool, err error) (bool, error) {
 	switch sqlState(err) {
 	case stateLockTimeout, stateUndefinedTable:
@@ -215,7 +216,7 @@ func (s *Store) settleDrop(name string, dropped bool, err error) (bool, error) {
 	return dropped && err == nil, err
 }
 
-// idsOf unpacks the ids that an event keeps of its deliveries.
+// idsOf unpacks the ids of an event's deliveries from the event's row.
 func idsOf(column string) string {
 	return `(SELECT encode(substring(` + column + ` FROM 16 * i + 1 FOR 16), 'hex')::uuid AS id
 		FROM generate_series(0, octet_length(` + column + `) / 16 - 1) AS i)`

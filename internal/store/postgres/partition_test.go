@@ -12,7 +12,7 @@ import (
 
 const day = 24 * time.Hour
 
-// at moves a load's clock to a time: its ids and times are minted there.
+// at moves a load to a time: its ids and times are those of now.
 func (l *load) at(b *store.Batch, now time.Time) *store.Batch {
 	b.Now = now
 	for i := range b.Accepts {
@@ -87,7 +87,7 @@ func TestPartitionsArePreparedAheadAndDropped(t *testing.T) {
 		t.Errorf("%d rows lie in default partitions", n)
 	}
 
-	// The cut-off is inside the second day: the first one goes, the second one waits for its end.
+	// The cut-off is inside the second day: the first day is dropped, the second waits for its end.
 	now := start.Add(3 * day)
 	cut := start.Add(day + time.Hour)
 	swept := sweepAll(t, s, store.Sweep{Now: now, EventsBefore: cut, AttemptsBefore: cut, Limit: 5})
@@ -137,7 +137,7 @@ func TestPartitionWaitsForWhatIsPending(t *testing.T) {
 	}
 }
 
-// An event that came back from a dead letter counts as new, though its id is in a day that goes.
+// An event restored from a dead letter counts as new, although its id is in a dropped day.
 func TestRestoredEventsOutliveTheirPartition(t *testing.T) {
 	start := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	s := openAt(t, Options{Now: start})
@@ -148,7 +148,7 @@ func TestRestoredEventsOutliveTheirPartition(t *testing.T) {
 		dead.Results[i].Delivery.Status = godwit.DeliveryTerminal
 	}
 	l.commit(t, accepted, dead)
-	sweepAll(t, s, store.Sweep{Now: start, EventsBefore: start.Add(time.Hour), Limit: 10}) // the rows go, the day stays
+	sweepAll(t, s, store.Sweep{Now: start, EventsBefore: start.Add(time.Hour), Limit: 10}) // the rows are deleted, the day's partition stays
 	if n := count(t, s, `SELECT count(*) FROM events`); n != 0 {
 		t.Fatalf("%d events are left", n)
 	}
@@ -187,7 +187,7 @@ func TestRestoredEventsOutliveTheirPartition(t *testing.T) {
 	}
 }
 
-// Bodies above a page are stored in the fast way in every partition.
+// All partitions use the fast compression for bodies larger than a page.
 func TestPartitionsInheritCompression(t *testing.T) {
 	s := openAt(t, Options{})
 	n := count(t, s, `SELECT count(DISTINCT (attcompression, attstorage)) FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
@@ -197,13 +197,13 @@ func TestPartitionsInheritCompression(t *testing.T) {
 	}
 }
 
-// Rows that lie where a partition should be made do not stop the store.
+// Rows in the range of a new partition do not stop the store.
 func TestRowsInTheWayOfAPartition(t *testing.T) {
 	start := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
 	s := openAt(t, Options{Now: start})
 	l := newLoad(t, s)
 	future := start.Add(20 * day)
-	l.finishedAt(t, 3, future) // a clock that was wrong
+	l.finishedAt(t, 3, future) // by a wrong clock
 	if _, err := s.Sweep(t.Context(), store.Sweep{Now: future, Limit: 10}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// small are the tables that may be read from end to end: they do not grow with the traffic.
+// small lists the tables that may be scanned: they do not grow with the traffic.
 var small = map[string]bool{"leases": true, "kept_events": true}
 
-// crowd fills a store: most of it finished, a fifth waiting for one endpoint.
+// crowd fills a store: most deliveries finished, a fifth waiting for one endpoint.
 func crowd(t *testing.T, s *Store, events int) *load {
 	t.Helper()
 	l := newLoad(t, s)
@@ -41,7 +41,7 @@ func crowd(t *testing.T, s *Store, events int) *load {
 	return l
 }
 
-// A node of a plan, as EXPLAIN tells it.
+// planNode is a node of a plan as EXPLAIN prints it.
 type planNode struct {
 	Type     string     `json:"Node Type"`
 	Relation string     `json:"Relation Name"`
@@ -52,7 +52,7 @@ type planNode struct {
 	Plans    []planNode `json:"Plans"`
 }
 
-// scans lists the tables that a plan reads from end to end, without those that the test says may be.
+// scans lists the tables that a plan scans, except those in ignore.
 func (n *planNode) scans(ignore map[string]bool) []string {
 	var found []string
 	if strings.Contains(n.Type, "Seq Scan") && !ignore[n.Relation] {
@@ -76,7 +76,7 @@ func (n *planNode) indexes() []string {
 	return found
 }
 
-// tiny lists the tables that have next to nothing in them.
+// tiny lists the tables that are nearly empty.
 func tiny(t *testing.T, s *Store) map[string]bool {
 	t.Helper()
 	r, err := s.pool.Query(t.Context(), `SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples < 100`)
@@ -111,7 +111,7 @@ func explain(t *testing.T, q querier, sql string, args ...any) *planNode {
 	return &plans[0].Plan
 }
 
-// Plans are made once for a connection's life: before there is anything in the tables, and after.
+// Plans are made once per connection: while the tables are empty, and later.
 func TestHotStatementsNeverScan(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 2})
 	check := func(when string) {
@@ -138,8 +138,7 @@ func TestHotStatementsNeverScan(t *testing.T) {
 	check("in a full one")
 }
 
-// What people ask is planned for each query's values; none of it may read a table from end to end either, unless there is
-// next to nothing in it.
+// Queries of users are planned for each query's values. None may scan a table unless it is nearly empty.
 func TestListsNeverScan(t *testing.T) {
 	heard := &listener{}
 	s := openAt(t, Options{tracer: heard})
@@ -205,7 +204,7 @@ func must(t *testing.T) func(any, error) {
 	}
 }
 
-// A claim costs as much as it takes, however many wait.
+// The cost of a claim depends on its limit, not on the number of waiting deliveries.
 func TestClaimCostsItsLimit(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 1})
 	l := crowd(t, s, 100_000)
@@ -234,7 +233,7 @@ func (n *planNode) mostRows() float64 {
 	return most
 }
 
-// listener notes queries with their values.
+// listener records queries with their values.
 type listener struct {
 	mu      sync.Mutex
 	queries []heardQuery

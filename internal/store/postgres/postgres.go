@@ -1,4 +1,4 @@
-// Package postgres keeps everything in a PostgreSQL database, version 15 or newer.
+// Package postgres stores everything in a PostgreSQL database, version 15 or newer.
 //
 //	Commit ─► one pipeline, one round trip, one transaction:
 //	            hold the leases ─► records ─► events ─► pending ─► claims still held? ─► deliveries ─► attempts ─► health …
@@ -7,27 +7,27 @@
 //	            lock the heads of the tenants' chains ─► read records │ steps │ records ─► evidence ─► heads
 //	          effects run in between, behind a savepoint for each step that has some (effect.go)
 //
-// Layout: what is not finished lives in pending_deliveries, a small table that is vacuumed often; what is finished is
-// appended to deliveries. Both show as one list. Events, finished deliveries and attempts are partitioned by day over
-// their time-ordered ids, so that retention drops tables instead of deleting rows (partition.go, sweep.go).
+// Layout: unfinished deliveries are in pending_deliveries, a small table that is vacuumed often; finished ones are appended to
+// deliveries. Lists merge both. Events, finished deliveries and attempts are partitioned by day over their time-ordered ids,
+// so that retention drops tables instead of deleting rows (partition.go, sweep.go).
 //
-// Claims: a row's claim_epoch is 0 or the epoch of its shard's lease. Whoever claims holds a shared lock until its
-// transaction ends; whoever takes a lease locks exclusively, raises the epoch, and then releases the older claims. So the
-// epoch in the row alone tells whether a result is still wanted, and no result has to look at the leases.
+// Claims: a row's claim_epoch is 0 or the epoch of its shard's lease. A transaction that claims holds a shared lock until it
+// ends; one that takes a lease locks exclusively, raises the epoch, and then releases the older claims. So the epoch in the
+// row alone decides whether a result is accepted, and recording a result does not read the leases.
 //
-// For people who ask the database itself there are read-only views in the shape of the CYBERCUBE standard's schema
+// For users who query the database directly there are read-only views with the schema of the CYBERCUBE standard
 // (migrations/0003_views.sql): webhook_endpoints, webhook_events, webhook_deliveries, webhook_dlq.
 //
-// Evidence: the head of a tenant's chain is the first thing that a transaction locks, always in the order of tenants. It
-// makes the commands of a tenant take turns across all nodes. Items are never changed; a trigger refuses it.
+// Evidence: a transaction locks the heads of the tenants' chains before anything else, always in the order of tenants. So the
+// commands of a tenant take turns across all nodes. Items are never changed; a trigger enforces that.
 //
-// There are two pools. The hot one runs commits, claims and commands on statements prepared when it connects, with a planner that
-// is not allowed to scan or hash; the other one serves people, with a plan made for each query's own values.
+// There are two pools. The hot one runs commits, claims and commands on statements prepared when it connects, with a planner
+// that may neither scan nor hash. The cold one runs all other queries, with a plan for each query's own values.
 //
-// The connections keep settings and prepared statements, so a pooler in between must work by session, not by transaction.
+// The connections keep settings and prepared statements, so a connection pooler must use session mode, not transaction mode.
 //
-// It deliberately does not: listen for notifications, read a clock (but the server's, to prepare partitions when it
-// opens), retry on its own.
+// The package deliberately does not listen for notifications, does not retry on its own, and reads no clock except the
+// server's, to prepare partitions when it opens.
 package postgres
 
 import (
@@ -45,22 +45,22 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Options tune the store. The zero value is right for most.
+// Options tune the store. The zero value suits most users.
 type Options struct {
-	// HotConnections is how many connections commits, claims and commands may use. Defaults to 4.
+	// HotConnections bounds the connections for commits, claims and commands. Defaults to 4.
 	HotConnections int
-	// Connections is how many connections everything else may use. Defaults to 8.
+	// Connections bounds the connections for all other queries. Defaults to 8.
 	Connections int
-	// PartitionWidth is how much time one partition holds; what is past its time waits at most that long for its
-	// partition to be dropped, unless the partition is small. Defaults to 24 h.
+	// PartitionWidth is the period of one partition. Expired rows wait at most that long for their partition to be dropped,
+	// unless the partition is small. Defaults to 24 h.
 	PartitionWidth time.Duration
-	// Now is where partitions are prepared from. Defaults to the server's clock.
+	// Now is the time from which partitions are prepared. Defaults to the server's clock.
 	Now time.Time
-	// Log hears of partitions that were made and dropped, and of trouble in the background. Defaults to none.
+	// Log receives messages about created and dropped partitions, and about background failures. Defaults to none.
 	Log *slog.Logger
 
 	exactBytes int64           // see sweep.go
-	tracer     pgx.QueryTracer // hears the queries of the pool that serves people
+	tracer     pgx.QueryTracer // traces the queries of the cold pool
 }
 
 func (o *Options) setDefaults() {
@@ -84,18 +84,18 @@ func (o *Options) setDefaults() {
 // Store is a PostgreSQL database.
 type Store struct {
 	hot     *pgxpool.Pool // commits, claims and commands
-	pool    *pgxpool.Pool // everything else
+	pool    *pgxpool.Pool // all other queries
 	options Options
 	vacuum  *vacuumer
 	lookups lookups // of commands by their keys
 	node    nodeSession
 
-	prepared atomic.Int64 // partitions are there up to this time, in Unix nanoseconds
+	prepared atomic.Int64 // partitions exist up to this time, in Unix nanoseconds
 }
 
 var _ store.Store = (*Store)(nil)
 
-// oldestServer is the first version that has what we use.
+// oldestServer is the first version with all features that this package uses.
 const oldestServer = 150000
 
 // Open connects to the database at the URL, brings its schema up to date and prepares partitions.
@@ -136,7 +136,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// parseURL hides the driver's error: it quotes the URL, and with it a password.
+// parseURL hides the driver's error: it quotes the URL, which may contain a password.
 func parseURL(text string) (*pgxpool.Config, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
@@ -153,7 +153,7 @@ func parseURL(text string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// prepareDatabase checks the server and migrates, on a connection of its own.
+// prepareDatabase checks the server and migrates, on a separate connection.
 func prepareDatabase(ctx context.Context, config *pgxpool.Config) error {
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
@@ -203,17 +203,18 @@ func openPool(ctx context.Context, config *pgxpool.Config, size int, connected f
 	return pool, nil
 }
 
-// durable undoes a default that would let an acknowledged commit be lost with the server's memory.
+// durable overrides a default with which a server crash could lose an acknowledged commit.
 const durable = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';`
 
-// connectCold plans every query for its own values: a list with LIMIT $1 gets the wrong plan when that is unknown.
+// connectCold makes the server plan every query for its own values: with an unknown limit, a list with LIMIT $1 gets the wrong
+// plan.
 func connectCold(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_custom_plan; SET jit = off`).ReadAll()
 	return err
 }
 
-// connectHot plans once, before there are statistics, so it leaves the planner only what is right at any size. What is
-// switched off counts as very expensive, which would set off the JIT compiler.
+// connectHot plans once, before there are statistics, so it disables plans that are wrong at some table sizes. Disabled plan
+// nodes count as very expensive, which would trigger the JIT compiler.
 func connectHot(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_generic_plan; SET jit = off;
 		SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`).ReadAll()

@@ -10,12 +10,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
-// suiteTime is about when the shared suite plays, so that its rows fall into partitions.
+// suiteTime is about the time of the shared suite's rows, so that they fall into partitions.
 var suiteTime = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 func open(t testing.TB) store.Store { return openAt(t, Options{Now: suiteTime}) }
 
-// database gives a test a database of its own. Where partitions are prepared from suiteTime, it is a copy of a finished one.
+// database creates a database for the test. If partitions start at suiteTime, it copies a prepared template.
 func database(t testing.TB, o Options) string {
 	t.Helper()
 	if !o.Now.Equal(suiteTime) || o.PartitionWidth != 0 {

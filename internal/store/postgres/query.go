@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// where builds the condition of a list from the filters that are set, so that each combination is planned for itself.
+// where builds the condition of a list from the filters that are set, so that each combination gets its own plan.
 type where struct {
 	terms []string
 	args  []any
@@ -46,7 +46,7 @@ func (w *where) between(column string, since, until time.Time) {
 
 func (w *where) sql() string { return " WHERE " + strings.Join(w.terms, " AND ") }
 
-// newestFirst writes the limit into the text: its number is small, and the plan hangs on it.
+// newestFirst writes the limit into the SQL text: there are few different limits, and the plan depends on it.
 func (w *where) newestFirst(limit int) string {
 	return fmt.Sprintf(" ORDER BY id DESC LIMIT %d", max(limit, 0))
 }
@@ -65,7 +65,7 @@ func (i instant) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
-// optionalTime is the parameter for a time that is null when zero.
+// optionalTime returns the parameter for a time: null for the zero time.
 func optionalTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -84,7 +84,7 @@ func (i identity[I]) ScanUUID(v pgtype.UUID) error {
 	return nil
 }
 
-// optionalID is the parameter for an id that is null when zero.
+// optionalID returns the parameter for an id: null for the zero id.
 func optionalID[I ~[16]byte](id I) any {
 	if id == (I{}) {
 		return nil
@@ -92,7 +92,7 @@ func optionalID[I ~[16]byte](id I) any {
 	return [16]byte(id)
 }
 
-// rawIDs gives ids as the driver takes them.
+// rawIDs converts ids to the driver's type.
 func rawIDs[I ~[16]byte](ids []I) [][16]byte {
 	raw := make([][16]byte, len(ids))
 	for i, id := range ids {
@@ -108,7 +108,7 @@ func decodeMap[M any](text []byte, m *M) error {
 	return json.Unmarshal(text, m)
 }
 
-// optionalJSON is the parameter for a document; nil when there is nothing in it.
+// optionalJSON returns the parameter for a document; nil if it is empty.
 func optionalJSON(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil || string(text) == "{}" || string(text) == "null" {
@@ -117,7 +117,7 @@ func optionalJSON(v any) any {
 	return text
 }
 
-// encodeRaw writes an object whose values are documents, as they are; nil when there are none.
+// encodeRaw encodes an object whose values are documents, unchanged; nil if it is empty.
 func encodeRaw(m map[string]json.RawMessage) any {
 	if len(m) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func encodeRaw(m map[string]json.RawMessage) any {
 		}
 		quoted, err := json.Marshal(name)
 		if err != nil {
-			return nil // a string always encodes
+			return nil // strings always encode
 		}
 		text = append(append(text, quoted...), ':')
 		text = append(text, m[name]...)

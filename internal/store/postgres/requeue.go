@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Requeue makes deliveries due: waiting ones as they are, finished and dead ones in a new run.
+// Requeue makes deliveries due: pending ones in their run, finished and dead ones in a new run.
 func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error) {
 	if len(r.Deliveries) == 0 {
 		return nil, nil
@@ -51,7 +51,7 @@ func requeueDeliveries(ctx context.Context, tx session, r store.Requeue) ([]*god
 	return append(due, again...), err
 }
 
-// lockRequeue lets two requests of one tenant take turns, so that they never wait for each other's rows in a circle.
+// lockRequeue makes two requests of one tenant take turns, so that they do not deadlock.
 func lockRequeue(ctx context.Context, q session, tenant godwit.TenantID) error {
 	_, err := q.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, int32(requeueLock), tenant.String())
 	return err
@@ -61,14 +61,14 @@ type requeue struct {
 	tx session
 	store.Requeue
 	ids      [][16]byte
-	statuses []string // that are meant; none: all
+	statuses []string // that Requeue.Only names; empty: all
 }
 
-// meant is the condition on a finished delivery or a dead letter; $4 are the statuses.
+// meant is the condition of Requeue.Only on a finished delivery or a dead letter; $4 are the statuses.
 const meant = ` AND (cardinality($4::text[]) = 0 OR status = ANY ($4::text[]))`
 
-// leaveOtherLetters forgets the ids of deliveries that are dead in another way than is meant: their events are not brought
-// back.
+// leaveOtherLetters removes ids of deliveries whose dead letter has a status that Requeue.Only excludes: their events are not
+// restored.
 func (q *requeue) leaveOtherLetters(ctx context.Context) error {
 	if len(q.statuses) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (q *requeue) leaveOtherLetters(ctx context.Context) error {
 	return err
 }
 
-// makeDue moves up pending deliveries that are not claimed.
+// makeDue makes pending unclaimed deliveries due.
 func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
 	r, err := q.tx.Query(ctx, `WITH d AS MATERIALIZED (SELECT `+pendingFields+` FROM pending_deliveries
 			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 FOR UPDATE)
@@ -104,8 +104,8 @@ func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
 	return list, q.tx.SendBatch(ctx, batch).Close()
 }
 
-// restoreEvents brings swept events back from the dead letters that kept them; they count as new from now on. Those that
-// are there are kept from being swept until the end of the transaction.
+// restoreEvents restores swept events from their dead letters; they count as new from now on. It locks existing events against
+// sweeps until the end of the transaction.
 func (q *requeue) restoreEvents(ctx context.Context) error {
 	_, err := q.tx.Exec(ctx, `SELECT FROM events AS e JOIN deliveries AS d ON e.tenant_id = d.tenant_id AND e.id = d.event_id
 		WHERE d.tenant_id = $1 AND d.id = ANY ($2) FOR KEY SHARE OF e`, [16]byte(q.TenantID), q.ids)
@@ -131,7 +131,7 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// An event that came back before, with another of its deliveries, gains this one.
+	// An event that was restored earlier, with another of its deliveries, gains this one.
 	_, err = q.tx.Exec(ctx, `UPDATE events AS e SET deliveries = e.deliveries || n.deliveries FROM (
 			SELECT d.tenant_id, d.event_id, string_agg(uuid_send(d.id), ''::bytea) AS deliveries
 			FROM dead_letters AS d JOIN events AS e ON e.tenant_id = d.tenant_id AND e.id = d.event_id
@@ -141,7 +141,7 @@ func (q *requeue) restoreEvents(ctx context.Context) error {
 	return err
 }
 
-// sweptEvents lists events that only dead letters keep, with their place in the index over keys.
+// sweptEvents lists events that exist only in dead letters, with their position in the index over keys.
 func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []int64, err error) {
 	r, err := q.tx.Query(ctx, `SELECT DISTINCT d.event_id, d.event_key FROM dead_letters AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2) AND d.replayed_at IS NULL
 		AND NOT EXISTS (SELECT FROM events AS e WHERE e.tenant_id = d.tenant_id AND e.id = d.event_id)`, [16]byte(q.TenantID), q.ids)
@@ -157,8 +157,8 @@ func (q *requeue) sweptEvents(ctx context.Context) (events [][16]byte, slots []i
 	return events, slots, err
 }
 
-// runAgain moves finished deliveries whose event is there back to the pending ones, in a new run. Their open dead letters
-// are replayed now; one of them stands in for a delivery that was swept.
+// runAgain moves finished deliveries whose event is stored back to the pending ones, in a new run. It marks their open dead
+// letters as replayed; a dead letter replaces a swept delivery.
 func (q *requeue) runAgain(ctx context.Context) ([]*godwit.Delivery, error) {
 	rows, err := q.tx.Query(ctx, `WITH finished AS (
 			DELETE FROM deliveries AS d WHERE d.tenant_id = $1 AND d.id = ANY ($2)`+meant+`

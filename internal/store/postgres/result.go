@@ -8,9 +8,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// arrangeResults sorts results by where they go. A delivery may come again after a result that kept its claim: then the
-// last state counts, and every attempt. Claims, when not nil, are the epochs under which deliveries are claimed; without
-// it all are taken to be.
+// arrangeResults sorts results by their target table. A delivery may occur again after a result that kept its claim: then the
+// last state counts, and every attempt. claims, when not nil, holds the epochs of the claimed deliveries; if nil, all
+// deliveries are assumed to be claimed.
 func (c *commit) arrangeResults(claims map[godwit.DeliveryID]int64) {
 	results := c.batch.Results
 	if len(results) == 0 {
@@ -78,7 +78,7 @@ var (
 	insertDeliveries = prepared("deliveries", insert("deliveries", deliveryColumns...))
 )
 
-// addFinished moves deliveries from the pending to the finished ones. The fence is the claim in the row.
+// addFinished moves deliveries from the pending to the finished ones. The claim in the row is the fence.
 func addFinished(p *pipeline, list []*store.Result) {
 	if len(list) == 0 {
 		return
@@ -124,7 +124,7 @@ var updatePending = prepared("wait", `WITH kept AS (
 		WHERE p.tenant_id = n.tenant_id AND p.id = n.id AND p.claim_epoch = n.epoch RETURNING 1)
 	SELECT expect(count(*), $15, '`+stateClaimLost+`') FROM kept`)
 
-// addWaiting stores deliveries that are tried again, or whose claim is given back.
+// addWaiting stores deliveries that are retried, or whose claim is returned.
 func addWaiting(p *pipeline, list []*store.Result) {
 	if len(list) == 0 {
 		return
@@ -158,7 +158,7 @@ var insertAttempts = prepared("attempts", insert("attempts",
 	"delivery_id uuid", "id uuid", "started_at timestamptz", "next_at timestamptz", "duration int8", "n int4",
 	"status int4", "trigger text", "outcome text", "reason text", "url text", "verdict json", "trace json"))
 
-// addAttempts stores what does not follow from the delivery.
+// addAttempts stores the members of attempts that do not follow from the delivery.
 func addAttempts(p *pipeline, list []*godwit.Attempt) {
 	if len(list) == 0 {
 		return
@@ -180,7 +180,7 @@ func addAttempts(p *pipeline, list []*godwit.Attempt) {
 	p.add(insertAttempts, nil)
 }
 
-// verdictRest is what a verdict says besides outcome and reason.
+// verdictRest holds the members of a verdict other than outcome and reason.
 type verdictRest struct {
 	Class           godwit.FailureClass `json:"class,omitempty"`
 	ReceiverUnknown bool                `json:"receiver_unknown,omitempty"`
@@ -193,7 +193,7 @@ type verdictRest struct {
 	Problem         *godwit.Problem     `json:"problem,omitempty"`
 }
 
-// encodeVerdict gives nil for an ordinary success.
+// encodeVerdict returns nil for an ordinary success.
 func encodeVerdict(v *godwit.Verdict) []byte {
 	rest := verdictRest{
 		v.Class, v.ReceiverUnknown, v.RetryAfter, v.SunsetAt, v.DisableEndpoint, v.MoveTo, v.RefreshAndRetry, v.Review, v.Problem,
@@ -203,7 +203,7 @@ func encodeVerdict(v *godwit.Verdict) []byte {
 	}
 	text, err := json.Marshal(&rest)
 	if err != nil {
-		return nil // a sunset past the year 9999 is not worth the attempt's record
+		return nil // the attempt is recorded even if its sunset, past the year 9999, cannot be
 	}
 	return text
 }

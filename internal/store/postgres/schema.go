@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ReadSchema tells which version the schema of a database has, 0 when there is none, and which this program knows. It
-// changes nothing.
+// ReadSchema returns the schema version of a database, 0 if it has none, and the version that this program knows. It changes
+// nothing.
 func ReadSchema(ctx context.Context, url string) (version, current int, err error) {
 	list, err := migrations()
 	if err != nil {

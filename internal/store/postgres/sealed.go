@@ -12,15 +12,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// References of sealed rows: what kind, and the id in hexadecimal. They sort by kind, then by id.
+// References of sealed rows: the kind, and the id in hexadecimal. They sort by kind, then by id.
 const (
 	endpointRef = "endpoint/"
 	secretRef   = "secret/"
 	sourceRef   = "source/"
 )
 
-// SealedRows pages through sealed values of endpoints, of secrets, then of sources. Deleted endpoints and expired secrets are among
-// them: old keys must become dispensable.
+// SealedRows pages through sealed values of endpoints, of secrets, then of sources. It includes deleted endpoints and expired
+// secrets, so that after re-encryption no row needs an old key.
 func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
 	r, err := s.pool.Query(ctx, `SELECT kind, id, sealed FROM (
 			SELECT '`+endpointRef+`' AS kind, id, sealed FROM endpoints WHERE octet_length(sealed) > 0

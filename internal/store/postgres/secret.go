@@ -34,7 +34,7 @@ func scanSecret(r pgx.CollectableRow) (*godwit.Secret, error) {
 		scanTime(&s.CreatedAt), scanTime(&s.NotBefore), scanTime(&s.ExpiresAt), &s.Hash, &s.Hint)
 }
 
-// Secrets lists an endpoint's secrets, expired ones too, newest first.
+// Secrets lists an endpoint's secrets, newest first, including expired ones.
 func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
 	if _, err := s.Endpoint(ctx, tenant, endpoint); err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
@@ -47,7 +47,7 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 	return values(list), failed("list secrets", err)
 }
 
-// addSecret stores a new secret and gives the others their end.
+// addSecret stores a new secret and sets the expiry of the others.
 func addSecret(ctx context.Context, q session, secret *godwit.Secret, others store.Expiry) error {
 	if err := lockEndpoint(ctx, q, secret.TenantID, secret.EndpointID); err != nil {
 		return err
@@ -58,14 +58,14 @@ func addSecret(ctx context.Context, q session, secret *godwit.Secret, others sto
 	return insertSecret(ctx, q, secret)
 }
 
-// lockEndpoint lets two who change an endpoint's secrets take turns, so that the later one sees what the earlier one did.
+// lockEndpoint makes transactions that change an endpoint's secrets take turns, so that the later one sees the earlier change.
 func lockEndpoint(ctx context.Context, q session, tenant godwit.TenantID, id godwit.EndpointID) error {
 	tag, err := q.Exec(ctx, `SELECT FROM endpoints WHERE id = $1 AND tenant_id = $2 AND status <> 'deleted' FOR UPDATE`,
 		[16]byte(id), [16]byte(tenant))
 	return changed("find endpoint", tag, err)
 }
 
-// revokeSecret ends a secret at once, unless nothing would be left to sign with.
+// revokeSecret ends a secret at once, unless it is the only live one.
 func revokeSecret(ctx context.Context, q session, e store.RevokeSecret) error {
 	if err := lockEndpoint(ctx, q, e.TenantID, e.EndpointID); err != nil {
 		return err
@@ -99,8 +99,8 @@ func revokeSecret(ctx context.Context, q session, e store.RevokeSecret) error {
 	return err
 }
 
-// endSecrets lets an endpoint's secrets end, unless they do so before: the newest of them at the time given, the rest of
-// those that still sign when the new one begins.
+// endSecrets sets the end of an endpoint's secrets that do not end earlier: the newest of them end at the given time, the
+// other live ones when the new one begins.
 func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others store.Expiry) error {
 	if others.At.IsZero() {
 		return nil
@@ -120,7 +120,7 @@ func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others sto
 	return err
 }
 
-// PublicKeys lists secrets with a public key which are not expired.
+// PublicKeys lists secrets with a public key that have not expired.
 func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
 	r, err := s.pool.Query(ctx, selectPublicKeys+` WHERE public_key IS NOT NULL AND (expires_at IS NULL OR expires_at > $1) AND id > $2
 		ORDER BY id LIMIT $3`, now, [16]byte(after), max(limit, 0))

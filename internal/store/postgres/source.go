@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// encodeCarried is what an event brings along: nil for most.
+// encodeCarried encodes an event's kept headers and origin: nil for most events.
 func encodeCarried(e *godwit.Event) []byte {
 	carried := e.Carried()
 	if carried == nil {
@@ -134,7 +134,7 @@ func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment)
 	return failed("add acknowledgment", err)
 }
 
-// ListAcknowledgments lists those of a source, newest first.
+// ListAcknowledgments lists a source's acknowledgments, newest first.
 func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
 	var w where
 	w.add("tenant_id = ? AND source_id = ?", [16]byte(tenant), [16]byte(source))
@@ -149,7 +149,7 @@ func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID,
 	return list, failed("list acknowledgments", err)
 }
 
-// AddRejection stores what was not taken in, in place of the oldest.
+// AddRejection stores a rejected request and removes the oldest ones.
 func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO rejections (id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size,
@@ -166,7 +166,7 @@ func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int)
 	return failed("add rejection", err)
 }
 
-// ListRejections lists those of a source, newest first.
+// ListRejections lists a source's rejected requests, newest first.
 func (s *Store) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
 	var w where
 	w.add("tenant_id = ? AND source_id = ?", [16]byte(tenant), [16]byte(source))

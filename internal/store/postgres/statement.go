@@ -15,7 +15,7 @@ type statement struct {
 	sql  string
 }
 
-// hotStatements is filled where they are written.
+// hotStatements lists all statements made by prepared.
 var hotStatements []*statement
 
 func prepared(name, sql string) *statement {
@@ -24,8 +24,8 @@ func prepared(name, sql string) *statement {
 	return st
 }
 
-// insert writes the INSERT of many rows from one array for each column, given as "name type". Unnesting in the select
-// list costs half of what unnesting in FROM does.
+// insert returns an INSERT of many rows from one array for each column, given as "name type". Unnesting in the select list
+// costs half as much as unnesting in FROM.
 func insert(table string, columns ...string) string {
 	names, values := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
@@ -35,7 +35,7 @@ func insert(table string, columns ...string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s", table, strings.Join(names, ", "), strings.Join(values, ", "))
 }
 
-// rows writes a subselect of many rows from one array for each column, beginning with parameter $first.
+// rows returns a subselect of many rows from one array for each column, starting with parameter $first.
 func rows(first int, columns ...string) string {
 	values := make([]string, len(columns))
 	for i, c := range columns {
@@ -59,7 +59,7 @@ func names(columns []string) string {
 	return strings.Join(list, ", ")
 }
 
-// replace writes the DO UPDATE that takes over all columns of the new row.
+// replace returns a DO UPDATE that sets all columns from the new row.
 func replace(columns []string) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -91,7 +91,7 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 			pipeline.Close()
 			return fmt.Errorf("prepare %s: the driver answered with %T", st.name, result)
 		}
-		description.Name, description.SQL = st.name, st.sql // in a pipeline the driver leaves them out
+		description.Name, description.SQL = st.name, st.sql // in a pipeline the driver leaves them empty
 		desk.described[st] = description
 	}
 	conn.CustomData()[deskKey] = desk
@@ -100,7 +100,7 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 
 const deskKey = "godwit"
 
-// A desk is what a hot connection keeps from one pipeline to the next: its statements, and buffers that have grown to the
+// A desk holds the state that a hot connection keeps between pipelines: its statements, and buffers that have grown to the
 // size of its batches.
 type desk struct {
 	described map[*statement]*pgconn.StatementDescription
@@ -116,11 +116,11 @@ type pipeline struct {
 	*desk
 	conn    *pgconn.PgConn
 	wire    *pgconn.Pipeline
-	readers []func(*row) // one for each statement; nil where rows do not matter
+	readers []func(*row) // one for each statement; nil to ignore rows
 	unsent  int
 }
 
-// newPipeline begins a pipeline on a hot connection. Its run must follow.
+// newPipeline starts a pipeline on a hot connection. The caller must call run.
 func newPipeline(ctx context.Context, conn *pgconn.PgConn) *pipeline {
 	d, _ := conn.CustomData()[deskKey].(*desk)
 	p := &pipeline{desk: d, conn: conn, wire: conn.StartPipeline(ctx)}
@@ -136,28 +136,29 @@ func (p *pipeline) begin() *parameters {
 	return &p.params
 }
 
-// add queues the statement with the parameters as they stand.
+// add queues the statement with the current parameters.
 func (p *pipeline) add(st *statement, read func(*row)) {
 	p.wire.SendQueryStatement(p.described[st], p.params.values(), binaryFormat, binaryFormat)
 	p.readers = append(p.readers, read)
 	if p.unsent += len(p.params.buf); p.unsent > largeStatement {
 		p.unsent = 0
-		if err := p.wire.Flush(); err != nil { // the pipeline is closed now, and run will say why
+		if err := p.wire.Flush(); err != nil { // the pipeline is closed now, and run returns the reason
 			return
 		}
 	}
 }
 
-// command queues one that has neither parameters nor rows, and takes no planning: to begin or end a transaction.
+// command queues a command without parameters, rows and planning: to begin or end a transaction.
 func (p *pipeline) command(sql string) {
 	p.wire.SendQueryParams(sql, nil, nil, nil, nil)
 	p.readers = append(p.readers, nil)
 }
 
-// largeStatement is how much goes into one statement, and is gathered before it is sent.
+// largeStatement bounds the size of one statement, and of the data buffered before it is sent.
 const largeStatement = 8 << 20
 
-// run sends everything and reads all answers. Unless a transaction is open on the connection, the statements are one.
+// run sends everything and reads all answers. Unless a transaction is open on the connection, all statements form one
+// transaction.
 func (p *pipeline) run() error {
 	p.conn.Frontend().Send(&keep{p.desk})
 	if err := p.wire.Sync(); err != nil {
@@ -177,11 +178,11 @@ func (p *pipeline) run() error {
 			}
 		}
 	}
-	return cmp.Or(failure, p.wire.Close()) // the commit is behind the last statement: its outcome is known only here
+	return cmp.Or(failure, p.wire.Close()) // the commit follows the last statement: its outcome is known only here
 }
 
-// The driver builds what it sends in a buffer that it drops after a large message, so that a batch would grow it again
-// from nothing each time. Two messages without content put a kept buffer in its place, and take it back.
+// The driver drops its send buffer after a large message, so that each batch would have to grow a new one. Two empty messages
+// lend a kept buffer to the driver and take it back.
 type (
 	lend struct{ *desk }
 	keep struct{ *desk }

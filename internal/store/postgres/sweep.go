@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// exactBytes is the size up to which rows are deleted as soon as they are past their time. In a larger partition they
-// wait until all of it is, and go with it: deleting them one by one would cost as much as storing them did.
+// exactBytes is the size of a partition up to which expired rows are deleted at once. In a larger partition they stay until
+// the whole partition is dropped: deleting them one by one would cost as much as storing them did.
 const exactBytes = 64 << 20
 
-// Sweep removes a bounded amount of what is past its time: whole partitions where it can, rows where it must.
+// Sweep removes a bounded number of expired rows: whole partitions where possible, otherwise single rows.
 func (s *Store) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) {
 	sw := &sweep{Store: s, Sweep: w, limit: max(w.Limit, 1)}
 	if err := s.preparePartitions(ctx, w.Now); err != nil {
@@ -37,7 +37,7 @@ type sweep struct {
 	swept store.Swept
 }
 
-// remove runs a statement that deals with at most limit rows.
+// remove runs a statement that handles at most limit rows.
 func (w *sweep) remove(ctx context.Context, count *int64, sql string, args ...any) error {
 	tag, err := w.pool.Exec(ctx, sql, args...)
 	w.count(count, tag.RowsAffected())
@@ -81,7 +81,7 @@ func (w *sweep) rejections(ctx context.Context) error {
 		SELECT id FROM rejections WHERE at < $1 ORDER BY at LIMIT $2)`, w.RejectionsBefore, w.limit)
 }
 
-// cancelled ends what waits for deleted endpoints. It hops from endpoint to endpoint, as EndpointsDue does.
+// cancelled cancels deliveries that wait for deleted endpoints. It hops from endpoint to endpoint, as EndpointsDue does.
 func (w *sweep) cancelled(ctx context.Context) error {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonEndpointDeleted, w.Now)
@@ -97,8 +97,8 @@ func (w *sweep) cancelled(ctx context.Context) error {
 		ending(&end, w.limit)...)
 }
 
-// expired ends deliveries that are older than the retention, with a dead letter. Ids follow time, so each tenant's
-// oldest are at the beginning of its part of the index.
+// expired ends pending deliveries older than the retention, with a dead letter. Ids follow time, so each tenant's oldest are
+// at the beginning of its part of the index.
 func (w *sweep) expired(ctx context.Context) error {
 	if w.EventsBefore.IsZero() {
 		return nil
@@ -125,7 +125,7 @@ func (w *sweep) expired(ctx context.Context) error {
 		ending(&end, firstID(w.EventsBefore.Add(skew)), w.EventsBefore, w.limit)...)
 }
 
-// endedFields are the columns of a pending delivery p after its end; ending makes $1 to $4.
+// endedFields lists the columns of a pending delivery p after its end; ending makes $1 to $4.
 const endedFields = `p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, $3, $4::timestamptz, p.run_first_at, p.attempts,
 	p.last_status, p.run_attempts, p.run_refreshed, $1, $2,
 	p.run_trigger, p.run_actor`
@@ -162,7 +162,7 @@ func (w *sweep) events(ctx context.Context) error {
 	return err
 }
 
-// stragglers removes deliveries whose event went with a partition while they lay in another one.
+// stragglers removes deliveries whose event was dropped with another partition.
 func (w *sweep) stragglers(ctx context.Context) error {
 	list, err := partitionsOf(ctx, w.pool, "deliveries")
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *sweep) stragglers(ctx context.Context) error {
 	return nil
 }
 
-// dropCounted drops a partition and counts what was in it: exactly when it is small.
+// dropCounted drops a partition and counts its rows: exactly if it is small.
 func (w *sweep) dropCounted(ctx context.Context, p partition) (bool, error) {
 	events, err := w.rowsIn(ctx, p)
 	if err != nil {
@@ -221,8 +221,8 @@ func (w *sweep) rowsIn(ctx context.Context, p partition) (int64, error) {
 	return n, err
 }
 
-// deleteEvents deletes rows of one partition that nothing pending needs. It locks them before it looks, so that nobody
-// can come to need them in between.
+// deleteEvents deletes rows of one partition that no pending delivery needs. It locks them before it checks, so that no
+// transaction can start to need them in between.
 func (w *sweep) deleteEvents(ctx context.Context, p partition) error {
 	var events, deliveries int64
 	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
@@ -253,12 +253,12 @@ func (w *sweep) deleteEvents(ctx context.Context, p partition) error {
 	return err
 }
 
-// unneeded holds for events e without a pending delivery, now or by a fan-out that is not complete.
+// unneeded selects events e without a pending delivery and without an incomplete fan-out.
 var unneeded = `NOT EXISTS (SELECT FROM ` + idsOf("e.deliveries") + ` AS n
 	JOIN pending_deliveries AS p ON p.tenant_id = e.tenant_id AND p.id = n.id)
 	AND NOT EXISTS (SELECT FROM fanouts AS f WHERE f.tenant_id = e.tenant_id AND position(uuid_send(e.id) IN f.events) > 0)`
 
-// attempts removes attempts by themselves: they may be kept for another time than events.
+// attempts removes attempts separately: they may have another retention than events.
 func (w *sweep) attempts(ctx context.Context) error {
 	if w.AttemptsBefore.IsZero() {
 		return nil

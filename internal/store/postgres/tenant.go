@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// changed turns an update that met no row into ErrNotFound.
+// changed turns an update of no row into ErrNotFound.
 func changed(doing string, tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return fmt.Errorf("%s: %w", doing, store.ErrNotFound)
@@ -48,7 +48,7 @@ func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant,
 	return t, failed("read tenant", err)
 }
 
-// ListTenants leaves deleted ones out.
+// ListTenants leaves out deleted tenants.
 func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
 	var w where
 	w.add("deleted_at IS NULL")
@@ -67,7 +67,8 @@ func scanTenant(r pgx.CollectableRow) (*godwit.Tenant, error) {
 		&t.AlertEmails, &t.Validation)
 }
 
-// deleteTenant marks a tenant, its keys and its endpoints. The sweep cancels what waits for the endpoints.
+// deleteTenant marks a tenant, its keys and its endpoints as deleted. The sweep cancels deliveries that wait for the
+// endpoints.
 func deleteTenant(ctx context.Context, q session, id godwit.TenantID, now time.Time) ([]godwit.EndpointID, error) {
 	tag, err := q.Exec(ctx, `UPDATE tenants SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL`, [16]byte(id), now)
 	if err := changed("mark tenant", tag, err); err != nil {

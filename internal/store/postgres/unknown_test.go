@@ -13,15 +13,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A way leads to the server and can be cut.
+// A way is a proxy to the server that can be cut.
 type way struct {
 	listener net.Listener
 	server   string
-	swallow  atomic.Bool // what the server answers is lost, and the connection with it
-	lose     atomic.Bool // what we send is lost, and the connection with it
+	swallow  atomic.Bool // the server's answer and the connection are lost
+	lose     atomic.Bool // our request and the connection are lost
 }
 
-// newWay gives a URL that leads through it.
+// newWay returns a URL that leads through the proxy.
 func newWay(t *testing.T, target string) (*way, string) {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -55,7 +55,7 @@ func (w *way) run() {
 	}
 }
 
-// pass copies until it is told to cut. What it reads before it cuts has been dealt with by the other side.
+// pass copies until it is told to cut. The other side has handled everything that was read before the cut.
 func pass(to, from net.Conn, cut *atomic.Bool) {
 	defer to.Close()
 	defer from.Close()
@@ -71,7 +71,7 @@ func pass(to, from net.Conn, cut *atomic.Bool) {
 	}
 }
 
-// A commit whose answer is lost is reported unavailable, and may be repeated whether it took effect or not.
+// A commit whose answer is lost fails with ErrUnavailable, and may be repeated whether it took effect or not.
 func TestCommitWithUnknownOutcomeCanBeRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut    func(*way) *atomic.Bool
@@ -149,7 +149,7 @@ func count(t *testing.T, s *Store, sql string, args ...any) int {
 	return n
 }
 
-// The hot connections are killed by an administrator; the store says so and recovers.
+// An administrator kills the hot connections; the store reports it and recovers.
 func TestConnectionsThatEndAreReplaced(t *testing.T) {
 	s := openAt(t, Options{HotConnections: 1})
 	l := newLoad(t, s)

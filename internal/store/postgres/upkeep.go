@@ -7,14 +7,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Ping writes one row: a server that answers but is read-only or full does not count.
+// Ping writes one row: a server that is read-only or full must not count as available.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO write_probe (one, at) VALUES (true, now()) ON CONFLICT (one) DO UPDATE SET at = now()`)
 	return failed("ping", err)
 }
 
-// Verify has the extension amcheck look at every B-tree index of the schema, where it is installed and may be used. The
-// pages of tables are read by the server's own checksums.
+// Verify checks every B-tree index of the schema with the extension amcheck, if it is installed and permitted. The server's
+// own checksums cover the pages of tables.
 func (s *Store) Verify(ctx context.Context) (string, error) {
 	var installed, allowed bool
 	err := s.pool.QueryRow(ctx, `SELECT p.oid IS NOT NULL, coalesce(has_function_privilege(p.oid, 'EXECUTE'), false)
@@ -45,7 +45,7 @@ func (s *Store) Verify(ctx context.Context) (string, error) {
 	return fmt.Sprintf("amcheck found no damage in %d indexes", indexes), failed("verify database", err)
 }
 
-// Describe tells what this store is.
+// Describe describes this store.
 func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	config := s.pool.Config().ConnConfig
 	d := store.Description{Backend: "postgres", Location: fmt.Sprintf("%s:%d/%s", config.Host, config.Port, config.Database)}

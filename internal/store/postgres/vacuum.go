@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// vacuumAfter is how many rows leave or change in pending_deliveries before it is vacuumed, or a tenth of what is in it
-// if that is more: each vacuum reads its indexes whole. Every delivery passes through that table; the server's own
-// vacuum looks once a minute, and by then the table is as large as a minute's traffic and no longer in memory, which
-// doubles what a row costs.
+// vacuumAfter is how many rows of pending_deliveries are removed or changed before it is vacuumed, or a tenth of its rows if
+// that is more: each vacuum reads all its indexes. Every delivery passes through that table. The server's autovacuum looks
+// only once a minute; by then the table is as large as a minute's traffic and no longer cached, which doubles the cost of a
+// row.
 const vacuumAfter = 20_000
 
 // A vacuumer keeps pending_deliveries small.
@@ -29,7 +29,7 @@ func startVacuumer(s *Store) *vacuumer {
 	return v
 }
 
-// note counts rows that a commit has left dead.
+// note counts dead rows that a commit left.
 func (v *vacuumer) note(rows int) {
 	if v.moved.Add(int64(rows)) < v.after.Load() {
 		return
@@ -55,7 +55,7 @@ func (v *vacuumer) run(ctx context.Context) {
 	}
 }
 
-// vacuum does not wait for another one, nor lock the table to give its end back to the disk.
+// vacuum does not wait for another vacuum, and does not lock the table to truncate it.
 func (v *vacuumer) vacuum(ctx context.Context) error {
 	_, err := v.store.pool.Exec(ctx, `VACUUM (SKIP_LOCKED, TRUNCATE false, PROCESS_TOAST false) pending_deliveries`)
 	if err != nil {

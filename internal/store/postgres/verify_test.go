@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
-// Without amcheck nothing is looked at, and the operator is told; with it every index is.
+// Without amcheck Verify checks nothing and tells the operator so; with it, it checks every index.
 func TestVerifyByAmcheck(t *testing.T) {
 	url := postgrestest.URL(t)
 	s, err := Open(t.Context(), url, Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// standardTables are the columns of the CYBERCUBE webhooks standard's schema (section 11.3), with their types.
+// standardTables lists the columns of the CYBERCUBE webhooks standard's schema (section 11.3), with their types.
 var standardTables = map[string]string{
 	"webhook_endpoints": `id uuid, public_id character varying(16), account_id uuid, url text, description text, events text[],
 		secret_hash character varying(64), secret_hint character varying(10), status character varying(20), failure_count integer,
@@ -57,7 +57,7 @@ func texts(t *testing.T, q *Store, sql string, args ...any) []string {
 	return list
 }
 
-// A stage is a store with one tenant that has one endpoint, on which a test plays what the views must show.
+// A stage is a store with one tenant and one endpoint, on which a test makes the rows that the views must show.
 type stage struct {
 	*load
 	t        *testing.T
@@ -99,7 +99,7 @@ func (st *stage) event(change func(*godwit.Event)) (*godwit.Event, godwit.Delive
 	return e, d.ID
 }
 
-// try attempts the one delivery that is due. A retry follows after a minute.
+// try attempts the only due delivery. A retry follows after a minute.
 func (st *stage) try(status godwit.DeliveryStatus, code int, change func(*godwit.Attempt)) *godwit.Attempt {
 	st.t.Helper()
 	c, err := st.s.ClaimDue(st.t.Context(), store.Claim{EndpointID: st.endpoint, Epoch: st.epoch, Now: st.now, Limit: 1})
@@ -133,7 +133,7 @@ func (st *stage) try(status godwit.DeliveryStatus, code int, change func(*godwit
 	return a
 }
 
-// rows reads a query as documents, for comparing.
+// rows returns the rows of a query as documents, for comparison.
 func (st *stage) rows(sql string, args ...any) []map[string]any {
 	st.t.Helper()
 	var list []map[string]any
@@ -185,7 +185,7 @@ func TestEndpointsView(t *testing.T) {
 	success := st.now.Add(-time.Minute)
 	st.commit(t, &store.Batch{Now: st.now, Health: []godwit.Health{{EndpointID: st.endpoint, Streak: 3, LastFailureAt: st.now, LastAcceptedAt: success, UpdatedAt: st.now}}})
 
-	// The newest secret that is in force is the one shown; one that has yet to begin is not.
+	// The view shows the newest secret in force, not one that has yet to begin.
 	rotated, coming := st.secret, st.secret
 	rotated.ID, rotated.Hash, rotated.Hint = godwit.NewSecretID(st.now.Add(time.Second)), strings.Repeat("ab", 32), "9x_Q"
 	coming.ID, coming.NotBefore, coming.Hint = godwit.NewSecretID(st.now.Add(time.Minute)), st.now.Add(time.Hour), "late"
@@ -261,7 +261,7 @@ func TestEventsView(t *testing.T) {
 			if found := st.rows(`SELECT * FROM webhook_event($1, $2)`, [16]byte(st.tenant), id); fmt.Sprint(found) != fmt.Sprint(rows) {
 				t.Errorf("found by its id: %v, want %v", found, rows)
 			}
-			stored, err := st.s.Event(t.Context(), st.tenant, e.ID) // what a replay sends
+			stored, err := st.s.Event(t.Context(), st.tenant, e.ID) // the event that a replay sends
 			if err != nil || string(stored.Body) != string(e.Body) {
 				t.Errorf("body is %q, %v", stored.Body, err)
 			}
@@ -370,7 +370,7 @@ func TestDeadLettersView(t *testing.T) {
 		t.Errorf("summary of the second run is %v", summary)
 	}
 
-	// A letter outlives the event and the attempts, and its endpoint; the sweep takes it by its age.
+	// A dead letter outlives its event, attempts and endpoint; the sweep removes it by its own age.
 	if _, err := st.s.pool.Exec(t.Context(), `DELETE FROM attempts`); err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestDeadLettersView(t *testing.T) {
 	}
 }
 
-// Whoever may read the views alone reads neither secrets nor tables, and writes nothing.
+// A role that may read only the views can read neither secrets nor tables, and can write nothing.
 func TestViewsAreReadOnlyAndHoldNoSecret(t *testing.T) {
 	st := newStage(t)
 	st.event(nil)
@@ -451,11 +451,11 @@ const population = `
 		SELECT ` + deliveryFields + `, now() - random() * interval '30 days', '', created_at, '', '', '', '' FROM deliveries LIMIT 5000;
 	VACUUM ANALYZE`
 
-// What the standard has an index for is found by one of ours. What is pending is a small table as a rule: it may be read.
+// Each index of the standard has a counterpart that the planner uses. pending_deliveries is usually small: it may be scanned.
 func TestViewsAreServedByIndexes(t *testing.T) {
 	st := newStage(t)
 	l := crowd(t, st.s, 50_000)
-	st.epoch = l.epoch // it has taken all leases anew
+	st.epoch = l.epoch // it has acquired all leases again
 	st.event(func(e *godwit.Event) { e.Type = "order.rare" })
 	st.try(godwit.DeliveryPending, 500, nil)
 	e, _ := st.event(nil)

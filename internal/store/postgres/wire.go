@@ -14,25 +14,25 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// The hot statements take one array for each column and unnest them. Their arrays are written here in PostgreSQL's binary
-// form, byte by byte: the generic codecs of the driver look at every element by reflection, which costs more than the
-// server needs to store it.
+// The hot statements take one array for each column and unnest them. This file writes the arrays in PostgreSQL's binary format
+// directly: the driver's generic codecs examine every element by reflection, which costs more than the server needs to store
+// it.
 
 // parameters collects the values of one statement in one buffer.
 type parameters struct {
 	buf    []byte
-	starts []int    // where each value begins; nullStart for one that is null
-	list   [][]byte // what values gave last
+	starts []int    // start of each value; nullStart for null
+	list   [][]byte // reused by values
 }
 
 func (p *parameters) reset() {
 	p.buf, p.starts = p.buf[:0], p.starts[:0]
 }
 
-// nullStart stands for a parameter that is null.
+// nullStart marks a null parameter.
 const nullStart = -1
 
-// values gives the parameters as the driver takes them. They are valid until the next reset.
+// values returns the parameters in the driver's form. They are valid until the next reset.
 func (p *parameters) values() [][]byte {
 	p.list = p.list[:0]
 	end := len(p.buf)
@@ -144,7 +144,7 @@ func (p *parameters) optionalBytes(b []byte) {
 
 func (p *parameters) float8(v float64) { p.int8(int64(math.Float64bits(v))) }
 
-// The scalars add a parameter that is not an array.
+// Scalars add a parameter that is not an array.
 func (p *parameters) scalarInt8(v int64) {
 	p.starts = append(p.starts, len(p.buf))
 	p.buf = binary.BigEndian.AppendUint64(p.buf, uint64(v))
@@ -198,8 +198,8 @@ const (
 // epochMicros is PostgreSQL's time zero, 2000-01-01, in Unix microseconds.
 const epochMicros = 946684800_000_000
 
-// clean makes a string storable as text: PostgreSQL takes neither NUL nor invalid UTF-8, and a receiver's answer may
-// hold both. What is refused would come again with every repetition of its batch.
+// clean makes a string storable as text: PostgreSQL accepts neither NUL nor invalid UTF-8, and a receiver's answer may contain
+// both. A batch with such text would fail at every repetition.
 func clean(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")

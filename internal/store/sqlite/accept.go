@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// accept stores the events of the requests that have no record of an earlier one under their key.
+// accept stores the events of requests whose key was not used before.
 func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 	events := make([]*store.NewEvent, 0, len(b.Accepts))
 	for i := range b.Accepts {
@@ -39,7 +39,7 @@ func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 	return s.acceptAll(c, events)
 }
 
-// acceptPart stores the deliveries of a part of a fan-out, if that stands where the part begins.
+// acceptPart stores the deliveries of a fan-out's part, if the part starts at the fan-out's cursor.
 func (s *Store) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed) error {
 	ok, err := advanceFanout(c, a.Part)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed
 	return nil
 }
 
-// publish stores events whose deliveries no node holds.
+// publish stores events with unclaimed deliveries.
 func (s *Store) publish(c *conn, list []store.NewEvent) error {
 	events := make([]*store.NewEvent, len(list))
 	for i := range list {
@@ -87,8 +87,8 @@ func (s *Store) acceptAll(c *conn, events []*store.NewEvent) error {
 	return s.handed.store(c, in)
 }
 
-// answered reserves the key of a request, if it has one. A request is known when its key was taken; the record is that of
-// another then, or nil when it is this very request, committed before with an outcome that nobody learnt.
+// answered reserves the key of a request, if it has one. known reports that the key was taken. existing is then the record of
+// another request, or nil if this same request was committed before and its answer was lost.
 func answered(c *conn, a *store.Accept, now int64) (known bool, existing *godwit.IdempotencyRecord, err error) {
 	if a.Record == nil {
 		return false, nil, nil
@@ -105,14 +105,14 @@ func answered(c *conn, a *store.Accept, now int64) (known bool, existing *godwit
 	return true, existing, nil
 }
 
-// eventNumber is the number of a stored event, or 0.
+// eventNumber returns the number of a stored event, or 0.
 func eventNumber(c *conn, e *godwit.Event) (n int64, err error) {
 	_, err = c.one(context.Background(), "SELECT n FROM events WHERE tenant_id = ? AND id = ?", ids(e.TenantID[:], e.ID[:]),
 		func(r *rows) { n = r.int(0) })
 	return n, err
 }
 
-// acceptEvents stores events, one or bulkRows, with their deliveries.
+// acceptEvents stores one event or bulkRows events, with their deliveries.
 func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) error {
 	recipients := make([][]recipient, len(events))
 	args := make([]driver.Value, 0, len(events)*eventRows.width)
@@ -127,10 +127,10 @@ func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) er
 	if err != nil {
 		return err
 	}
-	next := last - changed + 1 // they stand one after the other
+	next := last - changed + 1 // their numbers are consecutive
 	for i, n := range events {
 		number := next
-		if changed < int64(len(events)) { // some were there
+		if changed < int64(len(events)) { // some were already stored
 			if number, err = eventNumber(c, n.Event); err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) er
 	return nil
 }
 
-// acceptNew gives the deliveries of a new event what they need: a row where they wait, a handover where the engine has them.
+// acceptNew stores the deliveries of a new event: a row for each waiting one, a handover for those that the engine holds.
 func (s *Store) acceptNew(c *conn, e *godwit.Event, number int64, all []recipient, in *handover) error {
 	for i := range all {
 		r := &all[i]
@@ -168,7 +168,7 @@ func (s *Store) acceptNew(c *conn, e *godwit.Event, number int64, all []recipien
 	return nil
 }
 
-// acceptAgain gives an event that is stored already the deliveries it does not have.
+// acceptAgain adds missing deliveries to a stored event.
 func acceptAgain(c *conn, e *godwit.Event, all []recipient) error {
 	added, err := addRecipients(c, e, all)
 	if err != nil {

@@ -24,14 +24,14 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 	return results, nil
 }
 
-// transaction is a write transaction that commands advance in. It has the database to itself, and write commits it.
+// transaction is a write transaction of commands. It has the database to itself, and write commits it.
 type transaction struct {
 	s *Store
 	c *conn
 }
 
 func (t *transaction) Read(_ context.Context, tenants []string, records []command.RecordID) (command.Snapshot, error) {
-	ctx := context.Background() // a statement with a context that can end costs a goroutine
+	ctx := context.Background() // a cancellable context costs a goroutine for each statement
 	read := command.Snapshot{Records: make(map[command.RecordID]*command.Record, len(records))}
 	for _, id := range records {
 		r, err := readCommand(ctx, t.c, underKey, id.Tenant, id.Key)

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// verdictDocument is what is rarely said in a verdict.
+// verdictDocument holds the members of a verdict that are rarely set.
 type verdictDocument struct {
 	ReceiverUnknown bool            `json:"receiver_unknown,omitempty"`
 	RetryAfter      time.Duration   `json:"retry_after_ns,omitempty"`
@@ -37,7 +37,7 @@ func attemptOf(d *godwit.Delivery) godwit.Attempt {
 	return godwit.Attempt{DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID, EndpointID: d.EndpointID}
 }
 
-// insertAttempt stores an attempt that is not the first, or whose delivery's row goes.
+// insertAttempt stores an attempt that is not the first, or whose delivery's row is removed.
 func insertAttempt(c *conn, a *godwit.Attempt) error {
 	v := &a.Verdict
 	doc, err := documents(rareIn(v), a.Trace)
@@ -68,8 +68,8 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 	return as, err
 }
 
-// readReplayed is what a dead letter that was replayed knows of a delivery that was swept since. Its state is not what became
-// of it, but its attempts belong to it.
+// readReplayed reads a swept delivery from its replayed dead letter. Its state is not the final one, but the attempts belong
+// to it.
 func readReplayed(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
 	err := c.first(ctx, "SELECT "+deliveryColumns+" FROM dead_letters d WHERE d.tenant_id = ? AND d.id = ? LIMIT 1",

@@ -6,14 +6,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// rareDocument is what few attempts have to say.
+// rareDocument holds the members of an attempt that are rarely set.
 type rareDocument struct {
 	Verdict *verdictDocument `json:"verdict,omitempty"`
 	Hops    []godwit.Hop     `json:"hops,omitempty"`
 	Problem *godwit.Problem  `json:"problem,omitempty"`
 }
 
-// packAttempt is how a first attempt stands in the row of its delivery. When it started comes first: the sweep asks for it.
+// packAttempt encodes a first attempt for the row of its delivery. Its start time comes first, because the sweep reads it.
 func packAttempt(a *godwit.Attempt) ([]byte, error) {
 	v, t := &a.Verdict, &a.Trace
 	rare := rareDocument{Hops: t.Hops, Problem: t.Problem}

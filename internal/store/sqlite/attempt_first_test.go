@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// fill gives every member of a value something to lose.
+// fill sets every member of a value.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -37,7 +37,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// Whatever an attempt comes to say besides, it is packed, too.
+// packAttempt keeps every member of an attempt, including members added later.
 func TestPackAttempt(t *testing.T) {
 	var full godwit.Attempt
 	fill(reflect.ValueOf(&full).Elem())

@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// lookedAt bounds how many deliveries of each kind ListAttempts looks at.
+// lookedAt bounds how many deliveries of each kind ListAttempts examines.
 const lookedAt = 1000
 
-// Attempts have no index by endpoint and time: it would be paid for with every attempt. Those of late are attempts at the
-// newest deliveries, or at deliveries that were tried more than once, and of those there is a small index.
+// Attempts have no index by endpoint and time, since every attempt would pay for it. Recent attempts belong to the newest
+// deliveries, or to deliveries tried more than once, which have a small index.
 const (
 	newestDeliveries = "SELECT " + deliveryColumns + ` FROM deliveries d INDEXED BY deliveries_endpoint
 		WHERE d.endpoint_id = ? AND d.tenant_id = ? AND d.id < ? ORDER BY d.id DESC LIMIT ?`
@@ -53,12 +53,12 @@ func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit i
 	return found, err
 }
 
-// latelyTried finds deliveries with attempts, the one that changed last first.
+// latelyTried finds deliveries with attempts, last changed first.
 func latelyTried(ctx context.Context, c *conn, f *store.AttemptFilter) ([]godwit.Delivery, error) {
 	var idAt func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
 	end := godwit.DeliveryID{0xff}
 	if !f.Until.IsZero() {
-		end = idAt(f.Until.Add(slack)) // what is made later has no attempt before
+		end = idAt(f.Until.Add(slack)) // later deliveries have no attempt before Until
 	}
 	var tried []godwit.Delivery
 	seen := map[godwit.DeliveryID]bool{}
@@ -96,7 +96,7 @@ func loggedAttempts(ctx context.Context, c *conn, d *godwit.Delivery) ([]store.L
 		case godwit.TriggerAccept, godwit.TriggerManual, godwit.TriggerReplay, godwit.TriggerTest:
 			l.Run = 1
 		default:
-			l.Run = a.N // those before it may have been swept
+			l.Run = a.N // earlier attempts may have been swept
 			if i > 0 {
 				l.Run = logged[i-1].Run + a.N - as[i-1].N
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// processor is the processor time this process has used: what a commit costs beside other work on the same cores.
+// processor returns the CPU time of this process.
 func processor() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -82,7 +82,7 @@ func (l *load) accepts(n int) []store.Accept {
 	return accepts
 }
 
-// results takes n held deliveries and lets them be accepted, with the health of their endpoints.
+// results makes accepted results of n held deliveries, with the health of their endpoints.
 func (l *load) results(n int) ([]store.Result, []godwit.Health) {
 	results := make([]store.Result, n)
 	touched := map[godwit.EndpointID]bool{}
@@ -106,8 +106,8 @@ func (l *load) results(n int) ([]store.Result, []godwit.Health) {
 	return results, health
 }
 
-// prepare commits events until n deliveries are held, and copies the WAL, so that none of that is counted as the cost of
-// what follows.
+// prepare commits events until n deliveries are held, and checkpoints the WAL, so that none of this counts as the cost of the
+// measured work.
 func (l *load) prepare(n int) {
 	for len(l.held) < n {
 		l.commit(&store.Batch{Accepts: l.accepts(500)})
@@ -125,8 +125,8 @@ func (l *load) commit(b *store.Batch) {
 	}
 }
 
-// BenchmarkCommit tells what a row costs. The processor time is the number to look at: the wall clock waits for the
-// disk once a commit.
+// BenchmarkCommit measures the cost of a row. The CPU time is the relevant number: the wall clock includes one disk wait per
+// commit.
 func BenchmarkCommit(b *testing.B) {
 	for _, kind := range []string{"accept", "result", "mixed"} {
 		for _, endpoints := range []int{1, 10, 50} {
@@ -169,7 +169,7 @@ func benchmarkCommit(b *testing.B, kind string, endpoints, size int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/rows, "µs/row")
 }
 
-// BenchmarkBacklog tells what a million deliveries that wait for one endpoint cost the others.
+// BenchmarkBacklog measures what a million waiting deliveries of one endpoint cost the other endpoints.
 func BenchmarkBacklog(b *testing.B) {
 	const backlog = 1_000_000
 	l := newLoad(b, 1)

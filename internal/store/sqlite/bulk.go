@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bulkRows is how many rows a statement inserts at once, where there are as many. Beginning and ending a statement costs a
-// third of what a row does; more rows than these gain nothing.
+// bulkRows is how many rows one statement inserts, if there are as many. Starting and ending a statement costs a third of a
+// row; more rows per statement gain nothing.
 const bulkRows = 10
 
 // A bulk is an INSERT in two forms: for one row and for bulkRows.
@@ -24,7 +24,7 @@ func newBulk(into string, width int, more string) *bulk {
 	}
 }
 
-// insert stores one row or bulkRows. It returns how many there are new, and the number of the last of those.
+// insert stores one row or bulkRows rows. It returns the number of new rows, and the rowid of the last one.
 func (b *bulk) insert(c *conn, args []driver.Value) (last, changed int64, err error) {
 	query := b.one
 	if len(args) > b.width {
@@ -37,14 +37,14 @@ func (b *bulk) insert(c *conn, args []driver.Value) (last, changed int64, err er
 	return s.insert(args)
 }
 
-// An inserter gathers rows, and stores them as soon as there are enough. What is left needs a flush.
+// An inserter collects rows, and stores them in bulk. The caller must flush the rest.
 type inserter struct {
 	*bulk
 	c    *conn
 	args []driver.Value
 }
 
-// added is told of every row that was appended to args.
+// added is called after each row that is appended to args.
 func (i *inserter) added() error {
 	if len(i.args) < bulkRows*i.width {
 		return nil

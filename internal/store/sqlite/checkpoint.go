@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// walFrames is how long the WAL grows before it is copied into the database file: 16000 pages are 64 MiB. Copying
-	// less often costs less, because a page that was written many times is copied once.
+	// walFrames is the length at which the WAL is copied into the database file: 16000 pages are 64 MiB. Copying less often
+	// costs less, because a page that was written many times is copied once.
 	walFrames = 16000
-	// lookEvery is how many commits pass between two looks at its length.
+	// lookEvery is the number of commits between two checks of the WAL's length.
 	lookEvery = 64
-	// quiet is how long nobody has written before what is left is copied.
+	// quiet is how long the store must be idle before the rest of the WAL is copied.
 	quiet = 5 * time.Second
 )
 
-// A checkpointer copies the WAL into the database file beside the writer, so that no commit waits for it.
+// A checkpointer copies the WAL into the database file concurrently with the writer, so that no commit waits for it.
 type checkpointer struct {
 	frames  int64 // walFrames
 	commits atomic.Int64
-	resting atomic.Bool // set while nothing is left to copy
+	resting atomic.Bool // set while there is nothing to copy
 	wake    chan struct{}
 	quit    chan struct{}
 	done    sync.WaitGroup
@@ -41,7 +41,7 @@ func (k *checkpointer) stop() {
 	}
 }
 
-// wrote is told of every commit.
+// wrote is called after every commit.
 func (k *checkpointer) wrote() {
 	if n := k.commits.Add(1); n%lookEvery == 0 || k.resting.CompareAndSwap(true, false) {
 		select {
@@ -88,7 +88,7 @@ func (k *checkpointer) run(s *Store) {
 	}
 }
 
-// checkpoint copies the WAL if it is long, or all the same when idle.
+// checkpoint copies the WAL if it is long, or at any length when idle.
 func (s *Store) checkpoint(c **conn, idle bool) (err error) {
 	if *c == nil {
 		if *c, err = connect(context.Background(), s.path, "cache_size(-1024)"); err != nil {
@@ -99,20 +99,20 @@ func (s *Store) checkpoint(c **conn, idle bool) (err error) {
 	if err != nil || frames < s.checkpointer.frames && !idle {
 		return fault(err)
 	}
-	// The bulk goes beside the writer. While it writes on, the copy never reaches the end, and the WAL could not start
-	// over: what was added meanwhile is copied in the writer's turn.
+	// The first copy runs concurrently with the writer. Under load it never reaches the end of the WAL, so the WAL could not
+	// restart: the rest is copied while the checkpointer holds the write turn.
 	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < s.checkpointer.frames {
 		return fault(err)
 	}
 	if err := s.take(context.Background()); err != nil {
-		return nil // closing does it
+		return nil // Close copies the rest
 	}
 	defer func() { <-s.turn }()
 	_, err = walStep(*c, "PASSIVE")
 	return fault(err)
 }
 
-// walStep runs a checkpoint of the given mode and returns how many frames the WAL has.
+// walStep runs a checkpoint in the given mode and returns the number of frames in the WAL.
 func walStep(c *conn, mode string) (frames int64, err error) {
 	_, err = c.one(context.Background(), "PRAGMA wal_checkpoint("+mode+")", nil, func(r *rows) { frames = r.int(1) })
 	return frames, err

@@ -17,7 +17,7 @@ const dueNow = `SELECT d.n, ` + deliveryColumns + `, ` + eventColumns + `, e.bod
 const dueNext = `SELECT due_at FROM deliveries INDEXED BY deliveries_due
 	WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 ORDER BY due_at LIMIT 1`
 
-// ClaimDue takes what is due for an endpoint. The claims are not synced: see writeSoft.
+// ClaimDue claims due deliveries of an endpoint. The claims are not synced: see writeSoft.
 func (s *Store) ClaimDue(ctx context.Context, cl store.Claim) (*store.Claimed, error) {
 	out := &store.Claimed{}
 	err := s.writeSoft(ctx, "claim due deliveries", func(c *conn) error {
@@ -67,8 +67,8 @@ func findDue(ctx context.Context, c *conn, cl *store.Claim, out *store.Claimed) 
 	return rowids, r.err
 }
 
-// Reclaim makes due what is claimed under the epoch and not among held. It looks at everything that is claimed: this is
-// asked only after an answer was lost.
+// Reclaim makes deliveries due that are claimed under the epoch and not among held. It reads all claimed deliveries, which is
+// acceptable because it runs only after an answer was lost.
 func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
 	known := make(map[godwit.DeliveryID]bool, len(held))
 	for _, id := range held {
@@ -107,7 +107,7 @@ func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch i
 	return n + len(lost), nil
 }
 
-// reclaimHanded does so with those that have no row yet.
+// reclaimHanded does the same for deliveries that have no row yet.
 func (s *Store) reclaimHanded(c *conn, endpoint godwit.EndpointID, epoch int64, known map[godwit.DeliveryID]bool, now int64) (n int, err error) {
 	for id, d := range s.handed.deliveries {
 		if d.endpoint == endpoint && d.epoch == epoch && !known[id] {
@@ -120,7 +120,7 @@ func (s *Store) reclaimHanded(c *conn, endpoint godwit.EndpointID, epoch int64, 
 	return n, s.handed.settle(c)
 }
 
-// waiting leaps over the index from endpoint to endpoint: one seek for each, however much waits for it.
+// waiting hops through the index from endpoint to endpoint: one seek for each, however many deliveries wait.
 const waiting = `WITH RECURSIVE waiting (endpoint_id) AS (
 		SELECT min(endpoint_id) FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' AND claim_epoch = 0
 		UNION ALL
@@ -132,7 +132,7 @@ const waiting = `WITH RECURSIVE waiting (endpoint_id) AS (
 		WHERE d.status = 'pending' AND d.claim_epoch = 0 AND d.endpoint_id = waiting.endpoint_id)
 	FROM waiting WHERE endpoint_id IS NOT NULL`
 
-// EndpointsDue lists the endpoints of the shards for which something waits.
+// EndpointsDue lists the endpoints of the shards that have waiting deliveries.
 func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
 	var due []store.EndpointDue
 	err := s.read(ctx, "list endpoints due", func(c *conn) error {

@@ -48,7 +48,7 @@ const (
 		WHERE status = 'in_progress' AND substatus = 'awaiting_confirmation' AND lease_until <= ? ORDER BY lease_until LIMIT ?)`
 )
 
-// putCommand stores a record in place of the one under its key.
+// putCommand stores a record and replaces the one with the same key.
 func putCommand(c *conn, r *command.RecordWrite) error {
 	query := insertCommand
 	if r.Exists {
@@ -58,7 +58,7 @@ func putCommand(c *conn, r *command.RecordWrite) error {
 	return err
 }
 
-// readCommand returns nil where there is none.
+// readCommand returns nil if there is no record.
 func readCommand(ctx context.Context, c *conn, query, tenant, id string) (record *command.Record, err error) {
 	_, err = c.one(ctx, query, []driver.Value{tenant, id}, func(r *rows) { record = scanCommand(r) })
 	return record, err
@@ -69,7 +69,7 @@ func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, 
 	return s.findCommand(ctx, underKey, tenant, key)
 }
 
-// FindCommand returns the record of a command: the earliest one, if several have its id.
+// FindCommand returns the record of a command. If several have its id, it returns the earliest.
 func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	return s.findCommand(ctx, underCommand, tenant, commandID)
 }
@@ -82,7 +82,7 @@ func (s *Store) findCommand(ctx context.Context, query, tenant, id string) (reco
 	return record, err
 }
 
-// Lost lists records in progress whose lease is over, earliest first.
+// Lost lists records in progress whose lease has expired, earliest first.
 func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list lost commands", lostCommands, micros(now), int64(max(limit, 0)))
 }
@@ -102,7 +102,7 @@ func (s *Store) listCommands(ctx context.Context, what, query string, args ...dr
 	return list, err
 }
 
-// SweepRecords removes records that are free: see command.Record.FreeAt.
+// SweepRecords removes free records: see command.Record.FreeAt.
 func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	var removed int64
 	err := s.write(ctx, "sweep command records", func(c *conn) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// BenchmarkAdvance tells what a step costs, beside a row that is inserted and found by a key, without anything else: reserve
-// is a first submission, finish its outcome, observe the evidence of a repeat.
+// BenchmarkAdvance measures the cost of a step, compared with a bare insert and lookup of a row by key: reserve is a first
+// submission, finish its outcome, observe the evidence of a repeat.
 func BenchmarkAdvance(b *testing.B) {
 	for _, kind := range []string{"insert", "reserve", "finish", "observe"} {
 		for _, size := range []int{1, 16, 100} {
@@ -77,7 +77,7 @@ func benchRecord(l *load, n int) command.Record {
 	}
 }
 
-// advance takes a step for each record; with an expected version of -1 it appends evidence alone.
+// advance applies a step for each record; with an expected version of -1 it only appends evidence.
 func (l *load) advance(records []command.Record, expect int64, kind string) {
 	steps := make([]*command.Step, len(records))
 	for i := range records {

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// A REPLACE removes what is in its way without firing the trigger that forbids it.
+// REPLACE removes a conflicting row without firing the delete trigger.
 func TestEvidenceIsNotReplaced(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	step := &command.Step{Tenant: "t", Settle: func(command.Applied) (command.Change, error) {
@@ -29,7 +29,7 @@ func TestEvidenceIsNotReplaced(t *testing.T) {
 	}
 }
 
-// A record that the database refuses takes the whole batch with it, and the store goes on.
+// If the database refuses a record, the whole batch fails, and the store keeps working.
 func TestAdvanceAfterAFailure(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	step := func(key string, status command.Status) *command.Step {

@@ -52,13 +52,13 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, e
 	return out, nil
 }
 
-// updateClaimed has unnumbered parameters, as have the other statements that run for every row: the driver asks SQLite
-// for the name of each numbered one, every time.
+// updateClaimed uses unnumbered parameters, as do the other statements that run for every row: for each numbered one the
+// driver asks SQLite for its name, every time.
 const updateClaimed = `UPDATE deliveries SET status = ?, reason = ?, attempts = ?, last_status = ?, due_at = ?, updated_at = ?,
 	claim_epoch = ?, run_trigger = ?, run_actor = ?, run_attempts = ?, run_first_at = ?, run_refreshed = ?,
 	first_attempt = ifnull(?, first_attempt) WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ?`
 
-// record applies the results in order. It tells which endpoints belong to somebody else by now.
+// record applies the results in order. It returns the endpoints that other nodes own by now.
 func (s *Store) record(c *conn, b *store.Batch, out *store.Committed) (lost map[godwit.EndpointID]bool, err error) {
 	fresh := inserter{bulk: deliveryRows, c: c}
 	for i := range b.Results {
@@ -92,9 +92,8 @@ func (s *Store) record(c *conn, b *store.Batch, out *store.Committed) (lost map[
 	return lost, fresh.flush()
 }
 
-// recordState stores the new state of a delivery, with the attempt if that was the first, and reports whether it was
-// claimed under the result's epoch. No claim is under another epoch than its shard's lease, so that the claim alone has to
-// be asked.
+// recordState stores the new state of a delivery, with the attempt if it was the first, and reports whether the delivery was
+// claimed under the result's epoch. Claims always have the epoch of their shard's lease, so checking the claim is enough.
 func (s *Store) recordState(c *conn, r *store.Result, fresh *inserter) (claimed bool, err error) {
 	if r.Epoch <= 0 {
 		return false, nil
@@ -120,7 +119,7 @@ func (s *Store) recordState(c *conn, r *store.Result, fresh *inserter) (claimed 
 		fresh.args = appendDelivery(fresh.args, &row, kept, first)
 		return true, fresh.added()
 	}
-	if err := fresh.flush(); err != nil { // it may be among them
+	if err := fresh.flush(); err != nil { // the delivery may be among the collected rows
 		return false, err
 	}
 	n, err := c.exec(updateClaimed, string(d.Status), string(d.Reason), int64(d.Attempts), int64(d.LastStatus), micros(d.DueAt),

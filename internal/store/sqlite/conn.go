@@ -25,7 +25,7 @@ type conn struct {
 // busyTimeout is how long a write waits for another process, such as an administration command, to finish its own.
 const busyTimeout = 5 * time.Second
 
-// connect opens a connection with the settings every one has, and more.
+// connect opens a connection with the common settings and those in more.
 func connect(ctx context.Context, path string, more ...string) (*conn, error) {
 	pragmas := append([]string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
@@ -47,7 +47,7 @@ func connect(ctx context.Context, path string, more ...string) (*conn, error) {
 	return &conn{raw: raw, stmts: map[string]*stmt{}}, nil
 }
 
-// escapePath lets any file name stand in a URI.
+// escapePath escapes a file name for a URI.
 func escapePath(path string) string {
 	if filepath.VolumeName(path) != "" {
 		path = "/" + path
@@ -62,7 +62,7 @@ func (c *conn) close() error {
 	return c.raw.Close()
 }
 
-// stmt returns the prepared statement of a query, which is a constant or one of few forms.
+// stmt returns the prepared statement of a query. Callers must use a bounded set of queries.
 func (c *conn) stmt(query string) (*stmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		return s, nil
@@ -91,7 +91,7 @@ func (c *conn) exec(query string, args ...driver.Value) (int64, error) {
 	return s.exec(args...)
 }
 
-// script runs statements that are not kept prepared.
+// script runs statements without keeping them prepared.
 func (c *conn) script(text string) error {
 	execer, ok := c.raw.(driver.ExecerContext)
 	if !ok {
@@ -101,7 +101,7 @@ func (c *conn) script(text string) error {
 	return err
 }
 
-// query runs a statement that gives rows. The context ends it before its first row; later ones come without looking.
+// query runs a statement that returns rows. The context is checked only until the first row.
 func (c *conn) query(ctx context.Context, query string, args ...driver.Value) (*rows, error) {
 	s, err := c.stmt(query)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *conn) one(ctx context.Context, query string, args []driver.Value, fn fu
 	return true, nil
 }
 
-// first calls fn with the first row of a query; without one it is store.ErrNotFound.
+// first calls fn with the first row of a query, or returns store.ErrNotFound if there is none.
 func (c *conn) first(ctx context.Context, query string, args []driver.Value, fn func(*rows) error) error {
 	var err error
 	ok, qerr := c.one(ctx, query, args, func(r *rows) { err = fn(r) })
@@ -157,7 +157,7 @@ func (c *conn) first(ctx context.Context, query string, args []driver.Value, fn 
 	return err
 }
 
-// A stmt is a prepared statement. Its arguments live as long as it does, so that running it allocates little.
+// A stmt is a prepared statement. It reuses its arguments, so that running it allocates little.
 type stmt struct {
 	raw     driver.Stmt
 	execer  driver.StmtExecContext
@@ -177,7 +177,7 @@ func (s *stmt) bind(args []driver.Value) {
 
 func (s *stmt) exec(args ...driver.Value) (int64, error) {
 	s.bind(args)
-	// Without a context that can end: the driver would start a goroutine to watch it, for every row.
+	// A cancellable context would make the driver start a goroutine for every row.
 	r, err := s.execer.ExecContext(context.Background(), s.args)
 	if err != nil {
 		return 0, err
@@ -185,12 +185,12 @@ func (s *stmt) exec(args ...driver.Value) (int64, error) {
 	return r.RowsAffected()
 }
 
-// insert runs a statement that adds rows, and returns how many it did and the number of the last.
+// insert runs a statement that adds rows, and returns their number and the rowid of the last one.
 func (s *stmt) insert(args []driver.Value) (last, changed int64, err error) {
 	s.bind(args)
 	r, err := s.execer.ExecContext(context.Background(), s.args)
 	for i := range s.args {
-		s.args[i].Value = nil // bodies may be large
+		s.args[i].Value = nil // release bodies, which may be large
 	}
 	if err != nil {
 		return 0, 0, err
@@ -210,7 +210,7 @@ func (s *stmt) query(ctx context.Context, args ...driver.Value) (*rows, error) {
 	return &rows{raw: r, v: make([]driver.Value, len(r.Columns()))}, nil
 }
 
-// rows reads what a query gives, by position.
+// rows reads the columns of a query by position.
 type rows struct {
 	raw driver.Rows
 	v   []driver.Value

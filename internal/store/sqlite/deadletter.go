@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// The event's columns stand in the order of eventColumns.
+// The event's columns are in the order of eventColumns.
 const deadLetterColumns = deliveryColumns + `, d.dead_at, d.replayed_at, d.last_detail,
 	d.tenant_id, d.event_id, d.type, d.key, d.content_type, d.attributes, d.principal, d.event_created_at,
 	d.format, d.source_id, d.occurred_at, d.carried`
@@ -23,7 +23,7 @@ func scanDeadLetter(r *rows) (l godwit.DeadLetter, err error) {
 	return l, err
 }
 
-// bury keeps a delivery that ended dead together with its event.
+// bury stores the dead letter of a delivery with its event.
 func bury(c *conn, d *godwit.Delivery, e *godwit.Event, now int64, detail string) error {
 	if e == nil {
 		var err error
@@ -75,8 +75,8 @@ func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id god
 	return &l, nil
 }
 
-// ListDeadLetters lists a tenant's dead letters, newest delivery first. Where it lists several of one delivery they are on
-// one page, which may be longer for it: the next one goes on by the delivery's id.
+// ListDeadLetters lists a tenant's dead letters, newest delivery first. Several dead letters of one delivery are on one page,
+// which may therefore be longer: the next page continues after the delivery's id.
 func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	var letters []godwit.DeadLetter
 	err := s.read(ctx, "list dead letters", func(c *conn) (err error) {
@@ -116,7 +116,7 @@ func listDeadLetters(ctx context.Context, c *conn, f *store.DeadLetterFilter, p 
 	return letters, r.err
 }
 
-// CountDeadLetters counts by endpoint what PurgeDead would remove.
+// CountDeadLetters counts, by endpoint, the dead letters that PurgeDead would remove.
 func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) (counts []store.DeadLetterCount, err error) {
 	q := selectedLetters("d.endpoint_id AS endpoint_id", &f, store.Page{Limit: limit})
 	err = s.read(ctx, "count dead letters", func(c *conn) error {
@@ -128,7 +128,7 @@ func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, 
 	return counts, err
 }
 
-// selectedLetters is the query for the dead letters that a filter selects.
+// selectedLetters returns the query for the dead letters that a filter selects.
 func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *listing {
 	index := "dead_letters_open"
 	if !f.EndpointID.IsZero() {
@@ -163,7 +163,7 @@ func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *l
 	return q
 }
 
-// requeueDead makes what is dead due again.
+// requeueDead makes dead deliveries due again.
 func (s *Store) requeueDead(ctx context.Context, c *conn, e *store.RequeueDead) (*store.RequeuedDead, error) {
 	f := e.Filter
 	f.WithBody, f.Replayed = false, false
@@ -181,7 +181,7 @@ func (s *Store) requeueDead(ctx context.Context, c *conn, e *store.RequeueDead) 
 	return out, err
 }
 
-// purgeDead removes dead letters for good.
+// purgeDead removes dead letters permanently.
 func purgeDead(c *conn, e *store.PurgeDead) (*store.PurgedDead, error) {
 	q := selectedLetters("d.n", &e.Filter, store.Page{Limit: e.Limit})
 	n, err := c.exec("DELETE FROM dead_letters WHERE n IN ("+q.text()+")", q.arguments()...)

@@ -32,7 +32,7 @@ func scanDelivery(r *rows, at int) godwit.Delivery {
 var deliveryRows = newBulk(`deliveries (tenant_id, id, event_id, endpoint_id, status, claim_epoch, due_at, reason, attempts,
 	last_status, created_at, updated_at, run_trigger, run_actor, run_attempts, run_first_at, run_refreshed, first_attempt)`, 18, "")
 
-// appendDelivery gives deliveryRows a row.
+// appendDelivery appends a row for deliveryRows.
 func appendDelivery(args []driver.Value, d *godwit.Delivery, epoch int64, firstAttempt []byte) []driver.Value {
 	return append(args,
 		d.TenantID[:], d.ID[:], d.EventID[:], d.EndpointID[:], string(d.Status), epoch, micros(d.DueAt), string(d.Reason),
@@ -45,7 +45,7 @@ func insertDelivery(c *conn, d *godwit.Delivery, epoch int64) error {
 	return err
 }
 
-// Delivery returns a delivery, from its dead letter when it was swept.
+// Delivery returns a delivery, from its dead letter if it was swept.
 func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d *godwit.Delivery
 	err := s.read(ctx, "read delivery", func(c *conn) (err error) {
@@ -82,15 +82,15 @@ func readDelivery(ctx context.Context, c *conn, tenant godwit.TenantID, id godwi
 	return &fresh[0], nil
 }
 
-// endPending sets the columns that the end of a pending delivery changes; ending makes its arguments. How a delivery ends does
-// not depend on the rest of it, so that one statement can end many.
+// endPending sets the columns that change when a pending delivery ends; ending makes its arguments. They do not depend on the
+// rest of the delivery, so one statement can end many.
 const endPending = `UPDATE deliveries SET status = ?, reason = ?, updated_at = ?, due_at = ? `
 
 func ending(d *godwit.Delivery) []driver.Value {
 	return []driver.Value{string(d.Status), string(d.Reason), micros(d.UpdatedAt), micros(d.DueAt)}
 }
 
-// Cancel ends a pending delivery that is not claimed.
+// Cancel ends a pending unclaimed delivery.
 func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonCancelled, now)
@@ -115,7 +115,7 @@ func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.De
 	return d, nil
 }
 
-// CountPending counts what waits and what is held. Claims are under the epoch of the endpoint's shard alone.
+// CountPending counts waiting and claimed deliveries. All claims have the epoch of the endpoint's shard.
 func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
 	var total int64
 	err := s.read(ctx, "count pending deliveries", func(c *conn) error {
@@ -168,7 +168,7 @@ func (s *Store) requeue(ctx context.Context, c *conn, q *store.Requeue) (due []g
 	return due, nil
 }
 
-// requeueOne returns nil for a delivery that is claimed, has another status than q.Only names, or does not exist.
+// requeueOne returns nil for a delivery that is claimed, has a status that q.Only excludes, or does not exist.
 func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	var d godwit.Delivery
 	var n, epoch int64
@@ -209,8 +209,8 @@ func requeueOne(ctx context.Context, c *conn, q *store.Requeue, id godwit.Delive
 	return &d, err
 }
 
-// restore brings the event of a delivery that was swept back from its dead letter. Retention counts from now: the sweep
-// would end the new run at once otherwise.
+// restore restores the event of a swept delivery from its dead letter. Its retention starts now; otherwise the sweep would end
+// the new run at once.
 func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	letter, err := readDeadLetter(ctx, c, q.TenantID, id)
 	if err != nil {
@@ -225,7 +225,7 @@ func restore(ctx context.Context, c *conn, q *store.Requeue, id godwit.DeliveryI
 		return nil, err
 	}
 	_, n, err := eventRows.insert(c, row)
-	if err == nil && n == 0 { // another of its deliveries came back before
+	if err == nil && n == 0 { // it was restored with another of its deliveries
 		_, err = addRecipients(c, letter.Event, own)
 	}
 	return letter, err

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// ListDeliveries lists a tenant's deliveries, newest first. The index is named, because without statistics SQLite would
-// guess.
+// ListDeliveries lists a tenant's deliveries, newest first. The query names its index, because SQLite would guess without
+// statistics.
 func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
 	var ds []godwit.Delivery
 	err := s.read(ctx, "list deliveries", func(c *conn) (err error) {
@@ -22,7 +22,7 @@ func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p st
 			return err
 		}
 		if ds, err = listRows(ctx, c, &f, p); err != nil || f.Status != "" && f.Status != godwit.DeliveryPending || f.Tried != nil && *f.Tried {
-			return err // none without a row is so
+			return err // no delivery without a row matches
 		}
 		handed, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return fits(d, &f) })
 		ds = paged(append(ds, handed...), &f, p)
@@ -36,7 +36,8 @@ func listRows(ctx context.Context, c *conn, f *store.DeliveryFilter, p store.Pag
 	if f.Status != godwit.DeliveryPending {
 		return listed(ctx, c, filtered(f, p, deliveryIndex(f)))
 	}
-	// Either many are pending, and some of them are new, or few: then the indexes of what is pending name them all.
+	// If many deliveries are pending, some of them are among the newest. If few are, the indexes of pending deliveries list
+	// them all.
 	ds, err := listed(ctx, c, amongNewest(f, p))
 	if err != nil || len(ds) >= p.Limit {
 		return ds, err
@@ -44,7 +45,7 @@ func listRows(ctx context.Context, c *conn, f *store.DeliveryFilter, p store.Pag
 	return listed(ctx, c, amongPending(f, p))
 }
 
-// fits is the filter for what is not asked of the database.
+// fits applies the filters that the query does not contain.
 func fits(d *godwit.Delivery, f *store.DeliveryFilter) bool {
 	return d.TenantID == f.TenantID && (f.EndpointID.IsZero() || d.EndpointID == f.EndpointID) &&
 		(f.Status == "" || d.Status == f.Status) && (f.EventType == "" || d.EventType == f.EventType) &&
@@ -52,7 +53,7 @@ func fits(d *godwit.Delivery, f *store.DeliveryFilter) bool {
 		within(d.CreatedAt, f.Since, time.Time{}) && (f.Until.IsZero() || micros(d.CreatedAt) < micros(f.Until))
 }
 
-// paged makes a page of deliveries in whatever order.
+// paged makes a page of unordered deliveries.
 func paged(ds []godwit.Delivery, f *store.DeliveryFilter, p store.Page) []godwit.Delivery {
 	ds = slices.DeleteFunc(ds, func(d godwit.Delivery) bool {
 		return !fits(&d, f) || p.After != [16]byte{} && bytes.Compare(d.ID[:], p.After[:]) >= 0
@@ -86,7 +87,7 @@ const (
 	withEvent = " LEFT JOIN events e INDEXED BY events_id ON e.tenant_id = d.tenant_id AND e.id = d.event_id"
 )
 
-// filtered is the list in full, by the index.
+// filtered returns the query for the complete list, using the index.
 func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 	q := newest("SELECT "+deliveryColumns+", e.type FROM deliveries d "+index+withEvent, "d.id", p)
 	q.where("d.tenant_id = ?", f.TenantID[:])
@@ -97,7 +98,7 @@ func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 		q.where("d.status = ?", string(f.Status))
 	}
 	if index == ended {
-		// Says nothing new, but a partial index is used only in its own words.
+		// Redundant, but SQLite uses a partial index only if the query repeats its condition.
 		q.where("d.status <> 'pending' AND d.status <> 'accepted'")
 	}
 	if f.Tried != nil {
@@ -110,7 +111,7 @@ func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 	return q
 }
 
-// newestLooked is how many of the newest deliveries are looked at for pending ones.
+// newestLooked is how many of the newest deliveries are examined for pending ones.
 const newestLooked = 5000
 
 func amongNewest(f *store.DeliveryFilter, p store.Page) *listing {
@@ -124,7 +125,7 @@ func amongNewest(f *store.DeliveryFilter, p store.Page) *listing {
 }
 
 func amongPending(f *store.DeliveryFilter, p store.Page) *listing {
-	q := filtered(f, p, "NOT INDEXED") // but by n
+	q := filtered(f, p, "NOT INDEXED") // the order comes from n
 	due := "SELECT n FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' AND claim_epoch = 0"
 	if !f.EndpointID.IsZero() {
 		due += " AND endpoint_id = ?"

@@ -28,7 +28,7 @@ func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 	return e, nil
 }
 
-// documents encodes the members that are stored as such.
+// documents encodes members that are stored as JSON.
 func documents(vs ...any) ([]driver.Value, error) {
 	out := make([]driver.Value, len(vs))
 	for i, v := range vs {
@@ -40,7 +40,7 @@ func documents(vs ...any) ([]driver.Value, error) {
 	return out, nil
 }
 
-// metadata is a document whose values are kept to the byte.
+// metadata encodes metadata; the values keep their exact bytes.
 func metadata(m godwit.Metadata) driver.Value {
 	if len(m) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func metadata(m godwit.Metadata) driver.Value {
 		if len(value) == 0 {
 			value = json.RawMessage("null")
 		}
-		quoted, _ := json.Marshal(name) // of a string it never fails
+		quoted, _ := json.Marshal(name) // a string always encodes
 		b = append(append(append(b, quoted...), ':'), value...)
 	}
 	return string(append(b, '}'))
@@ -107,13 +107,13 @@ func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {
 	return store.ErrConflict
 }
 
-// owned reports store.ErrNotFound unless the tenant has the endpoint.
+// owned returns store.ErrNotFound unless the tenant has the endpoint.
 func owned(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.EndpointID) error {
 	return c.first(ctx, "SELECT 1 FROM endpoints WHERE id = ? AND tenant_id = ? AND status <> 'deleted'", ids(id[:], tenant[:]),
 		func(*rows) error { return nil })
 }
 
-// changeEndpoint applies what the engine has learnt.
+// changeEndpoint applies the engine's change of an endpoint.
 func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
 	if ch.Disable != "" {
 		_, err := c.exec(`UPDATE endpoints SET status = 'disabled', status_reason = ?1, status_at = ?2, reenable_at = ?3, updated_at = ?2,
@@ -135,7 +135,8 @@ func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
 	return nil
 }
 
-// enable ends an endpoint's time of rest. Whoever changes its status sets reenable_at, so that this one is still due.
+// enable ends an endpoint's rest. Every other change of the status also sets reenable_at, so the condition excludes endpoints
+// that were changed since.
 func enable(c *conn, id godwit.EndpointID, now int64) error {
 	n, err := c.exec(`UPDATE endpoints SET status = 'active', status_reason = '', status_at = ?1, reenable_at = 0, updated_at = ?1,
 		version = version + 1 WHERE id = ?2 AND status = 'disabled' AND reenable_at > 0 AND reenable_at <= ?1`, now, id[:])
@@ -150,7 +151,7 @@ func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.
 	return s.readEndpoint(ctx, "e.id = ? AND e.tenant_id = ?", id[:], tenant[:])
 }
 
-// EndpointByCode finds an endpoint by its code.
+// EndpointByCode returns the endpoint with the code, unless it is deleted.
 func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
 	return s.readEndpoint(ctx, "e.code = ? AND e.code <> '' AND e.tenant_id = ?", code, tenant[:])
 }
@@ -196,7 +197,7 @@ func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int
 	return int(n), err
 }
 
-// LoadEndpoint returns all the engine needs of one endpoint.
+// LoadEndpoint returns one endpoint as the engine needs it.
 func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
 	var le store.LoadedEndpoint
 	err := s.read(ctx, "load endpoint", func(c *conn) error {
@@ -224,7 +225,7 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 	return err
 }
 
-// loadPage is how many endpoints are read before fn sees them: no reader is held while it runs.
+// loadPage is how many endpoints are read before fn is called; no reader is held while fn runs.
 const loadPage = 200
 
 // LoadEndpoints passes every endpoint that is not deleted to fn.

@@ -13,7 +13,7 @@ import (
 const eventColumns = `e.tenant_id, e.id, e.type, e.key, e.content_type, e.attributes, e.principal, e.created_at,
 	e.format, e.source_id, e.occurred_at, e.carried`
 
-// scanEvent reads eventColumns from position at; the body follows them where it is asked for.
+// scanEvent reads eventColumns from position at; the body follows them if the query selects it.
 func scanEvent(r *rows, at int) (*godwit.Event, error) {
 	e := &godwit.Event{
 		TenantID: r.id(at), ID: r.id(at + 1), Type: r.text(at + 2), Key: r.text(at + 3), ContentType: r.text(at + 4),
@@ -32,7 +32,7 @@ const eventWidth = 12
 var eventRows = newBulk(`events (tenant_id, id, type, key, content_type, attributes, principal, created_at, kept_since, format,
 	source_id, occurred_at, deliveries, body, carried)`, 15, " ON CONFLICT DO NOTHING")
 
-// appendEvent gives eventRows a row.
+// appendEvent appends a row for eventRows.
 func appendEvent(args []driver.Value, e *godwit.Event, keptSince int64, recipients []recipient) ([]driver.Value, error) {
 	attributes, err := document(e.Attributes)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 	q := newest("SELECT "+eventColumns+" FROM events e INDEXED BY events_id", "e.id", p)
 	q.where("e.tenant_id = ?", f.TenantID[:])
 	if prefix, wild := strings.CutSuffix(f.Type, "*"); wild {
-		// A range, not LIKE: '_' is an ordinary character here.
+		// A range, not LIKE, because '_' is an ordinary character here.
 		if prefix != "" {
 			q.where("e.type > ?", prefix)
 			q.where("e.type < ?", prefix[:len(prefix)-1]+string(rune(prefix[len(prefix)-1])+1))
@@ -99,8 +99,8 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 	return events, err
 }
 
-// EventsAfter lists a tenant's events, oldest first. It looks at their types before it reads them whole: patterns may pass
-// over many.
+// EventsAfter lists a tenant's events, oldest first. It checks the types before it reads whole events, since patterns may
+// exclude many.
 func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
 	before := f.Before
 	if before.IsZero() {
@@ -139,7 +139,7 @@ func inRange(f *store.EventRange, eventType string, e *godwit.Event) bool {
 	return within(e.Time(), f.Since, f.Until) && (len(f.Patterns) == 0 || slices.ContainsFunc(f.Patterns, func(p string) bool { return godwit.MatchPattern(p, eventType) }))
 }
 
-// ids makes arguments of ids.
+// ids converts ids to arguments.
 func ids(id ...[]byte) []driver.Value {
 	args := make([]driver.Value, len(id))
 	for i := range id {

@@ -23,7 +23,7 @@ func scanEventType(r *rows) (godwit.EventType, error) {
 	return t, r.parse(7, &t.Schemas)
 }
 
-// encodeSchemas leaves what is in a schema as it is, but for space between its tokens.
+// encodeSchemas keeps each schema unchanged, except for whitespace between tokens.
 func encodeSchemas(schemas []godwit.EventSchema) (driver.Value, error) {
 	if len(schemas) == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, afte
 	return ts, err
 }
 
-// DeleteEventType takes an entry out of the catalogue.
+// DeleteEventType removes an entry from the catalogue.
 func (s *Store) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
 	return s.write(ctx, "delete event type", func(c *conn) error {
 		n, err := c.exec("DELETE FROM event_types WHERE tenant_id = ? AND name = ?", tenant[:], name)

@@ -36,7 +36,7 @@ func appendEvidence(c *conn, items []evidence.Item, heads []evidence.Head) error
 	return nil
 }
 
-// appendOf appends the evidence of a batch, except for entries about results that were refused.
+// appendOf appends the evidence of a batch, except for entries about refused results.
 func appendOf(c *conn, b *store.Batch, fenced []int) error {
 	var (
 		entries []*store.NewEvidence
@@ -107,7 +107,7 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 	return items, err
 }
 
-// evidenceQuery has one part for each index that finds something; SQLite merges them, each being in order.
+// evidenceQuery has one part for each index that applies; each part is in order, and SQLite merges them.
 func evidenceQuery(q *command.EvidenceQuery) (text string, args []driver.Value) {
 	part := func(cond string, values ...driver.Value) {
 		if text != "" {

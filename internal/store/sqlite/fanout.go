@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// insertFanout stores what is left to do for events. One that is there stays as it is.
+// insertFanout stores a fan-out, unless it is already stored.
 func insertFanout(c *conn, f *store.Fanout) error {
 	id := f.ID()
 	n, err := c.exec("INSERT INTO fanouts (id, done) VALUES (?, ?) ON CONFLICT DO NOTHING", id[:], int64(f.Done))
@@ -19,7 +19,7 @@ func insertFanout(c *conn, f *store.Fanout) error {
 	return err
 }
 
-// advanceFanout moves a fan-out on; ok is false when it does not stand where the part begins.
+// advanceFanout moves the fan-out's cursor; ok is false when the part does not start there.
 func advanceFanout(c *conn, p *store.FanoutPart) (ok bool, err error) {
 	if !p.Last {
 		n, err := c.exec("UPDATE fanouts SET done = ? WHERE id = ? AND done = ?", int64(p.To), p.ID[:], int64(p.From))
@@ -45,7 +45,7 @@ func scanFanout(r *rows) store.Fanout {
 	}
 }
 
-// Fanouts lists fan-outs that are not complete, without their endpoints.
+// Fanouts lists incomplete fan-outs without their endpoints.
 func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (list []store.Fanout, err error) {
 	err = s.read(ctx, "list fan-outs", func(c *conn) error {
 		list = nil
@@ -58,7 +58,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (l
 	return list, err
 }
 
-// Fanout returns one that is not complete.
+// Fanout returns an incomplete fan-out.
 func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
 	var f store.Fanout
 	err := s.read(ctx, "read fan-out", func(c *conn) error {
@@ -70,7 +70,7 @@ func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, e
 	return &f, nil
 }
 
-// eventsFanningOut are the events of fan-outs that are not complete.
+// eventsFanningOut returns the events of incomplete fan-outs.
 func eventsFanningOut(ctx context.Context, c *conn) (map[godwit.EventID]bool, error) {
 	events := map[godwit.EventID]bool{}
 	err := c.each(ctx, "SELECT events FROM fanout_lists", nil, func(r *rows) error {

@@ -14,7 +14,7 @@ import (
 // errClosed reports use after Close.
 var errClosed = errors.New("store is closed")
 
-// primary is the result code of a driver error without its extension, or 0.
+// primary returns the primary result code of a driver error, or 0.
 func primary(err error) int {
 	var e *driver.Error
 	if errors.As(err, &e) {
@@ -23,7 +23,7 @@ func primary(err error) int {
 	return 0
 }
 
-// fault gives an error its place in the vocabulary of package store.
+// fault maps an error to the errors of package store.
 func fault(err error) error {
 	if err == nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -36,7 +36,7 @@ func fault(err error) error {
 	return err
 }
 
-// taken reports whether a row was refused because its key is in use.
+// taken reports whether a row was refused because its key exists.
 func taken(err error) bool { return primary(err) == lib.SQLITE_CONSTRAINT }
 
 // doubtful reports whether a connection should not be used again after the error.

@@ -46,14 +46,14 @@ func event(size int) (*store.Batch, *godwit.Event) {
 	return &store.Batch{Now: noon, Accepts: []store.Accept{{Events: []store.NewEvent{{Event: e}}}}}, e
 }
 
-// A full disk is an error that passes: nothing of the batch is there, and the next one is taken once there is room.
+// A full disk is a temporary error: nothing of the batch is stored, and later batches succeed once there is space.
 func TestDiskFull(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	small, kept := event(10)
 	if _, err := s.Commit(t.Context(), small); err != nil {
 		t.Fatal(err)
 	}
-	limitPages(t, s, "1") // no fewer than there are
+	limitPages(t, s, "1") // SQLite allows no fewer than the existing pages
 	big, lost := event(1 << 20)
 	fits, alsoLost := event(10)
 	big.Accepts = append(fits.Accepts, big.Accepts...)
@@ -87,7 +87,7 @@ func limitPages(t *testing.T, s *Store, n string) {
 	}
 }
 
-// A writer whose connection is in doubt is replaced.
+// The store replaces a writer whose connection may be broken.
 func TestWriterIsReplaced(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	if err := s.take(t.Context()); err != nil {
@@ -124,7 +124,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Ping writes unless somebody else did, and what Ping wrote does not count for the next.
+// Ping writes unless another write succeeded since; a write of Ping itself does not count for the next Ping.
 func TestPingWrites(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	beats := func() (n int64) {
@@ -155,7 +155,7 @@ func TestPingWrites(t *testing.T) {
 	}
 }
 
-// Readers go on while somebody writes.
+// Readers proceed during a write.
 func TestReadsDoNotWait(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	b, e := event(1)
@@ -174,7 +174,7 @@ func TestReadsDoNotWait(t *testing.T) {
 	}
 }
 
-// A write that waits for its turn gives up with its context.
+// A write that waits for its turn gives up when its context ends.
 func TestWaitingForTurn(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,7 +211,7 @@ func TestExclusive(t *testing.T) {
 	openAt(t, dir, Options{Exclusive: true})
 }
 
-// What the writer remembers of leases does not outlast a change by another connection.
+// The writer's cached epochs are refreshed after another connection changes the leases.
 func TestEpochsOfAnotherConnection(t *testing.T) {
 	dir := t.TempDir()
 	a, b := openAt(t, dir, Options{}), openAt(t, dir, Options{})

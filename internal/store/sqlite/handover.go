@@ -6,31 +6,31 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A handover names the events of one commit whose deliveries were claimed with it. The engine holds those, and most often
-// brings the result within milliseconds: until then they have no row but are named by the row of their event.
+// A handover lists the events of one commit whose deliveries were claimed in it. The engine holds these deliveries and usually
+// records their result within milliseconds. Until then they have no row; the row of their event lists them.
 //
 //	accept ──► event with its recipients, one handover a commit ──► result ──► row, complete with the first attempt
 //	                                 │
 //	                                 └─► the claim ends, or it takes long ──► row, as if it had had one from the beginning
 //
-// So an ordinary delivery is written once.
+// So an ordinary delivery is written only once.
 type handover struct {
 	first, last int64 // numbers of the events
 	deliveries  []godwit.DeliveryID
-	open        int // how many of them have no row
+	open        int // number of deliveries without a row
 }
 
-// handed is what the writer knows of handovers. All of it is in the database: it is read back when that is opened, when
-// somebody else has written, and after a transaction that failed.
+// handed is the writer's cache of handovers. The database holds all of it; the writer reads it again when the store opens,
+// when another connection has written, and after a failed transaction.
 type handed struct {
 	deliveries map[godwit.DeliveryID]handedDelivery // those without a row
 	handovers  []*handover                          // oldest first
-	events     int64                                // that they span
-	settled    bool                                 // some of them may have nothing open
+	events     int64                                // number of events that the handovers span
+	settled    bool                                 // some handovers may have no open deliveries
 }
 
-// handedEvents is how many events are looked through for deliveries without a row, at most. Beyond that the oldest get
-// theirs.
+// handedEvents bounds how many events are searched for deliveries without a row. Beyond that the oldest deliveries get their
+// rows.
 const handedEvents = 10_000
 
 type handedDelivery struct {
@@ -69,7 +69,7 @@ func (h *handed) keep(in *handover) {
 
 func (in *handover) span() int64 { return in.last - in.first + 1 }
 
-// store keeps the handover of a commit.
+// store stores the handover of a commit.
 func (h *handed) store(c *conn, in *handover) error {
 	if in.open == 0 {
 		return nil
@@ -79,7 +79,8 @@ func (h *handed) store(c *conn, in *handover) error {
 	return err
 }
 
-// settle forgets handovers with nothing open, after the oldest have come to that where they span too much.
+// settle removes handovers without open deliveries. If the handovers span too many events, it first writes the rows of the
+// oldest.
 func (h *handed) settle(c *conn) error {
 	for i, span := 0, h.events; span > handedEvents && i < len(h.handovers); i++ {
 		for _, id := range h.handovers[i].deliveries {
@@ -111,7 +112,7 @@ func (h *handed) settle(c *conn) error {
 	return nil
 }
 
-// writeOut gives a delivery the row it would have had from the beginning; an epoch of 0 ends its claim.
+// writeOut writes the row of a handed-over delivery; an epoch of 0 ends its claim.
 func (h *handed) writeOut(c *conn, d *handedDelivery, epoch, due int64) error {
 	h.remove(d)
 	row := d.delivery()
@@ -119,7 +120,7 @@ func (h *handed) writeOut(c *conn, d *handedDelivery, epoch, due int64) error {
 	return insertDelivery(c, row, epoch)
 }
 
-// load reads everything back.
+// load reads all handovers from the database.
 func (h *handed) load(c *conn) error {
 	*h = handed{deliveries: map[godwit.DeliveryID]handedDelivery{}, settled: true}
 	ctx := context.Background()
@@ -144,7 +145,8 @@ func (h *handed) load(c *conn) error {
 	})
 }
 
-// handedDeliveries lists the deliveries without a row that fit. Readers do not see what the writer knows.
+// handedDeliveries lists matching deliveries without a row. It reads the database, since readers have no access to the
+// writer's cache.
 func handedDeliveries(ctx context.Context, c *conn, fits func(*godwit.Delivery) bool) (ds []godwit.Delivery, err error) {
 	err = eachHanded(ctx, c, fits, func(d *godwit.Delivery, _ *recipient, _ int64) { ds = append(ds, *d) })
 	return ds, err
@@ -153,7 +155,7 @@ func handedDeliveries(ctx context.Context, c *conn, fits func(*godwit.Delivery) 
 const handedOver = `SELECT e.tenant_id, e.id, e.type, e.created_at, e.deliveries, h.first
 	FROM handovers h CROSS JOIN events e ON e.n BETWEEN h.first AND h.last`
 
-// eachHanded calls fn with the deliveries without a row that fit, and the first event of the handover they are in.
+// eachHanded calls fn with each matching delivery without a row, and with the first event of its handover.
 func eachHanded(ctx context.Context, c *conn, fits func(*godwit.Delivery) bool, fn func(*godwit.Delivery, *recipient, int64)) error {
 	return c.each(ctx, handedOver, nil, func(r *rows) error {
 		e := godwit.Event{TenantID: r.id(0), ID: r.id(1), Type: r.text(2), CreatedAt: r.time(3)}

@@ -87,7 +87,7 @@ func (h *handing) check(what string, pending, rows, handovers int64) {
 	}
 }
 
-// Deliveries get their rows with their results, and a handover goes with its last one.
+// Deliveries get their rows with their results, and a handover is removed with its last delivery.
 func TestHandover(t *testing.T) {
 	h := newHanding(t, t.TempDir())
 	accepts, results := h.accepts(10)
@@ -100,7 +100,7 @@ func TestHandover(t *testing.T) {
 	h.check("after the claims have ended", 2, 10, 0)
 }
 
-// A batch may hold events that are stored already among new ones.
+// A batch may mix stored and new events.
 func TestHandoverOfKnownEvents(t *testing.T) {
 	h := newHanding(t, t.TempDir())
 	accepts, results := h.accepts(30)
@@ -115,7 +115,7 @@ func TestHandoverOfKnownEvents(t *testing.T) {
 	h.check("done", 0, 30, 0)
 }
 
-// Those that take long are written out once many have come after them.
+// Slow deliveries get their rows once many newer ones exist.
 func TestHandoverTakesLong(t *testing.T) {
 	h := newHanding(t, t.TempDir())
 	slow, late := h.accepts(3)
@@ -128,11 +128,11 @@ func TestHandoverTakesLong(t *testing.T) {
 		h.commit(&store.Batch{Accepts: accepts})
 	}
 	h.check("beyond the bound", handedEvents+2, 3, handedEvents/step)
-	h.commit(&store.Batch{Results: late[1:]}) // their claims have stayed
+	h.commit(&store.Batch{Results: late[1:]}) // their claims were kept
 	h.check("late results", handedEvents, 3, handedEvents/step)
 }
 
-// What the writer knows of handovers is what the database says, whoever wrote it and whatever failed.
+// The writer's cache of handovers matches the database after other connections' writes and after failures.
 func TestHandoverIsReadBack(t *testing.T) {
 	dir := t.TempDir()
 	h := newHanding(t, dir)

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Health returns what is known of an endpoint's outcomes.
+// Health returns an endpoint's health.
 func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
 	var h godwit.Health
 	err := s.read(ctx, "read health", func(c *conn) (err error) {
@@ -56,12 +56,12 @@ func putHealth(c *conn, h *godwit.Health) error {
 	return err
 }
 
-// ResetHealth forgives an endpoint.
+// ResetHealth clears failure counts, hold and circuit.
 func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
 	return s.write(ctx, "reset health", func(c *conn) error { return resetHealth(c, id, micros(now)) })
 }
 
-// resetHealth leaves what was counted over the last hour: an endpoint is degraded until that moves on.
+// resetHealth keeps the counts of the last hour: the endpoint stays degraded until failures leave the hour.
 func resetHealth(c *conn, id godwit.EndpointID, now int64) error {
 	_, err := c.exec(`UPDATE health SET consecutive_failures = 0, consecutive_terminal = 0, streak = 0, hold_until = 0,
 		circuit_open_at = 0, probe_at = 0, updated_at = ? WHERE endpoint_id = ?`, now, id[:])

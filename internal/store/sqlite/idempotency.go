@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// reserve stores a record unless one that has not expired is there, and returns that one. An expired one makes way.
+// reserve stores a record, replacing an expired one. If an unexpired one exists, it returns that one.
 func reserve(c *conn, rec *godwit.IdempotencyRecord, now int64) (*godwit.IdempotencyRecord, error) {
 	stored, err := insertRecord(c, rec)
 	if err != nil || stored {
@@ -33,7 +33,7 @@ func insertRecord(c *conn, rec *godwit.IdempotencyRecord) (bool, error) {
 	if resp == nil {
 		resp = &godwit.StoredResponse{}
 	}
-	var event []byte // null where the request brings no events
+	var event []byte // null if the request has no events
 	if !rec.EventID.IsZero() {
 		event = rec.EventID[:]
 	}
@@ -62,7 +62,7 @@ func readRecord(ctx context.Context, c *conn, id [32]byte) (*godwit.IdempotencyR
 	return rec, nil
 }
 
-// Reserve takes a key for a request, or returns the record of who has it.
+// Reserve reserves a key for a request, or returns the existing record.
 func (s *Store) Reserve(ctx context.Context, rec *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
 	var existing *godwit.IdempotencyRecord
 	err := s.write(ctx, "reserve idempotency key", func(c *conn) (err error) {

@@ -21,7 +21,7 @@ func (s *Store) loadEpochs(c *conn) error {
 	})
 }
 
-// Acquire takes shards for the owner; its own first.
+// Acquire takes shards for the owner, its own shards first.
 func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
 	var leases []godwit.Lease
 	err := s.write(ctx, "acquire leases", func(c *conn) error {
@@ -57,8 +57,8 @@ func (s *Store) setLease(c *conn, l godwit.Lease) error {
 	return err
 }
 
-// releaseOrphans frees every claim that is not under the epoch of its shard. It looks at what is claimed, which is as
-// much as nodes hold in memory, not at what waits.
+// releaseOrphans releases every claim that does not have the epoch of its shard. It reads the claimed deliveries, which nodes
+// hold in memory, and not the waiting ones.
 func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
 	var orphans []int64
 	const claimed = `SELECT n, endpoint_id, claim_epoch FROM deliveries INDEXED BY deliveries_claimed
@@ -87,7 +87,7 @@ func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
 	return s.handed.settle(c)
 }
 
-// Renew prolongs leases that are still held.
+// Renew extends leases that are still held.
 func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
 	var renewed []godwit.Lease
 	err := s.write(ctx, "renew leases", func(c *conn) error {
@@ -111,7 +111,7 @@ func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, t
 	return renewed, nil
 }
 
-// Release gives leases up. The epoch moves on, so that nothing under it is taken any more.
+// Release gives up leases. The epoch grows, so that the store refuses late results.
 func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
 	return s.write(ctx, "release leases", func(c *conn) error {
 		for _, l := range held {

@@ -33,10 +33,10 @@ func (q *listing) where(cond string, args ...driver.Value) {
 	q.args = append(q.args, args...)
 }
 
-// slack is how far an id's own time may be from the time its row was created.
+// slack is how far an id's time may be from its row's creation time.
 const slack = time.Minute
 
-// created bounds the time of creation. The bounds on the id say nothing new, but let the index find the range.
+// created bounds the creation time. The bounds on the id are redundant, but let SQLite search the index by range.
 func (q *listing) created(table string, since, until time.Time) {
 	var first func(time.Time) godwit.EventID = godwit.FirstIDAt
 	if !since.IsZero() {

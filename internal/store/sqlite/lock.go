@@ -12,7 +12,7 @@ import (
 // ErrInUse reports that another process serves the data directory.
 var ErrInUse = errors.New("database is in use")
 
-// A lockFile says which process serves a data directory. The lock on it is what counts: the text may be old.
+// A lockFile names the process that serves a data directory. Only the lock on it counts: the text may be out of date.
 type lockFile struct{ f *os.File }
 
 func acquireLock(path string) (*lockFile, error) {
@@ -48,5 +48,5 @@ func writeHolder(f *os.File) error {
 	return err
 }
 
-// release frees the lock; the file stays, or a third process could lock one that is no longer there.
+// release frees the lock. The file stays; otherwise another process could hold a lock on a deleted file.
 func (l *lockFile) release() error { return l.f.Close() }

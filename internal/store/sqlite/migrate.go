@@ -16,14 +16,14 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// A migration is one step of the schema; its number stands before the first underscore of its file name.
+// A migration is one step of the schema; its file name starts with its number and an underscore.
 type migration struct {
 	version int
 	name    string
 	script  string
 }
 
-// Status is where the schema stands.
+// Status is the state of the schema.
 type Status struct {
 	Version int      // of the database
 	Current int      // of this program
@@ -69,7 +69,7 @@ func (s *Store) prepareSchema(ctx context.Context, noMigrate bool) error {
 	return s.Migrate(ctx)
 }
 
-// Status tells where the schema stands, also when it is newer than this program.
+// Status returns the state of the schema, even if it is newer than this program.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	all, err := migrations()
 	if err != nil {
@@ -98,8 +98,8 @@ func schemaVersion(ctx context.Context, c *conn) (int, error) {
 	return version, err
 }
 
-// Migrate brings the schema up to date, step by step. A server of another release must not be at work meanwhile, so that
-// a store that is not exclusive takes the lock for as long.
+// Migrate brings the schema up to date, step by step. No server of another release may run meanwhile, so a store that is not
+// exclusive takes the lock during the migration.
 func (s *Store) Migrate(ctx context.Context) (err error) {
 	if s.lock == nil {
 		lock, err := acquireLock(s.lockPath())

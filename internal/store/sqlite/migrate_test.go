@@ -20,13 +20,13 @@ import (
 //go:embed testdata/0001_rows.sql
 var firstRows string
 
-// openUpgraded makes a database as the first release did, with more rows where they are given, and opens it with this one.
+// openUpgraded makes a database as the first release did, adds the rows in more, and opens it with this release.
 func openUpgraded(t *testing.T, more string) *Store {
 	t.Helper()
 	return openSince(t, 1, more)
 }
 
-// openSince is openUpgraded for a database that an earlier version has brought as far as its own.
+// openSince is openUpgraded for a database with the schema of the given version.
 func openSince(t *testing.T, version int, more string) *Store {
 	t.Helper()
 	all, err := migrations()
@@ -58,7 +58,7 @@ func openSince(t *testing.T, version int, more string) *Store {
 // last makes the short ids of the rows.
 func last[I ~[16]byte](n byte) I { return I{15: n} }
 
-// upgraded compares what came out of an upgraded database.
+// upgraded compares values from an upgraded database.
 func upgraded[T any](t *testing.T, what string, want T) func(got T, err error) {
 	return func(got T, err error) {
 		t.Helper()
@@ -68,7 +68,7 @@ func upgraded[T any](t *testing.T, what string, want T) func(got T, err error) {
 	}
 }
 
-// A database of the first release comes along with everything in it.
+// Everything in a database of the first release survives the upgrade.
 func TestUpgrade(t *testing.T) {
 	s, ctx := openUpgraded(t, ""), t.Context()
 	tenant, endpoint := last[godwit.TenantID](1), last[godwit.EndpointID](0x11)
@@ -150,7 +150,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || len(c.Work) != 1 || !reflect.DeepEqual(c.Work[0], godwit.Work{Delivery: pending, Event: event}) {
 		t.Errorf("claimed %+v, %v", c, err)
 	}
-	// The deliveries go with their event, as if they were new.
+	// The deliveries are swept with their event, like new ones.
 	n, err := s.Sweep(ctx, store.Sweep{Now: at(90), EventsBefore: at(80), Limit: 100})
 	if err != nil || n.Events != 0 {
 		t.Errorf("swept %+v under a claim, %v", n, err)
@@ -165,7 +165,7 @@ func validCode(code string) bool {
 	return err == nil
 }
 
-// No two get the same code, however many there are.
+// The upgrade gives each row a unique code.
 func TestUpgradeGivesCodes(t *testing.T) {
 	const many = 20000
 	s := openUpgraded(t, fmt.Sprintf(`WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < %d)
@@ -188,7 +188,7 @@ func TestUpgradeGivesCodes(t *testing.T) {
 	}
 }
 
-// A database from before there were commands takes them, beside what is in it.
+// A database from a release without commands accepts commands and keeps its other rows.
 func TestUpgradeTakesCommands(t *testing.T) {
 	s, ctx := openSince(t, 3, ""), t.Context()
 	if st, err := s.Status(ctx); err != nil || st.Version != st.Current || st.Current < 4 || len(st.Pending) != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// ClaimNode gives the name to the process. Another process cannot have it: only one serves a data directory. So a claim is
-// refused only where this process has made one before.
+// ClaimNode gives the name to the process. Only one process serves a data directory, so a claim fails only if this process
+// already has the name.
 func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 	return s.write(ctx, "claim node name", func(c *conn) error {
 		if other, claimed := s.nodes[n.Name]; claimed && other.Instance != n.Instance {
@@ -20,7 +20,7 @@ func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 		if err != nil {
 			return err
 		}
-		// An owner without an instance is one of an earlier release.
+		// An owner without an instance was stored by an earlier release.
 		if _, err := c.exec(`UPDATE leases SET owner = '' WHERE owner = ?1 OR substr(owner, 1, length(?1) + 1) = ?1 || ' '`, n.Name); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
 	})
 }
 
-// KeepNode finds whether the name is still the process's.
+// KeepNode checks that the process still has the name.
 func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
 	return s.read(ctx, "keep node name", func(c *conn) error {
 		there, err := c.one(ctx, "SELECT 1 FROM nodes WHERE name = ? AND instance = ?", []driver.Value{n.Name, n.Instance}, nil)

@@ -38,7 +38,7 @@ func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnl
 	return ns, err
 }
 
-// AcknowledgeNotice says that somebody has seen to it.
+// AcknowledgeNotice marks a notice as acknowledged by an operator.
 func (s *Store) AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error) {
 	var n godwit.Notice
 	err := s.write(ctx, "acknowledge notice", func(c *conn) error {

@@ -14,16 +14,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Options say how a store is opened.
+// Options configure a store.
 type Options struct {
-	// Exclusive makes this process the only one that serves the data directory: for the server. Administration commands
-	// leave it out and may work beside a server for a short while. Defaults to false.
+	// Exclusive makes this process the only one that serves the data directory. The server sets it. Administration commands do
+	// not, and may run beside a server for a short time. Defaults to false.
 	Exclusive bool
-	// NoMigrate leaves the schema as it is; opening fails if it is not the current one. Defaults to false.
+	// NoMigrate prevents migration; Open fails if the schema is not the current one. Defaults to false.
 	NoMigrate bool
-	// Readers bounds how many reads run at once. Defaults to 4.
+	// Readers bounds the concurrent reads. Defaults to 4.
 	Readers int
-	// Log hears of trouble in the background that no caller can be told of. Defaults to none.
+	// Log receives background failures that have no caller. Defaults to none.
 	Log *slog.Logger
 }
 
@@ -39,14 +39,14 @@ type Store struct {
 	log  *slog.Logger
 	lock *lockFile // nil unless exclusive
 
-	turn   chan struct{}          // holds a token while somebody writes
-	writer *conn                  // nil: opened by the next who writes
-	epochs epochs                 // belongs to who has the turn
-	handed handed                 // same
-	sweeps sweepCursors           // same
-	nodes  map[string]godwit.Node // same; claimed by this process, by name
+	turn   chan struct{}          // holds a token during a write
+	writer *conn                  // nil: the next write opens it
+	epochs epochs                 // guarded by turn
+	handed handed                 // guarded by turn
+	sweeps sweepCursors           // guarded by turn
+	nodes  map[string]godwit.Node // guarded by turn; names claimed by this process
 
-	readers chan *conn // nil ones are opened by who takes them
+	readers chan *conn // a nil one is opened when it is taken
 
 	checkpointer checkpointer
 	beat         beat
@@ -58,8 +58,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database in a data directory, or the database file itself when the path ends in ".db", and makes both
-// if need be.
+// Open opens the database in a data directory, or the database file itself when the path ends in ".db". It creates both if
+// necessary.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	file, err := locate(path)
 	if err != nil {
@@ -100,14 +100,14 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if err := s.prepareSchema(ctx, o.NoMigrate); err != nil {
 		return err
 	}
-	if o.Exclusive { // else it is the server's
+	if o.Exclusive { // otherwise the server does it
 		s.checkpointer.start(s)
 	}
 	return nil
 }
 
-// locate finds the database file and makes its directory. Payloads and sealed secrets lie in it, so that others on the
-// machine must not read it; SQLite gives the files beside it the same mode.
+// locate finds the database file and creates its directory. The directory contains payloads and sealed secrets, so other users
+// of the machine must not read it; SQLite gives its other files the same mode.
 func locate(path string) (string, error) {
 	if filepath.Ext(path) != ".db" {
 		path = filepath.Join(path, fileName)
@@ -132,9 +132,9 @@ func locate(path string) (string, error) {
 func (s *Store) lockPath() string { return filepath.Join(filepath.Dir(s.path), lockName) }
 
 func (s *Store) openWriter(ctx context.Context) (*conn, error) {
-	// Pages have SQLite's own 4 KiB: larger ones gain nothing here, because a burst to many endpoints touches many pages of
-	// the indexes, and each goes to the WAL whole. A cache of 16 MiB holds what a batch touches; SQLite looks through all of
-	// a larger one at the end of most commits.
+	// The page size is SQLite's default of 4 KiB: larger pages gain nothing, because a burst to many endpoints touches many
+	// index pages, and each goes to the WAL whole. A cache of 16 MiB holds the pages of a batch; SQLite scans all of a larger
+	// cache at the end of most commits.
 	return connect(ctx, s.path, "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
 }
 
@@ -142,8 +142,8 @@ func (s *Store) openReader(ctx context.Context) (*conn, error) {
 	return connect(ctx, s.path, "query_only(ON)", "cache_size(-16384)")
 }
 
-// leastVersion is the first release of SQLite without the fault that could damage a database when the WAL starts over
-// while a checkpoint runs.
+// leastVersion is the first release of SQLite that fixes a bug which could damage a database when the WAL restarts during a
+// checkpoint.
 var leastVersion = [3]int{3, 51, 3}
 
 func checkVersion(ctx context.Context, c *conn) error {
@@ -175,7 +175,7 @@ func libraryVersion(ctx context.Context, c *conn) (string, error) {
 	return text, nil
 }
 
-// Close waits for the write that is under way, copies the WAL into the database file and closes it.
+// Close waits for the current write, copies the WAL into the database file and closes it.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
@@ -190,9 +190,9 @@ func (s *Store) close() error {
 			errs = append(errs, c.close())
 		}
 	}
-	s.turn <- struct{}{} // never given back: nobody writes after this
+	s.turn <- struct{}{} // never returned: no write follows
 	if s.writer != nil {
-		// Closing the last connection does this as well, but says nothing when it fails. Beside a server it would hold up
+		// Closing the last connection also copies the WAL, but does not report a failure. Beside a server the copy would delay
 		// the server's commits.
 		if s.lock != nil {
 			if _, err := s.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
@@ -207,8 +207,8 @@ func (s *Store) close() error {
 	return errors.Join(errs...)
 }
 
-// epochs is what the writer knows of the leases. It is read anew when another connection has written.
+// epochs is the writer's cache of the leases. It is read again after another connection has written.
 type epochs struct {
-	version int64 // of the data, as SQLite counts changes by others; 0: unknown
+	version int64 // SQLite's data_version, which counts changes by other connections; 0: unknown
 	shard   [godwit.Shards]int64
 }

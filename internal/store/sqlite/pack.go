@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// A packer writes what is always read whole into one column: numbers as varints, texts behind their length. As many
-// columns would cost the hot path several times as much.
+// A packer encodes values that are always read together into one column: numbers as varints, texts with their length in front.
+// Separate columns would cost the hot path several times as much.
 type packer []byte
 
 func (p *packer) number(n int64) { *p = binary.AppendVarint(*p, n) }
@@ -15,7 +15,7 @@ func (p *packer) text(s string)  { *p = append(binary.AppendUvarint(*p, uint64(l
 
 var errPacked = errors.New("packed value is damaged")
 
-// An unpacker reads what a packer wrote. Where that ends too early it gives zeros, and err tells.
+// An unpacker decodes the output of a packer. For truncated input it returns zeros and sets err.
 type unpacker struct {
 	rest []byte
 	err  error

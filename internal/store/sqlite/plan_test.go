@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// The statements that meet a large backlog find their rows by an index and sort nothing.
+// The statements that run against a large backlog use an index and do not sort.
 func TestPlans(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Exclusive: true})
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func explain(t *testing.T, s *Store, query string) string {
 	return plan.String()
 }
 
-// What the checkpointer leaves behind: with a writer that never rests the WAL still starts over.
+// The WAL restarts even if the writer never pauses.
 func TestCheckpointKeepsWALShort(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	s.checkpointer.frames = 100

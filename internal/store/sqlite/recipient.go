@@ -7,12 +7,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A recipient is a delivery as the row of its event names it. All of an event's deliveries are named there, which spares
-// an index over deliveries.
+// A recipient is a delivery as listed in the row of its event. That row lists all of the event's deliveries, which saves an
+// index over deliveries.
 type recipient struct {
 	id       godwit.DeliveryID
 	endpoint godwit.EndpointID
-	epoch    int64 // not 0: it was handed over with the event, and has no row until something becomes of it
+	epoch    int64 // not 0: it was handed over with the event, and has no row yet
 	trigger  godwit.Trigger
 }
 
@@ -31,14 +31,14 @@ func unpackRecipients(b []byte) (all []recipient, err error) {
 	return all, u.err
 }
 
-// newDelivery is the delivery of a recipient to which nothing has happened yet.
+// newDelivery returns the initial state of a recipient's delivery.
 func newDelivery(e *godwit.Event, r *recipient) *godwit.Delivery {
 	d := godwit.NewDelivery(r.id, e, r.endpoint, r.trigger, e.CreatedAt)
 	d.EventType = e.Type
 	return &d
 }
 
-// addRecipients names further deliveries in the row of an event, and returns those that were not named there.
+// addRecipients adds deliveries to the row of an event, and returns those that were not listed there.
 func addRecipients(c *conn, e *godwit.Event, more []recipient) ([]recipient, error) {
 	var packed packer
 	err := c.first(context.Background(), "SELECT deliveries FROM events WHERE tenant_id = ? AND id = ?", ids(e.TenantID[:], e.ID[:]),
@@ -70,7 +70,7 @@ func addRecipients(c *conn, e *godwit.Event, more []recipient) ([]recipient, err
 	return added, err
 }
 
-// recipients are the deliveries with which an event comes. One whose lease has another epoch by now waits unclaimed.
+// recipients returns the deliveries of a new event. A delivery whose lease has another epoch by now is unclaimed.
 func (s *Store) recipients(n *store.NewEvent) []recipient {
 	all := make([]recipient, len(n.Deliveries))
 	for i := range all {
@@ -83,7 +83,7 @@ func (s *Store) recipients(n *store.NewEvent) []recipient {
 	return all
 }
 
-// deliveriesOf lists an event's deliveries, those without a row too.
+// deliveriesOf lists an event's deliveries, including those without a row.
 func deliveriesOf(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.EventID) ([]godwit.Delivery, error) {
 	e := godwit.Event{TenantID: tenant, ID: id}
 	var packed []byte

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// ReadSchema tells which version the schema of a database file has, 0 when there is none, and which this program knows.
-// It changes nothing.
+// ReadSchema returns the schema version of a database file, 0 if it has none, and the version that this program knows. It
+// changes nothing.
 func ReadSchema(ctx context.Context, path string) (version, current int, err error) {
 	all, err := migrations()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A reference is the text form of the id: its prefix tells the table, and they stand in the order of these.
+// A reference is the text form of the id. Its prefix identifies the table, and the tables are in the order of the prefixes.
 var sealedTables = []struct{ table, prefix string }{{"secrets", "sec_"}, {"sources", "src_"}, {"endpoints", "sub_"}}
 
-// SealedRows pages through what is encrypted.
+// SealedRows pages through the encrypted values.
 func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
 	var out []store.SealedRow
 	err := s.read(ctx, "list sealed values", func(c *conn) error {
@@ -46,7 +46,7 @@ func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]stor
 	return out, err
 }
 
-// sealedAt finds the row of a reference.
+// sealedAt finds the table and id of a reference.
 func sealedAt(ref string) (table string, id [16]byte, ok bool) {
 	var parseSecret func(string) (godwit.SecretID, error) = godwit.ParseID
 	var parseEndpoint func(string) (godwit.EndpointID, error) = godwit.ParseID
@@ -62,7 +62,7 @@ func sealedAt(ref string) (table string, id [16]byte, ok bool) {
 	return "", id, false
 }
 
-// ReplaceSealed puts a value in the place of the one that was read.
+// ReplaceSealed replaces a value if it has not changed since it was read.
 func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
 	return s.write(ctx, "replace sealed value", func(c *conn) error {
 		table, id, ok := sealedAt(row.Ref)

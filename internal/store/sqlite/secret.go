@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Public lists leave the sealed column out by putting NULL in its place.
+// Public lists select NULL in place of the sealed column.
 const (
 	secretColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, hash, hint, sealed"
 	publicColumns = "id, endpoint_id, tenant_id, algorithm, public_key, created_at, not_before, expires_at, hash, hint, NULL"
@@ -52,7 +52,7 @@ func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint go
 	return ss, err
 }
 
-// addSecret stores a new secret and gives the others their end.
+// addSecret stores a new secret and sets the expiry of the others.
 func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *godwit.Secret, others store.Expiry) error {
 	if err := owned(ctx, c, tenant, secret.EndpointID); err != nil {
 		return err
@@ -63,7 +63,7 @@ func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *god
 	return insertSecret(c, secret)
 }
 
-// revokeSecret ends a secret, unless no other would be live.
+// revokeSecret ends a secret, unless it is the only live one.
 func revokeSecret(ctx context.Context, c *conn, e *store.RevokeSecret) error {
 	if err := owned(ctx, c, e.TenantID, e.EndpointID); err != nil {
 		return err
@@ -88,8 +88,8 @@ func revokeSecret(ctx context.Context, c *conn, e *store.RevokeSecret) error {
 	return err
 }
 
-// expireSecrets gives what an endpoint has its end when another secret comes. Those that end before that anyway do not
-// count among the kept.
+// expireSecrets sets the end of an endpoint's existing secrets when a new one is added. Secrets that end earlier do not count
+// as kept.
 func expireSecrets(c *conn, next *godwit.Secret, others store.Expiry) error {
 	if others.At.IsZero() {
 		return nil

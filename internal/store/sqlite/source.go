@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// carriedOf is what an event brings along: NULL for most.
+// carriedOf encodes an event's kept headers and origin: NULL for most events.
 func carriedOf(e *godwit.Event) (driver.Value, error) {
 	carried := e.Carried()
 	if carried == nil {
@@ -157,7 +157,7 @@ func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment)
 	})
 }
 
-// ListAcknowledgments lists those of a source, newest first.
+// ListAcknowledgments lists a source's acknowledgments, newest first.
 func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
 	q := newest("SELECT id, tenant_id, source_id, version, terms, by, actor, at FROM acknowledgments INDEXED BY acknowledgments_source", "id", p)
 	q.where("source_id = ? AND tenant_id = ?", source[:], tenant[:])
@@ -173,7 +173,7 @@ func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID,
 	return list, err
 }
 
-// AddRejection stores what was not taken in, in place of the oldest.
+// AddRejection stores a rejected request and removes the oldest ones.
 func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
 	headers, err := document(j.Headers)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int)
 	})
 }
 
-// ListRejections lists those of a source, newest first.
+// ListRejections lists a source's rejected requests, newest first.
 func (s *Store) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
 	q := newest(`SELECT id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size, headers, at
 		FROM rejections INDEXED BY rejections_source`, "id", p)

@@ -9,18 +9,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// sweepCursors remember how far a pass has come. Rows that cannot go yet, because a delivery is held, do not hold up
-// those behind them; the next pass meets them again.
+// sweepCursors keep the position of each pass. A row that must stay because a delivery is held does not block later rows; the
+// next pass checks it again.
 type sweepCursors struct {
 	events      int64
 	deadLetters int64
 	attempt     [16]byte
 	attemptN    int64
 	firsts      int64     // rows of deliveries
-	firstsFrom  time.Time // when that began at the beginning
+	firstsFrom  time.Time // start time of that pass
 }
 
-// Sweep does one bounded step of every kind, each in a short transaction of its own.
+// Sweep does one bounded step of every kind, each in a short transaction.
 func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error) {
 	limit := max(sw.Limit, 1)
 	out := &store.Swept{}
@@ -110,8 +110,8 @@ type oldEvent struct {
 	old        bool
 }
 
-// sweepEvents goes through events in the order they were stored, which is the order they grow old in. It ends a pass
-// where a whole step finds none that is old.
+// sweepEvents goes through events in the order of storage, which is the order of age. A pass ends when a whole step finds no
+// expired event.
 func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
 	var found []oldEvent
 	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
@@ -138,7 +138,7 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 		}
 		anyOld = true
 		if fanningOut[e.id] {
-			continue // deliveries that it has yet to get would be lost
+			continue // the deliveries that its fan-out has not stored yet would be lost
 		}
 		n, err := s.sweepEvent(ctx, c, &e, sw.Now, out)
 		if err != nil {
@@ -153,7 +153,7 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 	return more, nil
 }
 
-// sweepEvent removes an event with its deliveries, unless one of them is held, and says how many rows that touched.
+// sweepEvent removes an event with its deliveries, unless one of them is held, and returns the number of affected rows.
 func (s *Store) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
 	recipients, err := unpackRecipients(e.recipients)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Store) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.T
 	return 1 + len(ds), nil
 }
 
-// sweepDelivery removes a delivery. A pending one ends exhausted and leaves a dead letter.
+// sweepDelivery removes a delivery. A pending one ends as exhausted and leaves a dead letter.
 func sweepDelivery(ctx context.Context, c *conn, d *godwit.Delivery, first []byte, now time.Time, out *store.Swept) error {
 	if d.Status == godwit.DeliveryPending {
 		d.Expire(now)
@@ -205,7 +205,7 @@ func sweepDelivery(ctx context.Context, c *conn, d *godwit.Delivery, first []byt
 	return err
 }
 
-// sweepAttemptsOf removes the attempts of a delivery that goes. A dead letter keeps them, one that was replayed too.
+// sweepAttemptsOf removes the attempts of a swept delivery, unless it has a dead letter, open or replayed.
 func sweepAttemptsOf(ctx context.Context, c *conn, d *godwit.Delivery, first []byte, out *store.Swept) error {
 	kept, err := c.one(ctx, "SELECT 1 FROM dead_letters WHERE tenant_id = ? AND id = ?", ids(d.TenantID[:], d.ID[:]), nil)
 	if err != nil {
@@ -231,7 +231,7 @@ func sweepAttemptsOf(ctx context.Context, c *conn, d *godwit.Delivery, first []b
 const oldAttempts = `SELECT delivery_id, n, started_at FROM attempts WHERE (delivery_id, n) > (?, ?) AND delivery_id < ?
 	ORDER BY delivery_id, n LIMIT ?`
 
-// sweepAttempts goes through the attempts of deliveries that are old enough to have any.
+// sweepAttempts goes through the attempts of deliveries that are old enough to have expired ones.
 func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
 	type key struct {
 		delivery [16]byte
@@ -265,11 +265,11 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 	return len(found) == limit, nil
 }
 
-// firstsAgain is how often all deliveries are looked through for old first attempts. In between only those are that have
-// become old enough to have one: a delivery that waited for its first attempt until then is met the next time.
+// firstsAgain is how often all deliveries are searched for expired first attempts. In between only deliveries that have become
+// old enough are searched; the next full search finds deliveries that waited longer for their first attempt.
 const firstsAgain = 24 * time.Hour
 
-// sweepFirstAttempts goes through the rows of deliveries that are old enough to have an old attempt.
+// sweepFirstAttempts goes through the rows of deliveries that are old enough to have an expired attempt.
 func (s *Store) sweepFirstAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
 	cursors := &s.sweeps
 	if since := sw.Now.Sub(cursors.firstsFrom); since < 0 || since >= firstsAgain {
@@ -305,7 +305,7 @@ func (s *Store) sweepFirstAttempts(ctx context.Context, c *conn, sw *store.Sweep
 	return more, nil
 }
 
-// sweepOrdered removes old rows of a table whose rows stand in the order they grow old in.
+// sweepOrdered removes expired rows of a table whose rows are in the order of age.
 func sweepOrdered(ctx context.Context, c *conn, table, old string, bound int64, limit int, cursor, removed *int64) (bool, error) {
 	var first, last, count, anyOld int64
 	_, err := c.one(ctx, "SELECT min(n), max(n), count(*), max(old) FROM (SELECT n, "+old+" AS old FROM "+table+" WHERE n > ? ORDER BY n LIMIT ?)",

@@ -77,7 +77,8 @@ func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant,
 	return ts, err
 }
 
-// deleteTenant marks a tenant, its keys and its endpoints. The sweep cancels what waits for the endpoints.
+// deleteTenant marks a tenant, its keys and its endpoints as deleted. The sweep cancels deliveries that wait for the
+// endpoints.
 func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, at int64) (endpoints []godwit.EndpointID, err error) {
 	n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// write runs fn in a write transaction: all of it is durable when write returns nil, and nothing of it happened
-// otherwise. The context is asked until the turn has come; what has begun is finished.
+// write runs fn in a write transaction. All of it is durable when write returns nil, and nothing of it is stored otherwise.
+// The context can end only the wait for the turn; a started transaction completes.
 func (s *Store) write(ctx context.Context, what string, fn func(*conn) error) error {
 	return s.transact(ctx, what, true, fn)
 }
 
-// writeSoft is write without the sync: for what means nothing after a restart.
+// writeSoft is write without a sync, for changes that are void after a restart.
 func (s *Store) writeSoft(ctx context.Context, what string, fn func(*conn) error) error {
 	return s.transact(ctx, what, false, fn)
 }
@@ -76,8 +76,7 @@ func (s *Store) take(ctx context.Context) error {
 	}
 }
 
-// begin starts a transaction that may write, and sees to it that the epochs and handovers are those of this
-// moment.
+// begin starts a write transaction, and refreshes the cached epochs and handovers.
 func (s *Store) begin(c *conn) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (s *Store) begin(c *conn) error {
 	return nil
 }
 
-// abandon rolls back. SQLite may have done so itself, so that an error here says nothing.
+// abandon rolls back. SQLite may have rolled back already, so an error is ignored.
 func (s *Store) abandon(c *conn, cause error) {
 	s.epochs.version = 0
 	c.exec("ROLLBACK")
@@ -137,7 +136,7 @@ func (s *Store) read(ctx context.Context, what string, fn func(*conn) error) (er
 	if _, err = c.exec("BEGIN"); err == nil {
 		err = fn(c)
 		if _, rerr := c.exec("ROLLBACK"); rerr != nil || doubtful(err) || ctx.Err() != nil {
-			// After an interruption too: it is cheaper to open another than to know what state this one is in.
+			// Close it also after an interruption: opening another connection is simpler than checking this one's state.
 			c.close()
 			c = nil
 		}

@@ -8,13 +8,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A beat remembers whether a durable write has succeeded since somebody asked last.
+// A beat remembers whether a durable write has succeeded since the last Ping.
 type beat struct{ fresh atomic.Bool }
 
 func (b *beat) wrote()  { b.fresh.Store(true) }
 func (b *beat) failed() { b.fresh.Store(false) }
 
-// Ping reports whether a write is possible. While others write it needs no write of its own.
+// Ping reports whether a write is possible. It does not write if another write succeeded since the last Ping.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.beat.fresh.Swap(false) {
 		return ctx.Err()
@@ -23,12 +23,11 @@ func (s *Store) Ping(ctx context.Context) error {
 		_, err := c.exec("UPDATE heartbeat SET beats = beats + 1")
 		return err
 	})
-	s.beat.fresh.Store(false) // its own does not count for the next
+	s.beat.fresh.Store(false) // its own write does not count for the next Ping
 	return err
 }
 
-// Verify runs SQLite's quick_check: it finds pages and rows that are not as SQLite wrote them. A flipped byte within a value
-// it cannot find.
+// Verify runs SQLite's quick_check, which finds malformed pages and rows. It cannot find a changed byte within a value.
 func (s *Store) Verify(ctx context.Context) (string, error) {
 	const looked = "quick_check found no damage"
 	err := s.read(ctx, "verify database", func(c *conn) error {
@@ -42,7 +41,7 @@ func (s *Store) Verify(ctx context.Context) (string, error) {
 	return looked, err
 }
 
-// Describe tells what this store is.
+// Describe describes this store.
 func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 	d := store.Description{
 		Backend: "sqlite", Location: s.path,

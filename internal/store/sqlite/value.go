@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// micros is how a time is stored; the zero time is 0.
+// micros returns the stored form of a time; the zero time is 0.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -23,7 +23,7 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// within reports whether a time lies between two, both included, as precisely as times are stored; a zero bound is none.
+// within reports whether t lies between the bounds, inclusive, at the precision of stored times. A zero bound does not count.
 func within(t, since, until time.Time) bool {
 	return (since.IsZero() || micros(t) >= micros(since)) && (until.IsZero() || micros(t) <= micros(until))
 }
@@ -35,7 +35,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// document is how a rarely used member is stored: JSON, or NULL when it is empty.
+// document encodes a rarely used member: JSON, or NULL if it is empty.
 func document(v any) (driver.Value, error) {
 	text, err := documentText(v)
 	if err != nil || text == "" {
@@ -44,7 +44,7 @@ func document(v any) (driver.Value, error) {
 	return text, nil
 }
 
-// documentText is a document as a text, "" when it is empty.
+// documentText encodes a document as text; "" if it is empty.
 func documentText(v any) (string, error) {
 	if r := reflect.ValueOf(v); r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return "", nil
@@ -56,7 +56,7 @@ func documentText(v any) (string, error) {
 	return string(b), nil
 }
 
-// parse reads a document back; NULL leaves v as it is.
+// parse decodes a document; NULL leaves v unchanged.
 func (r *rows) parse(i int, v any) error {
 	return parseDocument(r.text(i), v)
 }

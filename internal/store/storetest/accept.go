@@ -33,7 +33,7 @@ func acceptStores(t *testing.T, f *fixture) {
 	e := f.makeEvent()
 	n := f.fanOut(e, f.endpoint, other)
 	n.Deliveries[1].Trigger = godwit.TriggerTest
-	f.tick(time.Second) // the batch is committed later than the event came in
+	f.tick(time.Second) // the batch is committed later than the event arrived
 	c := f.commit(&store.Batch{Accepts: []store.Accept{{Events: []store.NewEvent{n}}}})
 	if c.Existing[0] != nil || len(c.Fenced) != 0 {
 		t.Fatalf("commit found %+v", c)

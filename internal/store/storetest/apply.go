@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Apply applies one effect in a step of its own, without a record and without evidence, and returns its result. Tests use it where a
-// change is made by a command alone.
+// Apply applies one effect in a step of its own, without a record and without evidence, and returns its result. Tests use it
+// for changes that only commands make.
 func Apply[R any](ctx context.Context, s command.Store, now time.Time, effect command.EffectWith[R]) (result R, err error) {
 	var o command.Outcome
 	handle := command.Add(&o, effect)

@@ -29,13 +29,13 @@ func (f *fixture) log(filter store.AttemptFilter, limit int) []store.LoggedAttem
 	return got(f.s.ListAttempts(f.ctx, filter, limit))(f.t)
 }
 
-// A journal is what a test did, to be held against the log.
+// A journal records a test's attempts, for comparison with the log.
 type journal struct {
 	f    *fixture
 	list []store.LoggedAttempt
 }
 
-// try claims a delivery a second later, attempts it, and notes what the log must say of it.
+// try claims a delivery a second later, attempts it, and records the expected entry of the log.
 func (j *journal) try(id godwit.DeliveryID, trigger godwit.Trigger, run int, status godwit.DeliveryStatus) store.LoggedAttempt {
 	j.f.t.Helper()
 	j.f.tick(time.Second)
@@ -44,7 +44,7 @@ func (j *journal) try(id godwit.DeliveryID, trigger godwit.Trigger, run int, sta
 	if i < 0 {
 		j.f.t.Fatal("the delivery is not due")
 	}
-	for k, w := range due.Work { // the others are given back
+	for k, w := range due.Work { // the others are returned
 		if k != i {
 			j.f.record(store.Result{Delivery: w.Delivery, Epoch: j.f.epoch(j.f.endpoint)})
 		}
@@ -66,7 +66,7 @@ func (j *journal) try(id godwit.DeliveryID, trigger godwit.Trigger, run int, sta
 	return l
 }
 
-// latest is what the log must show: all that is wanted, latest first.
+// latest returns the expected log: all wanted entries, latest first.
 func (j *journal) latest(wanted func(*store.LoggedAttempt) bool) []store.LoggedAttempt {
 	list := slices.DeleteFunc(slices.Clone(j.list), func(l store.LoggedAttempt) bool { return !wanted(&l) })
 	slices.SortFunc(list, func(a, b store.LoggedAttempt) int {
@@ -104,7 +104,7 @@ func attemptRuns(t *testing.T, f *fixture) {
 	same(t, "log of one run", f.log(store.AttemptFilter{}, 10), j.latest(everyAttempt))
 
 	f.requeue(first)
-	for i := range j.list { // it is pending again, and none of what was tried is its end
+	for i := range j.list { // it is pending again, so none of its attempts is final
 		if j.list[i].Attempt.DeliveryID == first && j.list[i].Attempt.N == 4 {
 			j.list[i].Final = godwit.DeliveryPending
 		}
@@ -119,7 +119,7 @@ func attemptRuns(t *testing.T, f *fixture) {
 	same(t, "log of three runs", f.log(store.AttemptFilter{}, 20), j.latest(everyAttempt))
 }
 
-// What waits for long is tried after newer ones; the log goes by when it was tried.
+// The log is ordered by attempt time: a delivery that waited long comes after newer deliveries.
 func attemptHeld(t *testing.T, f *fixture) {
 	j := &journal{f: f}
 	held := j.accept("order.paid")
@@ -207,7 +207,8 @@ func attemptTenant(t *testing.T, f *fixture) {
 	}
 }
 
-// Attempts may be kept for a shorter time than deliveries; then the log has only what is left, with its true number.
+// Attempts may have a shorter retention than deliveries; the log then has only the remaining ones, with their original
+// numbers.
 func attemptSwept(t *testing.T, f *fixture) {
 	j := &journal{f: f}
 	id := j.accept("order.paid")

@@ -20,7 +20,7 @@ var claimCases = []testCase{
 	{"due times set by a clock that was ahead are brought back", claimBringBack},
 }
 
-// acceptAt stores one event for each offset, created then.
+// acceptAt stores one event for each offset, created at that time.
 func (f *fixture) acceptAt(offsets ...time.Duration) []godwit.DeliveryID {
 	f.t.Helper()
 	var ids []godwit.DeliveryID
@@ -219,12 +219,12 @@ func claimEndpointsDue(t *testing.T, f *fixture) {
 	check(all)
 }
 
-// claimBringBack stores a retry and a new delivery while the clock is a day ahead, and lets it step back.
+// claimBringBack stores a retry and a new delivery while the clock is a day ahead, and then sets the clock back.
 func claimBringBack(t *testing.T, f *fixture) {
 	const day = 24 * time.Hour
 	right := f.acceptOne()
 	held := f.attempted(f.claimOne(f.endpoint), godwit.DeliveryPending)
-	held.Delivery.DueAt = f.now.Add(3 * time.Hour) // a receiver asked for it: longer than the schedule, and right
+	held.Delivery.DueAt = f.now.Add(3 * time.Hour) // a delay that a receiver asked for: longer than the schedule, but valid
 	f.record(held)
 	f.tick(day)
 	retry := f.acceptOne()

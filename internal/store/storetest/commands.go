@@ -7,10 +7,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Commands is what the suite of commands needs of a backend of Godwit's.
+// Commands configures the suite of commands for one of Godwit's own backends.
 type Commands struct {
 	Open Open
-	// Reopen and Exec are as those of Records.
+	// Reopen and Exec have the meaning of those of Records.
 	Reopen func(t testing.TB, s store.Store) store.Store
 	Exec   func(t testing.TB, s store.Store, statement string) error
 }
@@ -18,10 +18,11 @@ type Commands struct {
 type commandCase struct {
 	name  string
 	test  func(t *testing.T, f *commands)
-	alone bool // it needs a store that no other case has written to
+	alone bool // it needs a store without rows of other cases
 }
 
-// RunCommands shows what store.Commands promises: all that RunRecords shows, with Godwit's own effects, and what each of these does.
+// RunCommands tests the guarantees of store.Commands: those that RunRecords tests, with Godwit's own effects, and the result
+// of each effect.
 func RunCommands(t *testing.T, b Commands) {
 	records := b.records()
 	RunRecords(t, records)
@@ -59,7 +60,7 @@ func (b Commands) records() Records {
 	}
 }
 
-// commands is records in one of Godwit's stores, with a tenant and an endpoint there.
+// commands is records in one of Godwit's stores, with a tenant and an endpoint.
 type commands struct{ *records }
 
 func newCommands(t testing.TB, b Records, s store.Store) *commands {
@@ -69,5 +70,5 @@ func newCommands(t testing.TB, b Records, s store.Store) *commands {
 	return f
 }
 
-// in is the fixture for a subtest.
+// in returns the fixture for a subtest.
 func (f *commands) in(t testing.TB) *commands { return &commands{f.records.in(t)} }

@@ -22,7 +22,7 @@ var ownEffectCases = []commandCase{
 	{name: "publish", test: effectPublish, alone: true},
 }
 
-// ownKinds are Godwit's effects. Each is made for a tenant of its own.
+// ownKinds returns Godwit's effects. Each one uses a new tenant.
 func ownKinds() []Kind {
 	all := make([]Kind, len(kinds))
 	for i, k := range kinds {
@@ -115,7 +115,7 @@ func (f *commands) die(eventType string) godwit.DeliveryID {
 	return n.Deliveries[0].ID
 }
 
-// letters is all that is dead or was, with its deliveries.
+// letters returns all dead letters, open and replayed, with their deliveries.
 func (f *commands) letters() any {
 	letters := got(f.s.ListDeadLetters(f.ctx, store.DeadLetterFilter{TenantID: f.tenant, Replayed: true}, store.Page{Limit: 100}))(f.t)
 	return []any{letters, got(f.s.ListDeliveries(f.ctx, store.DeliveryFilter{TenantID: f.tenant}, store.Page{Limit: 100}))(f.t)}
@@ -132,7 +132,7 @@ func effectOrder(t *testing.T, f *commands) {
 	same(t, "endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &third)
 	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*secret})
 
-	// A step sees what one before it has done, and not what was undone.
+	// A step sees the changes of earlier steps, but not those that were undone.
 	fourth, fifth := third, third
 	fourth.Version, fifth.Version = 4, 5
 	bare := func(es ...*godwit.Endpoint) *command.Step {
@@ -150,7 +150,7 @@ func effectOrder(t *testing.T, f *commands) {
 	}
 	same(t, "version", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t).Version, int64(5))
 
-	// What settle does not turn into a change is the step's error.
+	// An error that Settle does not turn into a change is the step's error.
 	silent := bare(&fifth)
 	silent.Settle = func(command.Applied) (command.Change, error) { return command.Change{}, nil }
 	f.is(f.advance(silent)[0].Err, store.ErrConflict)

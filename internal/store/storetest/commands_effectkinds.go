@@ -10,12 +10,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// try applies one effect alone and returns its result, or how it failed.
+// try applies one effect and returns its result, or its error.
 func try[R any](f *commands, effect command.EffectWith[R]) (result R, err error) {
 	return Apply(f.ctx, f.cs, f.now, effect)
 }
 
-// tried wants an effect without a result to end in an error, or in none.
+// tried applies an effect without a result and checks its error.
 func (f *commands) tried(effect command.EffectWith[command.Nothing], want error) {
 	f.t.Helper()
 	_, err := try(f, effect)
@@ -58,7 +58,7 @@ func effectIssueSecret(t *testing.T, f *commands) {
 func effectRevokeSecret(t *testing.T, f *commands) {
 	other := f.makeSecret(f.newEndpoint())
 	f.must(IssueSecret(f.ctx, f.s, other, store.Expiry{}))
-	// Times are counted from now; the first secret is the one that is revoked. -1 is no end.
+	// Times are relative to now; the test revokes the first secret. -1 means no end.
 	type secret struct{ begins, ends time.Duration }
 	for name, c := range map[string]struct {
 		secrets []secret
@@ -151,7 +151,7 @@ func effectRequeue(t *testing.T, f *commands) {
 		r.Deliveries = nil
 		same(t, "page", *r, want)
 		if i == 0 {
-			filter.Replayed = true // only open ones all the same
+			filter.Replayed = true // still only open ones
 		}
 	}
 	same(t, "requeued", sent, dead)
@@ -163,7 +163,7 @@ func effectRequeue(t *testing.T, f *commands) {
 		t.Errorf("open: %+v", open)
 	}
 
-	// One whose event was swept comes back, too.
+	// A dead letter whose event was swept is restored, too.
 	f.tick(24 * time.Hour)
 	f.sweepAll(store.Sweep{EventsBefore: f.now})
 	r := requeue(store.RequeueDead{Filter: store.DeadLetterFilter{TenantID: f.tenant, EventType: "order.sent"}, Page: store.Page{Limit: 9}})
@@ -210,7 +210,7 @@ func effectPurge(t *testing.T, f *commands) {
 	f.requeue(dead[4])
 	before := f.delivery(dead[0])
 	filter := store.DeadLetterFilter{TenantID: f.tenant, EventType: "order.paid"}
-	// Each dead letter of this test has an endpoint of its own.
+	// Each dead letter of this test has a different endpoint.
 	counted := func(filter store.DeadLetterFilter, limit int) map[godwit.EndpointID]int {
 		t.Helper()
 		counts := map[godwit.EndpointID]int{}
@@ -267,7 +267,7 @@ func effectPublish(t *testing.T, f *commands) {
 	e := f.makeEvent()
 	e.CommandID, e.Attributes = "cmd_1", map[string]string{"a": "b"}
 	n := f.fanOut(e, f.endpoint, second)
-	n.Deliveries[1].ClaimEpoch = f.epoch(second) // it is not held by anybody
+	n.Deliveries[1].ClaimEpoch = f.epoch(second) // the delivery is stored unclaimed all the same
 	quiet := f.makeEvent()
 	quiet.CommandID = "cmd_2"
 	f.tried(store.Publish{Events: []store.NewEvent{n, {Event: quiet}}}, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// RunConcurrency shows that the promises hold when many work at once.
+// RunConcurrency tests that the guarantees hold under concurrent use.
 func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 	for _, c := range []testCase{
 		{"one of many reserves a key", concurrentReserve},
@@ -28,7 +28,7 @@ func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 	}
 }
 
-// together runs fn in n goroutines that start at one moment, and reports the first error of each.
+// together runs fn in n goroutines that start at the same time, and reports the first error of each.
 func together(t *testing.T, n int, fn func(i int) error) {
 	t.Helper()
 	var ready, done sync.WaitGroup
@@ -98,7 +98,7 @@ func concurrentAccept(t *testing.T, f *fixture) {
 }
 
 func concurrentAcquire(t *testing.T, f *fixture) {
-	now := f.tick(time.Hour) // whatever was held has expired
+	now := f.tick(time.Hour) // all leases have expired
 	for round := range 5 {
 		var mu sync.Mutex
 		owners := map[int]string{}
@@ -180,7 +180,7 @@ func concurrentUpdate(t *testing.T, f *fixture) {
 	}
 }
 
-// A storm is a store under everything at once, and what an outside observer knows of it.
+// A storm is a store under concurrent use of all methods, with an observer's knowledge of its content.
 type storm struct {
 	f         *fixture
 	endpoints []godwit.EndpointID
@@ -214,7 +214,7 @@ func concurrentStorm(t *testing.T, f *fixture) {
 	together(t, len(kinds)*stormWorkers+1, func(i int) error {
 		rnd := rand.New(rand.NewPCG(1, uint64(i)))
 		for round := range stormRounds {
-			if i == len(kinds)*stormWorkers { // now and then a node takes everything over
+			if i == len(kinds)*stormWorkers { // now and then a node takes over all shards
 				if round%8 != 7 {
 					continue
 				}
@@ -248,7 +248,7 @@ func (s *storm) takeOver(owner string) error {
 	return err
 }
 
-// accept stores some events, a part of them claimed at once, and works on those.
+// accept stores some events, some of them claimed at once, and works on those.
 func (s *storm) accept(rnd *rand.Rand) error {
 	b := &store.Batch{Now: s.f.now}
 	var fresh []godwit.Work
@@ -272,7 +272,7 @@ func (s *storm) accept(rnd *rand.Rand) error {
 		}
 		b.Accepts = append(b.Accepts, store.Accept{Events: []store.NewEvent{n}})
 	}
-	s.hold(fresh, epochs) // before: a claim by another is wrong from the moment of the commit
+	s.hold(fresh, epochs) // before the commit: from then on a claim by another worker is wrong
 	if _, err := s.f.s.Commit(s.f.ctx, b); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (s *storm) accept(rnd *rand.Rand) error {
 	return s.finish(rnd, fresh, epochs)
 }
 
-// work claims and works.
+// work claims deliveries and finishes them.
 func (s *storm) work(rnd *rand.Rand) error {
 	id := s.endpoints[rnd.IntN(len(s.endpoints))]
 	epoch := s.epoch(id)
@@ -321,14 +321,14 @@ func (s *storm) finish(rnd *rand.Rand, work []godwit.Work, epochs []int64) error
 		r.Epoch = epochs[i]
 		if status == godwit.DeliveryPending {
 			r.Delivery.DueAt = s.f.now
-			if rnd.IntN(3) == 0 { // given back without an attempt
+			if rnd.IntN(3) == 0 { // returned without an attempt
 				r = store.Result{Delivery: w.Delivery, Epoch: epochs[i]}
 			}
 		}
 		b.Results = append(b.Results, r)
 	}
 	s.mu.Lock()
-	for i, w := range work { // before: it may be claimed again from the moment of the commit
+	for i, w := range work { // before the commit: from then on it may be claimed again
 		delete(s.held, claim{w.Delivery.ID, epochs[i]})
 	}
 	s.mu.Unlock()
@@ -373,7 +373,7 @@ func (s *storm) cancel(rnd *rand.Rand) error {
 	return nil
 }
 
-// look reads while others write.
+// look reads during the writes of others.
 func (s *storm) look(rnd *rand.Rand) error {
 	ds, err := s.f.s.ListDeliveries(s.f.ctx, store.DeliveryFilter{TenantID: s.f.tenant}, store.Page{Limit: 20})
 	if err != nil {
@@ -388,7 +388,7 @@ func (s *storm) look(rnd *rand.Rand) error {
 	return err
 }
 
-// settle takes everything over, finishes it and counts.
+// settle takes over all shards, finishes all deliveries and counts them.
 func (s *storm) settle(t *testing.T) {
 	f := s.f
 	f.now = f.tick(200 * time.Hour)

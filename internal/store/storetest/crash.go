@@ -16,15 +16,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Crash says how a backend is opened by a process that will be killed.
+// A Crash says how a process that will be killed opens a backend.
 type Crash struct {
-	// Location makes a place for an empty store, such as a directory or a database URL, that outlives the process.
+	// Location creates a place for an empty store that outlives the process, such as a directory or a database URL.
 	Location func(t testing.TB) string
 	// Open opens the store at a location, in the test's own process or in the child.
 	Open func(ctx context.Context, location string) (store.Store, error)
 }
 
-// crashVariable tells a child where its store is.
+// crashVariable passes the location of the store to a child.
 const crashVariable = "GODWIT_STORETEST_CRASH"
 
 const (
@@ -32,13 +32,13 @@ const (
 	crashOwner  = "crash"
 )
 
-// RunCrash kills -9 a process that commits, again and again, and looks each time whether all that was acknowledged is
-// there and nothing is there by half. It is the whole of a test function that has no parent: the child is this very
+// RunCrash repeatedly kills a committing process with SIGKILL. Each time it checks that everything acknowledged is stored and
+// nothing is stored in part. The calling test function must be top-level and do nothing else, because the child runs the same
 // test in a new process.
 func RunCrash(t *testing.T, c Crash) {
 	if location := os.Getenv(crashVariable); location != "" {
 		err := crashChild(c, location)
-		fmt.Println("failed:", err) // it goes on until it is killed
+		fmt.Println("failed:", err) // the child goes on until it is killed
 		t.Fatal(err)
 	}
 	location := c.Location(t)
@@ -56,7 +56,7 @@ func RunCrash(t *testing.T, c Crash) {
 	}
 }
 
-// The store of a crash test has one tenant and one endpoint, whose ids everybody knows.
+// The store of a crash test has one tenant and one endpoint, with fixed ids.
 var (
 	crashTenant   = godwit.TenantID{15: 1}
 	crashEndpoint = godwit.EndpointID{15: 2}
@@ -72,7 +72,7 @@ func prepareCrash(t *testing.T, c Crash, location string) {
 	f.must(s.Close())
 }
 
-// acknowledged is what children were told is durable.
+// acknowledged lists the writes that children reported as durable.
 type acknowledged struct {
 	batches []string // keys
 	results []string // "delivery n"
@@ -95,7 +95,7 @@ func runUntilKilled(t *testing.T, location string, acks int) acknowledged {
 	}
 	var a acknowledged
 	lines := bufio.NewScanner(out)
-	for lines.Scan() { // to the end: what was printed before the kill was acknowledged
+	for lines.Scan() { // to the end: everything printed before the kill was acknowledged
 		kind, rest, _ := strings.Cut(lines.Text(), " ")
 		switch kind {
 		case "batch":
@@ -119,8 +119,8 @@ func runUntilKilled(t *testing.T, location string, acks int) acknowledged {
 
 const crashWriters = 4
 
-// crashChild commits until it is killed. Each batch has some events under one key, which tells how many, and a result
-// for each delivery of the batch before, whose attempt names the key of the batch it was stored with.
+// crashChild commits until it is killed. Each batch has some events under one key, which encodes their number, and a result
+// for each delivery of the previous batch. The attempt of a result names the key of its batch.
 func crashChild(c Crash, location string) error {
 	ctx := context.Background()
 	s, err := c.Open(ctx, location)
@@ -192,7 +192,7 @@ func (w *crashWriter) run() error {
 	}
 }
 
-// verifyCrash reopens the store and holds it against what was acknowledged.
+// verifyCrash reopens the store and compares it with the acknowledged writes.
 func verifyCrash(t *testing.T, c Crash, location string, acked *acknowledged) {
 	t.Helper()
 	s := got(c.Open(t.Context(), location))(t)
@@ -239,7 +239,7 @@ func verifyCrash(t *testing.T, c Crash, location string, acked *acknowledged) {
 	f.releaseCrashed()
 }
 
-// crashAttempts reads every attempt: by delivery and number, and how many each batch has.
+// crashAttempts reads every attempt, by delivery and number, and counts them by batch.
 func (f *fixture) crashAttempts() (recorded map[string]bool, perBatch map[string]int) {
 	f.t.Helper()
 	recorded, perBatch = map[string]bool{}, map[string]int{}
@@ -265,7 +265,7 @@ func (f *fixture) crashAttempts() (recorded map[string]bool, perBatch map[string
 	}
 }
 
-// releaseCrashed takes the shards over under the dead process's name: everything that is pending can be claimed.
+// releaseCrashed takes over the shards under the killed process's name, so that all pending deliveries can be claimed.
 func (f *fixture) releaseCrashed() {
 	f.t.Helper()
 	pending := got(f.s.CountPending(f.ctx, f.endpoint))(f.t)

@@ -36,7 +36,7 @@ func deadLetterList(t *testing.T, f *fixture) {
 		all = append(all, godwit.DeadLetter{Delivery: r.Delivery, Event: e, DeadAt: f.now, LastDetail: r.LastDetail})
 	}
 	f.acceptOne()
-	f.finish(godwit.DeliveryAccepted) // is none
+	f.finish(godwit.DeliveryAccepted) // leaves no dead letter
 	for name, c := range map[string]struct {
 		filter store.DeadLetterFilter
 		keep   func(d *godwit.DeadLetter) bool
@@ -138,7 +138,7 @@ func deadLetterReplayed(t *testing.T, f *fixture) {
 	f.tick(time.Second)
 	id := f.acceptOne()
 	letters := []godwit.DeadLetter{die()}
-	for range 2 { // each replay dies
+	for range 2 { // each replay ends dead
 		f.tick(time.Minute)
 		letters[0].ReplayedAt = f.now
 		f.requeue(id)
@@ -150,7 +150,7 @@ func deadLetterReplayed(t *testing.T, f *fixture) {
 		same(t, "the open one", got(f.s.DeadLetter(f.ctx, f.tenant, id))(t), &letters[0])
 	}
 	same(t, "open ones", list(false, 10), []godwit.DeadLetter{letters[0], untouched})
-	for _, limit := range []int{1, 2, 10} { // pages lose none
+	for _, limit := range []int{1, 2, 10} { // no page boundary loses an entry
 		same(t, "with those replayed", list(true, limit), append(letters[:3:3], untouched))
 	}
 	f.requeue(id)
@@ -164,7 +164,7 @@ func deadLetterReplayed(t *testing.T, f *fixture) {
 	}
 }
 
-// A delivery that was swept, accepted in the end, is not what an old dead letter says of it.
+// An old dead letter does not give the final state of a delivery that was accepted later and then swept.
 func deadLetterExpires(t *testing.T, f *fixture) {
 	id := f.acceptOne()
 	f.finish(godwit.DeliveryTerminal)
@@ -188,7 +188,7 @@ func deadLetterExpires(t *testing.T, f *fixture) {
 	f.sweepAll(store.Sweep{EventsBefore: f.now.Add(-time.Hour)})
 	_, err := f.s.Delivery(f.ctx, f.tenant, id)
 	f.is(err, store.ErrNotFound)
-	if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != 3 || as[2].EndpointID != f.endpoint { // what the letter is about
+	if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != 3 || as[2].EndpointID != f.endpoint { // the attempts of the dead letter
 		t.Errorf("attempts of what a replayed dead letter is left of: %+v", as)
 	}
 	if again := f.requeue(id); len(again) != 0 {

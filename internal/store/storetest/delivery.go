@@ -247,7 +247,7 @@ func deliveryTyped(t *testing.T, f *fixture) {
 	}
 }
 
-// The type is told wherever a delivery is read, also when only its dead letter is left.
+// Every read of a delivery returns its type, even if only its dead letter is left.
 func deliveryType(t *testing.T, f *fixture) {
 	e := f.makeEvent()
 	e.Type = "invoice.overdue"

@@ -76,7 +76,7 @@ func endpointCodes(t *testing.T, f *fixture) {
 	_, err := f.s.EndpointByCode(f.ctx, stranger.tenant, "X2M8KD")
 	f.is(err, store.ErrNotFound)
 
-	for _, f := range []*fixture{f, stranger} { // all tenants share the codes
+	for _, f := range []*fixture{f, stranger} { // codes are unique across tenants
 		twin := f.makeEndpoint()
 		twin.Code = "X2M8KD"
 		f.is(f.s.CreateEndpoint(f.ctx, twin, f.makeSecret(twin.ID)), store.ErrConflict)
@@ -96,7 +96,7 @@ func endpointCodes(t *testing.T, f *fixture) {
 	_, err = f.s.EndpointByCode(f.ctx, f.tenant, "X2M8KD")
 	f.is(err, store.ErrNotFound)
 	late := f.makeEndpoint()
-	late.Code = "X2M8KD" // people may still hold the old one
+	late.Code = "X2M8KD" // users may still have the old code
 	f.is(f.s.CreateEndpoint(f.ctx, late, nil), store.ErrConflict)
 }
 
@@ -240,7 +240,7 @@ func endpointLoad(t *testing.T, f *fixture) {
 
 	stop := errors.New("stop")
 	f.is(f.s.LoadEndpoints(f.ctx, func(*store.LoadedEndpoint) error { return stop }), stop)
-	// The store is not held while fn runs.
+	// fn may use the store.
 	f.must(f.s.LoadEndpoints(f.ctx, func(le *store.LoadedEndpoint) error {
 		_, err := f.s.Health(f.ctx, le.Endpoint.ID)
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// What the engine writes about endpoints beside results.
+// Cases for the engine's writes to endpoints besides results.
 var engineCases = []testCase{
 	{"health is replaced as a whole row", engineHealth},
 	{"health of an endpoint without outcomes", engineHealthEmpty},

@@ -99,7 +99,7 @@ func eventRangeList(t *testing.T, f *fixture) {
 	}
 }
 
-// What happened is not what arrived: an event may be told late, or be dated ahead.
+// An event's own time differs from its arrival: it may arrive late, or be dated ahead.
 func eventRangeTime(t *testing.T, f *fixture) {
 	var all []godwit.Event
 	for i := range 8 {
@@ -143,14 +143,14 @@ func eventRangeBytes(t *testing.T, f *fixture) {
 	}
 	for _, c := range []struct{ after, bytes, limit, want int }{
 		{0, 0, 100, 5},      // no bound
-		{0, 1, 100, 1},      // one always comes
-		{0, 10, 100, 1},     // exactly
-		{0, 59, 100, 2},     // the third would be too much
-		{0, 60, 100, 4},     // and one that is empty fits
-		{0, 60, 3, 3},       // whichever bound is first
+		{0, 1, 100, 1},      // at least one is returned
+		{0, 10, 100, 1},     // exactly the bound
+		{0, 59, 100, 2},     // the third would exceed the bound
+		{0, 60, 100, 4},     // an empty one still fits
+		{0, 60, 3, 3},       // the smaller bound applies
 		{4, 100, 100, 1},    // a large one, alone
-		{0, 1 << 30, 2, 2},  // more than there is
-		{5, 1 << 30, 10, 0}, // nothing is left
+		{0, 1 << 30, 2, 2},  // more than there are
+		{5, 1 << 30, 10, 0}, // none are left
 	} {
 		found := f.after(store.EventRange{After: all[c.after].ID, MaxBytes: c.bytes, Limit: c.limit})
 		f.sameEvents(t, "events", found, all[c.after+1:c.after+1+c.want])

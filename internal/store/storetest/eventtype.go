@@ -48,7 +48,7 @@ func eventTypeMembers(t *testing.T, f *fixture) {
 }
 
 func eventTypeList(t *testing.T, f *fixture) {
-	// In the order of the bytes, whatever the locale.
+	// In byte order, independent of the locale.
 	names := []string{"Order.paid", "order", "order-x.a", "order.Paid", "order.created", "order.paid", "order_x"}
 	var want []godwit.EventType
 	for i := range names {

@@ -77,7 +77,7 @@ func fanoutParts(t *testing.T, f *fixture) {
 	}
 }
 
-// A part whose first commit had an unknown outcome, or that another node stored, leaves no second deliveries.
+// A repeated part, after a commit with an unknown outcome or by another node, stores no second deliveries.
 func fanoutPartTwice(t *testing.T, f *fixture) {
 	fan, events := f.newFanout()
 	first := f.part(&fan, events[0], 0, 2)
@@ -167,11 +167,11 @@ func fanoutBeside(t *testing.T, f *fixture) {
 	}
 }
 
-// An event that grows old before its fan-out is complete stays. Its deliveries then end as others that are too old: with dead
-// letters, and not unseen.
+// An event that expires before its fan-out is complete is kept. Its deliveries then end like other expired ones, with dead
+// letters.
 func fanoutKeepsEvents(t *testing.T, f *fixture) {
 	fan, events := f.newFanout()
-	for _, age := range []time.Duration{time.Hour, 1000 * time.Hour} { // rows of a table that stays, then a whole table where there are several
+	for _, age := range []time.Duration{time.Hour, 1000 * time.Hour} { // expired rows of a partition that stays, then a whole expired partition
 		f.tick(age)
 		if n := f.sweepAll(store.Sweep{EventsBefore: f.now}).Events; n != 0 {
 			t.Fatalf("%d events were swept before their fan-out was complete", n)

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// base is where a fixture's clock starts: to the microsecond, which every backend keeps.
+// base is the start of a fixture's clock, in whole microseconds, the precision of every backend.
 var base = time.Date(2026, 3, 14, 15, 9, 26, 535897000, time.UTC)
 
 const (
@@ -46,7 +46,7 @@ func mint[I ~[16]byte](now time.Time) I {
 	return I(mintEvent(now))
 }
 
-// in is the fixture for a subtest.
+// in returns the fixture for a subtest.
 func (f *fixture) in(t testing.TB) *fixture {
 	sub := *f
 	sub.t = t
@@ -66,7 +66,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// is fails the test unless err is the wanted one; nil wants none.
+// is fails the test unless err is want; nil means no error.
 func (f *fixture) is(err, want error) {
 	f.t.Helper()
 	if !errors.Is(err, want) {
@@ -74,7 +74,7 @@ func (f *fixture) is(err, want error) {
 	}
 }
 
-// got unwraps a call that must succeed.
+// got returns the value of a call that must succeed.
 func got[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -85,7 +85,7 @@ func got[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// same compares what was stored with what came back. Times count as equal only in UTC and to the microsecond.
+// same compares a stored value with the value read. Times are equal only in UTC and to the microsecond.
 func same(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -102,7 +102,7 @@ func (f *fixture) acquire(owner string) []godwit.Lease {
 	return leases
 }
 
-// epoch of the lease over the endpoint's shard.
+// epoch returns the epoch of the lease of the endpoint's shard.
 func (f *fixture) epoch(id godwit.EndpointID) int64 { return f.epochs[id.Shard()] }
 
 func (f *fixture) newTenant() godwit.TenantID {
@@ -157,7 +157,7 @@ func (f *fixture) commit(b *store.Batch) *store.Committed {
 	return c
 }
 
-// accept stores events, each as an accept of its own.
+// accept stores events, each in an accept of its own.
 func (f *fixture) accept(events ...store.NewEvent) {
 	f.t.Helper()
 	b := &store.Batch{}
@@ -175,7 +175,7 @@ func (f *fixture) acceptOne() godwit.DeliveryID {
 	return n.Deliveries[0].ID
 }
 
-// claim gives each delivery the type of its event, which is at hand there: people who read it see it so.
+// claim claims deliveries and sets their types from their events, as reads return them.
 func (f *fixture) claim(id godwit.EndpointID, limit int) *store.Claimed {
 	f.t.Helper()
 	c := got(f.s.ClaimDue(f.ctx, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit}))(f.t)
@@ -185,7 +185,7 @@ func (f *fixture) claim(id godwit.EndpointID, limit int) *store.Claimed {
 	return c
 }
 
-// claimOne claims the one delivery that is due.
+// claimOne claims the only due delivery.
 func (f *fixture) claimOne(id godwit.EndpointID) godwit.Work {
 	f.t.Helper()
 	c := f.claim(id, 10)
@@ -195,7 +195,7 @@ func (f *fixture) claimOne(id godwit.EndpointID) godwit.Work {
 	return c.Work[0]
 }
 
-// attempted is the result of an attempt made now: the delivery's new state and its attempt.
+// attempted returns the result of an attempt made now: the delivery's new state and its attempt.
 func (f *fixture) attempted(w godwit.Work, status godwit.DeliveryStatus) store.Result {
 	d := w.Delivery
 	d.Attempts++
@@ -230,7 +230,7 @@ func (f *fixture) attempted(w godwit.Work, status godwit.DeliveryStatus) store.R
 	return r
 }
 
-// finish claims what is due for the fixture's endpoint and ends it with the status.
+// finish claims the due delivery of the fixture's endpoint and ends it with the status.
 func (f *fixture) finish(status godwit.DeliveryStatus) godwit.Delivery {
 	f.t.Helper()
 	r := f.attempted(f.claimOne(f.endpoint), status)
@@ -252,7 +252,7 @@ func (f *fixture) delivery(id godwit.DeliveryID) *godwit.Delivery {
 	return got(f.s.Delivery(f.ctx, f.tenant, id))(f.t)
 }
 
-// claimable counts what a claim would find, now or later, without claiming.
+// waiting returns when the endpoint's next unclaimed delivery is due, and whether there is one. It claims nothing.
 func (f *fixture) waiting(id godwit.EndpointID) (time.Time, bool) {
 	f.t.Helper()
 	due := got(f.s.EndpointsDue(f.ctx, []int{id.Shard()}))(f.t)
@@ -263,7 +263,7 @@ func (f *fixture) waiting(id godwit.EndpointID) (time.Time, bool) {
 	return due[i].NextDue, true
 }
 
-// pages reads a whole list in pages of two and checks that it is newest first and without repetition.
+// pages reads a whole list in pages of two and checks that it is newest first and has no duplicates.
 func pages[T any](t testing.TB, id func(*T) [16]byte, list func(store.Page) ([]T, error)) []T {
 	t.Helper()
 	var all []T

@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Deliveries that are claimed with their own event are the ordinary case, and a backend may keep them in a way of its own
-// until their first result. Nobody sees a difference.
+// Most deliveries are claimed together with their event. A backend may store them differently until their first result;
+// callers see no difference.
 var handoverCases = []testCase{
 	{"is a pending delivery like any other", handoverSeen},
 	{"is with the engine", handoverHeld},
@@ -22,7 +22,7 @@ var handoverCases = []testCase{
 	{"an event gains deliveries", handoverGains},
 }
 
-// handOver stores an event whose deliveries are claimed with it.
+// handOver stores an event with claimed deliveries.
 func (f *fixture) handOver(e *godwit.Event, endpoints ...godwit.EndpointID) store.NewEvent {
 	f.t.Helper()
 	n := f.fanOut(e, endpoints...)
@@ -33,7 +33,7 @@ func (f *fixture) handOver(e *godwit.Event, endpoints ...godwit.EndpointID) stor
 	return n
 }
 
-// fresh is a delivery of an event to which nothing has happened.
+// fresh returns the initial state of an event's delivery.
 func (f *fixture) fresh(n store.NewEvent, i int) godwit.Delivery {
 	d, e := n.Deliveries[i], n.Event
 	return godwit.Delivery{
@@ -51,7 +51,7 @@ func handoverSeen(t *testing.T, f *fixture) {
 		e.Type = []string{"order.paid", "order.sent"}[i%2]
 		n := f.fanOut(e, f.endpoint, other)
 		n.Deliveries[1].Trigger = godwit.TriggerTest
-		if i%3 != 0 { // some wait, so that both kinds stand side by side
+		if i%3 != 0 { // some wait, so that both kinds are mixed
 			n.Deliveries[0].ClaimEpoch, n.Deliveries[1].ClaimEpoch = f.epoch(f.endpoint), f.epoch(other)
 		}
 		f.accept(n)
@@ -92,7 +92,7 @@ func handoverSeen(t *testing.T, f *fixture) {
 					want[d.ID] = d
 				}
 			}
-			for _, d := range f.in(t).list(c.filter) { // which checks the order of the pages, too
+			for _, d := range f.in(t).list(c.filter) { // list also checks the order of the pages
 				found[d.ID] = d
 			}
 			same(t, "deliveries", found, want)

@@ -71,7 +71,7 @@ func leaseAgain(t *testing.T, f *fixture) {
 	id := f.acceptOne()
 	f.claimOne(f.endpoint)
 	old := f.epoch(f.endpoint)
-	f.tick(time.Second) // the lease still runs
+	f.tick(time.Second) // the lease has not expired
 	if leases := f.acquire(owner); len(leases) != godwit.Shards {
 		t.Fatalf("got %d shards of its own", len(leases))
 	}
@@ -173,7 +173,7 @@ func leaseRelease(t *testing.T, f *fixture) {
 	if leases := f.acquire("node-b"); len(leases) != godwit.Shards || f.epoch(f.endpoint) <= before {
 		t.Fatalf("node-b got %d shards, epoch went from %d to %d", len(leases), before, f.epoch(f.endpoint))
 	}
-	f.must(f.s.Release(f.ctx, held, f.now)) // another's by now: no effect
+	f.must(f.s.Release(f.ctx, held, f.now)) // another node has the lease by now: no effect
 	if w := f.claimOne(f.endpoint); w.Delivery.ID != id {
 		t.Errorf("claimed %v", w.Delivery.ID)
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Records is what the suite of command.Store needs of a backend. Every backend that is shipped passes it, Godwit's own and those for
+// Records configures the suite of command.Store for a backend. Every shipped backend passes it, Godwit's own and those for
 // applications (IDS-DLV-7).
 type Records struct {
 	Open func(t testing.TB) command.Store
-	// Reopen closes a store that Open gave, and opens what it has stored, as a process would that starts again. Nil: what it holds
-	// ends with the process.
+	// Reopen closes a store made by Open and opens its data again, as a restarted process would. Nil: the data does not
+	// outlive the process.
 	Reopen func(t testing.TB, s command.Store) command.Store
-	// Exec runs a statement on the store's database, past the store, to tamper with it. It returns the
-	// database's error. Nil: there is no database.
+	// Exec runs a statement directly on the store's database, to tamper with it. It returns the database's error. Nil: there
+	// is no database.
 	Exec func(t testing.TB, s command.Store, statement string) error
 	// Kinds are effects that the store knows.
 	Kinds []Kind
-	// Fails makes an effect that is refused for what it asks, and tells with which error.
+	// Fails makes an effect that the store refuses, and returns the expected error.
 	Fails func(t testing.TB, s command.Store) (command.Effect, error)
 }
 
-// A Kind makes an effect that must succeed, and says how to look at what it changes.
+// A Kind makes an effect that must succeed, and reads the state that it changes.
 type Kind struct {
 	Name string
 	Make func(t testing.TB, s command.Store) (effect command.Effect, state func() any)
@@ -35,12 +35,12 @@ type Kind struct {
 type recordCase struct {
 	name   string
 	test   func(t *testing.T, f *records)
-	alone  bool // it needs a store that no other case has written to, or opens it anew
+	alone  bool // it needs a store without rows of other cases, or reopens it
 	reopen bool // it needs Reopen
 	exec   bool // it needs Exec
 }
 
-// RunRecords shows what command.Store promises. Most cases share a store, each with a tenant of its own.
+// RunRecords tests the guarantees of command.Store. Most cases share a store, each with its own tenant.
 func RunRecords(t *testing.T, b Records) {
 	shared := b.Open(t)
 	for _, group := range []struct {
@@ -84,20 +84,20 @@ func newRecords(t testing.TB, b Records, s command.Store) *records {
 	return f
 }
 
-// in is the fixture for a subtest.
+// in returns the fixture for a subtest.
 func (f *records) in(t testing.TB) *records {
 	sub := *f
 	sub.fixture = f.fixture.in(t)
 	return &sub
 }
 
-// anotherTenant names one. Records need no tenant but its name.
+// anotherTenant returns the name of a new tenant. Records need only the name.
 func (f *records) anotherTenant() string { return mint[godwit.TenantID](f.now).String() }
 
-// key makes one as long as they are.
+// key makes a key of the usual length.
 func key(n int) string { return fmt.Sprintf("%064x", n) }
 
-// newRecord is a command that was just reserved.
+// newRecord returns the record of a command that was just reserved.
 func (f *records) newRecord(key string) command.Record {
 	f.ids++
 	return command.Record{
@@ -110,7 +110,7 @@ func (f *records) newRecord(key string) command.Record {
 	}
 }
 
-// ended is the next version of a record, in its last state.
+// ended returns the next version of a record, in its final state.
 func (f *records) ended(r command.Record, status command.Status) command.Record {
 	r.Status, r.UpdatedAt, r.Version = status, f.now, r.Version+1
 	r.OutcomeRef, r.Outcome, r.Envelope = "outcome:"+r.CommandID, []byte{0, 1, 254}, nil
@@ -118,7 +118,7 @@ func (f *records) ended(r command.Record, status command.Status) command.Record 
 	return r
 }
 
-// put is a step that stores a record with evidence.
+// put returns a step that stores a record with evidence.
 func put(expect int64, r command.Record, entries ...evidence.Entry) *command.Step {
 	return &command.Step{Tenant: r.Tenant, Key: r.Key, Expect: expect, Settle: func(command.Applied) (command.Change, error) {
 		stored := r
@@ -126,7 +126,7 @@ func put(expect int64, r command.Record, entries ...evidence.Entry) *command.Ste
 	}}
 }
 
-// observe is a step that appends evidence and nothing else.
+// observe returns a step that only appends evidence.
 func observe(tenant string, entries ...evidence.Entry) *command.Step {
 	return &command.Step{Tenant: tenant, Settle: func(command.Applied) (command.Change, error) {
 		return command.Change{Evidence: entries}, nil
@@ -142,7 +142,7 @@ func (f *records) advance(steps ...*command.Step) []command.Result {
 	return results
 }
 
-// apply advances by steps that must all hold.
+// apply applies steps that must all succeed.
 func (f *records) apply(steps ...*command.Step) []command.Result {
 	f.t.Helper()
 	results := f.advance(steps...)
@@ -154,7 +154,7 @@ func (f *records) apply(steps ...*command.Step) []command.Result {
 	return results
 }
 
-// holds looks for what is stored under a key; nil wants nothing.
+// holds checks the record stored under a key; nil means none.
 func (f *records) holds(key string, want *command.Record) {
 	f.t.Helper()
 	same(f.t, "record under "+key, got(f.cs.Find(f.ctx, f.name, key))(f.t), want)

@@ -40,7 +40,7 @@ func recordMembers(t *testing.T, f *records) {
 		StepUpHash: []byte{8}, StepUpBy: "key_2", StepUpTill: f.now.Add(7 * time.Microsecond),
 	}
 	full.Ledger = []command.LedgerEntry{
-		// What a provider said is kept to the byte: a record's MAC may be over it.
+		// A provider's answer keeps its exact bytes: a record's MAC may cover it.
 		{Name: "charge", State: command.CallDone, StartedAt: f.now, EndedAt: f.now.Add(time.Microsecond), Result: json.RawMessage("{ \"z\": 1.0,\n \"a\": \"<é>\" }")},
 		{Name: "mail", State: command.CallStarted, StartedAt: f.now.Add(time.Microsecond)},
 	}
@@ -223,7 +223,8 @@ func recordStatus(t *testing.T, f *records) {
 	f.must(f.b.Exec(t, f.cs, "SELECT idempotency_key, command_id, status, outcome_ref, created_at, updated_at, ttl_expires_at FROM command_records"))
 }
 
-// A caller that uses the id of another command again does not take its place; else its own would be confirmed or resolved instead.
+// A caller that reuses the id of another command does not replace it; otherwise a confirmation or resolution would apply to
+// the wrong command.
 func recordFirstID(t *testing.T, f *records) {
 	r := f.newRecord(key(1))
 	f.apply(put(0, r))

@@ -33,7 +33,7 @@ func eachKind(t *testing.T, f *records, fn func(t *testing.T, f *records, r comm
 	}
 }
 
-// outcome is the last step of a command: executed if its effects were applied, rejected else.
+// outcome returns the last step of a command: executed if its effects were applied, otherwise rejected.
 func (f *records) outcome(r command.Record, effects ...command.Effect) *command.Step {
 	return &command.Step{Tenant: r.Tenant, Key: r.Key, Expect: r.Version, Effects: effects, Settle: func(a command.Applied) (command.Change, error) {
 		done, kind := f.ended(r, command.Executed), evidence.ExecutedOK
@@ -103,7 +103,7 @@ func effectRefused(t *testing.T, f *records) {
 		f.holds(r.Key, &r)
 		f.holds(other.Key, &other)
 
-		// The same effect, once more: nothing of the first is left that could be in its way.
+		// The same effect succeeds again: nothing of the first one remains.
 		f.apply(f.outcome(r, effect))
 	})
 	f.chain(f.name, len(f.b.Kinds))

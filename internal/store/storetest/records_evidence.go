@@ -21,7 +21,7 @@ var evidenceCases = []recordCase{
 	{name: "is never changed", test: evidenceAppendOnly, exec: true},
 }
 
-// entry is evidence of a record.
+// entry returns evidence of a record.
 func (f *records) entry(kind string, r command.Record) evidence.Entry {
 	return evidence.Entry{
 		Type: kind, At: f.now, Decision: string(command.FirstSeen), Executed: kind == evidence.ExecutedOK, CommandID: r.CommandID,
@@ -29,7 +29,7 @@ func (f *records) entry(kind string, r command.Record) evidence.Entry {
 	}
 }
 
-// chain reads a tenant's whole evidence and links it anew: it has so many items, without a gap, and ends at its head.
+// chain reads a tenant's evidence and checks that it has want items, no gap, valid links, and ends at its head.
 func (f *records) chain(tenant string, want int) []evidence.Item {
 	f.t.Helper()
 	items := got(f.cs.Evidence(f.ctx, command.EvidenceQuery{Tenant: tenant}))(f.t)
@@ -52,7 +52,7 @@ func evidenceChain(t *testing.T, f *records) {
 	f.apply(observe(f.name))
 	f.chain(f.name, 0)
 	var want []string
-	for i := range 4 { // several a step, several steps a batch, tenants mixed
+	for i := range 4 { // several entries per step, several steps per batch, mixed tenants
 		f.tick(time.Second)
 		kinds := []string{evidence.Reserved, evidence.Observation, evidence.ExecutedOK}
 		f.apply(
@@ -82,7 +82,7 @@ func evidenceRace(t *testing.T, f *records) {
 		return err
 	})
 	items := f.chain(f.name, many*each)
-	for i := 0; i < len(items); i += each { // a batch stands together
+	for i := 0; i < len(items); i += each { // the entries of a batch are adjacent
 		same(t, "evidence of one batch", []string{items[i+1].CommandID, items[i+2].CommandID}, []string{items[i].CommandID, items[i].CommandID})
 	}
 }
@@ -104,7 +104,7 @@ func evidenceMembers(t *testing.T, f *records) {
 	same(t, "tenant", items[0].Tenant, f.name)
 }
 
-// There is no outcome without its evidence.
+// No outcome is stored without its evidence.
 func evidenceImpossible(t *testing.T, f *records) {
 	r, other := f.newRecord(key(1)), f.newRecord(key(2))
 	f.apply(put(0, r))
@@ -140,7 +140,7 @@ func evidenceQueries(t *testing.T, f *records) {
 		dup,                               // 4
 		third,                             // 5
 		f.entry(evidence.Reserved, again), // 6: the key's next window
-		evidence.Entry{Type: evidence.Observation, At: f.now}, // 7: of nothing that has an id
+		evidence.Entry{Type: evidence.Observation, At: f.now}, // 7: of nothing with an id
 	))
 	stranger := f.anotherTenant()
 	f.apply(observe(stranger, f.entry(evidence.Reserved, one)))

@@ -21,7 +21,7 @@ var recordUpkeepCases = []recordCase{
 	{name: "sweep, some at a time", test: recordSweepLimit, alone: true},
 }
 
-// An ending is a record with the instant from which its key is free or its holder lost.
+// An ending is a record with the time from which its key is free or its executor counts as lost.
 type ending struct {
 	name string
 	make func(r *command.Record, at time.Time)
@@ -49,7 +49,7 @@ var endings = []ending{
 	}},
 }
 
-// atEnd calls fn with each ending, right before, at and after its instant.
+// atEnd calls fn with each ending, just before, at and after its time.
 func atEnd(t *testing.T, f *records, fn func(t *testing.T, f *records, e *ending, r command.Record, over bool)) {
 	n := 0
 	for _, e := range endings {
@@ -169,7 +169,7 @@ func recordSweep(t *testing.T, f *records) {
 			f.holds(r.Key, &r)
 		}
 	})
-	f.chain(f.name, 4*len(endings)) // of evidence nothing is swept
+	f.chain(f.name, 4*len(endings)) // evidence is never swept
 }
 
 func recordSweepLimit(t *testing.T, f *records) {
@@ -192,7 +192,7 @@ func recordSweepLimit(t *testing.T, f *records) {
 	f.holds(key(8), &kept)
 }
 
-// recordsListed is of stores whose records can be sealed anew.
+// recordsListed applies to stores whose records can be re-encrypted.
 func recordsListed(t *testing.T, f *records) {
 	lister, ok := f.cs.(command.Lister)
 	if !ok {
@@ -218,13 +218,12 @@ func recordsListed(t *testing.T, f *records) {
 		}
 		list = append(list, page...)
 	}
-	// The order is the store's own.
+	// Each store has its own order.
 	slices.SortFunc(list, func(a, b command.Record) int { return strings.Compare(a.Tenant+a.Key, b.Tenant+b.Key) })
 	same(t, "records", list, want)
 }
 
-// A record that was tampered with is found all the same, and stands in the way of none but itself: an executor that reads it learns from
-// its MAC.
+// A record that was tampered with can still be found and affects no other record: the executor that reads it rejects its MAC.
 func recordTampered(t *testing.T, f *records) {
 	bad, good := f.newRecord(key(1)), f.newRecord(key(2))
 	f.apply(put(0, bad), put(0, good))

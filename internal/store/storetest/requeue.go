@@ -46,7 +46,7 @@ func requeueClaimed(t *testing.T, f *fixture) {
 		t.Errorf("requeued %+v", ds)
 	}
 	same(t, "delivery", f.delivery(id), &w.Delivery)
-	f.record(f.attempted(w, godwit.DeliveryAccepted)) // its claim holds
+	f.record(f.attempted(w, godwit.DeliveryAccepted)) // its claim is still valid
 }
 
 func requeueFinished(t *testing.T, f *fixture) {
@@ -104,7 +104,7 @@ func requeueSwept(t *testing.T, f *fixture) {
 	f.stored(e.ID, false)
 	same(t, "delivery as its dead letter keeps it", f.delivery(id), before)
 
-	for i, d := range n.Deliveries { // both of the event's deliveries come back, one after the other
+	for i, d := range n.Deliveries { // both of the event's deliveries are restored, one after the other
 		ds := f.requeue(d.ID)
 		if len(ds) != 1 || ds[0].Status != godwit.DeliveryPending || !ds[0].DueAt.Equal(f.now) || ds[0].Attempts != 1 {
 			t.Fatalf("requeued %d: %+v", i, ds)
@@ -113,7 +113,7 @@ func requeueSwept(t *testing.T, f *fixture) {
 		_, err := f.s.DeadLetter(f.ctx, f.tenant, d.ID)
 		f.is(err, store.ErrNotFound)
 	}
-	f.sweepAll(sweep) // the run has only begun
+	f.sweepAll(sweep) // the run has just begun
 	w := f.claimOne(f.endpoint)
 	same(t, "claimed event", w.Event, e)
 	f.claimOne(other)
@@ -160,9 +160,9 @@ func requeueOnly(t *testing.T, f *fixture) {
 			t.Errorf("one that was %s is %s", status, d.Status)
 		}
 	}
-	got(f.s.DeadLetter(f.ctx, f.tenant, ids[godwit.DeliveryTerminal]))(t) // it is open still
+	got(f.s.DeadLetter(f.ctx, f.tenant, ids[godwit.DeliveryTerminal]))(t) // it is still open
 
-	// The same for what only dead letters keep.
+	// The same applies to deliveries that exist only as dead letters.
 	for _, w := range f.claim(f.endpoint, 2).Work {
 		f.record(f.attempted(w, godwit.DeliveryTerminal))
 	}

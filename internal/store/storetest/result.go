@@ -122,7 +122,7 @@ func resultKeepClaim(t *testing.T, f *fixture) {
 	}
 	w.Delivery = *f.delivery(id)
 	again := f.attempted(w, godwit.DeliveryAccepted)
-	again.KeepClaim = true // means nothing for a finished one
+	again.KeepClaim = true // has no effect on a finished delivery
 	f.record(again)
 	if d := f.delivery(id); d.Status != godwit.DeliveryAccepted || d.Attempts != 2 {
 		t.Errorf("delivery is %+v", d)
@@ -167,7 +167,7 @@ func resultFencedClaim(t *testing.T, f *fixture) {
 	id := f.acceptOne()
 	w := f.claimOne(f.endpoint)
 	r := f.attempted(w, godwit.DeliveryAccepted)
-	f.record(store.Result{Delivery: w.Delivery, Epoch: f.epoch(f.endpoint)}) // given back
+	f.record(store.Result{Delivery: w.Delivery, Epoch: f.epoch(f.endpoint)}) // returned
 	c := f.commit(&store.Batch{Results: []store.Result{r}})
 	same(t, "fenced", c.Fenced, []int{0})
 	same(t, "delivery", f.delivery(id), &w.Delivery)
@@ -176,7 +176,7 @@ func resultFencedClaim(t *testing.T, f *fixture) {
 	}
 
 	zero := r
-	zero.Epoch = 0 // must not pass for "unclaimed"
+	zero.Epoch = 0 // must not match an unclaimed delivery
 	c = f.commit(&store.Batch{Results: []store.Result{zero}})
 	same(t, "fenced", c.Fenced, []int{0})
 }
@@ -242,7 +242,7 @@ func resultMixed(t *testing.T, f *fixture) {
 	same(t, "health", got(f.s.Health(f.ctx, f.endpoint))(t), &health)
 }
 
-// What a receiver answers may hold any bytes. A batch that failed for it would fail each time it is repeated.
+// A receiver's answer may contain any bytes. A batch that failed because of them would fail at every repetition.
 func resultOddText(t *testing.T, f *fixture) {
 	const odd = "a\x00b\xff\xfec"
 	id := f.acceptOne()

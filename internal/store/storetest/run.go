@@ -1,12 +1,12 @@
-// Package storetest is the one suite that every store backend passes: Run shows the behaviour that package store
-// promises, RunConcurrency that it holds when many work at once, RunCrash that what was acknowledged survives kill -9.
+// Package storetest is the test suite for store backends: Run tests the behaviour that package store documents, RunConcurrency
+// tests it under concurrent use, and RunCrash tests that acknowledged writes survive kill -9.
 //
 //	func TestStore(t *testing.T)       { storetest.Run(t, open) }
 //	func TestConcurrency(t *testing.T) { storetest.RunConcurrency(t, open) }
 //	func TestCrash(t *testing.T)       { storetest.RunCrash(t, storetest.Crash{Location: …, Open: …}) }
 //
-// open gives each case an empty store of its own and closes it when the test ends. The suite knows no backend: it speaks
-// through store.Store alone, and asks for nothing that package store does not say.
+// open returns an empty store for each case and closes it when the test ends. The suite knows no backend: it uses only
+// store.Store, and expects only the behaviour that package store documents.
 package storetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Open gives a test an empty store and closes it with the test.
+// Open returns an empty store for a test and closes it when the test ends.
 type Open func(t testing.TB) store.Store
 
 type testCase struct {
@@ -23,7 +23,7 @@ type testCase struct {
 	test func(t *testing.T, f *fixture)
 }
 
-// Run shows the behaviour of every method.
+// Run tests every method.
 func Run(t *testing.T, open func(t testing.TB) store.Store) {
 	for _, group := range []struct {
 		name  string

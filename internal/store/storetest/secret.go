@@ -66,11 +66,11 @@ func secretRotation(t *testing.T, f *fixture) {
 	}
 }
 
-// What ends when a secret is added beside others, of which some number stays.
+// The end of older secrets when a new one is added and Keep of them stay.
 func secretKeep(t *testing.T, f *fixture) {
 	for name, c := range map[string]struct {
 		keep int
-		old  []time.Duration // oldest first: when they expire, counted from the new one's beginning; 0 never
+		old  []time.Duration // oldest first: expiry relative to the start of the new one; 0: never
 		want []time.Duration // the same afterwards
 	}{
 		"all":                     {0, []time.Duration{0, 0, 0}, []time.Duration{24, 24, 24}},

@@ -216,7 +216,7 @@ func sourceRejections(t *testing.T, f *fixture) {
 	same(t, "after the sweep", list(s.ID), all[:2])
 }
 
-// sourceCarried: headers and origin come along wherever an event does, into its dead letter and back.
+// sourceCarried: an event's headers and origin are kept in its dead letter and restored from it.
 func sourceCarried(t *testing.T, f *fixture) {
 	e := f.makeEvent()
 	e.KeptHeaders = []godwit.KeptHeader{{Name: "Ce-Id", Value: `a "b" \ <&>`}, {Name: "X-Twice", Value: "1"}, {Name: "X-Twice", Value: "2"}}

@@ -23,7 +23,7 @@ var sweepCases = []testCase{
 	{"is bounded", sweepBounded},
 }
 
-// sweepAll sweeps until nothing is left and adds up what went.
+// sweepAll sweeps until nothing expired is left and sums up the counts.
 func (f *fixture) sweepAll(s store.Sweep) store.Swept {
 	f.t.Helper()
 	s.Now = f.now

@@ -49,13 +49,13 @@ func tenantCodes(t *testing.T, f *fixture) {
 	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict)
 	_, err := f.s.Tenant(f.ctx, twin.ID)
 	f.is(err, store.ErrNotFound)
-	f.newTenant() // none has a code, as the fixture's: that is no conflict
+	f.newTenant() // like the fixture's, it has no code: that is no conflict
 	update := n
 	update.Code = "222222"
 	f.must(f.s.UpdateTenant(f.ctx, &update))
 	same(t, "code after an update", got(f.s.Tenant(f.ctx, n.ID))(t).Code, "ABCDEF")
 	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
-	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict) // people may still hold the old one
+	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict) // users may still have the old code
 }
 
 func tenantDelete(t *testing.T, f *fixture) {

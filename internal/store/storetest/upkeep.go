@@ -53,7 +53,7 @@ func sealedPages(t *testing.T, f *fixture) {
 	for bound, r := range f.sealedRows() {
 		found[bound] = r.Sealed
 	}
-	same(t, "sealed values by what they are bound to", found, want) // the fixture's endpoint has nothing sealed
+	same(t, "sealed values by what they are bound to", found, want) // the fixture's endpoint has no sealed value
 }
 
 func sealedReplace(t *testing.T, f *fixture) {
@@ -97,6 +97,6 @@ func upkeepContext(t *testing.T, f *fixture) {
 		t.Errorf("list gave %v", err)
 	}
 	f.tick(time.Second)
-	f.acceptOne() // the store is none the worse
+	f.acceptOne() // the store still works
 	f.must(f.s.Ping(f.ctx))
 }
