@@ -13,9 +13,9 @@ import (
 
 // Again makes the unfinished deliveries of an event due at once, because its upstream delivered it once more. It returns how
 // often each was tried before. It never sends accepted deliveries again, not even those accepted during the call. It sends
-// refused deliveries again only if all deliveries were refused: then the upstream knows of the refusal and asks again on
-// purpose; otherwise its repeat is meant for the unfinished ones. An event without deliveries goes to the endpoints that match
-// it now.
+// refused deliveries again only if no unfinished ones are left: then the upstream knows of the refusal and asks again on
+// purpose; otherwise its repeat is meant for the unfinished ones. An event without live deliveries goes to the endpoints that
+// match it now.
 func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
 	list, err := e.deliveriesOf(ctx, tenant, id)
 	if err != nil {

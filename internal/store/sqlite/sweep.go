@@ -74,7 +74,7 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
 	SELECT n FROM idempotency_records INDEXED BY idempotency_records_expiry WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`
 
-// waitingForDeleted finds deleted endpoints for which something waits, beside the writer: it looks at every endpoint.
+// waitingForDeleted finds deleted endpoints with waiting deliveries. It uses a reader, since it examines every endpoint.
 func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {
 	err = s.read(ctx, "find what waits for deleted endpoints", func(c *conn) error {
 		return c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
@@ -83,7 +83,7 @@ func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err err
 	return gone, err
 }
 
-// cancel ends what waits for endpoints that are deleted.
+// cancel cancels deliveries that wait for deleted endpoints.
 func cancel(c *conn, gone [][16]byte, now time.Time, limit int, out *store.Swept) (bool, error) {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonEndpointDeleted, now)
