@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// scripted is a transaction that writes down what it is asked for. Effects named in fails are refused.
+// scripted is a transaction that records its calls. It refuses the effects named in fails.
 type scripted struct {
 	bulk  bool
 	fails []string
@@ -58,20 +58,20 @@ func (s *scripted) Commit(_ context.Context, w *Writes) error {
 	return s.call("commit")
 }
 
-// TestEffectsOfABatch: the effects of a batch are applied at once, and one by one only if one of them fails.
+// TestEffectsOfABatch: the effects of a batch are applied together, and one by one only if one of them fails.
 func TestEffectsOfABatch(t *testing.T) {
 	const oneByOne = "savepoint, apply a, release, savepoint, apply b, %, savepoint, apply c, release, commit"
 	for name, c := range map[string]struct {
 		tx     scripted
 		refuse string // the step that refuses its effects
-		keys   string // of the steps
+		keys   string // keys of the steps
 		want   string
 	}{
 		"all succeed":            {tx: scripted{bulk: true}, want: "savepoint, apply a+b+c, release, commit"},
 		"one fails":              {tx: scripted{bulk: true, fails: []string{"b"}}, want: "savepoint, apply a+b+c, roll back, " + strings.Replace(oneByOne, "%", "roll back", 1)},
 		"one is refused":         {tx: scripted{bulk: true}, refuse: "b", want: "savepoint, apply a+b+c, roll back, " + strings.Replace(oneByOne, "%", "roll back", 1)},
 		"not undone by rollback": {want: strings.Replace(oneByOne, "%", "release", 1)},
-		// Whether the second step holds is known only after the first.
+		// Whether the second step's expected version matches is known only after the first.
 		"on one key": {tx: scripted{bulk: true}, keys: "kkl", want: "savepoint, apply a, release, savepoint, apply c, release, commit"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// TestFailureAnalysis crashes at every point, for the classes and strategies that differ, and holds what happens against the tables of
-// docs/commands.md: each of their lines is made here.
+// TestFailureAnalysis crashes at every point, for the classes and strategies that differ, and compares the results with
+// the tables of docs/commands.md, of which it generates every line.
 func TestFailureAnalysis(t *testing.T) {
 	page, err := os.ReadFile("../docs/commands.md")
 	if err != nil {
@@ -64,13 +64,13 @@ func without(list []string, others ...string) (rest []string) {
 	return rest
 }
 
-// A watch counts what happens to one command.
+// A watch counts the effects of one command.
 type watch struct {
 	shop    *shop
 	bank    *bank
-	effects atomic.Int64 // in the store's transaction
-	runs    atomic.Int64 // of the handler
-	asked   atomic.Int64 // by reconciliation
+	effects atomic.Int64 // effects in the store's transaction
+	runs    atomic.Int64 // runs of the handler
+	asked   atomic.Int64 // questions by reconciliation
 }
 
 func (w *watch) placing(context.Context, *command.Call) (*command.Outcome, error) {
@@ -80,7 +80,7 @@ func (w *watch) placing(context.Context, *command.Call) (*command.Outcome, error
 	}}}, nil
 }
 
-// watched is a handler that is counted.
+// watched is a handler whose runs are counted.
 type watched struct {
 	*watch
 	compensating
@@ -96,7 +96,7 @@ func (h watched) Reconcile(ctx context.Context, c *command.Call) (command.Found,
 	return h.compensating.Reconcile(ctx, c)
 }
 
-// analyse has a process die at a point, and others go on. It returns the line of the table.
+// analyse lets a process die at a point and other processes continue. It returns the line of the table.
 func (w *watch) analyse(name, point string) string {
 	ctx := context.Background()
 	w.die(point)
@@ -117,7 +117,7 @@ func (w *watch) analyse(name, point string) string {
 	return fmt.Sprintf("| %s `%s` | %s | %s | %s | %s | %s, %s |", name, point, stored, outside, repeat, recovery, end.Status, w.outside())
 }
 
-// die is the life of a process up to a point.
+// die runs a process up to a point.
 func (w *watch) die(point string) {
 	first := point
 	switch point {
@@ -152,7 +152,7 @@ func (w *watch) die(point string) {
 	}
 }
 
-// stored is what the store has of the command.
+// stored describes the record in the store.
 func (w *watch) stored() string {
 	ctx := context.Background()
 	heads, err := w.shop.Store.EvidenceHeads(ctx, "", 1)
@@ -177,7 +177,7 @@ func (w *watch) calls() int64 {
 	return int64(w.bank.asked)
 }
 
-// outside is what there is of effects.
+// outside describes the external effects.
 func (w *watch) outside() string {
 	w.bank.mu.Lock()
 	defer w.bank.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// A bank is an external system, behind HTTP. It charges each time it is asked.
+// A bank is an external system, behind HTTP. It makes a charge for every request.
 type bank struct {
 	*httptest.Server
 	honoursKeys bool // it recognises a repeat by its Idempotency-Key
-	twice       bool // something on the way sends every request two times
+	twice       bool // a proxy sends every request two times
 
 	mu      sync.Mutex
 	asked   int
@@ -31,7 +31,7 @@ type bank struct {
 
 type charge struct {
 	ID        string `json:"id"`
-	Reference string `json:"reference"` // what the shop calls it
+	Reference string `json:"reference"` // the shop's name for the charge
 	Amount    int    `json:"amount"`
 	key       string
 }
@@ -100,14 +100,14 @@ func (b *bank) refund(w http.ResponseWriter, r *http.Request) {
 
 func answer(w http.ResponseWriter, v any) { json.NewEncoder(w).Encode(v) }
 
-// books is what the bank's books say.
+// books describes the bank's state.
 func (b *bank) books() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return fmt.Sprintf("the bank was asked %d×, has %d charge(s), took back %d", b.asked, len(b.charges), b.refunds)
 }
 
-// post charges. It is what a client of the bank does.
+// post makes a charge, as a client of the bank does.
 func (b *bank) post(ctx context.Context, key string, c charge) (charge, error) {
 	var made charge
 	body, err := json.Marshal(c)
@@ -118,7 +118,7 @@ func (b *bank) post(ctx context.Context, key string, c charge) (charge, error) {
 	return made, err
 }
 
-// find asks what the bank has under a reference.
+// find lists the bank's charges under a reference.
 func (b *bank) find(ctx context.Context, reference string) ([]charge, error) {
 	var found []charge
 	err := b.request(ctx, http.MethodGet, "/charges?reference="+reference, "", nil, &found)
@@ -135,7 +135,7 @@ func (b *bank) request(ctx context.Context, method, path, key string, body []byt
 	}
 	resp, err := b.Client().Do(req)
 	if err != nil {
-		return err // it may have arrived
+		return err // the request may have arrived
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -143,14 +143,14 @@ func (b *bank) request(ctx context.Context, method, path, key string, body []byt
 	case err != nil:
 		return err
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest:
-		return command.NoEffect(errors.New(resp.Status)) // a refusal did nothing
+		return command.NoEffect(errors.New(resp.Status)) // a refused request has no effect
 	case resp.StatusCode != http.StatusOK:
 		return errors.New(resp.Status)
 	}
 	return json.Unmarshal(text, into)
 }
 
-// A shop is an application that embeds an executor. Its clock is moved by hand.
+// A shop is an application that embeds an executor. Tests move its clock.
 type shop struct {
 	Store    command.Store
 	Registry *command.Registry
@@ -175,7 +175,7 @@ func (s *shop) Pass(d time.Duration) {
 	s.now = s.now.Add(d)
 }
 
-// Start is a process of the shop. One that has a point to crash at dies there: nothing that would come after it happens.
+// Start starts a process of the shop. If crashAt is set, the process stops at that point for good.
 func (s *shop) Start(crashAt string) (x *command.Executor, crashed context.Context, stop func()) {
 	crashed, crash := context.WithCancel(context.Background())
 	running, end := context.WithCancel(context.Background())
@@ -197,7 +197,7 @@ func (s *shop) Start(crashAt string) (x *command.Executor, crashed context.Conte
 	return x, crashed, func() { crash(); end(); <-ended }
 }
 
-// Submit has a customer command something, who waits as long as the process lives.
+// Submit submits a customer's command and waits as long as the process lives.
 func (s *shop) Submit(ctx context.Context, x *command.Executor, entity, action, target, args string) *command.Answer {
 	a, err := x.Submit(ctx, command.Caller{Tenant: "shop", Actor: "customer"}, &command.Envelope{
 		CommandID: command.NewID(s.Now()), TenantID: "shop", ActorID: "customer", IssuedAt: s.Now(),
@@ -207,7 +207,7 @@ func (s *shop) Submit(ctx context.Context, x *command.Executor, entity, action, 
 	return a
 }
 
-// Ended waits for the end of a command that another process goes on with.
+// Ended waits for the end of a command that another process continues.
 func (s *shop) Ended(x *command.Executor, id string) *command.Answer {
 	_, err := x.Recover(context.Background())
 	check(err)

@@ -27,7 +27,7 @@ func TestExactNumber(t *testing.T) {
 }
 
 func TestCanonicalKeepsApart(t *testing.T) {
-	// Pairs that careless readers take for the same.
+	// Pairs that careless parsers treat as equal.
 	for _, pair := range [][2]string{
 		{`"1"`, `1`}, {`null`, `{}`}, {`[]`, `{}`}, {`""`, `null`}, {`{"a":null}`, `{}`}, {`"\u2028"`, `" "`}, {`"\ufb01"`, `"fi"`},
 		{`"\u0000"`, `""`}, {`"\ufffd"`, `"?"`}, {`"\u212b "`, `"\u212b"`}, {`"</"`, `"<\\/"`},
@@ -40,7 +40,7 @@ func TestCanonicalKeepsApart(t *testing.T) {
 	}
 }
 
-// shuffled writes a document with its members in some other order, with white space and with escapes.
+// shuffled writes a document with its members in another order, with white space and with escapes.
 func shuffled(v any, r *rand.Rand, b *bytes.Buffer) {
 	space := func() { b.WriteString([]string{"", " ", "\n\t", "\r\n"}[r.IntN(4)]) }
 	switch v := v.(type) {

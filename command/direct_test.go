@@ -64,7 +64,8 @@ func TestDirectEnvelopesAreTheSameCommands(t *testing.T) {
 	}
 }
 
-// A direct submission runs its planner once, and gets the result as the planner made it. A repeat runs nothing and gets the kept one.
+// A direct submission runs its planner once, and gets the planner's result. A repeat runs nothing and gets the stored
+// result.
 func TestDirectSubmissionsPlanOnce(t *testing.T) {
 	r := newRig(t)
 	handled, planned := 0, 0

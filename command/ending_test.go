@@ -16,7 +16,7 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("boom") }
 
-// A result that cannot be kept is a failure, and a failure has no effects.
+// A result that cannot be stored is a failure, and a failure has no effects.
 func TestResultsThatCannotBeKept(t *testing.T) {
 	for name, result := range map[string]any{
 		"list": []string{"a"}, "unencodable": make(chan int), "long": map[string]string{"a": strings.Repeat("x", maxResult)}, "panicking": panicking{},
@@ -36,7 +36,7 @@ func TestResultsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// Evidence does not take every text; the command ends nevertheless.
+// Evidence does not accept every text; the command ends nevertheless.
 func TestReasonThatCannotBeKept(t *testing.T) {
 	for _, reason := range []string{"a\x00b", "\xff", strings.Repeat("x", 5000)} {
 		r := newRig(t)
@@ -47,7 +47,7 @@ func TestReasonThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// However a handler ends, a command is not called failed while what became of its call is not known (IDS-SHD-5).
+// However a handler ends, a command does not fail while the result of its call is not known (IDS-SHD-5).
 func TestOpenCallsAreNotFailed(t *testing.T) {
 	for name, after := range map[string]func() (any, error){
 		"panic":       func() (any, error) { panic("after the call") },
@@ -79,7 +79,7 @@ func TestOpenCallsAreNotFailed(t *testing.T) {
 	}
 }
 
-// Parts of a handler that make one call make one call.
+// Concurrent parts of a handler that make the same call make it once.
 func TestOneCallOfMany(t *testing.T) {
 	r, p := newRig(t), &provider{}
 	r.register(ledgered, acting{charging{p}, func(ctx context.Context, call *Call) (*Outcome, error) {
@@ -95,7 +95,7 @@ func TestOneCallOfMany(t *testing.T) {
 	}
 }
 
-// What a handler left running makes no calls once the command has ended.
+// A goroutine that a handler left running makes no calls once the command has ended.
 func TestCallAfterTheEnd(t *testing.T) {
 	r, p := newRig(t), &provider{}
 	ended, late := make(chan struct{}), make(chan error)
@@ -114,7 +114,7 @@ func TestCallAfterTheEnd(t *testing.T) {
 	}
 }
 
-// looking is a store that sees what is stored.
+// looking is a store that inspects the records it stores.
 type looking struct {
 	Store
 	saw func(*Record)
@@ -130,7 +130,7 @@ func (l looking) Advance(ctx context.Context, now time.Time, steps []*Step) ([]R
 	return results, err
 }
 
-// A secret that a provider answered with is never in the store to be read, also not in the ledger.
+// A secret in a provider's answer is never stored in plain text, also not in the ledger.
 func TestLedgerKeepsNoSecrets(t *testing.T) {
 	var records []*Record
 	r := newRig(t, func(c *Config) {
@@ -168,7 +168,7 @@ func TestLedgerKeepsNoSecrets(t *testing.T) {
 	}
 }
 
-// What the provider says of an effect becomes the outcome of a command that was compensated, less what may not be kept.
+// The provider's report of an effect becomes the outcome of a compensated command, without its secrets.
 func TestCompensatedOutcomeKeepsNoSecrets(t *testing.T) {
 	r, p := newRig(t, unlimited), &provider{}
 	d := ledgered
@@ -192,7 +192,7 @@ func TestCompensatedOutcomeKeepsNoSecrets(t *testing.T) {
 	}
 }
 
-// twoCalls charges, then ships; what became of the shipment is not known at first.
+// twoCalls charges, then ships; at first the result of the shipment is not known.
 type twoCalls struct {
 	charging
 	shipped, lost *atomic.Int64
@@ -220,7 +220,7 @@ func (h twoCalls) Reconcile(ctx context.Context, c *Call) (Found, error) {
 	return Found{}, nil // nothing was shipped
 }
 
-// A reconciler knows which of several calls it is asked about.
+// A reconciler knows which of several calls it has to ask about.
 func TestReconcileTheOpenCall(t *testing.T) {
 	r, p := newRig(t, unlimited), &provider{}
 	h := twoCalls{charging{p}, &atomic.Int64{}, &atomic.Int64{}, &[]string{}}

@@ -26,8 +26,8 @@ func (h charging) Execute(ctx context.Context, c *command.Call) (*command.Outcom
 	return &command.Outcome{Summary: c.Intent.Target + " is charge " + made.ID, Result: map[string]any{"charge": made.ID}}, nil
 }
 
-// S1: the provider gets a key, the same on every try. The process dies after the call, before it has written down the answer. Another one asks
-// the provider again, with the key of before, and gets the answer of before.
+// S1: the provider gets a key, which is the same on every try. The process dies after the call, before it has recorded the
+// answer. Another process calls the provider again with the same key, and gets the same answer.
 func Example_s1KeyForTheProvider() {
 	bank := openBank()
 	defer bank.Close()
@@ -43,7 +43,7 @@ func Example_s1KeyForTheProvider() {
 	a := shop.Submit(crashed, first, "order", "charge", "O-17", `{"amount":500}`)
 	fmt.Println("crash:   ", a.Status, "·", bank.books())
 
-	shop.Pass(61 * time.Second) // the lease of the first is over
+	shop.Pass(61 * time.Second) // the lease of the first process is over
 	second, _, stop := shop.Start("")
 	defer stop()
 	a = shop.Ended(second, a.CommandID)

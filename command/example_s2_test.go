@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/command/sqlstore"
 )
 
-// placing places an order and puts what the bank has to do into the outbox: two rows, in the transaction of the outcome.
+// placing places an order and adds the bank's task to the outbox: two rows, in the transaction of the outcome.
 func placing(_ context.Context, c *command.Call) (*command.Outcome, error) {
 	return &command.Outcome{
 		Summary: c.Intent.Target + " was placed",
@@ -23,7 +23,7 @@ func placing(_ context.Context, c *command.Call) (*command.Outcome, error) {
 	}, nil
 }
 
-// sending sends one row of the outbox, with the ledger, and marks it.
+// sending sends one row of the outbox, through the ledger, and marks it.
 type sending struct{ reconciling }
 
 func (h sending) Execute(ctx context.Context, c *command.Call) (*command.Outcome, error) {
@@ -34,7 +34,7 @@ func (h sending) Execute(ctx context.Context, c *command.Call) (*command.Outcome
 	return o, err
 }
 
-// dispatch is the one dispatcher: a row is a command, so that a row which it meets again after a crash is the same command.
+// dispatch is the only dispatcher. A row is a command, so a row that it finds again after a crash is the same command.
 func dispatch(ctx context.Context, shop *shop, x *command.Executor, db *sql.DB) (last *command.Answer) {
 	var ids []string
 	rows, err := db.Query("SELECT id FROM outbox WHERE sent = 0 ORDER BY rowid")
@@ -51,9 +51,9 @@ func dispatch(ctx context.Context, shop *shop, x *command.Executor, db *sql.DB) 
 	return last
 }
 
-// S2: what is to be sent is stored with the state change, by one transaction, and a dispatcher sends it afterwards. Here the outbox is a table
-// of the application's, and the dispatcher's own calls are kept by the ledger (S3). In Godwit the outbox is the tenant's event bus
-// (command event.publish) and the dispatcher is its delivery.
+// S2: the messages to send are stored with the state change in one transaction, and a dispatcher sends them afterwards.
+// Here the outbox is a table of the application, and the ledger protects the dispatcher's own calls (S3). In Godwit the
+// outbox is the tenant's event bus (command event.publish) and the dispatcher is its delivery.
 func Example_s2Outbox() {
 	bank := openBank()
 	defer bank.Close()
@@ -80,17 +80,17 @@ func Example_s2Outbox() {
 
 	first, crashed, stop := shop.Start("called")
 	defer stop()
-	for range 2 { // the customer is impatient
+	for range 2 { // the customer submits the order twice
 		a := shop.Submit(crashed, first, "order", "place", "O-17", `{}`)
 		fmt.Println("order:   ", a.Status, a.Outcome.Summary, "·", bank.books())
 	}
 	sent := dispatch(crashed, shop, first, db)
 	fmt.Println("crash:   ", sent.Status, "·", bank.books())
 
-	shop.Pass(61 * time.Second) // the lease of the first is over
+	shop.Pass(61 * time.Second) // the lease of the first process is over
 	second, _, stop := shop.Start("")
 	defer stop()
-	dispatch(context.Background(), shop, second, db) // finds the row again: it is not marked
+	dispatch(context.Background(), shop, second, db) // finds the row again, because it is not marked
 	sent = shop.Ended(second, sent.CommandID)
 	fmt.Println("recovery:", sent.Status, sent.Outcome.Summary, "·", bank.books())
 	fmt.Println("left to send:", dispatch(context.Background(), shop, second, db) != nil)

@@ -9,14 +9,14 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// reconciling charges at a bank that knows no keys, but can be asked what it has (S3).
+// reconciling charges at a bank that does not recognise keys, but lists its charges (S3).
 type reconciling struct{ charging }
 
-// Reconcile asks by a reference that the call had carried: without one, this charge could not be told from another.
+// Reconcile asks by a reference that the call carried: without one, it could not distinguish this charge from another.
 func (h reconciling) Reconcile(ctx context.Context, c *command.Call) (command.Found, error) {
 	charges, err := h.bank.find(ctx, c.CommandID)
 	if err != nil {
-		return command.Found{}, err // it is asked again later
+		return command.Found{}, err // the executor asks again later
 	}
 	var found command.Found
 	for _, made := range charges {
@@ -29,8 +29,9 @@ func (h reconciling) Reconcile(ctx context.Context, c *command.Call) (command.Fo
 	return found, nil
 }
 
-// S3: a call is written down before it is made. The process dies after the call, before it has written down the answer. Another one finds a
-// call without an answer. It does not call again: it asks what became of it, and goes on with that.
+// S3: the ledger stores a call before it is made. The process dies after the call, before it has recorded the answer.
+// Another process finds a call without an answer. It does not repeat the call: it asks the bank for the result, and
+// continues with that.
 func Example_s3Ledger() {
 	bank := openBank()
 	defer bank.Close()
@@ -45,7 +46,7 @@ func Example_s3Ledger() {
 	a := shop.Submit(crashed, first, "order", "charge", "O-17", `{"amount":500}`)
 	fmt.Println("crash:   ", a.Status, "·", bank.books())
 
-	shop.Pass(61 * time.Second) // the lease of the first is over
+	shop.Pass(61 * time.Second) // the lease of the first process is over
 	second, _, stop := shop.Start("")
 	defer stop()
 	a = shop.Ended(second, a.CommandID)

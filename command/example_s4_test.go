@@ -9,15 +9,16 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// compensating charges at a bank that may do it more than once, and takes back what is too much (S4).
+// compensating charges at a bank that may charge more than once, and undoes the extra charges (S4).
 type compensating struct{ reconciling }
 
 func (h compensating) Compensate(ctx context.Context, _ *command.Call, e command.ProviderEffect) error {
 	return h.bank.request(ctx, http.MethodDelete, "/charges/"+e.ID, "", nil, new(charge))
 }
 
-// S4: something between the shop and the bank sends every request two times, and the process dies after its call. Another one asks what the
-// bank has, finds two charges, and has all but the first taken back. The command ends as compensated, for its repeats too.
+// S4: a proxy between the shop and the bank sends every request two times, and the process dies after its call. Another
+// process asks the bank, finds two charges, and undoes all but the first. The command ends as compensated, also for its
+// repeats.
 func Example_s4Compensation() {
 	bank := openBank()
 	defer bank.Close()
@@ -33,7 +34,7 @@ func Example_s4Compensation() {
 	a := shop.Submit(crashed, first, "order", "charge", "O-17", `{"amount":500}`)
 	fmt.Println("crash:   ", a.Status, "·", bank.books())
 
-	shop.Pass(61 * time.Second) // the lease of the first is over
+	shop.Pass(61 * time.Second) // the lease of the first process is over
 	second, _, stop := shop.Start("")
 	defer stop()
 	a = shop.Ended(second, a.CommandID)

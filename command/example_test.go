@@ -15,8 +15,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// The simplest embedding: a command of class I1 in an application with a database of its own. The order is paid in the transaction of the
-// outcome; the second submission gets that outcome.
+// The simplest embedding: a command of class I1 in an application with its own database. The order is paid in the
+// transaction of the outcome; the second submission gets that outcome.
 func Example() {
 	dir, err := os.MkdirTemp("", "shop")
 	check(err)
@@ -39,7 +39,7 @@ func Example() {
 			Effects: []command.Effect{sqlstore.Exec("UPDATE orders SET paid = paid + 1 WHERE id = ?", c.Intent.Target)},
 		}, nil
 	})))
-	sealer, err := command.NewSealer(make([]byte, 32)) // in earnest: 32 secret bytes that stay the same
+	sealer, err := command.NewSealer(make([]byte, 32)) // in production: 32 secret bytes that stay the same
 	check(err)
 	executor, err := command.New(command.Config{Store: store, Registry: registry, Sealer: sealer, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	check(err)

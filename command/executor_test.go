@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// bench is an executor on a store in memory, with a clock that is moved by hand.
+// rig is an executor on a MemoryStore, with a clock that the test moves.
 type rig struct {
 	t     *testing.T
 	x     *Executor
@@ -115,7 +115,7 @@ func (r *rig) refused(code RefusalCode, edit ...func(*Envelope)) {
 	}
 }
 
-// counter counts what it did.
+// counter counts its runs.
 type counter struct {
 	n    atomic.Int64
 	gate chan struct{} // when not nil, a run waits for it
@@ -199,7 +199,7 @@ func TestInProgressConflictAndWindow(t *testing.T) {
 		s, err := r.x.Status(context.Background(), payer, a.CommandID)
 		return err == nil && s.Status == Executed
 	})
-	// Its window began with the submission: it is free now.
+	// The window began with the submission, so the key is free now.
 	if next := r.submit(); next.Decision != FirstSeen || c.n.Load() != 2 {
 		t.Fatalf("%+v after %d effects", next, c.n.Load())
 	}
@@ -213,7 +213,7 @@ func TestInProgressConflictAndWindow(t *testing.T) {
 	}
 }
 
-// eventually waits for what happens on another goroutine, by the store's own steps.
+// eventually waits for a condition that another goroutine fulfils. It checks after each step of the store.
 func (r *rig) eventually(ok func() bool) {
 	r.t.Helper()
 	deadline := time.After(5 * time.Minute)

@@ -24,7 +24,7 @@ func TestLostCommandsHideNoOthers(t *testing.T) {
 	}
 	r.pass(time.Second)
 	r.submit(func(e *Envelope) { e.Intent.Entity = "other" })
-	r.reg = NewRegistry() // of a process that no longer has the first
+	r.reg = NewRegistry() // as in a process that no longer has the first command
 	var runs atomic.Int64
 	r.register(Declaration{Entity: "other"}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { runs.Add(1); return &Outcome{}, nil }))
 	r.run()
@@ -48,7 +48,7 @@ func (d damaged) Evidence(ctx context.Context, q EvidenceQuery) ([]evidence.Item
 	return d.Store.Evidence(ctx, q)
 }
 
-// A chain that cannot be read does not keep others from being signed.
+// A chain that cannot be read does not prevent others from being signed.
 func TestDamagedChainHidesNoOthers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Store = damaged{c.Store, "t1"} })
 	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))
@@ -67,7 +67,7 @@ func TestDamagedChainHidesNoOthers(t *testing.T) {
 	}
 }
 
-// gated takes back what it is told to, when the gate opens, and as often as it is told.
+// gated undoes effects when the gate opens, as often as it is called.
 type gated struct {
 	charging
 	begun, gate chan struct{}
@@ -83,7 +83,7 @@ func (g gated) Compensate(context.Context, *Call, ProviderEffect) error {
 	return nil
 }
 
-// Two who take back the same command at once take it back once.
+// Two concurrent compensations of the same command undo it once.
 func TestTwoCompensations(t *testing.T) {
 	r, p := newRig(t, unlimited), &provider{}
 	g := gated{charging{p}, make(chan struct{}, 2), make(chan struct{})}
@@ -124,7 +124,7 @@ func TestTwoCompensations(t *testing.T) {
 	}
 }
 
-// Approvals leave evidence, so there are not any number of them.
+// Approvals leave evidence, so their number is limited.
 func TestApprovalsAreLimited(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.DuplicatesPerActor = 5 })
 	r.register(Declaration{Confirmation: true, StepUp: true}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// derive derives from the example as changed.
+// derive derives from the changed example.
 func derive(t *testing.T, c *Registered, change func(*Envelope)) *Derivation {
 	t.Helper()
 	e := example()
@@ -137,7 +137,7 @@ func TestTargetRequired(t *testing.T) {
 	refusal(t, err, Malformed, "/intent/target")
 }
 
-// Two commands under one key are told apart by their fingerprints, even when HASH is broken.
+// Fingerprints distinguish two commands under one key, even if HASH is broken.
 func TestHashCollision(t *testing.T) {
 	r := NewRegistry()
 	r.hash = func([]byte) [sha256.Size]byte { return [sha256.Size]byte{1} }
@@ -151,7 +151,7 @@ func TestHashCollision(t *testing.T) {
 	}
 }
 
-// What is hashed is put together by hand: it has to be what canonicalising the whole would give.
+// The hashed text is assembled by hand. It must equal the canonical form of the whole object.
 func TestHashedTextIsCanonical(t *testing.T) {
 	r := NewRegistry()
 	var hashed []byte

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// unreliable is a store that is away for some steps, or whose answers get lost.
+// unreliable is a store that fails for some steps, or whose answers are lost.
 type unreliable struct {
 	Store
 	mu   sync.Mutex
@@ -49,7 +49,7 @@ func (u *unreliable) Advance(ctx context.Context, now time.Time, steps []*Step) 
 	return results, err
 }
 
-// acting is a handler of the provider's that does something else.
+// acting is the provider's handler with another Execute.
 type acting struct {
 	charging
 	act func(context.Context, *Call) (*Outcome, error)
@@ -57,12 +57,13 @@ type acting struct {
 
 func (a acting) Execute(ctx context.Context, c *Call) (*Outcome, error) { return a.act(ctx, c) }
 
-// unlimited is for tests that ask until something is so.
+// unlimited is for tests that submit until a condition holds.
 func unlimited(c *Config) { c.DuplicatesPerKey, c.DuplicatesPerActor = -1, -1 }
 
 var ledgered = Declaration{Class: I3, Justification: "for a test", Shielding: []Strategy{S3}}
 
-// A renewal of the lease is stored, and its answer is lost. The next step builds upon the renewal and is not mistaken for it.
+// A renewal of the lease is stored, and its answer is lost. The next step is applied on top of the renewal and is not
+// mistaken for it.
 func TestStepsAfterALostAnswer(t *testing.T) {
 	u, p := &unreliable{}, &provider{}
 	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 600 * time.Millisecond }))
@@ -87,7 +88,7 @@ func TestStepsAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// The same, with the end of the command next.
+// A renewal is stored and its answer is lost, and the end of the command comes next.
 func TestEndAfterALostAnswer(t *testing.T) {
 	u := &unreliable{}
 	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 600 * time.Millisecond }))
@@ -109,7 +110,7 @@ func TestEndAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// A step that the store cannot take, while it takes others, ends as a failure; it is not tried for ever.
+// A step that the store does not accept while it accepts others ends as a failure; it is not retried for ever.
 func TestEffectsThatAreNeverStored(t *testing.T) {
 	u := &unreliable{}
 	r := newRig(t, unreliably(u))
@@ -131,7 +132,7 @@ func TestEffectsThatAreNeverStored(t *testing.T) {
 	}
 }
 
-// A store that is away for longer than that is waited for.
+// The execution waits for a store that is away for longer than that.
 func TestEndOutlastsTheStore(t *testing.T) {
 	u := &unreliable{}
 	r := newRig(t, unreliably(u))
@@ -145,7 +146,7 @@ func TestEndOutlastsTheStore(t *testing.T) {
 	}
 }
 
-// An execution whose lease cannot be renewed is broken off before another may go on.
+// An execution whose lease cannot be renewed is cancelled before another may continue.
 func TestLeaseRunsOut(t *testing.T) {
 	u := &unreliable{}
 	r := newRig(t, unreliably(u, unlimited, func(c *Config) { c.Lease = 50 * time.Millisecond }))

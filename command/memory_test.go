@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestMemoryStore: the suite of all stores. That its content outlives the process, and how a database refuses tampering, are no promises of
-// a store in memory.
+// TestMemoryStore runs the suite of all stores. A store in memory does not promise that its content survives the process,
+// or that a database refuses tampering.
 func TestMemoryStore(t *testing.T) {
 	trace.Covers(t, "IDS-DLV-7")
 	soldOut := errors.New("sold out")

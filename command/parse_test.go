@@ -93,7 +93,7 @@ func TestEnvelopeBounds(t *testing.T) {
 	refusal(t, err, Malformed, "")
 	_, err = ParseEnvelope([]byte("{\"tenant_id\":\"\xff\"}"))
 	refusal(t, err, Malformed, "")
-	// Far deeper than any stack of ours would be let grow.
+	// Far deeper than any stack of the program may grow.
 	_, err = ParseEnvelope([]byte(strings.Repeat("[", MaxEnvelope/2) + strings.Repeat("]", MaxEnvelope/2)))
 	refusal(t, err, Malformed, "")
 	_, err = ParseEnvelope([]byte(`{"args":{"` + strings.Repeat("n", 5000) + `":1e999}}`))
@@ -167,7 +167,7 @@ func FuzzParseEnvelope(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(first, second) {
 			t.Fatalf("%q: %+v, then %+v (%v)", body, first, second, err)
 		}
-		// Args that are normalised stay as they are.
+		// Normalised args stay unchanged.
 		again.Args = first.Args
 		third, err := command.Derive(again)
 		if err != nil || !reflect.DeepEqual(first, third) {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// provider is an external system that acts each time it is asked.
+// provider is an external system that acts on every call.
 type provider struct {
 	mu      sync.Mutex
 	charges []string // ids
-	keys    []string // that it was given
+	keys    []string // keys that it was given
 	refunds int
-	known   map[string]string // by key, when it recognises repeats
-	silent  bool              // it cannot say what it has
+	known   map[string]string // by key, if it recognises repeats
+	silent  bool              // it cannot report its effects
 }
 
 func (p *provider) charge(key string) string {
@@ -42,7 +42,7 @@ func (p *provider) count() int {
 	return len(p.charges)
 }
 
-// charging is a handler that calls it.
+// charging is a handler that calls the provider.
 type charging struct{ *provider }
 
 func (c charging) Execute(ctx context.Context, call *Call) (*Outcome, error) {
@@ -81,7 +81,7 @@ func (c charging) Compensate(_ context.Context, _ *Call, e ProviderEffect) error
 	return NoEffect(errors.New("no such charge"))
 }
 
-// crash stops an executor at a point for good, as far as others can tell; until the test ends.
+// crash stops an executor at a point until the test ends. Other executors see it as dead.
 func crash(at string) (tune func(*Config), reached <-chan struct{}, revive func()) {
 	hit, end := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -95,7 +95,7 @@ func crash(at string) (tune func(*Config), reached <-chan struct{}, revive func(
 	}, hit, func() { close(end) }
 }
 
-// survive submits a command to an executor that crashes, and has another go on with it.
+// survive submits a command to an executor that crashes, and lets another continue it.
 func survive(t *testing.T, d Declaration, h Handler, at string) (*rig, *Answer) {
 	t.Helper()
 	r := &rig{t: t, store: NewMemoryStore(), reg: NewRegistry(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -238,14 +238,15 @@ func TestStopLeavesCommandsToOthers(t *testing.T) {
 	}
 	stop()
 	close(c.gate)
-	r.run() // it looks for what was lost when it starts
+	r.run() // it looks for lost commands when it starts
 	r.becomes(a.CommandID, Executed, Running)
 	if c.n.Load() != 1 {
 		t.Fatalf("%d effects", c.n.Load())
 	}
 }
 
-// A service that recognises repeats and does not answer in time may have done it: the command is not called failed, it is asked again.
+// A service that recognises repeats and does not answer in time may have acted: the command does not fail, and the
+// executor asks again.
 func TestRepeatableCallWithoutAnAnswerIsAskedAgain(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.RetryFor = time.Nanosecond })
 	p := &provider{known: map[string]string{}}

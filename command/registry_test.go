@@ -18,7 +18,7 @@ type compensator struct{ reconciler }
 
 func (compensator) Compensate(context.Context, *Call, ProviderEffect) error { return nil }
 
-// register registers a declaration and returns it as the registry shows it.
+// register registers a declaration and returns it as the registry lists it.
 func register(t *testing.T, d Declaration, h Handler) (Declaration, error) {
 	t.Helper()
 	r := NewRegistry()
@@ -217,7 +217,7 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 	refused(t, declared(I1), nil, "no handler")
 	refused(t, declared(I1), HandlerFunc(nil), "no handler")
-	// All at once.
+	// One error lists all problems.
 	refused(t, Declaration{Entity: "X", Class: I3}, nil, "entity must", "action must", "description", "no handler", "class_justification", "shielding")
 }
 

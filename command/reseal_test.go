@@ -57,7 +57,7 @@ func envelope(id, action string) *command.Envelope {
 
 var caller = command.Caller{Tenant: "ten_1", Actor: "key_1"}
 
-// After a change of keys and a resealing the old key opens nothing that is needed, and repeats get what the first got.
+// After a change of keys and a resealing the old key is not needed, and repeats get the first answer.
 func TestResealLetsTheOldKeyGo(t *testing.T) {
 	ctx := context.Background()
 	store := command.NewMemoryStore()
@@ -81,7 +81,7 @@ func TestResealLetsTheOldKeyGo(t *testing.T) {
 	if err != nil || done.Seen != 4 || done.Resealed != 3 || done.UnderWay != 1 || len(done.Broken) != 0 {
 		t.Fatalf("resealed %+v, %v", done, err)
 	}
-	// What was under way ends under both keys, and is sealed anew by that.
+	// A command that was under way ends under both keys, which seals its record anew.
 	x, stop = executing(t, store, both)
 	if a, err := x.Confirm(ctx, caller, asked.CommandID, asked.Token, ""); err != nil || a.Status != command.Executed {
 		t.Fatalf("confirmed %+v, %v", a, err)
@@ -100,7 +100,7 @@ func TestResealLetsTheOldKeyGo(t *testing.T) {
 	}
 }
 
-// What was tampered with is not made genuine by sealing it anew.
+// Resealing does not make a tampered record genuine.
 func TestResealLeavesBrokenRecordsBroken(t *testing.T) {
 	ctx := context.Background()
 	store := command.NewMemoryStore()
@@ -127,7 +127,7 @@ func TestResealLeavesBrokenRecordsBroken(t *testing.T) {
 	}
 }
 
-// raced is a store in which another writer changes every record right before it is sealed anew.
+// raced is a store in which another writer changes every record just before it is sealed anew.
 type raced struct {
 	*command.MemoryStore
 	change func(tenant, key string)
@@ -153,7 +153,7 @@ func TestResealGivesWayToChanges(t *testing.T) {
 	stop()
 	both := ring(t, newKey+"\n"+oldKey)
 	store.change = func(string, string) {
-		// Another process is faster.
+		// Another process reseals first.
 		if done, err := command.Reseal(ctx, store.MemoryStore, both, time.Now); err != nil || done.Resealed != 1 {
 			t.Errorf("the other: %+v, %v", done, err)
 		}

@@ -57,7 +57,7 @@ func TestOperatorResolves(t *testing.T) {
 	}
 }
 
-// sayWho looks for the evidence of a verdict: who gave it, and that the chain holds.
+// sayWho checks the evidence of a verdict: its actor, and that the chain verifies.
 func (r *rig) sayWho(id string, verdict Status) {
 	r.t.Helper()
 	items, err := r.store.Evidence(context.Background(), EvidenceQuery{Tenant: "t1", CommandID: id})
@@ -102,7 +102,7 @@ func TestOnlyTheUnresolvedIsResolved(t *testing.T) {
 	})
 }
 
-// TestResolveSurvivesItsOwnCrash: the verdict is stored, the end of the command that gave it is not.
+// TestResolveSurvivesItsOwnCrash: the verdict is stored, but not the end of the command that gave it.
 func TestResolveSurvivesItsOwnCrash(t *testing.T) {
 	p := &provider{silent: true}
 	r, a := survive(t, Declaration{Class: I3, Justification: "pays", Shielding: []Strategy{S3}}, charging{p}, "called")
@@ -140,7 +140,7 @@ func TestResolveSurvivesItsOwnCrash(t *testing.T) {
 	r.sayWho(a.CommandID, Executed)
 }
 
-// TestPanicsEndOneCommand: what an outcome brings along cannot stop the executor.
+// TestPanicsEndOneCommand: a panic in an outcome's functions cannot stop the executor.
 func TestPanicsEndOneCommand(t *testing.T) {
 	r := newRig(t)
 	var n int

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A confirmation that comes too late is told so, whether the sweep was there before or not; in the end nothing is kept.
+// A late confirmation is answered as expired, whether the sweep ran before or not; in the end no record is left.
 func TestLateConfirmationAfterTheSweep(t *testing.T) {
 	r := newRig(t)
 	r.register(Declaration{Confirmation: true}, &counter{})

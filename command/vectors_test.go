@@ -53,10 +53,10 @@ func readVectors(t testing.TB) vectors {
 	return v
 }
 
-// done is a handler that has nothing to do.
+// done is a handler without effects.
 var done = HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil })
 
-// declared makes a declaration that can be registered.
+// declared returns a declaration that can be registered.
 func declared(class Class) Declaration {
 	d := Declaration{Entity: "invoice", Action: "refund", Description: "Refunds an invoice.", Class: class}
 	switch class {

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// conformance runs the command and returns its exit code and what it said.
+// conformance runs the command and returns its exit code, standard output and standard error.
 func conformance(t *testing.T, args ...string) (int, string, string) {
 	t.Helper()
 	var out, complaint strings.Builder
@@ -38,7 +38,7 @@ func TestConformanceOfALiveServer(t *testing.T) {
 	}
 }
 
-// A server that answers everything and does nothing.
+// The server answers every request and does nothing.
 func TestConformanceOfABrokenServer(t *testing.T) {
 	trace.Covers(t, "IDS-TST-7")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

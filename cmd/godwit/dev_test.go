@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// When the key of `godwit dev` is deleted, it says so and goes on until it is stopped.
+// When the key of `godwit dev` is deleted, the command says so and runs until it is stopped.
 func TestDevOutlivesItsKey(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	srv := apptest.Start(t, apptest.Options{Clock: hands})
@@ -48,7 +48,7 @@ func TestDevOutlivesItsKey(t *testing.T) {
 		line, _ := bufio.NewReader(said).ReadString('\n')
 		heard <- line
 	}()
-	for line, waiting := "", true; waiting; { // the server looks at the key again from time to time
+	for line, waiting := "", true; waiting; { // the server checks the key again at intervals
 		select {
 		case line = <-heard:
 			waiting = false
@@ -58,7 +58,7 @@ func TestDevOutlivesItsKey(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("it ended: %v", err)
 		default:
-			srv.Call(apptest.Call{Path: "/healthz"}) // each look is a request: no busy waiting
+			srv.Call(apptest.Call{Path: "/healthz"}) // each check is a request, so this does not spin
 			hands.Advance(time.Second)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 )
 
-// doctor looks into a store that a server has used: its secrets open with the ring that sealed them, and with no other.
+// doctor examines a store that a server has used: its secrets open only with the ring that sealed them.
 func TestDoctorOpensWhatTheServerSealed(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	srv.Endpoint("http://127.0.0.1:1/", apptest.Fields{"headers": map[string]string{"X-Key": "hush"}})
@@ -41,7 +41,7 @@ func TestDoctorOpensWhatTheServerSealed(t *testing.T) {
 	}
 }
 
-// doctor finds a database of which some bytes were changed by other means.
+// doctor finds a database in which some bytes were changed by other means.
 func TestDoctorFindsDamage(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	srv.Endpoint("http://127.0.0.1:1/")

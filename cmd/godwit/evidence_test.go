@@ -25,7 +25,8 @@ import (
 
 var evidenceKey = ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
 
-// evidenceChain tells of a command that was executed once and repeated, of one in conflict with it, and has a checkpoint.
+// evidenceChain returns the evidence of a command that was executed once and repeated, of one that conflicts with it, and
+// a checkpoint.
 func evidenceChain(t testing.TB) []evidence.Item {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	entries := []evidence.Entry{
@@ -68,8 +69,8 @@ func writeEvidence(w io.Writer, items []evidence.Item, from int64) error {
 	return errors.Join(x.Append(items[from-1:]...), x.Close())
 }
 
-// The scripts in testdata/evidence have a chain in chain.ndjson, its public key in chain.pub, and, after the command "server", a
-// server that exports it.
+// The scripts in testdata/evidence find a chain in chain.ndjson and its public key in chain.pub. The script command
+// "server" starts a server that exports the chain.
 func TestEvidenceScripts(t *testing.T) {
 	trace.Covers(t, "IDS-EVD-8")
 	items := evidenceChain(t)
@@ -104,7 +105,7 @@ func TestEvidenceScripts(t *testing.T) {
 				}
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile("chain.ndjson"), args[1], args[2], 1)), 0o600))
 			},
-			// server whole|changed|cut starts one that exports the chain so.
+			// server whole|changed|cut starts a server that exports the chain in this condition.
 			"server": func(ts *testscript.TestScript, _ bool, args []string) {
 				srv := httptest.NewServer(evidenceServer(items, args[0]))
 				ts.Defer(srv.Close)
@@ -115,7 +116,7 @@ func TestEvidenceScripts(t *testing.T) {
 	})
 }
 
-// keyObject is the key as the server tells it in JSON.
+// keyObject returns the key as the server shows it in JSON.
 func keyObject(id string) []byte {
 	public := evidenceKey.Public().(ed25519.PublicKey)
 	return fmt.Appendf(nil, `{"algorithm":"ed25519","key_id":%q,"public_key":%q}`, id, base64.StdEncoding.EncodeToString(public))
@@ -174,7 +175,7 @@ func TestProgressIsToldOfLongFiles(t *testing.T) {
 	if _, err := p.Read(make([]byte, 5)); err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != "0 of 0 MB read (50 %)\n" { // the second was too soon after
+	if out.String() != "0 of 0 MB read (50 %)\n" { // the second report came too soon after the first
 		t.Errorf("told %q", out.String())
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"godwit": main})
 }
 
-// The scripts in testdata/script are the command as people use it: a process of its own, its output, its exit code.
+// The scripts in testdata/script use the command as people do: as a separate process, with its output and exit code.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -36,14 +36,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// postgres NAME sets a variable to the URL of an empty database of the script's own.
+			// postgres NAME sets a variable to the URL of a new, empty database.
 			"postgres": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: postgres NAME")
 				}
 				ts.Setenv(args[0], postgrestest.URL(t))
 			},
-			// server starts one for the script and says in the environment where it is.
+			// server starts a server for the script and puts its address into the environment.
 			"server": func(ts *testscript.TestScript, _ bool, _ []string) {
 				srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.Commands.Probe = true }})
 				ts.Setenv("GODWIT_URL", srv.URL)
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 				ts.Setenv("OTHER_TENANT", other.String())
 				ts.Setenv("ENDPOINT", srv.Endpoint("http://127.0.0.1:9/", apptest.Fields{"patterns": []string{"no.such.thing"}}).ID.String())
 			},
-			// member NAME MEMBER sets a variable to a member of the JSON object that was printed.
+			// member NAME MEMBER sets a variable to a member of the printed JSON object.
 			"member": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 2 {
 					ts.Fatalf("usage: member NAME MEMBER")
@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 				ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
 				ts.Setenv(args[0], fmt.Sprint(object[args[1]]))
 			},
-			// exits CODE COMMAND... runs a command that must end with the code.
+			// exits CODE COMMAND... runs a command that must exit with the code.
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {
 					ts.Fatalf("usage: exits CODE COMMAND...")
@@ -114,7 +114,7 @@ func TestTailShowsAttemptsUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// publishUntilRead posts an event after the other: a watcher sees only what happens after it has come.
+// publishUntilRead posts one event after the other, because a watcher sees only events after its arrival.
 func publishUntilRead(t *testing.T, srv *apptest.Server) (stop func()) {
 	enough, ended := make(chan struct{}), make(chan struct{})
 	go func() {

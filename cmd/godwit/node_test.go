@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
-// served is `godwit serve` as a process of its own.
+// served is a `godwit serve` process.
 type served struct {
 	cmd     *exec.Cmd
-	serving chan struct{} // closed once it says that it serves
-	ended   chan struct{} // closed once it has said its last
+	serving chan struct{} // closed once the process logs that it serves
+	ended   chan struct{} // closed once the process has closed its output
 	mu      sync.Mutex
 	log     strings.Builder
 }
@@ -51,7 +51,7 @@ func startServe(t *testing.T, args ...string) *served {
 	return s
 }
 
-// serves waits until the process says that it serves.
+// serves waits until the process logs that it serves.
 func (s *served) serves(t *testing.T) {
 	t.Helper()
 	select {
@@ -61,7 +61,7 @@ func (s *served) serves(t *testing.T) {
 	}
 }
 
-// wait waits for the end of the process and returns what it has logged.
+// wait waits for the end of the process and returns its log.
 func (s *served) wait() string {
 	<-s.ended
 	_ = s.cmd.Wait()
@@ -70,8 +70,8 @@ func (s *served) wait() string {
 	return s.log.String()
 }
 
-// Two processes never run under one node's name: the second is told what to do. A process that was killed leaves the name to
-// the next one at once.
+// Two processes never run under one node name: the second fails with advice. After a process was killed, the next one gets
+// the name at once.
 func TestNodeNameIsClaimed(t *testing.T) {
 	flags := []string{"--store", postgrestest.URL(t), "--data", t.TempDir(), "--node", "a"}
 	t.Setenv("GODWIT_KEYRING", app.GenerateRing())

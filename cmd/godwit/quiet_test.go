@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// A receiver that sends back what it got, beyond the end of its response, must not bring it into our log: there stand
+// A receiver that echoes its request after the end of its response must not get it into our log: the request holds
 // payloads and credentials.
 func TestReceiverCannotWriteToTheLog(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-THR-4")

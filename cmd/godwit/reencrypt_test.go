@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
-// After reencrypt the old key can go: outcomes of commands are replayed without it.
+// After reencrypt the old key can be removed: outcomes of commands are replayed without it.
 func TestReencryptCoversCommands(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		data := t.TempDir()

@@ -47,7 +47,7 @@ func TestFatalErrorIsTheTransactions(t *testing.T) {
 		if n := o.marks(t, "%"); n != 0 {
 			t.Errorf("%d marks of a transaction that failed", n)
 		}
-		// A panic, and a statement that the database refuses, are the step's own.
+		// A panic, and a statement that the database refuses, fail only the step.
 		panics := sqlstore.Effect(func(context.Context, *sql.Tx) (int, error) { panic("no such thing") })
 		wrong := sqlstore.Exec("INSERT INTO nowhere VALUES (1)")
 		results, err = o.Advance(t.Context(), noon, []*command.Step{
@@ -70,7 +70,8 @@ func TestFatalErrorIsTheTransactions(t *testing.T) {
 	})
 }
 
-// TestDeferredConstraintRefusesTheCommand: what the database refuses at the very end is the effect's failure, not one of the store that passes.
+// TestDeferredConstraintRefusesTheCommand: a refusal at the commit is a failure of the effect, not a temporary failure of
+// the store.
 func TestDeferredConstraintRefusesTheCommand(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		o := b.open(t, b.place(t), "")
@@ -88,7 +89,7 @@ func TestDeferredConstraintRefusesTheCommand(t *testing.T) {
 			return out, nil
 		}))
 		var wg sync.WaitGroup
-		for n := range 4 { // those in the same transaction do not suffer
+		for n := range 4 { // steps in the same transaction are not affected
 			wg.Go(func() {
 				want := command.Executed
 				if n == 1 {
@@ -106,7 +107,7 @@ func TestDeferredConstraintRefusesTheCommand(t *testing.T) {
 	})
 }
 
-// TestDeadlockIsTakenAnew: who is the victim of a deadlock is not refused by the business.
+// TestDeadlockIsTakenAnew: the victim of a deadlock is retried, not rejected.
 func TestDeadlockIsTakenAnew(t *testing.T) {
 	b := backends["PostgreSQL"]
 	o := b.open(t, b.place(t), "")
@@ -123,7 +124,7 @@ func TestDeadlockIsTakenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Rollback()
-	if _, err := other.ExecContext(t.Context(), "SET LOCAL deadlock_timeout = '60s'"); err != nil { // the victim is our step
+	if _, err := other.ExecContext(t.Context(), "SET LOCAL deadlock_timeout = '60s'"); err != nil { // makes our step the victim
 		t.Fatal(err)
 	}
 	if _, err := touch(t.Context(), other, "two"); err != nil {
@@ -193,7 +194,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// A REPLACE removes what is in its way without firing the trigger that forbids it.
+// A REPLACE deletes the existing row without firing the trigger that forbids it.
 func TestEvidenceIsNotReplaced(t *testing.T) {
 	b := backends["SQLite"]
 	o := b.open(t, b.place(t), "")
@@ -209,7 +210,7 @@ func TestEvidenceIsNotReplaced(t *testing.T) {
 	}
 }
 
-// order counts how often orders are paid, in a table of its own.
+// paying counts how often orders are paid, in a table of the application.
 func paying(effects *atomic.Int64) command.Handler {
 	return command.HandlerFunc(func(_ context.Context, c *command.Call) (*command.Outcome, error) {
 		effects.Add(1)
@@ -217,8 +218,8 @@ func paying(effects *atomic.Int64) command.Handler {
 	})
 }
 
-// TestTwoProcesses: two executors with a pool of connections each, on one database; every command has its effect in a table of the
-// application's own once.
+// TestTwoProcesses runs two executors with a pool of connections each on one database. Every command takes effect once in
+// a table of the application.
 func TestTwoProcesses(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		trace.Covers(t, "IDS-STO-1", "IDS-DLV-5", "IDS-RPL-7")
@@ -244,7 +245,7 @@ func TestTwoProcesses(t *testing.T) {
 		}
 		wg.Wait()
 		for n := range orders {
-			for _, x := range executors { // whichever executed it, it is done by now or still under way
+			for _, x := range executors { // either executor may have run it; it has ended or is under way
 				for a := (*command.Answer)(nil); a == nil || a.Outcome == nil; {
 					var err error
 					if a, err = x.Submit(t.Context(), shop, order(1000+n, n)); err != nil {

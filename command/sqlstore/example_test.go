@@ -15,8 +15,8 @@ import (
 
 var errNoneLeft = errors.New("none left")
 
-// buy takes a piece out of stock for an order. The effect decides by what it finds in its own transaction; Refused says what its error
-// means: here, the business's no. The order, which is an effect as well, is then undone.
+// buy takes a piece out of stock for an order. The effect decides by the stock it reads in its own transaction. Refused
+// turns its error into a rejection, which also undoes the other effect, the order.
 func buy(_ context.Context, c *command.Call) (*command.Outcome, error) {
 	take := func(ctx context.Context, tx *sql.Tx) (int, error) {
 		var pieces int
@@ -41,7 +41,7 @@ func buy(_ context.Context, c *command.Call) (*command.Outcome, error) {
 	return o, nil
 }
 
-// Three customers want a thing of which there are two.
+// Three customers want an article of which two are in stock.
 func ExampleEffect() {
 	must := func(err error) {
 		if err != nil {
@@ -51,7 +51,7 @@ func ExampleEffect() {
 	db, err := sql.Open("sqlite", ":memory:")
 	must(err)
 	defer db.Close()
-	db.SetMaxOpenConns(1) // each connection to memory would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would open its own database in memory
 	_, err = db.Exec("CREATE TABLE orders (id TEXT PRIMARY KEY); CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER); INSERT INTO stock VALUES ('lamp', 2)")
 	must(err)
 	store, err := sqlstore.New(db, sqlstore.Options{Dialect: sqlstore.SQLite, Prefix: "ids_"})

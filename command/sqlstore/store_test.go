@@ -20,11 +20,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// A backend is a database that tests are run on.
+// A backend is a database that the tests run on.
 type backend struct {
 	dialect sqlstore.Dialect
 	driver  string
-	place   func(t testing.TB) string // a data source with nothing in it
+	place   func(t testing.TB) string // an empty data source
 }
 
 var backends = map[string]backend{
@@ -34,7 +34,7 @@ var backends = map[string]backend{
 	"PostgreSQL": {sqlstore.PostgreSQL, "pgx", func(t testing.TB) string { return postgrestest.URL(t) }},
 }
 
-// opened is a store with the database under it.
+// opened is a store with its database.
 type opened struct {
 	*sqlstore.Store
 	db            *sql.DB
@@ -62,7 +62,7 @@ func (b backend) open(t testing.TB, place, prefix string) *opened {
 	return &opened{s, db, place, prefix}
 }
 
-// mark is an effect in a table of the application's own; a name can be marked once.
+// mark is an effect in a table of the application. A name can be marked once.
 func mark(name string) sqlstore.Func[int64] { return sqlstore.Exec(insertMark(name)) }
 
 func insertMark(name string) string { return "INSERT INTO marks (name) VALUES ('" + name + "')" }
@@ -77,7 +77,7 @@ func (o *opened) marks(t testing.TB, name string) (n int) {
 
 var marked atomic.Int64
 
-// nextMark is a name that no test has marked.
+// nextMark returns a name that no test has used.
 func nextMark() string { return fmt.Sprintf("mark %d", marked.Add(1)) }
 
 var errSoldOut = errors.New("sold out")
@@ -90,7 +90,7 @@ func TestStore(t *testing.T) {
 			trace.Covers(t, "IDS-DLV-7")
 			place, stores := b.place(t), 0
 			storetest.RunRecords(t, storetest.Records{
-				Open: func(t testing.TB) command.Store { // in tables of its own: a database takes longer
+				Open: func(t testing.TB) command.Store { // uses its own tables, because creating a database takes longer
 					stores++
 					return b.open(t, place, fmt.Sprintf("s%d_", stores))
 				},

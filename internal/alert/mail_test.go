@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// certificate is one for 127.0.0.1 with who signed it.
+// certificate returns a certificate for 127.0.0.1 and the pool of its issuer.
 func certificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -84,7 +84,7 @@ func TestMailIsSent(t *testing.T) {
 			server := smtptest.Start(t, c.server)
 			m := newMail(t, MailConfig{URL: c.scheme + "://me:pa%20ss@" + server.Address(), RootCAs: pool})
 			if c.encrypted {
-				m.local = func(net.Addr) bool { return false } // so that its certificate counts
+				m.local = func(net.Addr) bool { return false } // so that its certificate is checked
 			}
 			n := about(godwit.NoticeDeadLetter, "HTTP 500 after 7 attempts\r\nBcc: all@example.com\r\n.\r\n")
 			if err := m.Notify(t.Context(), Alert{Tenant: account1("ops@example.com", "dev@example.com"), Notices: []Notice{n}}); err != nil {
@@ -191,7 +191,7 @@ func TestMailIsNotSent(t *testing.T) {
 	}
 }
 
-// One address that is wrong does not keep the others uninformed.
+// A wrong address does not block the mail to the others.
 func TestMailGoesToThoseThatExist(t *testing.T) {
 	server := smtptest.Start(t, &smtptest.Server{})
 	server.Refuse(func(command string) string {
@@ -231,7 +231,7 @@ func TestMailIsConfiguredRightly(t *testing.T) {
 	}
 }
 
-// A mail server need not take lines of more than 998 characters, however many addresses and whatever name there are.
+// A mail server need not accept lines of more than 998 characters, however many addresses and whatever name there are.
 func TestLinesOfAMailAreShort(t *testing.T) {
 	var emails []string
 	for i := range 10 {

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// people is a directory and a notifier that remembers when whom it told what.
+// people is a directory and a notifier that records its alerts and their times.
 type people struct {
 	mu    sync.Mutex
 	told  []Alert
@@ -24,7 +24,7 @@ type people struct {
 	start time.Time
 	fail  func(try int) error
 	tries int
-	gate  chan struct{} // nil: telling takes no time
+	gate  chan struct{} // nil: sending takes no time
 }
 
 func (p *people) Tenant(_ context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
@@ -69,7 +69,7 @@ func dead(tenant godwit.TenantID) godwit.Notice {
 	return godwit.Notice{ID: godwit.NewNoticeID(noon), TenantID: tenant, EndpointID: godwit.NewEndpointID(noon), Kind: godwit.NoticeDeadLetter}
 }
 
-// queue runs a queue within a bubble of time; end stops it.
+// queue runs a queue within a synctest bubble; end stops it.
 func queue(t *testing.T, p *people, log *slog.Logger) (d *Queue, end func()) {
 	t.Helper()
 	p.start = time.Now()
@@ -119,7 +119,7 @@ func TestAFewAMinuteAndTheRestSummedUp(t *testing.T) {
 		if sum := p.told[4]; sum.Tenant.ID != one || len(sum.Notices) != maxTold || sum.More[godwit.NoticeDeadLetter] != 27 || sum.count() != 47 {
 			t.Errorf("summed up: %d and %v", len(sum.Notices), sum.More)
 		}
-		// The sum counts as one of the next minute.
+		// The summary counts as one alert of the next minute.
 		for range 3 {
 			d.Post(dead(one))
 		}
@@ -181,8 +181,8 @@ func TestAlertsAreGivenUp(t *testing.T) {
 	}
 }
 
-// The delivering goroutine never waits, however slow the mail server is. The notices that wait are limited, and sent in the
-// end.
+// The delivering goroutine never waits, however slow the mail server is. The number of waiting notices is limited, and
+// they are sent in the end.
 func TestPostNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &people{gate: make(chan struct{})}
@@ -229,7 +229,7 @@ func TestWhatWaitsIsToldAtTheEnd(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p := &people{gate: make(chan struct{})} // a mail server that does not answer holds up no stop
+		p := &people{gate: make(chan struct{})} // a mail server that does not answer does not delay the stop
 		d, end := queue(t, p, quiet())
 		d.Post(dead(godwit.NewTenantID(noon)))
 		synctest.Wait()
@@ -241,7 +241,7 @@ func TestWhatWaitsIsToldAtTheEnd(t *testing.T) {
 	})
 }
 
-// What is to be tried again when the queue stops has its last try then, and so has what the stop cuts off.
+// When the queue stops, alerts that wait for a retry, and those that the stop interrupts, are tried once more.
 func TestFailedAlertsAreTriedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &people{fail: func(try int) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
-// An authority must not be asked for names that the operator did not list: anybody can send us a ClientHello.
+// The server must not ask an authority for names that the operator did not list: any client can send a ClientHello.
 func TestACMEAsksForListedNamesOnly(t *testing.T) {
 	cfg := config.Default()
 	cfg.Data = t.TempDir()

@@ -38,7 +38,7 @@ func TestPeopleAreToldOfDeadLetters(t *testing.T) {
 	}
 }
 
-// What cannot be mailed holds up neither delivery nor the stop.
+// Mail that cannot be sent delays neither delivery nor the stop.
 func TestMailServerThatIsAway(t *testing.T) {
 	away := smtptest.Start(t, &smtptest.Server{})
 	away.Refuse(func(string) string { return "421 not now" })
@@ -73,9 +73,9 @@ func TestMetaEventsByName(t *testing.T) {
 			named := srv.Endpoint(sink.URL("/named"), apptest.Fields{"patterns": []string{"webhook.*"}})
 			srv.Endpoint(sink.URL("/all"), apptest.Fields{"patterns": []string{"*"}})
 			srv.Endpoint(sink.URL("/job"), apptest.Fields{"profile": "ojs", "patterns": []string{"job.completed"}})
-			sink.WaitOn("/named", 1) // that the subscription was made
+			sink.WaitOn("/named", 1) // the event that the subscription was created
 			srv.Publish("job.completed", `{}`)
-			sink.WaitOn("/named", 2) // that it was delivered
+			sink.WaitOn("/named", 2) // the event that it was delivered
 			want := 1
 			if mode == config.MetaWanted {
 				want = 3

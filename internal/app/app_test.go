@@ -83,7 +83,8 @@ func TestPublicPaths(t *testing.T) {
 	}
 }
 
-// Metrics name subscriptions and event types of all tenants: on the API's address they need a key that may read them.
+// Metrics name subscriptions and event types of all tenants. On the API's address they require a key with the scope
+// metrics.
 func TestMetricsNeedAKey(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	tenant, _ := srv.NewTenant("other", godwit.ScopeRead)
@@ -103,7 +104,7 @@ func TestMetricsNeedAKey(t *testing.T) {
 			t.Errorf("%s: %d %.200s", name, r.Status, r.Body)
 		}
 	}
-	// The key opens nothing else.
+	// The key grants no other access.
 	for _, path := range []string{"/v1/events", "/v1/endpoints", "/v1/keys", "/ids/v1/registry", "/ojs/v1/webhooks/subscriptions"} {
 		if r := srv.Call(apptest.Call{Path: path, Key: srv.NewKey(tenant, godwit.ScopeMetrics)}); r.Status != http.StatusForbidden {
 			t.Errorf("%s with the scope metrics: %d", path, r.Status)
@@ -123,7 +124,7 @@ func TestStopTakesNothingInAndLetsRequestsFinish(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- srv.Stop() }()
 	ready := func() int { return srv.Call(apptest.Call{Path: "/readyz"}).Status }
-	for ready() != http.StatusServiceUnavailable { // each look is a request: no busy waiting
+	for ready() != http.StatusServiceUnavailable { // each check is a request, so this does not spin
 	}
 	r := srv.Call(apptest.Call{Path: "/v1/events?type=a", Body: `{}`})
 	if r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
@@ -194,7 +195,7 @@ func TestMetricsOnAnAddressOfTheirOwn(t *testing.T) {
 	if r := srv.Call(apptest.Call{Path: "/metrics"}); r.Status != http.StatusNotFound {
 		t.Errorf("/metrics on the API's address: %d", r.Status)
 	}
-	// The profiler is not among them: that takes debug-listen.
+	// The profiler is not served there: it needs debug-listen.
 	for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusNotFound} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
 		if err != nil {

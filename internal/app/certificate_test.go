@@ -56,7 +56,7 @@ func TestHTTPSFromFilesAndRenewal(t *testing.T) {
 	}
 
 	writePair(t, dir, "127.0.0.1", "second.test")
-	later := time.Now().Add(time.Hour) // the change must show in the file's time, however coarse that is
+	later := time.Now().Add(time.Hour) // the change must show in the file's time, however coarse it is
 	for _, path := range []string{cert, key} {
 		if err := os.Chtimes(path, later, later); err != nil {
 			t.Fatal(err)

@@ -11,12 +11,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 )
 
-// Who asks and hangs up does not make the server look unavailable to the next who asks: a balancer would take it out.
+// A client that disconnects during the check must not make the server look unavailable to the next client: a load balancer
+// would remove it.
 func TestReadinessOutlivesWhoAsked(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	r := &readiness{
 		ping: func(ctx context.Context) error {
-			hangUp() // while the store is being asked
+			hangUp() // while the store is being checked
 			return ctx.Err()
 		},
 		dispatch: func() error { return nil },

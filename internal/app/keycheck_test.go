@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// refuses starts a server that must not start, and returns what it says.
+// refuses starts a server that must not start, and returns its error.
 func refuses(t *testing.T, cfg config.Config) string {
 	t.Helper()
 	_, err := app.New(t.Context(), cfg, app.Dependencies{Log: slog.New(slog.DiscardHandler)})
@@ -27,7 +27,7 @@ func refuses(t *testing.T, cfg config.Config) string {
 	return err.Error()
 }
 
-// A server does not start with a key ring or an evidence key that is valid and not the store's own.
+// A server does not start with a valid key ring or evidence key that is not the store's own.
 func TestOtherKeysAreRefused(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
@@ -49,7 +49,7 @@ func TestOtherKeysAreRefused(t *testing.T) {
 			t.Errorf("another evidence key: %s", text)
 		}
 
-		// A new key in front of the ring, and the evidence key after it was adopted, are fine.
+		// A new key in front of the ring is accepted, and so is an adopted evidence key.
 		st, err := app.OpenStore(t.Context(), &cfg.Storage, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,8 @@ func TestOtherKeysAreRefused(t *testing.T) {
 	})
 }
 
-// A store of an earlier release has no check value. It takes a ring that opens what is sealed in it, or any if nothing is.
+// A store of an earlier release has no check value. It accepts a ring that opens its sealed values, or any ring if it has
+// none.
 func TestStoreWithoutACheckValue(t *testing.T) {
 	for _, backend := range []string{config.SQLite, "postgres"} {
 		t.Run(backend, func(t *testing.T) {
@@ -123,7 +124,7 @@ func ringOf(t *testing.T) *keyring.Ring {
 	return ring
 }
 
-// nowhere stands for an engine that is not there.
+// nowhere stands in for an engine that does not exist.
 type nowhere struct{}
 
 func (nowhere) Changed(context.Context, godwit.EndpointID) error     { return nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// metric reads one value of GET /metrics; 0 when it is not there yet.
+// metric reads one value of GET /metrics; 0 if it is not there yet.
 func metric(t *testing.T, srv *apptest.Server, series string) float64 {
 	t.Helper()
 	r := srv.Call(apptest.Call{Path: "/metrics"})
@@ -31,7 +31,7 @@ func metric(t *testing.T, srv *apptest.Server, series string) float64 {
 	return 0
 }
 
-// The five metrics of the Open Job Spec, from real deliveries to the page that is scraped.
+// The test covers the five metrics of the Open Job Spec, from real deliveries to the scraped page.
 func TestWebhookMetricsOfRealDeliveries(t *testing.T) {
 	sink := apptest.NewSink(t)
 	const slow = 200 * time.Millisecond

@@ -14,7 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 )
 
-// A client that sends little and slowly loses its connection; nothing of what it began is stored, and others are served.
+// A client that sends little and slowly loses its connection. Nothing of its request is stored, and other clients are
+// served.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Header: 50 * time.Millisecond, Read: 100 * time.Millisecond}})
 	host := strings.TrimPrefix(srv.URL, "http://")
@@ -35,7 +36,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 			postUntilServed(t, srv, "/v1/events?type=quick", `{}`)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
-				return // closed without a word
+				return // closed without an answer
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusRequestTimeout && resp.StatusCode != http.StatusBadRequest {
@@ -57,8 +58,8 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// postUntilServed posts a body to a server whose timeouts are so short that it cuts off a client that the machine gave no
-// time; then the client tries again.
+// postUntilServed posts a body to a server with very short timeouts. The server may cut off the client because the machine
+// is slow; the client then tries again.
 func postUntilServed(t *testing.T, srv *apptest.Server, path, body string) {
 	t.Helper()
 	transport := &http.Transport{}
@@ -93,7 +94,7 @@ func TestGiantHeaderIsRefused(t *testing.T) {
 	}
 }
 
-// A live stream outlives the read timeout: the request was read long ago.
+// A live stream outlives the read timeout, because its request was read at the start.
 func TestStreamOutlivesTheReadTimeout(t *testing.T) {
 	sink := apptest.NewSink(t)
 	srv := apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 50 * time.Millisecond, Write: 50 * time.Millisecond}})

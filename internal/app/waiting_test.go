@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// A second node on the same store says that it waits, and says its URL only when it has taken over and is ready.
+// A second node on the same store logs that it waits, and logs its URL only when it has taken over and is ready.
 func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
 	first := apptest.Start(t, apptest.Options{Postgres: true})
 	cfg := first.Config
@@ -51,7 +51,7 @@ func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
 	}
 }
 
-// A node that waits for another one to end takes no changes: the one that delivers would not hear of them.
+// A node that waits for another one to end accepts no changes: the delivering node would not learn of them.
 func TestWaitingNodeTakesNoChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Data, cfg.Node, cfg.Keyring = "127.0.0.1:0", t.TempDir(), "test", app.GenerateRing()

@@ -11,7 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// The command itself has the rules of the native API: a filter, or "all", and the answer that asks for confirmation tells what would go.
+// The command has the same rules as the native API: it needs a filter or "all", and the answer that asks for confirmation
+// lists what would be removed.
 func TestPurgeCommandSelectsExplicitlyAndTellsWhatWouldGo(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
@@ -51,11 +52,11 @@ func TestPurgeCommandSelectsExplicitlyAndTellsWhatWouldGo(t *testing.T) {
 		if err != nil || limited.Affects == nil || limited.Affects.DeadLetters != 1 || !limited.Affects.More {
 			t.Errorf("with a limit: %s, %v", limited.Raw, err)
 		}
-		// The endpoint is not there, which the execution says.
+		// The endpoint does not exist; the execution reports it.
 		if gone, err := submit("purge", `{"endpoint":"WEB-X2M8KD-Z"}`); err != nil || gone.Affects != nil {
 			t.Errorf("of no endpoint: %+v, %v", gone, err)
 		}
-		// Nothing has gone yet.
+		// Nothing was removed yet.
 		var list struct{ Items []any }
 		if r := srv.Must(apptest.Call{Path: "/v1/dead-letters"}, &list); r.Status != http.StatusOK || len(list.Items) != 2 {
 			t.Errorf("%d dead letters", len(list.Items))

@@ -24,7 +24,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// items is the tenant's evidence.
+// items returns the tenant's evidence.
 func items(t *testing.T, srv *apptest.Server) []evidence.Item {
 	t.Helper()
 	list, err := srv.App.Store().Evidence(t.Context(), command.EvidenceQuery{Tenant: srv.Tenant.String(), Limit: 10_000})
@@ -34,7 +34,7 @@ func items(t *testing.T, srv *apptest.Server) []evidence.Item {
 	return list
 }
 
-// count counts items that a condition holds for.
+// count counts the items that fulfil a condition.
 func count(list []evidence.Item, holds func(*evidence.Item) bool) (n int) {
 	for i := range list {
 		if holds(&list[i]) {
@@ -44,7 +44,7 @@ func count(list []evidence.Item, holds func(*evidence.Item) bool) (n int) {
 	return n
 }
 
-// executed counts executions of a command; channels are told where it was reserved.
+// executed counts executions of a command. The channel is recorded where the command was reserved.
 func executed(list []evidence.Item, name, channel string) int {
 	ids := map[string]bool{}
 	return count(list, func(it *evidence.Item) bool {
@@ -71,7 +71,7 @@ func TestEveryAPIRotatesAndDeletesByCommand(t *testing.T) {
 				if !strings.Contains(string(rotated.Body), `"`+api.secret+`":"`) || strings.Contains(string(rotated.Body), "redacted") {
 					t.Errorf("rotated: %s", rotated.Body)
 				}
-				// Without a key each is one of its own.
+				// Without a key each request is a new command.
 				if again := srv.Must(apptest.Call{Method: "POST", Path: path + "/rotate-secret"}, nil); string(again.Body) == string(rotated.Body) {
 					t.Errorf("rotated again: %s", again.Body)
 				}
@@ -96,7 +96,8 @@ func TestEveryAPIRotatesAndDeletesByCommand(t *testing.T) {
 	})
 }
 
-// The server dies after a rotation and before its answer is kept for repeats: the repeat rotates nothing, and says that the secret was shown.
+// The server dies after a rotation, before its answer is stored for repeats. The repeat rotates nothing, and says that the
+// secret was shown.
 func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
@@ -126,7 +127,7 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 	})
 }
 
-// An operation of an API and the command of /ids/v1 with the same args are one command: the one is a repeat of the other.
+// An operation of an API and the command of /ids/v1 with the same args are one command: each is a repeat of the other.
 func TestOperationsAreTheSameCommandsByEveryWay(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
@@ -161,7 +162,7 @@ func TestOperationsAreTheSameCommandsByEveryWay(t *testing.T) {
 	})
 }
 
-// Decisions about keys are evidence whichever API they fall in, without the key and what was sent (IDS IT-15).
+// Decisions about Idempotency-Keys are evidence in every API, without the key and the content of the request (IDS IT-15).
 func TestManagementUnderAKeyLeavesEvidence(t *testing.T) {
 	trace.Covers(t, "IDS-EVD-1", "IDS-EVD-9")
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
@@ -202,7 +203,7 @@ func TestManagementUnderAKeyLeavesEvidence(t *testing.T) {
 				t.Errorf("evidence shows %q", hidden)
 			}
 		}
-		// Events are not management.
+		// Publishing events is not management.
 		before := len(items(t, srv))
 		srv.Must(apptest.Call{Path: "/ojs/v1/events/batch", Header: map[string]string{"Idempotency-Key": `"a batch of none, 0001"`},
 			Body: `{"events":[{"specversion":"1.0","id":"e1","type":"job.completed","source":"ojs://shop/orders","time":"2026-01-01T00:00:00Z","data":{}}]}`}, nil)
@@ -233,7 +234,7 @@ func TestDeadLettersAreReplayedAndPurgedByCommand(t *testing.T) {
 		if replayed.Replayed != 1 || replayed.Next == "" {
 			t.Errorf("replayed %+v", replayed)
 		}
-		srv.WaitDelivery(events[2], ep, godwit.DeliveryAccepted) // the newest
+		srv.WaitDelivery(events[2], ep, godwit.DeliveryAccepted) // the newest event
 		var asked struct {
 			CommandID string `json:"command_id"`
 			Token     string `json:"confirmation_token"`
@@ -274,7 +275,7 @@ func TestEventsOfATimeAreReplayedByCommand(t *testing.T) {
 		sink := apptest.NewSink(t)
 		old := srv.Endpoint(sink.URL("/old"))
 		var had godwit.EventID
-		for range 205 { // more than a command takes
+		for range 205 { // more than one command replays
 			had = srv.Publish("order.paid", `{}`)
 		}
 		srv.WaitDelivery(had, old, godwit.DeliveryAccepted)
@@ -300,7 +301,8 @@ func TestEventsOfATimeAreReplayedByCommand(t *testing.T) {
 	})
 }
 
-// What is published about keys holds for commands: rejected ones are not used up, and old ones are forgotten.
+// The published rules about keys hold for commands: a rejected command does not use up its key, and old keys are
+// forgotten.
 func TestKeysOfOrders(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	srv := apptest.Start(t, apptest.Options{Clock: clock.NewManual(now)})

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// However it spells its id, a tenant does not delete itself.
+// A tenant cannot delete itself, however it spells its id.
 func TestTenantDoesNotDeleteItself(t *testing.T) {
 	const own = "ten_0190a1b2-c3d4-7000-8000-00000000000a"
 	for _, target := range []string{own, "ten_" + strings.ToUpper(own[4:])} {

@@ -160,7 +160,7 @@ func TestCheckNamesEverySettingThatIsWrong(t *testing.T) {
 	}
 }
 
-// The comment is what people read; it must say what the tag does.
+// The comment is the help text; it must agree with the tag.
 func TestEveryCommentTellsTheDefault(t *testing.T) {
 	form := regexp.MustCompile(`Defaults to (.+)\.$`)
 	for _, s := range Settings() {

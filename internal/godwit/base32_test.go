@@ -32,7 +32,7 @@ func TestBase32RoundTrip(t *testing.T) {
 	}
 	for _, text := range []string{"", strings.Repeat("0", 26), "8" + strings.Repeat("0", 25), strings.Repeat("1", 25), strings.Repeat("1", 27),
 		"I" + strings.Repeat("0", 25), strings.Repeat("0", 25) + "U", strings.Repeat("0", 25) + "-", strings.Repeat("é", 13),
-		strings.Repeat("1", 24) + "ſ"} { // upper case of which is an S
+		strings.Repeat("1", 24) + "ſ"} { // its upper case is an S
 		if id, err := ParseEventBase32(text); !errors.Is(err, ErrBadID) || !id.IsZero() {
 			t.Errorf("%q read as %s: %v", text, id, err)
 		}

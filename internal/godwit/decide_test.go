@@ -100,7 +100,7 @@ func TestRetryAfterUnderASchedule(t *testing.T) {
 		{&floor, 0, 10 * time.Minute, 10 * time.Minute, 10*time.Minute + 7*time.Second},
 		{&floor, 9, 0, 5 * time.Minute, 330 * time.Second}, // past its end the last delay repeats
 		{&replacing, 0, 0, time.Minute, 66 * time.Second},
-		{&replacing, 0, 10 * time.Second, 10 * time.Second, 11 * time.Second}, // also when it is shorter
+		{&replacing, 0, 10 * time.Second, 10 * time.Second, 11 * time.Second}, // even if it is shorter
 		{&replacing, 1, 10 * time.Minute, 10 * time.Minute, 11 * time.Minute},
 	} {
 		seen := map[time.Duration]bool{}

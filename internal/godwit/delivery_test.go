@@ -14,7 +14,7 @@ func TestStateChangesOfADelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		from   Delivery
 		change func(*Delivery)
-		want   func(*Delivery) // beside UpdatedAt
+		want   func(*Delivery) // except for UpdatedAt
 	}{
 		"a waiting one moves up":        {waiting, func(d *Delivery) { d.Requeue(TriggerManual, "key_1", now) }, func(d *Delivery) { d.DueAt = now }},
 		"one that is due stays due":     {with(waiting, func(d *Delivery) { d.DueAt = before }), func(d *Delivery) { d.Requeue(TriggerManual, "key_1", now) }, func(*Delivery) {}},

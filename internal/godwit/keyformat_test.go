@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// Keys that are made keep to what all receivers of an event have published.
+// Generated keys follow the formats that all receivers of an event have published.
 func TestKeysKeepToTheReceiversFormats(t *testing.T) {
 	trace.Covers(t, "IKH-RSP-1", "IKH-UNQ-5")
 	const uuid = `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`

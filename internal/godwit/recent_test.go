@@ -50,13 +50,13 @@ func TestRecentStaysSmall(t *testing.T) {
 		t.Errorf("%d minutes are kept", len(r.minutes))
 	}
 	var scaled Recent
-	scaled.Add(start, TimeScale(1e15).Real(time.Minute), true) // a minute of no length at all
+	scaled.Add(start, TimeScale(1e15).Real(time.Minute), true) // a minute of zero length
 	if got := scaled.FailedShare(start, 0); got != 1 {
 		t.Errorf("share %v", got)
 	}
 }
 
-// An older value does not change: it is being written while the next attempt is counted.
+// An older value does not change, because it may be written while the next attempt is counted.
 func TestRecentValuesAreSeparate(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	var r Recent

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// impatient is a store whose client goes away the moment something is written.
+// impatient is a store whose client disconnects at the moment of a write.
 type impatient struct {
 	*watched
 	leave func()
@@ -20,14 +20,14 @@ func (s *impatient) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) erro
 	return s.watched.UpdateEndpoint(ctx, e)
 }
 
-// disconnecting is a fixture with the store whose client goes away.
+// disconnecting is a fixture with such a store.
 type disconnecting struct {
 	*fixture
 	client *impatient
 }
 
-// A client that disconnects after its change is stored must not keep the engine from hearing of it: it would go on sending
-// to an endpoint that is paused or deleted.
+// The engine must learn of a stored change even if the client has disconnected: it would otherwise continue to send to an
+// endpoint that is paused or deleted.
 func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 	for name, change := range map[string]func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error{
 		"pause": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// What any profile puts on a request, its signature above all, cannot be replaced by a custom header.
+// A custom header cannot replace a header of a profile, in particular the signature.
 func TestHeadersOfProfilesAreReserved(t *testing.T) {
 	now := time.Now()
 	message := profile.Message{

@@ -32,7 +32,7 @@ var (
 	ringText = keyring.Generate("k1")
 )
 
-// watched counts reads of keys, and lets a test come between a read and a write.
+// watched counts reads of keys, and lets a test act between a read and a write.
 type watched struct {
 	*sqlite.Store
 	keyReads atomic.Int64
@@ -61,14 +61,14 @@ func (w *watched) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error 
 	return w.Store.UpdateEndpoint(ctx, e)
 }
 
-// told remembers which endpoints the engine was told of.
+// told records the endpoints that the engine was told of.
 type told struct {
 	mu   sync.Mutex
 	ids  []godwit.EndpointID
 	news []profile.Announcement
-	said []string // both, in order
+	said []string // both kinds of calls, in order
 	err  error
-	mute error // what announcing fails with
+	mute error // error of Announce
 }
 
 func (c *told) Announce(ctx context.Context, a profile.Announcement) error {
@@ -84,7 +84,7 @@ func (c *told) Announce(ctx context.Context, a profile.Announcement) error {
 
 func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
 	if err := ctx.Err(); err != nil {
-		return err // an engine that cannot ask the store learns nothing
+		return err // an engine that cannot read the store learns nothing
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (f *fixture) endpoint() (*godwit.Endpoint, *management.IssuedSecret) {
 	return e, s
 }
 
-// rotate and delete do what the commands do: plan, store the effect, and take note of it.
+// rotate and delete act like the commands: plan, store the effect, and notify the service.
 func (f *fixture) rotate(id godwit.EndpointID, rot management.Rotation) {
 	f.t.Helper()
 	plan, err := f.registry.PlanRotation(ctx, f.tenant.ID, id, rot)
@@ -197,7 +197,7 @@ func TestRevocationTakesEffect(t *testing.T) {
 	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
 		t.Errorf("on this node: %v", err)
 	}
-	// Revoked by another node: within the time to live.
+	// Another node revokes the key: it takes effect within the time to live.
 	k, token = f.mint(godwit.ScopeRead)
 	_, err = f.registry.Authenticate(ctx, token)
 	must(t, err)
@@ -208,7 +208,7 @@ func TestRevocationTakesEffect(t *testing.T) {
 	}
 }
 
-// TestRevocationDuringARead: what was read before the revocation is not remembered after it.
+// TestRevocationDuringARead: a key that was read before its revocation is not cached after it.
 func TestRevocationDuringARead(t *testing.T) {
 	f := newFixture(t, nil)
 	k, token := f.mint(godwit.ScopeRead)
@@ -253,7 +253,7 @@ func TestNobodyWaitsForARefresh(t *testing.T) {
 	refreshed := make(chan error, 1)
 	go func() { _, err := f.registry.Authenticate(ctx, token); refreshed <- err }()
 	<-reading
-	if _, err := f.registry.Authenticate(ctx, token); err != nil { // does not come back if it waits
+	if _, err := f.registry.Authenticate(ctx, token); err != nil { // would not return if it waited
 		t.Error(err)
 	}
 	close(release)
@@ -280,7 +280,7 @@ func TestBadTokens(t *testing.T) {
 	if f.store.keyReads.Load() != reads {
 		t.Error("made-up tokens pushed a live one out")
 	}
-	for range 10 { // more live keys than there is room for
+	for range 10 { // more live keys than the cache holds
 		_, other := f.mint(godwit.ScopeRead)
 		if _, err := f.registry.Authenticate(ctx, other); err != nil {
 			t.Error(err)
@@ -314,7 +314,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 	}
 }
 
-// TestCreationIsUndone: a creation that is answered with an error has not happened.
+// TestCreationIsUndone: a creation that is answered with an error leaves no endpoint.
 func TestCreationIsUndone(t *testing.T) {
 	f := newFixture(t, nil)
 	f.engine.err = store.ErrUnavailable
@@ -330,7 +330,7 @@ func TestCreationIsUndone(t *testing.T) {
 func TestChangesThatMeet(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _ := f.endpoint()
-	f.store.onUpdate = func() { // the engine disables it at this very moment
+	f.store.onUpdate = func() { // the engine disables the endpoint at this moment
 		stored, err := f.store.Endpoint(ctx, f.tenant.ID, e.ID)
 		must(t, err)
 		stored.Status, stored.StatusReason = godwit.EndpointDisabled, "endpoint-gone"

@@ -16,8 +16,8 @@ func announced(on bool) management.NewEndpoint {
 	return management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/", Policy: godwit.PolicyOverrides{Announce: &on}}}
 }
 
-// A new subscription is announced before the engine knows it, so that it does not hear of itself; a deleted one after the
-// engine has forgotten it.
+// A new subscription is announced before the engine knows it, so that it does not get the event about itself. A deleted
+// one is announced after the engine has forgotten it.
 func TestSubscriptionsAreAnnounced(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
@@ -55,7 +55,7 @@ func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
 	must(t, err)
 	f.engine.mute = store.ErrUnavailable
-	f.delete(e.ID) // it is gone all the same
+	f.delete(e.ID) // it is deleted nevertheless
 }
 
 func TestEndpointsByEveryRendering(t *testing.T) {
@@ -88,7 +88,7 @@ func TestEndpointsByEveryRendering(t *testing.T) {
 	}
 }
 
-// What a person sets stays set, with its reason, and is not undone by the time of rest that failures bring.
+// A status that an operator sets is kept, with its reason; the rest time after failures does not undo it.
 func TestStatusByHand(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _ := f.endpoint()
@@ -105,7 +105,7 @@ func TestStatusByHand(t *testing.T) {
 		{"resumed", func() (*godwit.Endpoint, error) { return f.registry.Resume(ctx, f.tenant.ID, e.ID) }, godwit.EndpointActive, ""},
 	}
 	for _, s := range steps {
-		// As after failures: it would be tried again by itself.
+		// As after failures: the engine would enable it again.
 		stored, err := f.store.Endpoint(ctx, f.tenant.ID, e.ID)
 		must(t, err)
 		stored.ReenableAt, stored.Version = f.clock.Now().Add(time.Hour), stored.Version+1
