@@ -62,8 +62,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// FuzzCanonical: what is read the short way is what the parser for all structured
-// fields reads.
+// FuzzCanonical: canonical reads the same values as the parser for all structured fields.
 func FuzzCanonical(f *testing.F) {
 	for _, c := range canonicalSeeds {
 		f.Add(c.input, c.signature)

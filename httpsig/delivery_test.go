@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// A delivery is what the tests send, to this package's verifier and to those of
-// others: a signed POST over a real connection, whole or tampered with.
+// The tests send deliveries to this package's verifier and to those of other libraries: signed POST requests over a real
+// connection, unchanged or tampered with.
 
 var (
 	secret     = []byte("a shared secret of enough bytes!")
@@ -44,7 +44,7 @@ func must[T any](value T, err error) func(testing.TB) T {
 
 const deliveryBody = `{"type":"order.created","id":17,"note":"déjà vu"}`
 
-// deliver makes a signed request to url, lets change have it, and sends it.
+// deliver makes a signed request to url, calls change on it, and sends it.
 func deliver(t testing.TB, client *http.Client, url string, p httpsig.Params, change func(*http.Request)) *http.Response {
 	t.Helper()
 	req := must(http.NewRequest(http.MethodPost, url+"/in/orders?tenant=7&x=a%20b", strings.NewReader(deliveryBody)))(t)
@@ -81,7 +81,7 @@ func editInput(from, to string) func(*http.Request) {
 	}
 }
 
-// makeNewer moves the creation by a second, well within what is fresh.
+// makeNewer moves the creation time by a second, which keeps the signature fresh.
 func makeNewer(req *http.Request) {
 	_, rest, _ := strings.Cut(req.Header.Get("Signature-Input"), "created=")
 	created, _, _ := strings.Cut(rest, ";")
@@ -89,8 +89,8 @@ func makeNewer(req *http.Request) {
 	editInput(created, strconv.FormatInt(seconds+1, 10))(req)
 }
 
-// tamperings are what may happen to a delivery on its way, each with the reason
-// that this package's verifier gives. Every verifier has to refuse all of them.
+// tamperings are changes to a delivery on its way, each with the reason that this package's verifier gives. Every verifier
+// must reject all of them.
 var tamperings = []struct {
 	name   string
 	reason httpsig.Reason
@@ -153,7 +153,7 @@ func ownReceiver(t testing.TB, o httpsig.Options) http.Handler {
 	})
 }
 
-// keyring finds the two keys of the tests; ed25519 by its public half.
+// keyring finds the two keys of the tests; the ed25519 key can only verify.
 func keyring(t testing.TB) func(context.Context, string) (httpsig.Key, error) {
 	t.Helper()
 	public := must(httpsig.NewEd25519Verifier("key-1", edPublic))(t)
@@ -169,7 +169,7 @@ func keyring(t testing.TB) func(context.Context, string) (httpsig.Key, error) {
 	}
 }
 
-// nonces remembers what it saw, as a receiver's store does.
+// nonces remembers nonces, as a receiver's store does.
 type nonces struct{ seen sync.Map }
 
 func (n *nonces) Seen(_ context.Context, keyID, nonce string, _ time.Time) (bool, error) {
@@ -206,8 +206,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// checkDeliveries has send deliver whole and tampered requests and compares the
-// verdicts. A verifier that gives no reason is only asked for its verdict.
+// checkDeliveries sends unchanged and tampered requests and compares the results. For a verifier that gives no reason, only
+// acceptance is compared.
 func checkDeliveries(t *testing.T, p httpsig.Params, send func(testing.TB, httpsig.Params, func(*http.Request)) (bool, httpsig.Reason)) {
 	t.Helper()
 	t.Run("whole", func(t *testing.T) {
@@ -246,8 +246,7 @@ func checkDeliveries(t *testing.T, p httpsig.Params, send func(testing.TB, https
 	}
 }
 
-// TestRotation sends two signatures, by the new key and the old one: a receiver
-// that knows either accepts.
+// TestRotation sends two signatures, by the new key and the old one: a receiver that knows either key accepts.
 func TestRotation(t *testing.T) {
 	newKey := must(httpsig.NewHMACKey("secret-2", bytes.Repeat([]byte("n"), 32)))(t)
 	oldKey := signerKeys["hmac-sha256"](t)

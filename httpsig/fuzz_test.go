@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/httpsig"
 )
 
-// FuzzVerify feeds hostile fields to the verifier. Whatever comes, it returns, its
-// error is a verdict, and it accepts only what the key's holder signed.
+// FuzzVerify feeds hostile fields to the verifier. It always returns, its error is an Error, and it accepts only requests
+// that the key's holder signed.
 func FuzzVerify(f *testing.F) {
 	key := signerKeys["hmac-sha256"](f)
 	good := signed(f, httpsig.Params{Nonce: "n", Tag: "t"})

@@ -18,8 +18,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/interop"
 )
 
-// TestOutsideVerifiers sends live requests to receivers that verify with libraries
-// of others: what this package signs they accept, and what was tampered with they refuse.
+// TestOutsideVerifiers sends live requests to receivers that verify with other libraries. They accept the requests that this
+// package signs, and reject tampered ones.
 func TestOutsideVerifiers(t *testing.T) {
 	for name, start := range map[string]func(testing.TB, ...interop.Option) *interop.Receiver{
 		"node": interop.StartNode, "python": interop.StartPython,
@@ -49,7 +49,7 @@ func TestOutsideVerifiers(t *testing.T) {
 	}
 }
 
-// TestOutsideVerifiersTLS does it over https, where the target URI is another.
+// TestOutsideVerifiersTLS does the same over https, where the target URI differs.
 func TestOutsideVerifiersTLS(t *testing.T) {
 	certFile, keyFile, client := certificate(t)
 	for name, start := range map[string]func(testing.TB, ...interop.Option) *interop.Receiver{
@@ -70,7 +70,7 @@ func TestOutsideVerifiersTLS(t *testing.T) {
 	}
 }
 
-// outside delivers to a receiver. The answer and the verdict have to agree.
+// outside delivers to a receiver. Its response and its recorded result must agree.
 func outside(receiver *interop.Receiver, client *http.Client) func(testing.TB, httpsig.Params, func(*http.Request)) (bool, httpsig.Reason) {
 	return func(t testing.TB, p httpsig.Params, change func(*http.Request)) (bool, httpsig.Reason) {
 		t.Helper()

@@ -20,8 +20,8 @@ var everything = []string{
 	`"content-digest";sf`, `"content-digest";key="sha-256"`, `"idempotency-key";sf`, "x-list", `"x-list";bs`, "x-empty",
 }
 
-// TestWireForms: the two sides see a request through different structures of
-// net/http, and have to derive the same values from them, whatever the URL's spelling.
+// TestWireForms: client and server see a request through different structures of net/http, and must derive the same values
+// for every spelling of the URL.
 func TestWireForms(t *testing.T) {
 	for transport, serve := range servers {
 		t.Run(transport, func(t *testing.T) {
@@ -59,7 +59,7 @@ func sendEverything(t *testing.T, server *httptest.Server, target string, change
 	}
 }
 
-// TestForcedQuery: a question mark with nothing behind it is part of the URI.
+// TestForcedQuery: a trailing question mark is part of the URI.
 func TestForcedQuery(t *testing.T) {
 	components := []string{"@target-uri", "@query", "@request-target"}
 	server := httptest.NewServer(ownReceiver(t, httpsig.Options{KeyByID: keyring(t), RequiredComponents: components}))

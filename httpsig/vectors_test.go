@@ -103,8 +103,8 @@ func header(fields [][2]string) http.Header {
 	return h
 }
 
-// view is what components are taken from. Responses are only looked at here: the
-// package's API is about requests.
+// view returns the message that components are taken from. Responses occur only in these tests: the package's API is for
+// requests.
 func (v vectorMessage) view(t testing.TB, request *vectorMessage) message {
 	t.Helper()
 	if v.Status != 0 {
@@ -233,8 +233,8 @@ func (k vectorKey) supported(t testing.TB) (Key, bool) {
 	return key, true
 }
 
-// TestRFC9421SignAndVerify signs the cases of the two supported algorithms, which
-// are deterministic, and wants the RFC's fields byte by byte; and verifies them.
+// TestRFC9421SignAndVerify signs the cases of the two supported algorithms, which are deterministic, compares the fields
+// with the RFC's byte by byte, and verifies them.
 func TestRFC9421SignAndVerify(t *testing.T) {
 	var vectors signatureVectors
 	readVectors(t, "rfc9421-signatures.json", &vectors)
@@ -342,8 +342,7 @@ func TestRFC9530ContentDigest(t *testing.T) {
 	}
 }
 
-// TestSerialisationMatchesLibrary holds the hand-written hot path of parameter
-// serialisation against the structured field library.
+// TestSerialisationMatchesLibrary compares the hand-written serialisation of parameters with the structured field library.
 func TestSerialisationMatchesLibrary(t *testing.T) {
 	secret := bytes.Repeat([]byte{7}, 32)
 	for _, text := range []string{"plain", `qu"ote`, `back\slash`, " spaces ", "~!#$%&'()*+,-./:;<=>?@[]^_`{|}"} {

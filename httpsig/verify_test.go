@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/httpsig"
 )
 
-// signed is a delivery as a server gets it, without the network between.
+// signed returns a delivery as a server receives it, without a network.
 func signed(t testing.TB, p httpsig.Params, components ...string) *http.Request {
 	t.Helper()
 	req := newRequest(t, "POST", "https://example.com/in?id=1",
@@ -60,7 +60,7 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// TestRetryIsFresh: a nonce counts once, and a retry, signed again, is accepted.
+// TestRetryIsFresh: a nonce is accepted once, and a retry with a new signature is accepted.
 func TestRetryIsFresh(t *testing.T) {
 	var memory nonces
 	now := created
@@ -74,7 +74,7 @@ func TestRetryIsFresh(t *testing.T) {
 	first := signed(t, httpsig.Params{Nonce: "1"})
 	tampered := first.Clone(context.Background())
 	tampered.Header.Set("Content-Type", "text/plain")
-	check("tampered", tampered, httpsig.ReasonBadSignature) // must not use the nonce up
+	check("tampered", tampered, httpsig.ReasonBadSignature) // must not use up the nonce
 	check("first", first, "")
 	check("replay", first, httpsig.ReasonReplayed)
 	check("same nonce by another key", signed(t, httpsig.Params{Nonce: "1", Keys: []httpsig.Key{signerKeys["ed25519"](t)}}), "")
@@ -84,8 +84,7 @@ func TestRetryIsFresh(t *testing.T) {
 	check("late retry, signed again", signed(t, httpsig.Params{Nonce: "2", Created: now}), "")
 }
 
-// TestNonceIsKeptLongEnough: the time to remember a nonce is the time for which
-// the message would be accepted otherwise.
+// TestNonceIsKeptLongEnough: a nonce is kept for as long as its message would otherwise be accepted.
 func TestNonceIsKeptLongEnough(t *testing.T) {
 	for name, c := range map[string]struct {
 		params httpsig.Params
@@ -113,7 +112,7 @@ func TestNonceIsKeptLongEnough(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNotVerdicts: when a lookup fails the message is not to blame.
+// TestFailuresAreNotVerdicts: a failed lookup says nothing about the message.
 func TestFailuresAreNotVerdicts(t *testing.T) {
 	down := errors.New("store is down")
 	for name, o := range map[string]httpsig.Options{
@@ -133,7 +132,7 @@ func TestFailuresAreNotVerdicts(t *testing.T) {
 	}
 }
 
-// TestHostileSignatureFields: each is refused with its reason, by an error.
+// TestHostileSignatureFields: each is rejected with its reason.
 func TestHostileSignatureFields(t *testing.T) {
 	good := signed(t, httpsig.Params{})
 	input, signature := good.Header.Get("Signature-Input"), good.Header.Get("Signature")
@@ -205,8 +204,8 @@ func TestTagSelects(t *testing.T) {
 	}
 }
 
-// TestDigestMembers: where only a member of Content-Digest is covered, only that
-// member counts; an uncovered one could be anybody's.
+// TestDigestMembers: if the signature covers only one member of Content-Digest, only that member is checked, because an
+// intermediary could have added an uncovered one.
 func TestDigestMembers(t *testing.T) {
 	const component = `"content-digest";key="sha-256"`
 	options := httpsig.Options{KeyByID: keyring(t), Now: at(created), RequiredComponents: []string{component}}
@@ -252,8 +251,7 @@ func TestContentDigestField(t *testing.T) {
 	}
 }
 
-// TestBehindProxy: a receiver that is reached by another address than the client
-// used says which; the components then agree again.
+// TestBehindProxy: a receiver behind a proxy configures its public address; the components then match.
 func TestBehindProxy(t *testing.T) {
 	ring := keyring(t)
 	for name, c := range map[string]struct {
@@ -270,7 +268,7 @@ func TestBehindProxy(t *testing.T) {
 			server := httptest.NewServer(http.StripPrefix("/in", ownReceiver(t, httpsig.Options{KeyByID: ring, TargetURI: c.target})))
 			t.Cleanup(server.Close)
 			internal := strings.TrimPrefix(server.URL, "http://")
-			// The client signs for the public address; the proxy sends it on to the server.
+			// The client signs for the public address; the proxy forwards the request to the server.
 			client := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
 				req.URL.Scheme, req.URL.Host, req.Host = "http", internal, internal
 				return http.DefaultTransport.RoundTrip(req)
@@ -287,7 +285,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestOtherSpellings: fields that say the same in another form are as good as those in the form in which they are sent.
+// TestOtherSpellings: signature fields in another valid form are accepted like those in canonical form.
 func TestOtherSpellings(t *testing.T) {
 	for name, respell := range map[string]func(http.Header){
 		"as sent":         func(http.Header) {},

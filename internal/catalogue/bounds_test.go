@@ -11,8 +11,7 @@ func list(n int, item string) []byte {
 	return []byte("[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]")
 }
 
-// How much an event can make a check take is bounded, whatever the schema: faults are counted neither in millions, nor told
-// one by one where there may be very many.
+// The work of checking an event is bounded for every schema, and so is the number of faults that are reported.
 func TestChecksAreBounded(t *testing.T) {
 	every := func(n int) string {
 		return fmt.Sprintf(`{"$id":"https://schemas.example/x","items":{"allOf":%s}}`, list(n, `{"type":"string"}`))
@@ -21,7 +20,7 @@ func TestChecksAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		schema string
 		event  []byte
-		want   string // of the one field; empty: the event fits
+		want   string // expected detail of the one field; empty if the event is valid
 	}{
 		"many rules, many values":  {every(500), list(50_000, `1`), refused},
 		"some rules, many faults":  {every(50), list(50_000, `1`), faulty},

@@ -22,7 +22,7 @@ import (
 
 var ctx = context.Background()
 
-// counted is a real store that tells how often an entry was read.
+// counted is a real store that counts the reads of an entry.
 type counted struct {
 	*sqlite.Store
 	reads atomic.Int64
@@ -78,7 +78,7 @@ func TestCheckAsksTheStoreSeldom(t *testing.T) {
 	if n := db.reads.Load(); n != 2 {
 		t.Errorf("%d reads", n)
 	}
-	// Another node changes it: this one heeds it when its knowledge is old.
+	// Another node changes the entry: this node uses the change when its cached entry has expired.
 	other, err := catalogue.New(catalogue.Config{Store: db.Store, Now: manual.Now})
 	must(t, err)
 	_, err = other.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`{"type":"string"}`)})
@@ -90,7 +90,7 @@ func TestCheckAsksTheStoreSeldom(t *testing.T) {
 	if got := check(t, c, tenant, "a.b", `1`); !slices.Equal(got, []string{"data"}) {
 		t.Errorf("after its time: %v", got)
 	}
-	// A change made here holds at once.
+	// A change on this node applies at once.
 	_, err = c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`true`)})
 	must(t, err)
 	if got := check(t, c, tenant, "a.b", `1`); len(got) != 0 {
@@ -160,7 +160,7 @@ func TestTypesOfATenantAreBounded(t *testing.T) {
 }
 
 func TestSchemasAreBounded(t *testing.T) {
-	// Each of 40 definitions asks for the next one twice: a trillion rules in two kilobytes.
+	// Each of 40 definitions refers to the next one twice: a trillion rules in two kilobytes.
 	var doubling strings.Builder
 	doubling.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
 	for i := range 40 {

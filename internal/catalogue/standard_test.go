@@ -51,8 +51,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The types are those of the rows CCW-EVT-19..24 and OJS-FLT-11, each with a schema and an example that fits it. That events of
-// them are taken in and delivered is shown where they are posted.
+// The types are those of the rows CCW-EVT-19..24 and OJS-FLT-11, each with a schema and a valid example. Other tests show
+// that events of these types are accepted and delivered.
 func TestStandardsListTheirTypes(t *testing.T) {
 	for name, groups := range map[string]map[string]string{
 		"cybercube": {

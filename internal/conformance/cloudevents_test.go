@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestCloudEventsIDIsNoKey: an id is unique within its source only and need not be stable, so the key is another thing. There
-// is no setting that makes it one.
+// TestCloudEventsIDIsNoKey: an id is unique only within its source and may change, so it is never the key. No setting makes
+// it the key.
 func TestCloudEventsIDIsNoKey(t *testing.T) {
 	const media = "application/cloudevents+json"
 	r := newRig(t, apptest.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestPayloadsDoNotLeak marks a payload and looks for the mark wherever outsiders look: the log at its most talkative,
-// metrics, refusals, notices, and every page that another tenant or a key without the right to read can ask for.
+// TestPayloadsDoNotLeak marks a payload and looks for the mark in everything that outsiders can read: the debug log,
+// metrics, refusals, notices, and every page that another tenant or a key without the read scope can request.
 func TestPayloadsDoNotLeak(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-THR-4", "EDS-SEC-CNF-2")
 	const mark = "m4rk3d-p4yl04d"
@@ -80,7 +80,7 @@ func TestPayloadsDoNotLeak(t *testing.T) {
 	}
 }
 
-// TestProblemDetailsAreKept: what a receiver says about its refusal is shown to the operator, within limits.
+// TestProblemDetailsAreKept: the operator sees a receiver's problem details, within limits.
 func TestProblemDetailsAreKept(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	long := strings.Repeat("detail ", 10_000)

@@ -11,7 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestMisdirectedTakesANewConnection: an ordinary retry keeps the connection, one after 421 asks DNS and connects anew.
+// TestMisdirectedTakesANewConnection: an ordinary retry reuses the connection; a retry after 421 asks DNS again and opens a
+// new one.
 func TestMisdirectedTakesANewConnection(t *testing.T) {
 	secure := apptest.WithTLS(apptest.SinkTLS{Names: []string{"receiver.test"}})
 	for name, options := range map[string][]apptest.SinkOption{
@@ -50,7 +51,7 @@ func failOnce(t *testing.T, r *rig, n *names, sink *apptest.Sink, ep apptest.End
 	return []int{requests[0].Conn, requests[1].Conn}, n.lookups.Load() - asked
 }
 
-// TestTooEarlyIsRetriedAfterTheHandshake: the retry is no early data, and says so to no one.
+// TestTooEarlyIsRetriedAfterTheHandshake: the retry is not sent as early data and has no Early-Data field.
 func TestTooEarlyIsRetriedAfterTheHandshake(t *testing.T) {
 	for name, options := range map[string][]apptest.SinkOption{
 		"HTTP 1.1": {apptest.WithTLS(apptest.SinkTLS{})}, "HTTP 2": {apptest.WithHTTP2()},
@@ -72,7 +73,7 @@ func TestTooEarlyIsRetriedAfterTheHandshake(t *testing.T) {
 	}
 }
 
-// TestChannelIsConfidential: https unless the operator opened http by an explicit setting.
+// TestChannelIsConfidential: only https is allowed, unless the operator explicitly allows http.
 func TestChannelIsConfidential(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-CNF-1")
 	trust := trusting(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestUnauthorized: 401 is final. Where a credential can be renewed it is, once, at once; a signature is renewed by making
-// it again.
+// TestUnauthorized: 401 is final. A credential that can be renewed is renewed once, at once; a signature is renewed by
+// signing again.
 func TestUnauthorized(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -55,7 +55,7 @@ func newlySigned(t *testing.T, requests []apptest.Request) {
 	}
 }
 
-// A tokenServer hands out tokens in turn; a receiver beside it accepts some of them.
+// A tokenServer issues tokens in turn; a receiver beside it accepts some of them.
 type tokenServer struct {
 	sink   *apptest.Sink
 	valid  string // Authorization that the receiver accepts
@@ -83,7 +83,7 @@ func (s *tokenServer) auth(secret string) apptest.Fields {
 	return apptest.Fields{"auth": apptest.Fields{"kind": "oauth2", "token_url": s.sink.URL(tokenPath), "client_id": "client", "client_secret": secret}}
 }
 
-// TestTokenIsRenewedOnce: a 401 gets one new token and one more request; a 403 gets neither.
+// TestTokenIsRenewedOnce: a 401 leads to one new token and one more request; a 403 to neither.
 func TestTokenIsRenewedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, row, valid string
@@ -125,7 +125,7 @@ func TestTokenIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// TestMechanisms: each way to prove who we are, against a receiver that insists on it; with the wrong proof the same
+// TestMechanisms tests each authentication mechanism against a receiver that requires it. With the wrong credential the same
 // receiver refuses.
 func TestMechanisms(t *testing.T) {
 	r := newRig(t, apptest.Options{Configure: trusting(t)})
@@ -213,7 +213,7 @@ func TestMechanisms(t *testing.T) {
 	}
 }
 
-// TestNoEndpointWithoutAuthentication: there is no way to be delivered to unauthenticated, nor to post.
+// TestNoEndpointWithoutAuthentication: neither deliveries nor API requests work without authentication.
 func TestNoEndpointWithoutAuthentication(t *testing.T) {
 	trace.Covers(t, "EDS-KEY-7")
 	r := newRig(t, apptest.Options{})
@@ -229,7 +229,7 @@ func TestNoEndpointWithoutAuthentication(t *testing.T) {
 	if ep.Secret.ID == "" || len(ep.Secret.Value) < 40 {
 		t.Errorf("an endpoint without credential was issued the secret %+v", ep.Secret)
 	}
-	// Whatever is taken away, a signature stays.
+	// A signature remains whatever else is removed.
 	r.Must(apptest.Call{Method: "PATCH", Path: "/v1/endpoints/" + ep.ID.String(), Body: apptest.Fields{"auth": nil, "headers": nil}}, nil)
 	var rotated apptest.Secret
 	r.EndpointCall(ep, http.MethodPost, "/rotate-secret", apptest.Fields{"overlap_seconds": 0}).JSON(t, &rotated)
@@ -246,7 +246,7 @@ func TestNoEndpointWithoutAuthentication(t *testing.T) {
 	}
 }
 
-// TestContextIsTheEffectiveURI: what is signed as target is where the request goes, also after a permanent redirect.
+// TestContextIsTheEffectiveURI: the signed target is the URL of the request, also after a permanent redirect.
 func TestContextIsTheEffectiveURI(t *testing.T) {
 	trace.Covers(t, "EDS-KEY-8")
 	r := newRig(t, apptest.Options{})
@@ -274,5 +274,5 @@ func TestContextIsTheEffectiveURI(t *testing.T) {
 			}
 		}
 	}
-	sameEvent(t, got, eventBody, append(r.sink.Requests("/old"), moved[0])) // the key moves along
+	sameEvent(t, got, eventBody, append(r.sink.Requests("/old"), moved[0])) // the key stays the same after the move
 }

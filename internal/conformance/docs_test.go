@@ -64,7 +64,7 @@ func wantSentence(t *testing.T, what string, words ...string) {
 	t.Errorf("no page says that %s", what)
 }
 
-// TestNoStrongerPromise: at least once, best effort; nothing stronger on the ground of the draft.
+// TestNoStrongerPromise: the pages promise at-least-once delivery and nothing stronger on the basis of the draft.
 func TestNoStrongerPromise(t *testing.T) {
 	trace.Covers(t, "EDS-SCP-1")
 	texts := pages(t)
@@ -84,7 +84,7 @@ func TestNoStrongerPromise(t *testing.T) {
 	wantSentence(t, "delivery is at least once", "at least once")
 }
 
-// TestVendorsDocumentationDecides: figures of a survey are no contract with a vendor.
+// TestVendorsDocumentationDecides: the pages do not present survey figures as promises of a vendor.
 func TestVendorsDocumentationDecides(t *testing.T) {
 	trace.Covers(t, "EDS-SRV-1")
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "third-party.md"))
@@ -97,8 +97,8 @@ func TestVendorsDocumentationDecides(t *testing.T) {
 	}
 }
 
-// TestEarlyDataHasNoSwitch: 0-RTT data can be replayed below any signature, so there is nothing to turn on, and the
-// documentation says why.
+// TestEarlyDataHasNoSwitch: 0-RTT data can be replayed below any signature, so no setting enables it, and the documentation
+// says why.
 func TestEarlyDataHasNoSwitch(t *testing.T) {
 	trace.Covers(t, "EDS-VER-5")
 	for _, s := range config.Settings() {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSunset: once the announced end has passed, what is not accepted is final.
+// TestSunset: after the announced end, every response other than acceptance is final.
 func TestSunset(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-SUN-1")
@@ -52,7 +52,7 @@ func TestSunset(t *testing.T) {
 	})
 }
 
-// TestGoneDeactivates: a 410 ends the subscription until an operator brings it back; events wait meanwhile.
+// TestGoneDeactivates: a 410 ends the subscription until an operator resumes it; events wait meanwhile.
 func TestGoneDeactivates(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-STA-410b", "EDS-STA-410a")
@@ -85,7 +85,7 @@ func TestGoneDeactivates(t *testing.T) {
 	})
 }
 
-// TestRepeatedRefusalsDisable: terminal outcomes in a row over distinct events end in a person's hands.
+// TestRepeatedRefusalsDisable: consecutive terminal outcomes of distinct events disable the endpoint and notify an operator.
 func TestRepeatedRefusalsDisable(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-SEC-DOS-3")
@@ -124,8 +124,8 @@ func TestRepeatedRefusalsDisable(t *testing.T) {
 	})
 }
 
-// TestNoLoadAmplifier registers a stranger's URL and lets it fail for ever: the number of attempts is limited, and a refusal
-// ends the deliveries.
+// TestNoLoadAmplifier registers a third party's URL that always fails: the number of attempts is limited, and a refusal ends
+// the deliveries.
 func TestNoLoadAmplifier(t *testing.T) {
 	for _, code := range []int{503, 403} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// The draft's worked examples, byte for byte but for what differs from run to run. Its keys stand there without quotes;
-// on the wire they have them, as the draft's own rules say.
+// The draft's worked examples, byte for byte except for values that differ in each run. The draft prints keys without
+// quotes; on the wire they have them, as its own rules require.
 const (
 	exampleKey  = "018f9b6e-2d3c-7a41-9c55-0b6f3e2a7d10"
 	exampleBody = `{"event":"order.created","order_id":"A-1001"}`

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestInstancesDrawTheirOwnDelays: two processes with the same events and the same failures wait differently, and so does
-// one that was started again. Only processes show it: within one, a generator that all start alike would go unnoticed.
+// TestInstancesDrawTheirOwnDelays: two processes with the same events and the same failures wait for different times, and so
+// does a restarted one. The test needs processes: within one process, a generator with a fixed seed would go unnoticed.
 func TestInstancesDrawTheirOwnDelays(t *testing.T) {
 	trace.Covers(t, "EDS-BKO-2")
 	const events = 8

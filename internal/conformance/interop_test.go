@@ -17,8 +17,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestOutsideVerifiers delivers to receivers whose verification others wrote, in real time: HMAC and Ed25519, and through
-// a rotation of the secret, over https.
+// TestOutsideVerifiers delivers to receivers with independent implementations of verification, in real time: HMAC and
+// Ed25519, through a rotation of the secret, over https.
 func TestOutsideVerifiers(t *testing.T) {
 	trust := trusting(t)
 	srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { trust(c) }})
@@ -61,7 +61,7 @@ func throughRotation(t *testing.T, srv *apptest.Server, receiver *interop.Receiv
 	srv.EndpointCall(ep, http.MethodPost, "/rotate-secret", apptest.Fields{"overlap_seconds": 0}).JSON(t, &third)
 	accept("the end of the rotation", third)
 
-	receiver.SetKeys(t, outsideKey(t, ep.Secret)) // revoked: the receiver refuses, twice, and so does the delivery end
+	receiver.SetKeys(t, outsideKey(t, ep.Secret)) // revoked: the receiver refuses twice, and the delivery ends
 	ev := srv.Publish(kind, eventBody)
 	srv.WaitDelivery(ev, ep, godwit.DeliveryTerminal)
 	for range 2 {
@@ -92,8 +92,8 @@ func certificateFiles(t testing.TB) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-// TestRetrySignedAnewStaysFresh: a retry hours later is signed at its own time, so that the receiver's freshness check
-// passes.
+// TestRetrySignedAnewStaysFresh: a retry hours later is signed at its own time, so that it passes the receiver's freshness
+// check.
 func TestRetrySignedAnewStaysFresh(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-RPL-4")
 	r := newRig(t, apptest.Options{})

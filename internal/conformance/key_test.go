@@ -54,7 +54,7 @@ func TestEveryRequestHasAKey(t *testing.T) {
 	}
 }
 
-// TestKeyOutlivesRestarts: ten attempts with a restart among them, one value; and an operator's redelivery has it too.
+// TestKeyOutlivesRestarts: ten attempts with a restart between them have the same key, and so has an operator's redelivery.
 func TestKeyOutlivesRestarts(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-KEY-3", "EDS-IDM-2")
@@ -108,7 +108,7 @@ func quoted(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// TestKeySurvivesKill: the process dies without a word between two attempts.
+// TestKeySurvivesKill: the process is killed between two attempts.
 func TestKeySurvivesKill(t *testing.T) {
 	trace.Covers(t, "EDS-IDM-2", "EDS-ATT-3")
 	sink := newSink(t)
@@ -151,7 +151,7 @@ func TestKeySurvivesKill(t *testing.T) {
 	}
 }
 
-// TestKeyIsThereBeforeTheFirstAttempt: minted at acceptance and told to the producer.
+// TestKeyIsThereBeforeTheFirstAttempt: the key is generated at acceptance and returned to the producer.
 func TestKeyIsThereBeforeTheFirstAttempt(t *testing.T) {
 	trace.Covers(t, "EDS-IDM-1", "EDS-KEY-4")
 	r := newRig(t, apptest.Options{})
@@ -179,7 +179,7 @@ func TestKeyIsThereBeforeTheFirstAttempt(t *testing.T) {
 	}
 }
 
-// TestMillionKeys: all distinct, all version 4, every random bit as often set as not.
+// TestMillionKeys: all keys differ, all are version 4, and every random bit is set about half of the time.
 func TestMillionKeys(t *testing.T) {
 	trace.Covers(t, "EDS-IDM-4", "EDS-KEY-4")
 	const n, sample = 1_000_000, 100_000
@@ -209,7 +209,8 @@ func TestMillionKeys(t *testing.T) {
 	}
 }
 
-// TestKeysAreScopedAndExact: the same value elsewhere is another event, a value that differs a little is another key.
+// TestKeysAreScopedAndExact: the same value in another scope is another event, and a slightly different value is another
+// key.
 func TestKeysAreScopedAndExact(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	publish := func(t *testing.T, apiKey, key, body string) *apptest.Response {
@@ -257,7 +258,7 @@ func TestKeysAreScopedAndExact(t *testing.T) {
 	})
 }
 
-// TestKeyReuse: within the window, by default a day, a key stands for one event.
+// TestKeyReuse: within the window, by default a day, a key identifies one event.
 func TestKeyReuse(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -225,8 +225,8 @@ func TestOneKeyOnePayload(t *testing.T) {
 	})
 }
 
-// TestSenderCorrectsFirst: what the receiver wants corrected is not sent again by itself. 409 wants no correction. The rest goes
-// by the table of the delivery document.
+// TestSenderCorrectsFirst: the sender does not resend a request that must be corrected first. 409 needs no correction. Other
+// statuses follow the table of the delivery document.
 func TestSenderCorrectsFirst(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	once, again := []int{400, 401, 403, 404, 405, 410, 413, 415, 422}, []int{409, 408, 425, 429, 500, 502, 503, 504}
@@ -264,8 +264,8 @@ func TestSenderCorrectsFirst(t *testing.T) {
 	})
 }
 
-// TestReceiversFormat: an endpoint holds what its receiver has published about keys. Those that are made for it keep to that;
-// retries end within its window.
+// TestReceiversFormat: an endpoint stores its receiver's published key format and window. Generated keys match the format,
+// and retries end within the window.
 func TestReceiversFormat(t *testing.T) {
 	trace.Covers(t, "IKH-RSP-1")
 	r := newRig(t, apptest.Options{})
@@ -304,7 +304,7 @@ func TestReceiversFormat(t *testing.T) {
 	}
 }
 
-// TestMintedKeysAreGood: what the server makes for events satisfies its own rules and its receivers'.
+// TestMintedKeysAreGood: generated keys satisfy the server's own rules and those of its receivers.
 func TestMintedKeysAreGood(t *testing.T) {
 	trace.Covers(t, "IKH-UNQ-4", "IKH-UNQ-5")
 	format := idempotency.Format{MinLength: idempotency.DefaultMinLength, MaxLength: idempotency.DefaultMaxLength}
@@ -321,8 +321,8 @@ func TestMintedKeysAreGood(t *testing.T) {
 	}
 }
 
-// TestSendCommandInsists: the answer is lost, the server is busy, the first request is still under way: the command sends the
-// same request again. What is refused it does not.
+// TestSendCommandInsists: the command resends the same request if the response is lost, the server is busy, or the first
+// request is in progress. It does not resend a refused one.
 func TestSendCommandInsists(t *testing.T) {
 	trace.Covers(t, "IKH-ERR-6", "IKH-RSP-2", "IKH-UNQ-1", "IKH-UNQ-2")
 	sink := apptest.NewSink(t)

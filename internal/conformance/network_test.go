@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// A failing receiver: how it fails first, and how it comes to its senses.
+// A failing receiver: how it fails first, and how it recovers.
 type failing struct {
 	name, reason string
 	unknown      bool // whether bytes of the request may have arrived
@@ -24,7 +24,7 @@ type failing struct {
 	repair       func() func() []apptest.Request // returns what the healthy receiver got
 }
 
-// TestNetworkFailures: no complete status line, no outcome but transient; the retry carries the same key.
+// TestNetworkFailures: without a complete status line the only outcome is transient; the retry has the same key.
 func TestNetworkFailures(t *testing.T) {
 	n := newNames(t)
 	r := namedRig(t, n)
@@ -87,7 +87,7 @@ func brokenReceivers(t *testing.T, r *rig, n *names) []failing {
 	}
 }
 
-// TestResponsesCutShort: a status line, a 200 even, is no outcome before the response is whole.
+// TestResponsesCutShort: a status line, even a 200, is no outcome before the response is complete.
 func TestResponsesCutShort(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -146,7 +146,7 @@ func forgetsToReply(processed *atomic.Int32, second apptest.Reply) func(*apptest
 	}
 }
 
-// TestVanishedAttempts: whatever stage the connection is lost at, the event is neither lost nor shown as accepted.
+// TestVanishedAttempts: at whichever stage the connection is lost, the event is neither lost nor shown as accepted.
 func TestVanishedAttempts(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	for name, stage := range map[string]func(net.Conn){
@@ -181,7 +181,7 @@ func TestVanishedAttempts(t *testing.T) {
 	}
 }
 
-// TestSilence: connected over TLS, the request sent in full, and then nothing.
+// TestSilence: the connection is up and the request sent completely, but no response comes.
 func TestSilence(t *testing.T) {
 	trace.Covers(t, "EDS-ATT-4", "EDS-NET-4", "EDS-EX-4")
 	r := newRig(t, apptest.Options{Configure: trusting(t)})
@@ -223,7 +223,7 @@ func TestSilence(t *testing.T) {
 	sameEvent(t, got, eventBody, append([]apptest.Request{first}, v.received()...))
 }
 
-// TestUnknownIsShownAsUnknown: an operator reads that the receiver may have it, never that it does not.
+// TestUnknownIsShownAsUnknown: an operator reads that the receiver may have the event, never that it does not.
 func TestUnknownIsShownAsUnknown(t *testing.T) {
 	trace.Covers(t, "EDS-CLS-4")
 	r := newRig(t, apptest.Options{})

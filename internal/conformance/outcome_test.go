@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestFinishedDeliveriesStayFinished: what was accepted or refused for good is not sent again, not even by a server that
-// comes back on the same store.
+// TestFinishedDeliveriesStayFinished: an accepted or terminally refused delivery is not sent again, not even by a restarted
+// server on the same store.
 func TestFinishedDeliveriesStayFinished(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -59,7 +59,8 @@ func TestFinishedDeliveriesStayFinished(t *testing.T) {
 	})
 }
 
-// TestTerminalIsOfOneEventAtOneEndpoint: neither the endpoint's other events nor the event's other endpoints suffer.
+// TestTerminalIsOfOneEventAtOneEndpoint: a terminal outcome affects neither the endpoint's other events nor the event's
+// other endpoints.
 func TestTerminalIsOfOneEventAtOneEndpoint(t *testing.T) {
 	trace.Covers(t, "EDS-OUT-6")
 	r := newRig(t, apptest.Options{})
@@ -88,7 +89,7 @@ func TestTerminalIsOfOneEventAtOneEndpoint(t *testing.T) {
 	}
 }
 
-// TestOnlyStatedSignalsCount: latency, body and foreign fields change neither outcome nor decision.
+// TestOnlyStatedSignalsCount: latency, body and unknown fields change neither the outcome nor the decision.
 func TestOnlyStatedSignalsCount(t *testing.T) {
 	for code, want := range map[int]string{200: "accepted accepted", 500: "transient status pending", 422: "terminal status terminal"} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestOnlyStatedSignalsCount(t *testing.T) {
 	}
 }
 
-// TestHealthStandsInForNoOutcome: an endpoint test that fails decides nothing about an event, and the server probes no other
+// TestHealthStandsInForNoOutcome: a failed endpoint test decides nothing about an event, and the server probes no other
 // address.
 func TestHealthStandsInForNoOutcome(t *testing.T) {
 	trace.Covers(t, "EDS-OUT-9")
@@ -160,7 +161,7 @@ func TestHealthStandsInForNoOutcome(t *testing.T) {
 	}
 }
 
-// TestAcceptedIsCalledAccepted: what a 2xx tells is that the attempt was received, and no name claims more.
+// TestAcceptedIsCalledAccepted: a 2xx means that the attempt was received, and no name claims more.
 func TestAcceptedIsCalledAccepted(t *testing.T) {
 	trace.Covers(t, "EDS-DEF-5")
 	r := newRig(t, apptest.Options{})

@@ -21,8 +21,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/sender"
 )
 
-// A tcpReceiver does with each connection what the test says: for behaviour below what a sink can play. Connections beyond
-// the script read their requests and answer 200.
+// A tcpReceiver handles each connection with a function of the test, for behaviour that a sink cannot play. Connections
+// beyond the script read their requests and answer 200.
 type tcpReceiver struct {
 	addr     string
 	listener net.Listener

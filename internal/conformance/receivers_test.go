@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestStatelessReceiver: one that keeps nothing, looks at no key and fails at random gets every event in the end.
+// TestStatelessReceiver: a receiver that keeps no state, ignores keys and fails at random gets every event in the end.
 func TestStatelessReceiver(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-SCP-2", "EDS-IDM-5")
@@ -45,8 +45,8 @@ func TestStatelessReceiver(t *testing.T) {
 	})
 }
 
-// TestForgetfulReceiver: its deduplication is wiped between attempts. It does its work twice, and delivery is none the
-// worse for it.
+// TestForgetfulReceiver: the receiver's deduplication is wiped between attempts. It processes the event twice, and delivery
+// is not affected.
 func TestForgetfulReceiver(t *testing.T) {
 	trace.Covers(t, "EDS-DUP-3", "EDS-DUP-2")
 	r := newRig(t, apptest.Options{})

@@ -60,7 +60,8 @@ func stayedAt(target string, requests int) func(*testing.T, *history) {
 	}
 }
 
-// TestPermanentRedirectMovesTheEndpoint: the new URL is stored before anything else is sent, for this event and all later.
+// TestPermanentRedirectMovesTheEndpoint: the new URL is stored before anything else is sent, for this event and all later
+// ones.
 func TestPermanentRedirectMovesTheEndpoint(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-RED-2")

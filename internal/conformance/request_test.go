@@ -56,7 +56,7 @@ func TestAnyPayload(t *testing.T) {
 	})
 }
 
-// TestUntypedPayloadIsRefused: what the payload is has to be said by who knows it.
+// TestUntypedPayloadIsRefused: the producer must name the media type of the payload.
 func TestUntypedPayloadIsRefused(t *testing.T) {
 	trace.Covers(t, "EDS-MTH-4")
 	r := newRig(t, apptest.Options{})
@@ -144,7 +144,7 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// TestPushed: an event goes to a consumer and to a relay because we send it; neither asks for anything.
+// TestPushed: the server sends an event to a consumer and to a relay without a request from them.
 func TestPushed(t *testing.T) {
 	trace.Covers(t, "EDS-DEF-2")
 	r, relay := newRig(t, apptest.Options{}), newRig(t, apptest.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestStatusCodesKeepTheirMeaning: what we answer is registered and comes with what RFC 9110 asks for.
+// TestStatusCodesKeepTheirMeaning: our status codes are registered and come with the fields that RFC 9110 requires.
 func TestStatusCodesKeepTheirMeaning(t *testing.T) {
 	trace.Covers(t, "EDS-SCP-3")
 	r := newRig(t, apptest.Options{})

@@ -146,7 +146,7 @@ func TestBackoffSparesTheReceiver(t *testing.T) {
 	}
 }
 
-// TestRetryAfterBindsItsEvent shows whom a Retry-After holds: its own event always, the others by the endpoint's policy.
+// TestRetryAfterBindsItsEvent: a Retry-After delays its own event always, and other events by the endpoint's policy.
 func TestRetryAfterBindsItsEvent(t *testing.T) {
 	for _, scope := range []string{godwit.HoldEndpoint, godwit.HoldEvent} {
 		t.Run(scope, func(t *testing.T) {

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
 
-// start is where the clock of a rig stands at first. Stores keep microseconds while the engine knows nanoseconds; since the
-// clock always stands at the end of a microsecond, what is due by the one is due by the other.
+// start is the initial time of a rig's clock. Stores keep microseconds, the engine nanoseconds. The clock always stands at
+// the end of a microsecond, so that both agree on what is due.
 var start = time.Date(2026, 7, 1, 12, 0, 0, int(pastMicrosecond), time.UTC)
 
 const pastMicrosecond = 999 * time.Nanosecond
 
-// A rig is a server whose time is moved by hand, and a receiver.
+// A rig is a server with a manual clock, and a receiver.
 type rig struct {
 	*apptest.Server
 	t     testing.TB
@@ -33,7 +33,7 @@ type rig struct {
 	fence apptest.Endpoint
 }
 
-// newRig boots a server. Leases are made to outlast every jump of the clock: who owns what is another suite's matter.
+// newRig starts a server. Leases outlast every jump of the clock, because other suites test ownership.
 func newRig(t testing.TB, o apptest.Options) *rig {
 	t.Helper()
 	r := newRigWithoutFence(t, o)
@@ -62,7 +62,7 @@ func newRigWithoutFence(t testing.TB, o apptest.Options) *rig {
 // wireKey is what an Idempotency-Key looks like on the wire: one structured-field String.
 var wireKey = regexp.MustCompile(`^"(?:[\x20-\x21\x23-\x5B\x5D-\x7E]|\\["\\])+"$`)
 
-// newSink starts a receiver which is watched to its end: whatever reaches it has exactly one well-formed Idempotency-Key
+// newSink starts a receiver. When it ends, it checks that every request had exactly one well-formed Idempotency-Key
 // (EDS-KEY-1). Requests for tokens are no attempts.
 func newSink(t testing.TB, options ...apptest.SinkOption) *apptest.Sink {
 	t.Helper()
@@ -80,14 +80,14 @@ func newSink(t testing.TB, options ...apptest.SinkOption) *apptest.Sink {
 // tokenPath is where sinks play an OAuth2 token endpoint.
 const tokenPath = "/token"
 
-// pass lets time go by and waits for what falls due.
+// pass advances the clock and waits for the deliveries that fall due.
 func (r *rig) pass(d time.Duration) {
 	r.t.Helper()
 	r.Advance(d)
 	r.settle()
 }
 
-// settle waits until everything that is due has been tried and recorded.
+// settle waits until everything that is due has been attempted and recorded.
 func (r *rig) settle() {
 	r.t.Helper()
 	var waiting []godwit.Delivery
@@ -131,7 +131,7 @@ func (r *rig) pending() []godwit.Delivery {
 	}
 }
 
-// heldUntil is before when nothing is sent to an endpoint.
+// heldUntil returns the time before which nothing is sent to an endpoint.
 func (r *rig) heldUntil(id godwit.EndpointID) time.Time {
 	r.t.Helper()
 	e, err := r.App.Store().Endpoint(context.Background(), r.Tenant, id)
@@ -141,7 +141,7 @@ func (r *rig) heldUntil(id godwit.EndpointID) time.Time {
 	if e.Status != godwit.EndpointActive {
 		return r.Clock.Now().Add(time.Hour)
 	}
-	// As stored: in memory it changes before the result it comes from is recorded.
+	// The stored health is read: that in memory changes before its result is recorded.
 	h, err := r.App.Store().Health(context.Background(), id)
 	if err != nil {
 		r.t.Fatalf("read health: %v", err)
@@ -152,7 +152,7 @@ func (r *rig) heldUntil(id godwit.EndpointID) time.Time {
 	return h.ProbeAt
 }
 
-// passUntil lets time go by from one due moment to the next until the condition holds.
+// passUntil advances the clock from one due time to the next until the condition holds.
 func (r *rig) passUntil(what string, holds func() bool) {
 	r.t.Helper()
 	r.settle()
@@ -189,8 +189,8 @@ func (r *rig) nextDue() time.Time {
 	return next
 }
 
-// passWindow lets more time go by than any retry policy has: first in small steps, so that an early retry has its chance
-// to happen early, then in wide ones.
+// passWindow advances the clock beyond every retry policy: first in small steps, so that an early retry would be noticed,
+// then in large ones.
 func (r *rig) passWindow() {
 	r.t.Helper()
 	for range 20 {
@@ -202,7 +202,7 @@ func (r *rig) passWindow() {
 	r.cross()
 }
 
-// cross sends an event through and waits for it: the server lives and has nothing in front of it that it could still do.
+// cross publishes an event and waits for its delivery, which shows that the server runs and has finished all earlier work.
 func (r *rig) cross() {
 	r.t.Helper()
 	ev := r.Publish("fence", `{}`)
@@ -218,7 +218,7 @@ func (r *rig) end() {
 	}
 }
 
-// again starts another server on what this one left behind, at the time it ended.
+// again starts another server on the data of this one, at the time it ended.
 func (r *rig) again() *rig {
 	r.t.Helper()
 	r.end()

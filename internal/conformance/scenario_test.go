@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// A history is all there is to know about a scenario once the window is over and the server has stopped.
+// A history is everything that is known about a scenario after the window is over and the server has stopped.
 type history struct {
 	deliveryView
 	receipt  receipt
@@ -98,7 +98,7 @@ func begin(r *rig, sc *scenario, i int) *history {
 	return h
 }
 
-// judge holds a history against the scenario and against what holds for every delivery.
+// judge checks a history against the scenario and against the rules for every delivery.
 func (sc *scenario) judge(t *testing.T, h *history) {
 	if got := h.outcomes(); !slices.Equal(got, sc.want) {
 		t.Fatalf("outcomes %v, want %v", got, sc.want)

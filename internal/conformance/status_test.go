@@ -158,7 +158,7 @@ func terminalStatuses(r *rig) []scenario {
 	return list
 }
 
-// legalReview checks that a person is told of a 451: which event, which endpoint, and where the receiver explains itself.
+// legalReview checks that an operator is notified of a 451, with the event, the endpoint and the receiver's explanation.
 func legalReview(t *testing.T, h *history) {
 	if len(h.notices) != 1 {
 		t.Fatalf("notices: %+v", h.notices)

@@ -21,7 +21,7 @@ func TestDecisionsAreToldBeforeTheyAreAnswered(t *testing.T) {
 	post := func(body string) int {
 		return f.post(body, "Idempotency-Key", key1, "Test-Channel", "native").status
 	}
-	// One that cannot be told is not done, and its key is free.
+	// If the evidence cannot be stored, the request does not run and its key is free.
 	fails = errors.New("evidence is full")
 	if status := post(`1`); status != 500 {
 		t.Errorf("answered %d", status)
@@ -46,12 +46,12 @@ func TestDecisionsAreToldBeforeTheyAreAnswered(t *testing.T) {
 	if last := told[3]; last.Stored != told[1].Fingerprint || last.Fingerprint == last.Stored {
 		t.Errorf("told %+v", last)
 	}
-	// Repeats are not answered untold, either.
+	// Repeats are not answered without evidence either.
 	fails = errors.New("evidence is full")
 	if status := post(`1`); status != 500 {
 		t.Errorf("answered %d", status)
 	}
-	// What is no management is not told of.
+	// Requests other than management leave no evidence.
 	n := len(told)
 	if r := f.post(`3`, "Idempotency-Key", key2); r.status != 201 || len(told) != n {
 		t.Errorf("answered %d, told %d", r.status, len(told)-n)

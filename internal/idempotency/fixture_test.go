@@ -103,7 +103,7 @@ func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
 	return f
 }
 
-// principals are the callers that the fixture knows. The tenant is everybody's.
+// principals are the callers that the fixture knows. They share one tenant.
 var principals = map[string]godwit.KeyID{"alice": {1}, "bob": {2}}
 
 // serve authenticates by a header, as a stand-in for API keys, then guards.

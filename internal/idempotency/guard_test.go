@@ -108,7 +108,7 @@ func TestConcurrentRepeatsConflict(t *testing.T) {
 	first := make(chan reply, 1)
 	go func() { first <- f.post(`{}`, "Idempotency-Key", key1) }()
 	<-running
-	// The first cannot end before it is released, so an answer at all is an answer without waiting.
+	// The first request cannot end before it is released, so any response shows that the guard did not wait.
 	second := f.post(`{}`, "Idempotency-Key", key1)
 	wantDocumented(t, second, 409, problem.KeyInProgress)
 	if second.header.Get("Retry-After") != "1" {
@@ -131,7 +131,7 @@ func TestConcurrentMisuse(t *testing.T) {
 	done := make(chan reply, 1)
 	go func() { done <- f.post(`{"n":1}`, "Idempotency-Key", key1) }()
 	<-running
-	// A 409 would tell the client to send this again as it is (K-5).
+	// A 409 would tell the client to send this again unchanged (K-5).
 	wantDocumented(t, f.post(`{"n":2}`, "Idempotency-Key", key1), 422, problem.KeyReused)
 	close(release)
 	<-done
@@ -408,7 +408,7 @@ func TestPrincipalsDoNotMeet(t *testing.T) {
 	if a == b {
 		t.Error("operation and key run together")
 	}
-	// A stranger learns nothing of keys: authentication comes first (K-13).
+	// An unauthenticated caller learns nothing about keys: authentication comes first (K-13).
 	if r := f.post(`{}`, "Test-Principal", "eve"); r.status != 401 || r.header.Get("Link") != "" || r.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("stranger: %+v", r)
 	}

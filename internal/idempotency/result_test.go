@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// TestPassingFailuresFreeTheKey: what may go otherwise next time is not the request's result (EDS T-3).
+// TestPassingFailuresFreeTheKey: a response that may differ next time is not the request's result (EDS T-3).
 func TestPassingFailuresFreeTheKey(t *testing.T) {
 	for _, status := range []int{500, 502, 503, 504, 429, 409, 400, 401, 403, 413, 415, 425, 408} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPanicFreesTheKey(t *testing.T) {
 	}
 }
 
-// TestClientThatGoesAway: the work is done and its result kept all the same (K-10).
+// TestClientThatGoesAway: the handler finishes and its result is stored although the client disconnected (K-10).
 func TestClientThatGoesAway(t *testing.T) {
 	f := newFixture(t, nil)
 	running, gone, finished := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -113,7 +113,7 @@ func TestStoredAnswersAreSealed(t *testing.T) {
 	if r := f.post(`{}`, "Idempotency-Key", key1); r.body != `{"secret":"open-sesame"}` {
 		t.Errorf("repeat: %+v", r)
 	}
-	// Moved to another record it does not open.
+	// A stored body that is moved to another record cannot be decrypted.
 	f.post(`{}`, "Idempotency-Key", key2)
 	other := idempotency.Scope{Principal: principals["alice"], Tenant: godwit.TenantID{9}, Operation: "POST /things"}.ID(strings.Trim(key2, `"`))
 	if err := f.store.Complete(context.Background(), other, rec.Response, f.clock.Now().Add(time.Hour)); err != nil {

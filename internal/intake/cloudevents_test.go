@@ -59,8 +59,8 @@ func (h *house) event(answer string) (eventType, contentType string) {
 	return event.Type, event.ContentType
 }
 
-// TestCloudEventTypes: one rule for the types of CloudEvents at every door. Slashes and colons part segments; everything
-// else has to fit the grammar, and the server's own types stay its own in any spelling.
+// TestCloudEventTypes: one rule for the types of CloudEvents at every door. Slashes and colons separate segments; everything
+// else must match the grammar, and the reserved types are refused in every spelling.
 func TestCloudEventTypes(t *testing.T) {
 	h := newHouse(t, apptest.Options{})
 	h.Must(apptest.Call{Method: "PATCH", Path: "/v1/sources/" + h.source.ID, Body: `{"event_type":{"header":null}}`}, nil)
@@ -100,8 +100,8 @@ func TestCloudEventTypes(t *testing.T) {
 	}
 }
 
-// TestCloudEventWithoutContentType: a CloudEvent in binary mode that has no datacontenttype comes without Content-Type. What
-// is no CloudEvent has to say what it is.
+// TestCloudEventWithoutContentType: a CloudEvent in binary mode without datacontenttype has no Content-Type. A request that
+// is not a CloudEvent must have one.
 func TestCloudEventWithoutContentType(t *testing.T) {
 	h := newHouse(t, apptest.Options{})
 	for _, door := range ceDoors {

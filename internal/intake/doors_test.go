@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// A house is a server with every door to its tenant's events, and a key that may do nothing but bring events in.
+// A house is a server with every door to its tenant's events, and a key that may only publish events.
 type house struct {
 	*apptest.Server
 	t        *testing.T
@@ -65,8 +65,8 @@ func (h *house) key() string {
 	return fmt.Sprintf("doors-%010d", h.keys)
 }
 
-// added counts the tenant's events that were stored since the last call. Ids of one millisecond are in no order, so that the
-// newest alone does not tell.
+// added counts the tenant's events that were stored since the last call. Ids of one millisecond have no order, so comparing
+// with the newest id is not enough.
 func (h *house) added() int {
 	h.t.Helper()
 	var list struct {
@@ -98,7 +98,7 @@ func order(members string) string {
 	return `{"object":{"id":"o_1","object":"order","created_at":"2026-01-17T12:00:00Z","updated_at":"2026-01-17T12:00:00Z"` + members + `}}`
 }
 
-// An answer is what a door made of an event, told in one way for all doors.
+// An answer is the result at a door, in one form for all doors.
 type answer struct {
 	outcome string   // accepted, repeated or refused
 	id      string   // of the event
@@ -107,7 +107,7 @@ type answer struct {
 	text    string
 }
 
-// names reports whether a refusal is about the field, however the door places it.
+// names reports whether a refusal is about the field, whatever prefix the door gives it.
 func (a answer) names(field string) bool {
 	return slices.ContainsFunc(a.fields, func(f string) bool { return f == field || strings.HasSuffix(f, "."+field) })
 }
@@ -116,7 +116,7 @@ func (a answer) names(field string) bool {
 type door struct {
 	name string
 	send func(h *house, p post) answer
-	// attributes: producers name them here. Elsewhere the door derives them from the event.
+	// attributes: producers set them here. Other doors derive them from the event.
 	attributes bool
 	// ownKey: the door derives the key of an event, and needs none.
 	ownKey bool

@@ -8,10 +8,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 )
 
-// TestEveryRuleHoldsAtEveryDoor crosses the rules for incoming events with the doors that events come in by, on both
-// stores. Every rule gives one outcome, whichever door it is; only the shape of the answer is the door's own.
+// TestEveryRuleHoldsAtEveryDoor checks every rule for incoming events at every door, on both stores. A rule has the same
+// outcome at every door; only the form of the response differs.
 //
-// A new door is one entry in doors; it has to keep every rule.
+// A new door needs one entry in doors; it must keep every rule.
 func TestEveryRuleHoldsAtEveryDoor(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		h := newHouse(t, o)
@@ -45,7 +45,7 @@ type rule struct {
 
 func nothing(*house) {}
 
-// want fails unless the door's answer is the one; a refusal has to name the field and must store nothing.
+// want fails unless the door's answer has the outcome. A refusal must name the field and store nothing.
 func (h *house) want(d door, p post, outcome, field string) answer {
 	h.t.Helper()
 	a := d.send(h, p)

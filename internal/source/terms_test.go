@@ -56,7 +56,7 @@ func TestTermsAreOrdered(t *testing.T) {
 	}
 }
 
-// TestAdoptedKeys: one delivery id of one upstream is one key; everything else is another.
+// TestAdoptedKeys: a delivery id of an upstream gives one key; other ids and other upstreams give other keys.
 func TestAdoptedKeys(t *testing.T) {
 	one, two := godwit.Origin{Source: godwit.SourceID{1}}, godwit.Origin{Source: godwit.SourceID{2}}
 	relayed := godwit.Origin{Source: godwit.SourceID{1}, Principal: "p"}

@@ -78,7 +78,7 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// The recorder is called for every attempt; it must not feed the garbage collector.
+// The recorder is called for every attempt, so it must not allocate.
 func TestMeasuringAllocatesNothing(t *testing.T) {
 	m := newMetrics(t)
 	a := attempt(godwit.Accepted, godwit.ReasonAccepted)

@@ -80,7 +80,7 @@ func TestWebhookMetrics(t *testing.T) {
 	}
 }
 
-// OJS-OBS-14 asks for the names; that GET /metrics serves this page is shown where the server is started.
+// OJS-OBS-14 requires the names; another test shows that GET /metrics serves this page.
 func TestWebhookMetricsAreNamedAsInTheSpec(t *testing.T) {
 	m := newMetrics(t)
 	if err := m.Watch(func() engine.Stats { return engine.Stats{Endpoints: 3, Active: 2} }); err != nil {

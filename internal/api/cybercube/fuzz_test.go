@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// FuzzPosting: whatever is posted is refused with the field named, or becomes an event that fits the standard.
+// FuzzPosting: every posted body is rejected with the field named, or becomes an event that matches the standard.
 func FuzzPosting(f *testing.F) {
 	object := `{"id":"P","object":"project","created_at":"2026-01-17T12:00:00Z","updated_at":"2026-01-17T12:00:00Z"}`
 	for _, seed := range []string{

@@ -28,7 +28,7 @@ func post(s *apptest.Server, t *testing.T, status int, key, body string) *apptes
 	return got
 }
 
-// TestKeysOfEvents: a key makes a posting repeatable and travels on; an id of the event's own does so too, and both together.
+// TestKeysOfEvents: a key makes a posting repeatable and is forwarded. So does an id of the event, and both together.
 func TestKeysOfEvents(t *testing.T) {
 	sink := apptest.NewSink(t)
 	s := apptest.Start(t, apptest.Options{})
@@ -50,8 +50,8 @@ func TestKeysOfEvents(t *testing.T) {
 	own := strings.Replace(event, `{"type"`, `{"id":"evt_AbcdefghijklmnopqrstuvwxyZ","type"`, 1)
 	post(s, t, 202, "", own)
 	post(s, t, 202, "", own)
-	post(s, t, 202, second, own) // known by its id
-	post(s, t, 202, second, own) // known by its key
+	post(s, t, 202, second, own) // recognised by its id
+	post(s, t, 202, second, own) // recognised by its key
 	other := strings.Replace(own, `"P"`, `"Q"`, 1)
 	if got := post(s, t, 409, third, other); !strings.Contains(string(got.Body), `"id":[`) {
 		t.Errorf("another event under the id: %s", got.Body)
@@ -63,7 +63,7 @@ func TestKeysOfEvents(t *testing.T) {
 	}
 }
 
-// TestKeysOfOperations: a repeat gets the answer, but no secret, and nothing is done twice.
+// TestKeysOfOperations: a repeat gets the first response without its secret, and the operation runs once.
 func TestKeysOfOperations(t *testing.T) {
 	s := apptest.Start(t, apptest.Options{})
 	create := apptest.Call{Path: base + "/endpoints", Body: apptest.Fields{"url": "https://example.com/"}, Header: map[string]string{"Idempotency-Key": `"0123456789abcdef-create"`}}
@@ -89,7 +89,7 @@ func TestKeysOfOperations(t *testing.T) {
 	}
 }
 
-// TestEndpointsOfOtherAPIs: what was made elsewhere is seen and managed here, and the other way round.
+// TestEndpointsOfOtherAPIs: this API shows and manages endpoints that other APIs created, and the other way round.
 func TestEndpointsOfOtherAPIs(t *testing.T) {
 	s := apptest.Start(t, apptest.Options{})
 	var native struct{ ID string }
@@ -121,7 +121,7 @@ func TestEndpointsOfOtherAPIs(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotCached, whatever they are.
+// TestAnswersAreNotCached covers successes and errors.
 func TestAnswersAreNotCached(t *testing.T) {
 	s := apptest.Start(t, apptest.Options{})
 	for _, path := range []string{"/endpoints", "/endpoints/x", "/nothing"} {
@@ -136,7 +136,7 @@ func TestAnswersAreNotCached(t *testing.T) {
 	}
 }
 
-// TestMissingToken is told from a wrong one.
+// TestMissingToken: the response distinguishes a missing token from a wrong one.
 func TestMissingToken(t *testing.T) {
 	s := apptest.Start(t, apptest.Options{})
 	req, err := http.NewRequest(http.MethodGet, s.URL+base+"/endpoints", nil)

@@ -40,7 +40,7 @@ func TestBudgetSlides(t *testing.T) {
 		}
 		c.Advance(20 * time.Minute)
 	}
-	// An hour after the first one there is one again, and 20 minutes later another.
+	// The first use leaves the window after an hour, the next one 20 minutes later.
 	b.must(t, tenant)
 	h := http.Header{}
 	_, err := b.take(h, tenant)
@@ -63,7 +63,7 @@ func TestBudgetGivesBack(t *testing.T) {
 	if h.Get("X-RateLimit-Remaining") != "1" {
 		t.Errorf("header %v", h)
 	}
-	giveBack() // again is nothing more
+	giveBack() // a second call does nothing
 	b.must(t, tenant)
 	if _, err := b.take(http.Header{}, tenant); err == nil {
 		t.Error("more than there is")

@@ -78,8 +78,7 @@ func TestAttributesOfAResource(t *testing.T) {
 	}
 }
 
-// The names of members that lie deep are made of those above them: one long name over many members must not be written once
-// for each.
+// The name of a nested member includes the names above it: one long name over many members must not be repeated for each.
 func TestAttributesOfLongNames(t *testing.T) {
 	var many strings.Builder
 	for i := range 1000 {
@@ -193,7 +192,7 @@ func TestOneExportTooMany(t *testing.T) {
 	}
 }
 
-// A request that is wrong in very many ways does not get an answer longer than itself.
+// The response to a request with very many errors must not be longer than the request.
 func TestErrorsAreBounded(t *testing.T) {
 	var many strings.Builder
 	for i := range 1000 {

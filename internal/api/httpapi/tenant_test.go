@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// TestTenantHeader: in every API an administrator's event lands in the tenant that Godwit-Tenant names. Keys without the
-// scope admin, and values that are no tenant's id, are refused, and nothing is stored.
+// TestTenantHeader: in every API an administrator's event is stored for the tenant that Godwit-Tenant names. Keys without
+// the scope admin, and values that are not a tenant's id, are refused, and nothing is stored.
 func TestTenantHeader(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	other, reader := srv.NewTenant("other", godwit.ScopeRead)

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// keysWithout makes a key for each scope that does not open the route.
+// keysWithout makes a key for each scope that does not permit the route.
 func (h *harness) keysWithout(need access) map[godwit.Scope]string {
 	tokens := map[godwit.Scope]string{}
 	for _, s := range godwit.AllScopes {
@@ -18,7 +18,7 @@ func (h *harness) keysWithout(need access) map[godwit.Scope]string {
 	return tokens
 }
 
-// Metrics tell of all tenants: an administrator may let others read them, the manager of a tenant may not.
+// Metrics cover all tenants: an administrator may grant the scope to other keys, the manager of a tenant may not.
 func TestWhoMayGrantMetrics(t *testing.T) {
 	h := newHarness(t)
 	for scope, want := range map[godwit.Scope]int{godwit.ScopeManage: 403, godwit.ScopeAdmin: 201} {

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestBadInput: clear refusals that name the field; nothing stored; the server goes on.
+// TestBadInput: refusals name the field, nothing is stored, and the server keeps running.
 func TestBadInput(t *testing.T) {
 	h := newHarness(t)
 	h.endpoint("http://127.0.0.1:9/", `"patterns":["never"]`)
@@ -24,7 +24,7 @@ func TestBadInput(t *testing.T) {
 		kind   *problem.Kind
 		field  string
 	}{
-		// JSON that is none.
+		// Invalid JSON.
 		{"malformed", call{path: "/v1/endpoints", body: `{"url":`}, 400, problem.MalformedJSON, "body"},
 		{"trailing", call{path: "/v1/endpoints", body: `{"url":"https://a.example/"} x`}, 400, problem.MalformedJSON, "body"},
 		{"no body", call{path: "/v1/endpoints"}, 400, problem.InvalidRequest, "body"},
@@ -137,7 +137,7 @@ func TestBadInput(t *testing.T) {
 		{"payload of long type", call{path: "/v1/events?type=a", body: `x`, header: []string{"Content-Type", "text/" + strings.Repeat("x", 300)}}, 415, problem.UnsupportedMediaType, "Content-Type"},
 		{"encoded payload", call{path: "/v1/events?type=a", body: `x`, header: []string{"Content-Encoding", "gzip"}}, 415, problem.UnsupportedMediaType, "Content-Encoding"},
 
-		// Giants.
+		// Bodies that are too large.
 		{"giant event", call{path: "/v1/events?type=a", body: strings.Repeat("x", 1<<20+1)}, 413, problem.TooLarge, ""},
 		{"giant management", call{path: "/v1/endpoints", body: `{"url":"` + strings.Repeat("x", 1<<20) + `"}`}, 413, problem.TooLarge, ""},
 		{"giant batch", call{path: "/v1/events/batch", body: strings.Repeat("x", 16<<20+1)}, 413, problem.TooLarge, ""},
@@ -189,7 +189,7 @@ func TestHTTPDuties(t *testing.T) {
 		"/v1/tenants":       "GET, HEAD, POST",
 		"/v1/events/x/body": "GET, HEAD",
 	} {
-		// GET of the batch is a GET of an event of that name.
+		// GET /v1/events/batch reads an event with the id "batch".
 		method := "PUT"
 		a := h.do(call{method: method, path: path, body: `{}`}).refused(405, problem.MethodNotAllowed, "")
 		if got := a.header.Get("Allow"); got != want && path != "/v1/events/batch" {
@@ -217,7 +217,7 @@ func TestHTTPDuties(t *testing.T) {
 	}
 }
 
-// TestRequestIDsReachEveryProblem: also those of requests that run under a key, and those that huma refuses.
+// TestRequestIDsReachEveryProblem includes requests that run under a key, and those that huma rejects.
 func TestRequestIDsReachEveryProblem(t *testing.T) {
 	h := newHarness(t)
 	for _, c := range []call{

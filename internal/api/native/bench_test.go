@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/intake"
 )
 
-// instant takes events in without storing them, so that a benchmark sees the handler alone.
+// instant accepts events without storing them, so that a benchmark measures only the handler.
 type instant struct{ intake.Engine }
 
 func (instant) Submit(_ context.Context, subs ...engine.Submission) ([]engine.Receipt, error) {

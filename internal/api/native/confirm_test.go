@@ -13,19 +13,19 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// confirm are the headers that confirm what was asked.
+// confirm returns the headers that confirm a command.
 func confirm(a *Asked, more ...string) []string {
 	return append([]string{"Godwit-Command", a.CommandID, "Godwit-Confirmation", a.Token}, more...)
 }
 
-// approver makes a second key. Call it before the command is submitted: an approver's key is older than that.
+// approver makes a second key. Call it before the command is submitted: an approver's key must be older than the command.
 func (h *harness) approver(scopes ...godwit.Scope) *godwit.APIKey {
 	h.t.Helper()
 	key, _ := h.mint(h.tenant.ID, scopes...)
 	return key
 }
 
-// approve is what a second key gets for a command.
+// approve approves a command with a second key and returns the step-up token.
 func (h *harness) approve(commandID string, key *godwit.APIKey) string {
 	h.t.Helper()
 	a, err := h.executor.Approve(context.Background(), builtincommand.Caller(&management.Caller{Key: key, Tenant: h.tenant}), commandID)
@@ -59,7 +59,7 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 	del(confirm(&first)...).refused(403, problem.StepUpRequired, "")
 	stepUp := h.approve(first.CommandID, approver)
 	del("Godwit-Command", first.CommandID, "Godwit-Confirmation", "cft_x", "Godwit-Step-Up", stepUp).refused(403, problem.ConfirmationInvalid, "")
-	// The confirmation is good for the tenant it was asked for.
+	// The confirmation is valid only for the tenant of the first request.
 	var other Tenant
 	h.post("/v1/tenants", `{"name":"Other"}`).want(201).into(&other)
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: confirm(&first, "Godwit-Step-Up", stepUp)}).refused(403, problem.ConfirmationInvalid, "")
@@ -68,9 +68,9 @@ func TestTenantDeletionAsksAndNeedsASecondKey(t *testing.T) {
 
 	del(confirm(&first, "Godwit-Step-Up", stepUp)...).want(204)
 	h.get(path).refused(404, problem.NotFound, "")
-	del(confirm(&first, "Godwit-Step-Up", stepUp)...).want(204) // the same again
+	del(confirm(&first, "Godwit-Step-Up", stepUp)...).want(204) // a repeat
 	del().refused(404, problem.NotFound, "")
-	// Whoever acts for the tenant does not make it the one that decides.
+	// The key decides who may delete a tenant, not the tenant that the key acts for.
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + h.tenant.ID.String()}).refused(409, problem.Conflict, "")
 
 	h.do(call{method: "DELETE", path: "/v1/tenants/" + other.ID, header: []string{"Godwit-Tenant", other.ID}}).want(202).into(&first)
@@ -99,7 +99,7 @@ func TestConfirmationComesInTime(t *testing.T) {
 	}
 }
 
-// A key makes the first step repeatable, token and all; the second is the command's own.
+// A key makes the first step repeatable, including its token. The command recognises repeats of the second step.
 func TestConfirmationUnderAKey(t *testing.T) {
 	h := newHarness(t)
 	const key = `"one purge of many 001"`
@@ -205,7 +205,7 @@ func TestRevokeSecret(t *testing.T) {
 	if live() != 1 || done.SecretID != e.Secret.ID || done.EndpointID != e.ID {
 		t.Errorf("%d secrets are live after %+v", live(), done)
 	}
-	// The last one stays.
+	// The last secret cannot be revoked.
 	h.post(path+next.ID+"/revoke", ``).want(202).into(&first)
 	h.post(path+next.ID+"/revoke", ``, confirm(&first)...).refused(409, problem.Conflict, "")
 	h.post(path+"nonsense/revoke", ``).refused(400, problem.InvalidRequest, "secret")

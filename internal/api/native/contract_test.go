@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write spec/openapi.json anew")
 
-// A contract holds responses against the OpenAPI document that the server serves.
+// A contract checks responses against the OpenAPI document that the server serves.
 type contract struct {
 	api      *server
 	doc      map[string]any
@@ -43,7 +43,7 @@ func newContract(t testing.TB, api *server) *contract {
 	return c
 }
 
-// check fails the test when the response is not one that the document promises.
+// check fails the test if the document does not allow the response.
 func (c *contract) check(t testing.TB, r *http.Request, a *answer) {
 	t.Helper()
 	_, pattern := c.api.mux.Handler(r)
@@ -90,7 +90,7 @@ func (c *contract) check(t testing.TB, r *http.Request, a *answer) {
 	case "application/x-ndjson":
 		documents = bytes.Split(bytes.TrimSpace(a.body), []byte("\n"))
 	case "text/event-stream":
-		return // checked line by line by its own test
+		return // another test checks it line by line
 	}
 	pointer := strings.Join(append(at, "content", media, "schema"), "\x00")
 	for _, d := range documents {
@@ -187,7 +187,7 @@ func TestRoutesNeedAKey(t *testing.T) {
 	}
 }
 
-// TestDocumentIsTheOneInTheRepository keeps the copy that SDKs are made from up to date. Write it anew with -update.
+// TestDocumentIsTheOneInTheRepository keeps the copy that SDKs are generated from up to date. Rewrite it with -update.
 func TestDocumentIsTheOneInTheRepository(t *testing.T) {
 	h := newHarness(t)
 	a := h.do(call{method: "GET", path: "/openapi.json", token: "-"}).want(200)

@@ -259,7 +259,7 @@ func TestDeadLetters(t *testing.T) {
 	if len(l.Items) != 1 {
 		t.Errorf("%d dead letters are left", len(l.Items))
 	}
-	// Those that were replayed are kept, and told apart.
+	// Replayed dead letters are kept and marked.
 	replayed := 0
 	for cursor := ""; ; cursor = "&cursor=" + l.NextCursor {
 		l = list[DeadLetter]{}
@@ -360,7 +360,7 @@ func TestAttemptStream(t *testing.T) {
 		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
 	}
 	lines := bufio.NewScanner(resp.Body)
-	lines.Scan() // it is watching from here on
+	lines.Scan() // the stream is open from here on
 	a := h.publish("order.paid", `{}`)
 	var seen []StreamedAttempt
 	for len(seen) < 2 && lines.Scan() {
@@ -377,7 +377,7 @@ func TestAttemptStream(t *testing.T) {
 		seen[0].EventType != "order.paid" || seen[0].EventID != a.ID {
 		t.Errorf("seen %+v", seen)
 	}
-	// The server's stop ends the stream.
+	// Stopping the server ends the stream.
 	close(h.done)
 	for lines.Scan() {
 	}

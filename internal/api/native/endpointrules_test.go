@@ -80,7 +80,7 @@ func TestAgreements(t *testing.T) {
 	}
 }
 
-// TestBounds: there is no way to ask for retries without end.
+// TestBounds: no policy allows unlimited retries.
 func TestBounds(t *testing.T) {
 	h := newHarness(t)
 	for policy, field := range map[string]string{
@@ -155,7 +155,7 @@ func TestEndpointCredentials(t *testing.T) {
 		{"https://a.example/", `{"kind":"basic","username":"u"}`},
 		{"https://a.example/", `{"kind":"oauth2","token_url":"https://b.example/t","client_id":"c","client_secret":"s","scopes":["x"],"audience":"y"}`},
 		{"https://a.example/", pair},
-		{"http://127.0.0.1:9/", `{"kind":"bearer","token":"t"}`}, // it does not leave this machine
+		{"http://127.0.0.1:9/", `{"kind":"bearer","token":"t"}`}, // the request does not leave this machine
 	} {
 		create(ok.url, ok.auth).want(201)
 	}
@@ -212,5 +212,5 @@ func TestRegistrationLimits(t *testing.T) {
 	var l list[Endpoint]
 	h.get("/v1/endpoints").want(200).into(&l)
 	h.do(call{method: "DELETE", path: "/v1/endpoints/" + l.Items[0].ID}).want(204)
-	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`, "Idempotency-Key", key1).want(201) // the 429 was not kept
+	h.post("/v1/endpoints", `{"url":"http://127.0.0.1:9/"}`, "Idempotency-Key", key1).want(201) // the 429 was not stored
 }

@@ -89,7 +89,7 @@ func TestEndpointPatch(t *testing.T) {
 		got.Policy.MaxRetries != nil || *got.Policy.Concurrency != 5 || *got.Policy.Burst != 7 || len(got.Filter) != 1 {
 		t.Errorf("merged: %+v", got)
 	}
-	// A credential is replaced whole.
+	// A patch replaces a credential entirely.
 	if got := patch(`{"auth":{"kind":"basic","username":"u","password":"p"}}`); got.AuthKind != "basic" {
 		t.Errorf("auth: %+v", got)
 	}
@@ -149,7 +149,7 @@ func TestRotateSecret(t *testing.T) {
 		}
 		return ids
 	}
-	// There is no way to have an endpoint without a secret that signs.
+	// An endpoint always has a secret that signs.
 	if got := live(); len(got) != 1 || got[0] != e.Secret.ID {
 		t.Fatalf("a new endpoint has live secrets %v", got)
 	}
@@ -215,7 +215,7 @@ func TestEndpointStatusFilterAndPages(t *testing.T) {
 	}
 }
 
-// A credential is sealed for an origin: whoever may change the URL must not get it sent to a host of their own.
+// A credential is bound to an origin: a caller that may change the URL must not have it sent to another host.
 func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	h := newHarness(t)
 	receiver, thief := newSink(t), newSink(t)
@@ -233,7 +233,7 @@ func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	}
 }
 
-// TestProfilesAreDocumented keeps the document from missing a dialect that is added.
+// TestProfilesAreDocumented fails if the document lacks a new profile.
 func TestProfilesAreDocumented(t *testing.T) {
 	field, _ := reflect.TypeFor[NewEndpoint]().FieldByName("Profile")
 	for _, name := range profile.Names() {
@@ -243,7 +243,7 @@ func TestProfilesAreDocumented(t *testing.T) {
 	}
 }
 
-// Metadata is any JSON and comes back as it was sent; a patch touches what it names.
+// Metadata is any JSON and is returned as sent; a patch changes only the members that it names.
 func TestMetadataIsAnyJSON(t *testing.T) {
 	h := newHarness(t)
 	e := h.endpoint("https://a.example/", `"metadata":{"team":"a","limits":{"z":1,"a":[true,null,1e300]},"n":12345678901234567890,"none":null}`)
@@ -319,7 +319,7 @@ func TestIdsInEveryRendering(t *testing.T) {
 	h.post("/v1/events/"+sent.ID+"/replay", `{"endpoints":["`+e.ID+`","`+e.PublicID+`"]}`).refused(422, problem.Invalid, "endpoints[1]")
 }
 
-// An endpoint's owner may bring the key along; it is shown by no answer but the one that takes it.
+// An endpoint's owner may supply the key; only the response that accepts it shows it.
 func TestOwnSigningKey(t *testing.T) {
 	h := newHarness(t)
 	own := base64Of(bytes.Repeat([]byte{7}, 32))
@@ -346,7 +346,7 @@ func TestOwnSigningKey(t *testing.T) {
 	}
 }
 
-// A probe waits for the answer and leaves nothing behind.
+// A probe waits for the response and stores nothing.
 func TestProbe(t *testing.T) {
 	h := newHarness(t)
 	receiver := newSink(t, 204, 500)
@@ -379,7 +379,7 @@ func TestProbe(t *testing.T) {
 	h.post("/v1/endpoints/"+godwit.NewEndpointID(h.clock.Now()).String()+"/probe", ``).refused(404, problem.NotFound, "")
 }
 
-// What the health rules of the dialects look at and do is shown.
+// The statistics show the inputs and results of the dialects' health rules.
 func TestStatsShowHealth(t *testing.T) {
 	h := newHarness(t)
 	receiver := newSink(t, 500)
@@ -409,13 +409,13 @@ func TestStatsShowHealth(t *testing.T) {
 	}
 	var got Endpoint
 	h.post("/v1/endpoints/"+e.ID+"/resume", ``).want(200).into(&got)
-	// Degraded goes by the last hour, which nobody can undo.
+	// Degraded depends on the attempts of the last hour, which a reset does not change.
 	if s := stats(); got.ReenableAt != nil || s.Health.Streak != 0 || !s.Health.Degraded || s.Status != "active" {
 		t.Errorf("resumed: %+v, %+v", got, s)
 	}
 }
 
-// Resuming an endpoint that is active closes its circuit: somebody has looked at it.
+// Resuming an active endpoint closes its circuit, because an operator has checked the endpoint.
 func TestResumeClosesTheCircuit(t *testing.T) {
 	h := newHarness(t)
 	receiver := newSink(t, 503)

@@ -26,7 +26,8 @@ func TestEventTypes(t *testing.T) {
 	if entry.Name != "order.created" || entry.Version != 1 || len(entry.Versions) != 1 || entry.Standard != "" || entry.CreatedAt == nil {
 		t.Errorf("put %+v", entry)
 	}
-	// The same schema, written otherwise, is no new version; another one is. What is not given stays, or goes.
+	// The same schema in another spelling is not a new version; a different schema is. Members that are absent from the
+	// request are kept or removed.
 	h.put("/v1/event-types/order.created", `{"deprecated":true,"schema": {"required":["id","lines"],"properties":{"lines":{"items":{"required":["sku"],"type":"object"},"type":"array"},"id":{"type":"string"}},"type":"object"}}`).want(200).into(&entry)
 	if entry.Version != 1 || !entry.Deprecated || entry.Description != "" {
 		t.Errorf("the same schema: %+v", entry)
@@ -59,7 +60,7 @@ func TestEventTypes(t *testing.T) {
 	}
 	h.get("/v1/event-types?cursor=zzz").refused(400, problem.InvalidRequest, "cursor")
 
-	// The tenant's own goes before a standard's of the same name.
+	// The tenant's own type takes precedence over a standard's type of the same name.
 	h.get("/v1/event-types/job.completed").want(200).into(&entry)
 	if entry.Standard != "" {
 		t.Errorf("own entry: %+v", entry)
@@ -91,7 +92,7 @@ func TestEventTypes(t *testing.T) {
 	}
 	h.get("/v1/event-types?standard=soap").refused(400, problem.InvalidRequest, "standard")
 
-	// Another tenant sees none of it.
+	// Another tenant sees none of these types.
 	other, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: "other"})
 	must(t, err)
 	_, token := h.mint(other.ID, godwit.ScopeRead)
@@ -127,7 +128,7 @@ func TestEventTypesRefused(t *testing.T) {
 	}
 }
 
-// Events are held against the catalogue where the tenant says so: alone and in batches, raw and in an envelope.
+// Events are checked against the catalogue if the tenant enables it: single and in batches, raw and in an envelope.
 func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	h := newHarness(t)
 	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(200)
@@ -161,7 +162,7 @@ func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	h.post("/v1/events/batch", `{"events":[{"type":"other.thing","data":1}]}`).refused(422, problem.Invalid, "events[0].type")
 	h.post("/v1/events?type=order.noted", `1`).want(202)
 
-	// A change of the catalogue holds for the next event.
+	// A change of the catalogue applies to the next event.
 	h.put("/v1/event-types/other.thing", `{"schema":{"type":"integer"}}`).want(200)
 	h.post("/v1/events?type=other.thing", `1`).want(202)
 	h.put("/v1/event-types/other.thing", `{"schema":{"type":"string"}}`).want(200)
@@ -172,7 +173,7 @@ func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	post(wrong).want(202)
 }
 
-// A repeat of an event that was taken in gets the first answer, although the catalogue was changed since.
+// A repeat of an accepted event gets the first response, although the catalogue has changed since.
 func TestRepeatsOutliveAChangeOfTheCatalogue(t *testing.T) {
 	h := newHarness(t)
 	const item = `{"type":"order.created","data":{"id":7}`

@@ -39,7 +39,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzMembers holds the walk over members against the standard library.
+// FuzzMembers compares eachMember with the standard library.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":1}`, ` { "a" : [1,"]",{"b":"}"}] , "c\\u0041":"x\\"y" } `, `{"a":-1.5e3,"b":true,"a":null}`, `[1]`, `1`, `"{"`, `{"a":"\\\\"}`, ``} {
 		f.Add([]byte(seed))

@@ -32,10 +32,10 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// patience ends a test that waits for what never comes. No passing test waits it out.
+// patience bounds a wait. No passing test reaches it.
 const patience = 5 * time.Minute
 
-// shifted is the real clock, moved on by hand: windows of a day pass while timers run as usual.
+// shifted is the real clock plus an offset: windows of a day pass while timers run normally.
 type shifted struct {
 	clock.Real
 	by atomic.Int64
@@ -44,7 +44,7 @@ type shifted struct {
 func (s *shifted) Now() time.Time          { return s.Real.Now().Add(time.Duration(s.by.Load())) }
 func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
 
-// A harness is the API over a real store, a real engine and a real socket.
+// A harness is the API with a real store, a real engine and a real socket.
 type harness struct {
 	t        testing.TB
 	dir      string
@@ -58,11 +58,11 @@ type harness struct {
 	clock    *shifted
 	log      *safeLog
 	done     chan struct{}
-	stop     func() // ends the engine
+	stop     func() // stops the engine
 	contract *contract
 
 	tenant *godwit.Tenant
-	token  string // of a key with all scopes
+	token  string // token of a key with all scopes
 	key    *godwit.APIKey
 }
 
@@ -201,17 +201,17 @@ func (h *harness) mint(tenant godwit.TenantID, scopes ...godwit.Scope) (*godwit.
 	return k, token
 }
 
-// A call is a request to make. Fields that are not set are left to the harness.
+// A call is a request. The harness fills in fields that are not set.
 type call struct {
 	method string
 	path   string
 	body   string
-	token  string   // "-": none
+	token  string   // "-" sends none
 	header []string // name, value pairs
 	noType bool
 }
 
-// An answer is a response, read whole and held against the OpenAPI document.
+// An answer is a response with its whole body, checked against the OpenAPI document.
 type answer struct {
 	t      testing.TB
 	status int
@@ -313,7 +313,7 @@ type sink struct {
 	*httptest.Server
 	arrived chan sinkRequest
 	mu      sync.Mutex
-	status  []int // one a request, the last one from then on
+	status  []int // one for each request; the last one repeats
 	gate    chan struct{}
 }
 
@@ -416,7 +416,7 @@ func (h *harness) publish(eventType, payload string, header ...string) Accepted 
 	return a
 }
 
-// counts is how much there is in the store, to show that nothing was added.
+// counts are the numbers of rows in the store, to show that nothing was added.
 type counts struct{ events, endpoints, keys, tenants int }
 
 func (h *harness) counts() counts {

@@ -175,7 +175,7 @@ func TestEventPostedTwiceIsDeliveredOnce(t *testing.T) {
 	}
 }
 
-// drained waits until the engine has nothing in flight, by stopping it: a stop drains.
+// drained waits until the engine has nothing in flight. It stops the engine, because a stop drains it.
 func (h *harness) drained() { h.stop() }
 
 func TestKeyReusedWithAnotherEvent(t *testing.T) {
@@ -260,7 +260,7 @@ func TestKeyRequiredByTenant(t *testing.T) {
 	h.post("/v1/events?type=a.b", `{}`, "idempotency-KEY", key1).want(202)
 	h.post("/v1/events/batch", `{"events":[{"type":"a.b","data":1}]}`, "Idempotency-Key", key1).want(202)
 	h.post("/v1/events/batch", `{"events":[{"type":"a.b","data":1,"idempotency_key":"each-item-has-its-own"}]}`).want(202)
-	// Whoever is not authenticated is not told about keys (K-13).
+	// An unauthenticated caller learns nothing about keys (K-13).
 	h.do(call{method: "POST", path: "/v1/events?type=a.b", body: `{}`, token: "-"}).refused(401, problem.Unauthorized, "")
 }
 
@@ -294,7 +294,7 @@ func TestBadEventKeys(t *testing.T) {
 	if n := h.counts(); n.events != 0 || n.endpoints != 1 {
 		t.Errorf("something was stored: %+v", n)
 	}
-	// What we mint ourselves is a random UUID.
+	// A key that the server generates is a random UUID.
 	a := h.publish("a.b", `{}`)
 	if k := a.IdempotencyKey; len(k) != 36 || k[14] != '4' {
 		t.Errorf("minted %q", k)
@@ -390,7 +390,7 @@ func TestBatchKeys(t *testing.T) {
 		t.Errorf("repeat of a batch: %s", again.body)
 	}
 	wantDocumented(t, h.post("/v1/events/batch", `{"events":[{"type":"a.b","data":1}]}`, "Idempotency-Key", key1), 422, problem.KeyReused)
-	// The batch's key does not travel: every event has its own.
+	// The batch's key is not forwarded: every event has its own key.
 	keys := map[string]bool{receiver.wait(t).header.Get("Idempotency-Key"): true, receiver.wait(t).header.Get("Idempotency-Key"): true}
 	if len(keys) != 2 || keys[key1] {
 		t.Errorf("keys on the wire: %v", keys)
@@ -442,7 +442,7 @@ func TestBodyLimit(t *testing.T) {
 	big.post("/v1/events?type=a.b", strings.Repeat("x", 1<<20+1), "Content-Type", "text/plain").refused(413, problem.TooLarge, "")
 }
 
-// chunked posts n bytes without announcing their number.
+// chunked posts n bytes without Content-Length.
 func (h *harness) chunked(path string, n int) (int, string) {
 	h.t.Helper()
 	req, err := http.NewRequest("POST", h.http.URL+path, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", n))})
@@ -456,7 +456,7 @@ func (h *harness) chunked(path string, n int) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestLengthThatLies announces more than it sends, and then is gone.
+// TestLengthThatLies announces more bytes than it sends, and then disconnects.
 func TestLengthThatLies(t *testing.T) {
 	h := newHarness(t)
 	before := h.counts()

@@ -53,13 +53,13 @@ func TestManagementPostsHonourKeys(t *testing.T) {
 			t.Errorf("%s: another key got the same answer", c.path)
 		}
 	}
-	// The handler's own refusal is a result like any other.
+	// The handler's own refusal is stored like any other result.
 	first := h.post("/v1/endpoints", `{"url":"ftp://x/"}`, "Idempotency-Key", `"a-key-for-a-refusal"`).want(422)
 	again := h.post("/v1/endpoints", `{"url":"ftp://x/"}`, "Idempotency-Key", `"a-key-for-a-refusal"`).want(422)
 	if !again.replayed() || !bytes.Equal(first.body, again.body) || again.header.Get("Content-Type") != problem.ContentType {
 		t.Errorf("repeated refusal: %s, first %s", again.body, first.body)
 	}
-	// What did not fit the schema never reached the handler: the key is not used up.
+	// A body that the schema rejects never reaches the handler, so the key is not used up.
 	h.post("/v1/endpoints", `{"url":1}`, "Idempotency-Key", `"a-key-for-a-mistake"`).want(400)
 	h.post("/v1/endpoints", `{"url":"https://c.example/"}`, "Idempotency-Key", `"a-key-for-a-mistake"`).want(201)
 }
@@ -86,7 +86,7 @@ func TestSafeMethodsLeaveNoRecord(t *testing.T) {
 			t.Errorf("%s %s left a record", c.method, c.path)
 		}
 	}
-	// POST and PATCH do.
+	// POST and PATCH need a key.
 	other := h.endpoint("https://b.example/")
 	path := "/v1/endpoints/" + other.ID
 	for range 2 {
@@ -98,13 +98,14 @@ func TestSafeMethodsLeaveNoRecord(t *testing.T) {
 	if got.Version != 3 {
 		t.Errorf("version is %d: a repeat was done again", got.Version)
 	}
-	// PUT is no method of this API, but of deliveries: there the guard treats it like POST; see package idempotency.
+	// This API has no PUT that needs a key, but deliveries may use PUT: the guard treats it like POST; see package
+	// idempotency.
 }
 
 func TestManagementConflictWhileInProgress(t *testing.T) {
 	trace.Covers(t, "IKH-SCN-4", "IKH-ERR-5")
 	h := newHarness(t)
-	// Another request holds the key: it is reserved and not answered.
+	// Another request has reserved the key and is not answered yet.
 	scope := httpapi.ScopeOf(&management.Caller{Key: h.key, Tenant: h.tenant}, "POST /v1/endpoints")
 	body := `{"url":"https://a.example/"}`
 	now := h.clock.Now()
@@ -159,7 +160,7 @@ func TestPrincipalScope(t *testing.T) {
 			t.Errorf("%s: own repeat is not replayed", path)
 		}
 	}
-	// An admin who acts for two tenants acts twice.
+	// An administrator's requests for two tenants are two requests.
 	tenant, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: "second"})
 	must(t, err)
 	first := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1).want(201)
@@ -185,7 +186,7 @@ func TestReplacedKeyKeepsItsPrincipal(t *testing.T) {
 	}
 }
 
-// TestIssuedSecretsAreShownOnce: a repeat shows the same, and nothing readable is kept.
+// TestIssuedSecretsAreShownOnce: a repeat shows the same secret, and the store holds no readable copy.
 func TestIssuedSecretsAreShownOnce(t *testing.T) {
 	h := newHarness(t)
 	e := h.endpoint("https://a.example/", `"headers":{"X-A":"header-marker"}`, `"auth":{"kind":"bearer","token":"token-marker"}`)
@@ -295,9 +296,9 @@ func TestTenantsAndKeys(t *testing.T) {
 		t.Errorf("keys: %s", list.body)
 	}
 	h.do(call{method: "GET", path: "/v1/keys/" + issued.ID, token: issued.Token}).want(200)
-	h.get("/v1/keys/"+issued.ID).refused(404, problem.NotFound, "") // not of my tenant
+	h.get("/v1/keys/"+issued.ID).refused(404, problem.NotFound, "") // a key of another tenant
 
-	// No key grants what it lacks, nor takes over a principal that has more.
+	// A key cannot grant scopes that it lacks, nor replace a principal that has more scopes.
 	as := func(token, body string) *answer {
 		return h.do(call{method: "POST", path: "/v1/keys", body: body, token: token})
 	}
@@ -307,13 +308,13 @@ func TestTenantsAndKeys(t *testing.T) {
 	var strong IssuedKey
 	h.post("/v1/keys", `{"name":"strong","scopes":["ingest"]}`, "Godwit-Tenant", tenant.ID).want(201).into(&strong)
 	as(issued.Token, `{"name":"x","scopes":["read"],"replaces":"`+strong.ID+`"}`).refused(403, problem.Forbidden, "")
-	// Nor does it lock out an admin of its tenant; other keys it may end.
+	// It cannot revoke an administrator of its tenant; it may revoke other keys.
 	var admin IssuedKey
 	h.post("/v1/keys", `{"name":"admin","scopes":["admin"]}`, "Godwit-Tenant", tenant.ID).want(201).into(&admin)
 	h.do(call{method: "DELETE", path: "/v1/keys/" + admin.ID, token: issued.Token}).refused(403, problem.Forbidden, "")
 	h.do(call{method: "GET", path: "/v1/tenants", token: admin.Token}).want(200)
 	h.do(call{method: "DELETE", path: "/v1/keys/" + admin.ID, token: admin.Token}).want(204)
-	// Only an admin acts for another tenant.
+	// Only an administrator acts for another tenant.
 	h.do(call{method: "GET", path: "/v1/events", token: issued.Token, header: []string{"Godwit-Tenant", h.tenant.ID.String()}}).refused(403, problem.Forbidden, "")
 	h.do(call{method: "GET", path: "/v1/events", token: issued.Token, header: []string{"Godwit-Tenant", tenant.ID}}).want(200)
 	h.do(call{method: "GET", path: "/v1/tenants", token: issued.Token}).refused(403, problem.Forbidden, "")
@@ -404,7 +405,7 @@ func TestEventAnswersOutliveARestart(t *testing.T) {
 	}
 }
 
-// TestPatchHasEveryPolicyMember keeps the patch and the list of overrides from missing a member that is added.
+// TestPatchHasEveryPolicyMember fails if the patch or the list of overrides lacks a new member.
 func TestPatchHasEveryPolicyMember(t *testing.T) {
 	members := func(v any) map[string]bool {
 		names := map[string]bool{}

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// until repeats a request until it is answered with the status.
+// until repeats a request until the response has the status.
 func (h *harness) until(status int, c call) *answer {
 	h.t.Helper()
 	patient, cancel := context.WithTimeout(context.Background(), patience)
@@ -34,7 +34,7 @@ func (h *harness) until(status int, c call) *answer {
 	}
 }
 
-// stranger makes another tenant and returns a key of its.
+// stranger makes another tenant and returns one of its keys.
 func (h *harness) stranger(name string) string {
 	h.t.Helper()
 	tenant, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: name})
@@ -43,7 +43,7 @@ func (h *harness) stranger(name string) string {
 	return token
 }
 
-// openAs sends a request, or its beginning, and leaves it to the test to read what comes.
+// openAs sends a request, or the start of one. The test reads the response.
 func (h *harness) openAs(token, method, path, more string) (net.Conn, *bufio.Reader) {
 	h.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.http.URL, "http://"))
@@ -55,7 +55,7 @@ func (h *harness) openAs(token, method, path, more string) (net.Conn, *bufio.Rea
 	return conn, bufio.NewReader(conn)
 }
 
-// A tenant that has large requests under way waits with the next; others do not notice.
+// A tenant with large requests in progress is refused another; other tenants are not affected.
 func TestIntakeIsBounded(t *testing.T) {
 	h := newHarness(t)
 	h.api.bodies = httpapi.NewQuota(150<<10, 220<<10)
@@ -63,7 +63,7 @@ func TestIntakeIsBounded(t *testing.T) {
 	post := call{method: "POST", path: "/v1/events?type=a.b", body: payload}
 	second, third := h.stranger("second"), h.stranger("third")
 
-	// hold begins a request, and returns once the server reads its body.
+	// hold starts a request, and returns once the server reads its body.
 	hold := func(token string) (finish func()) {
 		conn, answers := h.openAs(token, "POST", "/v1/events?type=slow",
 			fmt.Sprintf("Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(payload)))
@@ -84,7 +84,7 @@ func TestIntakeIsBounded(t *testing.T) {
 	}
 	finish := hold(h.token)
 	h.do(post).refused(429, problem.TooManyRequests, "")
-	h.do(call{method: "POST", path: "/v1/events?type=a.b", body: `{}`}).want(202) // small ones pass
+	h.do(call{method: "POST", path: "/v1/events?type=a.b", body: `{}`}).want(202) // small bodies are not counted
 	h.do(call{method: "POST", path: "/v1/events?type=a.b", body: payload, token: second}).want(202)
 
 	finishSecond := hold(second)
@@ -95,7 +95,8 @@ func TestIntakeIsBounded(t *testing.T) {
 	h.until(202, call{method: "POST", path: "/v1/events?type=a.b", body: payload, token: second})
 }
 
-// A client that asks for an export and does not read it is cut off, so that it holds neither memory nor a place for long.
+// The server disconnects a client that starts an export and does not read it, so that the client holds neither memory nor a
+// slot for long.
 func TestStalledExportIsCutOff(t *testing.T) {
 	h := newHarness(t)
 	h.api.cfg.StallTimeout = 5 * time.Second
@@ -111,10 +112,10 @@ func TestStalledExportIsCutOff(t *testing.T) {
 	}
 	_, answers := h.openAs(h.token, "GET", "/v1/dead-letters/export", "\r\n")
 	_, err := http.ReadResponse(answers, nil)
-	must(t, err) // and no more than its header is read
+	must(t, err) // only its header is read
 	h.until(200, call{method: "HEAD", path: "/v1/dead-letters/export"})
 
-	read := h.do(call{method: "GET", path: "/v1/dead-letters/export"}).want(200) // who reads gets all
+	read := h.do(call{method: "GET", path: "/v1/dead-letters/export"}).want(200) // a client that reads gets everything
 	if n := strings.Count(string(read.body), "\n"); n != letters {
 		t.Errorf("%d lines, want %d", n, letters)
 	}
@@ -132,7 +133,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	h.until(200, stream)
 }
 
-// The key of a stream is checked again and again, also while attempts keep coming.
+// The key of a stream is checked periodically, even while attempts keep arriving.
 func TestRevokedKeyLosesABusyStream(t *testing.T) {
 	h := newHarness(t)
 	manual := clock.NewManual(h.clock.Now())
@@ -143,7 +144,7 @@ func TestRevokedKeyLosesABusyStream(t *testing.T) {
 	resp, err := http.ReadResponse(answers, nil)
 	must(t, err)
 	lines := bufio.NewScanner(resp.Body)
-	lines.Scan() // it is watching from here on
+	lines.Scan() // the stream is open from here on
 	must(t, h.registry.RevokeKey(context.Background(), nil, h.tenant.ID, key.ID))
 	for n := 0; ; {
 		h.publish("a.b", `{}`)

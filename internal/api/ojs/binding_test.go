@@ -45,7 +45,7 @@ func TestBindingOfEveryResponse(t *testing.T) {
 			}
 		}
 	}
-	// An id that is no harmless text is not echoed.
+	// An id with unsafe characters is not echoed.
 	r := srv.Call(apptest.Call{Path: "/ojs/manifest", Header: map[string]string{"X-Request-Id": "<script>"}})
 	if id := r.Header.Get("X-Request-Id"); id == "" || strings.Contains(id, "<") || id != r.Header.Get("Request-Id") {
 		t.Errorf("X-Request-Id %q", id)

@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 )
 
-// Bodies of requests under way have so much room for each tenant, whichever API they come by.
+// The bodies of concurrent requests are bounded for each tenant, over all APIs.
 func TestBodiesUnderWayAreBounded(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	var open []net.Conn
-	begin := func() { // a body of a length that is not told: it may become a whole batch of 16 MiB
+	begin := func() { // a body without Content-Length may become a whole batch of 16 MiB
 		conn, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
 		if err != nil {
 			t.Fatal(err)

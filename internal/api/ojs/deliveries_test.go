@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 999, time.UTC)
 
-// still is a server whose clock stands.
+// still starts a server with a manual clock.
 func still(t *testing.T) *rig {
 	t.Helper()
 	return newRig(t, apptest.Options{Clock: clock.NewManual(start), Tune: func(c *engine.Config) {
@@ -94,7 +94,7 @@ func TestDeliveriesByStatus(t *testing.T) {
 	}
 }
 
-// TestDeadDeliveriesInOnePage: rejected and exhausted ones are one list, newest first.
+// TestDeadDeliveriesInOnePage: rejected and exhausted deliveries form one list, newest first.
 func TestDeadDeliveriesInOnePage(t *testing.T) {
 	r := still(t)
 	r.sink.Script("/down", apptest.Status(500))
@@ -160,7 +160,7 @@ func TestRetryRefusals(t *testing.T) {
 	}
 }
 
-// TestRetryOfTheDeleted: without its subscription a delivery cannot be sent again.
+// TestRetryOfTheDeleted: a delivery whose subscription was deleted cannot be sent again.
 func TestRetryOfTheDeleted(t *testing.T) {
 	r := still(t)
 	r.sink.Script("/hook", apptest.Status(404))

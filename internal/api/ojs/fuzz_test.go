@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzEnvelope: whatever is taken is a complete envelope which ends with the producer's own bytes.
+// FuzzEnvelope: every accepted event is a complete envelope that ends with the producer's own bytes.
 func FuzzEnvelope(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"a.b","source":"ojs://s","data":{}}`,
@@ -55,7 +55,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzSubscription: nothing that a client sends upsets the reader.
+// FuzzSubscription: no request makes the reader panic.
 func FuzzSubscription(f *testing.F) {
 	for _, seed := range []string{
 		`{"url":"https://a","events":["*"],"active":true,"secret":"0123456789abcdef","filter":{"queues":["a"],"job_types":[]},"metadata":{"a":1},"timeout_seconds":5,"headers":{"A":"b"}}`,
@@ -81,7 +81,7 @@ func FuzzSubscription(f *testing.F) {
 	})
 }
 
-// FuzzRedact: no secret is left, and nothing else is lost.
+// FuzzRedact removes every secret and nothing else.
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"a","secret":"whsec_x","subscription":{"id":"a","secret":"whsec_x"}}`, `{"secret":1,"new_secret":2}`, `{}`, `[]`, `x`,

@@ -49,7 +49,7 @@ func (r *rig) send(t *testing.T, status int, c apptest.Call) object {
 	return got
 }
 
-// checkError holds an error against the one shape that errors have.
+// checkError checks that an error has the one shape of all errors.
 func checkError(t *testing.T, resp *apptest.Response, got object) {
 	t.Helper()
 	e, ok := got["error"].(object)

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// TestEnvelopeIsKept: what is missing is put in front, everything else arrives to the byte.
+// TestEnvelopeIsKept: missing members are inserted at the front; all other bytes arrive unchanged.
 func TestEnvelopeIsKept(t *testing.T) {
 	r := still(t)
 	at := start.Format("2006-01-02T15:04:05Z")
@@ -56,7 +56,7 @@ func TestEnvelopeIsKept(t *testing.T) {
 	}
 }
 
-// TestBadEvents: what is wrong is named, and nothing is stored.
+// TestBadEvents: the response names every invalid field, and nothing is stored.
 func TestBadEvents(t *testing.T) {
 	r := newRig(t, apptest.Options{Configure: func(c *config.Config) { c.MaxBody = 4096 }})
 	for name, c := range map[string]struct {
@@ -133,7 +133,8 @@ func TestBadEvents(t *testing.T) {
 	}
 }
 
-// TestEventsAreKnownByTheirID: the same again is one event; other content is a conflict; other sources are others.
+// TestEventsAreKnownByTheirID: the same id and source with the same content is one event; other content is a conflict; the
+// same id from another source is another event.
 func TestEventsAreKnownByTheirID(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.subscribe("/hook", object{"events": []string{"job.*"}})
@@ -158,7 +159,7 @@ func TestEventsAreKnownByTheirID(t *testing.T) {
 	if other := r.send(t, 202, apptest.Call{Path: events, Body: mine, Key: foreign}); other["id"] == first["id"] {
 		t.Errorf("other tenant: %v", other)
 	}
-	for range 2 { // without an id, each is an event of its own
+	for range 2 { // without an id, each is a separate event
 		r.post(event())
 	}
 	r.sink.WaitOn("/hook", 4)
@@ -167,7 +168,7 @@ func TestEventsAreKnownByTheirID(t *testing.T) {
 	}
 }
 
-// TestEventsUnderAKey: the key stands for the request and travels on, the id for the event.
+// TestEventsUnderAKey: the key identifies the request and is forwarded; the id identifies the event.
 func TestEventsUnderAKey(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.subscribe("/hook", object{"events": []string{"job.*"}})
@@ -200,7 +201,7 @@ func TestEventsUnderAKey(t *testing.T) {
 	if len(requests) != 2 || !slices.Equal(keys, []string{`"` + one + `"`, `"` + two + `"`}) {
 		t.Errorf("delivered with %v", keys)
 	}
-	// A tenant may insist on keys.
+	// A tenant may require keys.
 	r.Must(apptest.Call{Method: "PATCH", Path: "/v1/tenants/" + r.Tenant.String(), Body: `{"require_idempotency_key":true}`}, nil)
 	fresh := r.NewKey(r.Tenant, godwit.AllScopes...)
 	for _, path := range []string{events, events + "/batch"} {
@@ -249,7 +250,7 @@ func TestBatch(t *testing.T) {
 	if again.Header.Get("Idempotency-Replayed") != "true" || fmt.Sprint(second) != fmt.Sprint(got) {
 		t.Errorf("again: %v", second)
 	}
-	// Each counts by itself: one that conflicts does not hold up the others.
+	// Each event has its own result: a conflict does not affect the others.
 	mixed := r.send(t, 207, apptest.Call{Path: events + "/batch", Body: `{"events":[` + event(object{"id": "known", "subject": "x"}) + `,` + event() + `]}`})
 	items = mixed["events"].([]any)
 	if e, _ := items[0].(object)["error"].(object); items[0].(object)["status"] != "refused" || e["code"] != "duplicate" || items[1].(object)["status"] != "accepted" {
@@ -262,7 +263,7 @@ func TestBatch(t *testing.T) {
 	r.sink.WaitOn("/hook", 5)
 }
 
-// TestAttributes: what filters look at comes from data; what no filter can name is not looked at.
+// TestAttributes: filters compare members of data; values that no filter can name are ignored.
 func TestAttributes(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	for data, want := range map[string]map[string]string{

@@ -87,7 +87,7 @@ func TestPoll(t *testing.T) {
 		if got := strings.Join(p.subjects(t), " "); got != want || p.HasMore {
 			t.Errorf("%q: %s, want %s (%+v)", query, got, want, p)
 		}
-		// One at a time gives the same, whatever the filter; and the end is a place to stay at.
+		// Pages of one event give the same list, for every filter, and the last cursor stays valid.
 		var seen []string
 		after := begin.Cursor
 		for range 20 {
@@ -120,7 +120,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestPollShowsEveryFormat: events that were told otherwise are envelopes here; those told in this dialect are as they were.
+// TestPollShowsEveryFormat: events of other dialects are shown as envelopes; events of this dialect are shown unchanged.
 func TestPollShowsEveryFormat(t *testing.T) {
 	r := still(t)
 	raw := r.Publish("order.paid", `{"n":1}`)
@@ -147,7 +147,7 @@ func TestPollShowsEveryFormat(t *testing.T) {
 	}
 }
 
-// TestPollIsBounded: large events come on several pages, and none is left out.
+// TestPollIsBounded: large events are spread over several pages, and none is left out.
 func TestPollIsBounded(t *testing.T) {
 	r := still(t)
 	const n, size = 24, 900 << 10
@@ -200,7 +200,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestPollMissesNothing: a reader who goes on from each cursor while others write sees every event, once and in order.
+// TestPollMissesNothing: a client that continues from each cursor while producers write sees every event once and in order.
 func TestPollMissesNothing(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -213,7 +213,7 @@ func TestPollMissesNothing(t *testing.T) {
 		var writing sync.WaitGroup
 		for w := range writers {
 			writing.Go(func() {
-				for i := range each / 2 { // singly and in batches: these take longer to store
+				for i := range each / 2 { // single events and batches, which take longer to store
 					one := event(object{"subject": fmt.Sprintf("%d-%d", w, i)})
 					post(apptest.Call{Path: events, Body: one})
 					if i%5 == 0 {
@@ -230,7 +230,8 @@ func TestPollMissesNothing(t *testing.T) {
 			writing.Wait()
 			post(apptest.Call{Path: events, Body: event(object{"subject": "end"})})
 		}()
-		// Once the last one is there, everything before it is; of its own millisecond some may come behind it.
+		// When the last event is shown, every event of an earlier millisecond has been shown; events of the same millisecond
+		// may follow it.
 		seen := map[string]int{}
 		for after := ""; ; {
 			p := r.poll("limit=7&after=" + after)

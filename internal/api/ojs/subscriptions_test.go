@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
-// TestBadSubscriptions: whatever is wrong is named, and nothing is created or changed.
+// TestBadSubscriptions: the response names every invalid field, and nothing is created or changed.
 func TestBadSubscriptions(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	sub := r.subscribe("/hook", object{"filter": object{"queues": []string{"a"}}})
@@ -21,7 +21,7 @@ func TestBadSubscriptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
 		fields []string
-		create bool // wrong on creation alone
+		create bool // invalid only on creation
 	}{
 		"not JSON":            {body: `{`, fields: []string{"body"}},
 		"no object":           {body: `[]`, fields: []string{"body"}},
@@ -132,7 +132,7 @@ func TestUpdateReplacesWhatItNames(t *testing.T) {
 	}
 }
 
-// TestHeadersStayWithTheirOrigin: what was given for one host does not go to another unseen.
+// TestHeadersStayWithTheirOrigin: custom headers of one host are not sent to another.
 func TestHeadersStayWithTheirOrigin(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	sub := r.subscribe("/hook", object{"headers": object{"X-Token": "hush"}})
@@ -145,7 +145,8 @@ func TestHeadersStayWithTheirOrigin(t *testing.T) {
 	}
 }
 
-// TestEndpointsOfOtherAPIs: one made elsewhere is here too, with what this dialect has no word for kept.
+// TestEndpointsOfOtherAPIs: this API shows an endpoint that another API created, and keeps the settings that this dialect
+// does not have.
 func TestEndpointsOfOtherAPIs(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	ep := r.Endpoint(r.sink.URL("/eds"), apptest.Fields{"filter": object{"queue": []string{"a"}, "region": []string{"eu"}}})
@@ -173,7 +174,7 @@ func TestEndpointsOfOtherAPIs(t *testing.T) {
 	if rotated["public_key"] == nil && rotated["secret"] == nil {
 		t.Errorf("rotated: %v", rotated)
 	}
-	// And the other way round: what is made here is an endpoint of the profile ojs.
+	// The other way round: a subscription is an endpoint of the profile ojs.
 	made := r.subscribe("/ojs", object{"timeout_seconds": 9})
 	got := r.Must(apptest.Call{Path: "/v1/endpoints/" + made["id"].(string)}, nil)
 	var view struct {
@@ -226,7 +227,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestScopes: each operation needs its own right, and says so in this dialect's words.
+// TestScopes: each operation requires its own scope, and refuses in this dialect's form.
 func TestScopes(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	sub := r.subscribe("/hook")
@@ -259,7 +260,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestRepeatsUnderAKey: a repeat gets the first answer without what is shown once only (OT-26).
+// TestRepeatsUnderAKey: a repeat gets the first response without its secret (OT-26).
 func TestRepeatsUnderAKey(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	key := map[string]string{"Idempotency-Key": `"create-subscription-1"`}
@@ -330,12 +331,12 @@ func TestPagesOfSubscriptions(t *testing.T) {
 			t.Errorf("%s: %v", query, got)
 		}
 	}
-	// A cursor of one list is none of another.
+	// A cursor of one list is not valid for another.
 	other := r.send(t, 200, apptest.Call{Path: subscriptions + "?limit=2"})["pagination"].(object)["next_cursor"].(string)
 	r.send(t, 400, apptest.Call{Path: deliveries + "?cursor=" + other})
 }
 
-// TestLimits: who registers too fast or too much is told so in this dialect's words.
+// TestLimits: the refusal of too many registrations has this dialect's form.
 func TestLimits(t *testing.T) {
 	r := newRig(t, apptest.Options{KeepLimits: true, Configure: func(c *config.Config) { c.Limits.Endpoints = 50 }})
 	body := object{"url": r.sink.URL("/hook"), "events": []string{"never"}}
@@ -345,7 +346,7 @@ func TestLimits(t *testing.T) {
 	if got := r.send(t, 409, apptest.Call{Path: subscriptions, Body: body}); code(got) != "limit_reached" {
 		t.Errorf("one too many: %v", got)
 	}
-	for range 100 { // the refused ones count as well
+	for range 100 { // refused requests count too
 		resp := r.Call(apptest.Call{Path: subscriptions, Body: body})
 		if resp.Status == http.StatusConflict {
 			continue
@@ -361,7 +362,7 @@ func TestLimits(t *testing.T) {
 	t.Error("there is no limit")
 }
 
-// A request that is wrong in very many ways does not get an answer longer than itself.
+// The response to a request with very many errors must not be longer than the request.
 func TestErrorsAreBounded(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	criteria := object{}

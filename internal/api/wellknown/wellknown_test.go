@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// get asks without credentials.
+// get sends a request without credentials.
 func (f *fixture) get(path string) (*http.Response, string) {
 	f.t.Helper()
 	resp, err := f.server.Client().Get(f.server.URL + path)
@@ -102,7 +102,7 @@ func TestIdempotencyPageTellsTheRunningConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, tune)
-			// Where the refusals lead to.
+			// The documentation pages of the refusals exist.
 			w := httptest.NewRecorder()
 			f.guard.Policy().Problems.Write(w, httptest.NewRequest("POST", "/", nil), problem.KeyMissing)
 			link, _, _ := strings.Cut(strings.TrimPrefix(w.Header().Get("Link"), "<"), ">")
@@ -129,7 +129,7 @@ func TestIdempotencyPageTellsTheRunningConfig(t *testing.T) {
 					t.Errorf("%s is not explained", k.Code)
 				}
 			}
-			// The format that is published is the one that is enforced.
+			// The published format is the one that is enforced.
 			for n, ok := range map[int]bool{p.Format.MinLength - 1: false, p.Format.MinLength: true, p.Format.MaxLength: true, p.Format.MaxLength + 1: false} {
 				_, err := f.guard.Key(http.Header{"Idempotency-Key": {`"` + strings.Repeat("k", n) + `"`}})
 				if (err == nil) != ok {
@@ -214,7 +214,7 @@ func (f *fixture) secret(id godwit.SecretID, expires time.Time) *godwit.Secret {
 	return s
 }
 
-// signed checks that each key has signed the response for the host of the request, as the directory draft says.
+// signed checks that each key has signed the response for the host of the request, as the directory draft requires.
 func (f *fixture) signed(resp *http.Response, keys ...*godwit.Secret) {
 	f.t.Helper()
 	inputs := strings.Split(resp.Header.Get("Signature-Input"), ", ")
@@ -303,7 +303,7 @@ func TestKeyDirectoryPages(t *testing.T) {
 	for i := range 1004 {
 		s := *first
 		s.ID = godwit.NewSecretID(now.Add(time.Duration(i+1) * time.Millisecond))
-		if i != 3 { // the fifth key cannot be opened
+		if i != 3 { // the fifth key cannot be decrypted
 			s.Sealed = f.ring.Seal(append(make([]byte, 16), first.ID[:]...), keyring.ForSecret(s.ID))
 		}
 		must(t, storetest.IssueSecret(context.Background(), f.store, &s, store.Expiry{}))

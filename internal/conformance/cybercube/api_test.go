@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// routes are all that the API has, with an endpoint and an event to fill in.
+// routes lists all routes of the API for an endpoint and an event.
 func routes(ep, event string) []apptest.Call {
 	at := base + "/endpoints/" + ep
 	return []apptest.Call{
@@ -60,7 +60,7 @@ func TestEveryRouteNeedsAToken(t *testing.T) {
 	equal(t, "requests", len(r.sink.Requests("")), 1)
 }
 
-// TestAccountsAreApart: what belongs to another account is not there.
+// TestAccountsAreApart: an account cannot see the objects of another.
 func TestAccountsAreApart(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-API-2", "CCW-API-1")
@@ -134,7 +134,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// TestIDs: a character that does not fit is found out; case and the other APIs' forms do not matter.
+// TestIDs: an id with a wrong check character is rejected; case and the forms of other APIs are accepted.
 func TestIDs(t *testing.T) {
 	trace.Covers(t, "CCW-API-5", "CCW-API-4")
 	r := newRig(t, apptest.Options{})
@@ -298,7 +298,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestNewPatternsAreForNewEvents: what was queued before stays.
+// TestNewPatternsAreForNewEvents: deliveries that were queued before stay queued.
 func TestNewPatternsAreForNewEvents(t *testing.T) {
 	trace.Covers(t, "CCW-API-13")
 	r := newRig(t, apptest.Options{})
@@ -320,7 +320,7 @@ func TestNewPatternsAreForNewEvents(t *testing.T) {
 	}
 }
 
-// TestTestEvent: to that endpoint alone, whatever it wants, with no effect on it.
+// TestTestEvent: the event goes only to that endpoint, whatever its patterns, and does not change the endpoint.
 func TestTestEvent(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-API-15", "CCW-API-16", "CCW-EVT-8")
@@ -437,7 +437,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestFilters: by resource, by attributes, by environment; all of them and the patterns have to fit.
+// TestFilters: by resource, attributes and environment; all criteria and the patterns must match.
 func TestFilters(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-API-19", "CCW-RCV-13")
@@ -486,7 +486,7 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-// TestEverythingByTheAPI: an endpoint's whole life needs nothing else.
+// TestEverythingByTheAPI: managing an endpoint needs only this API.
 func TestEverythingByTheAPI(t *testing.T) {
 	trace.Covers(t, "CCW-API-29")
 	r := newRig(t, apptest.Options{})

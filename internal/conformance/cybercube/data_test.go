@@ -8,8 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSameOnEveryStore plays one story on each store and compares what the API shows of it, but for ids: the fields, states
-// and orders are the same whatever keeps them.
+// TestSameOnEveryStore runs one scenario on each store and compares the API's responses, except for ids: fields, states and
+// orders are the same on every store.
 func TestSameOnEveryStore(t *testing.T) {
 	trace.Covers(t, "CCW-DB-9")
 	stories := map[string][]any{}
@@ -29,7 +29,7 @@ func TestSameOnEveryStore(t *testing.T) {
 	sameJSON(t, "PostgreSQL against SQLite", stories["postgres"], stories["sqlite"])
 }
 
-// anonymous replaces what is drawn anew each time.
+// anonymous replaces the values that are random in each run.
 func anonymous(v any) any {
 	switch v := v.(type) {
 	case []any:

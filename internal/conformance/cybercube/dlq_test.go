@@ -14,7 +14,7 @@ import (
 
 const day = 24 * time.Hour
 
-// TestExhausted: after the last attempt the event is among the endpoint's failures, with all there is to know.
+// TestExhausted: after the last attempt the event is among the endpoint's failures, with all details.
 func TestExhausted(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-DLQ-1", "CCW-DLQ-2", "CCW-DLQ-6", "CCW-DLQ-8", "CCW-DLQ-9", "CCW-API-24")
@@ -45,7 +45,7 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestReasons: each kind of death in words.
+// TestReasons: each kind of failure has a text.
 func TestReasons(t *testing.T) {
 	trace.Covers(t, "CCW-DLQ-8", "CCW-RSP-15")
 	r := newRig(t, apptest.Options{})
@@ -64,7 +64,8 @@ func TestReasons(t *testing.T) {
 	equal(t, "refused", r.failures(refused)[0]["failure_reason"].(string), "connection-refused after 7 attempts")
 }
 
-// TestReplayOfAFailure: the offered way replays it; the entry says when, and the series begins anew.
+// TestReplayOfAFailure: the replay URL of the entry works; the entry shows the replay time, and the series of attempts
+// starts again.
 func TestReplayOfAFailure(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-DLQ-5", "CCW-API-24", "CCW-API-20")
@@ -127,7 +128,7 @@ func TestReplayThatFailsAgain(t *testing.T) {
 	})
 }
 
-// TestRetention: 30 days from the day it died, and not a day longer. Events of its age are gone before.
+// TestRetention: a dead letter is kept for exactly 30 days after the failure. Events expire earlier.
 func TestRetention(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-DLQ-4", "CCW-DLQ-10", "CCW-IDM-10", "CCW-DLQ-6")
@@ -159,7 +160,7 @@ func TestRetention(t *testing.T) {
 		r.Advance(day + 2*time.Minute)
 		r.sweep()
 		equal(t, "failures after 30 days", len(r.failures(ep)), 0)
-		r.Advance(31 * day) // what was replayed is kept as if it were new
+		r.Advance(31 * day) // replayed dead letters are kept as long as others
 		r.sweep()
 		for _, id := range []string{minted, own} {
 			r.want(404, apptest.Call{Path: base + "/events/" + id + "/replay", Body: object{"endpoint_id": ep.ID}})
@@ -178,7 +179,7 @@ func find(t testing.TB, requests []apptest.Request, id string) apptest.Request {
 	return apptest.Request{}
 }
 
-// sweep waits until the server has swept at the present time: it logs what it removed.
+// sweep waits until the server has swept at the current time: the log shows what it removed.
 func (r *rig) sweep() {
 	r.t.Helper()
 	before := strings.Count(r.Log.String(), "msg=swept")
@@ -249,7 +250,7 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// TestDeathsAreTold: once for each, to the endpoints that subscribe to alerts by name, with the details of the failure.
+// TestDeathsAreTold: each failure is announced once, to the endpoints that subscribe to alerts by name, with its details.
 func TestDeathsAreTold(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-DLQ-3")

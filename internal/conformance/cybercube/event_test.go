@@ -61,7 +61,7 @@ func checkSchema(t testing.TB, text []byte) {
 	}
 }
 
-// delivered posts an event and returns what arrives of it.
+// delivered posts an event and returns the delivered body.
 func (r *rig) delivered(path string, event object) object {
 	r.t.Helper()
 	before := len(r.sink.Requests(path))
@@ -135,7 +135,7 @@ func TestFixtures(t *testing.T) {
 	})
 }
 
-// TestRefusedEvents: what is not an event is named, field by field, and nothing of it is delivered.
+// TestRefusedEvents: the response names every invalid field, and nothing is delivered.
 func TestRefusedEvents(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.endpoint("/a")
@@ -257,7 +257,7 @@ func TestTypesOutsideTheCatalogue(t *testing.T) {
 	r.publish("invoice.payment.failed", object{"object": "invoice"})
 }
 
-// TestSnapshot: a retry tells what was, not what is.
+// TestSnapshot: a retry sends the original state, not the current one.
 func TestSnapshot(t *testing.T) {
 	trace.Covers(t, "CCW-EVT-4", "CCW-EVT-3")
 	r := newRig(t, apptest.Options{})
@@ -279,7 +279,7 @@ func TestSnapshot(t *testing.T) {
 	equal(t, "created_at", retry["created_at"].(string), "2026-07-01T12:00:00Z")
 }
 
-// TestFrozenBytes: every attempt, endpoint and replay has the same bytes, also after a restart.
+// TestFrozenBytes: every attempt, endpoint and replay gets the same bytes, also after a restart.
 func TestFrozenBytes(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-EVT-26", "CCW-EVT-17", "CCW-EVT-3", "CCW-DB-9")
@@ -375,7 +375,7 @@ func TestEventIDs(t *testing.T) {
 	})
 }
 
-// TestFanOut: every endpoint gets the same event, and one that hangs delays no other.
+// TestFanOut: every endpoint gets the same event, and an endpoint that hangs delays no other.
 func TestFanOut(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-EVT-29", "CCW-RTY-9", "CCW-EVT-17")
@@ -390,7 +390,7 @@ func TestFanOut(t *testing.T) {
 		for _, path := range []string{"/fine", "/fails", "/hangs"} {
 			equal(t, "id", body(t, r.sink.WaitOn(path, 1)[0])["id"].(string), id)
 		}
-		close(gate) // the others had their event while this one hung
+		close(gate) // the others got their event while this one hung
 		r.settle()
 		r.pass(time.Minute)
 		for path, want := range map[string]string{"/hangs": "2", "/fails": "2", "/fine": "1"} {
@@ -400,7 +400,7 @@ func TestFanOut(t *testing.T) {
 	})
 }
 
-// TestOrder: by creation where nothing fails; a failing event holds up no other.
+// TestOrder: events arrive in the order of creation if nothing fails; a failing event delays no other.
 func TestOrder(t *testing.T) {
 	trace.Covers(t, "CCW-EVT-30")
 	r := newRig(t, apptest.Options{})
@@ -427,7 +427,7 @@ func TestOrder(t *testing.T) {
 	equal(t, "second, before the first is tried again", body(t, got[51])["id"].(string), later)
 }
 
-// TestPhases: the way of an event, as API and log tell it.
+// TestPhases: the phases of an event, as the API and the log show them.
 func TestPhases(t *testing.T) {
 	trace.Covers(t, "CCW-EVT-31")
 	r := newRig(t, apptest.Options{})
@@ -460,7 +460,7 @@ func TestPhases(t *testing.T) {
 	if !r.Log.Has("msg=attempt", "outcome=transient", "delivery_status=exhausted", "n=7") {
 		t.Error("the log has no line of the last attempt")
 	}
-	// And where it goes well.
+	// The successful case.
 	r.sink.Script("/a", ok)
 	r.pass(time.Second)
 	r.replay(id, ep)

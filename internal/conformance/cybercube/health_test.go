@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// fail makes a number of attempts that fail, each of an event of its own and none tried again.
+// fail makes n failing attempts, each for a separate event without retries.
 func (r *rig) fail(path string, n int) {
 	r.t.Helper()
 	r.sink.Script(path, apptest.Status(400))
@@ -56,7 +56,7 @@ func TestActive(t *testing.T) {
 	equal(t, "last_success_at", shown["last_success_at"].(string), "2026-07-01T12:02:00Z")
 }
 
-// TestDegraded: more than half of an hour's attempts; told once; it goes on being sent to.
+// TestDegraded: more than half of an hour's attempts fail; one alert is sent; deliveries continue.
 func TestDegraded(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-HLT-2")
@@ -97,7 +97,7 @@ func TestDegraded(t *testing.T) {
 	})
 }
 
-// TestDisabled: on the eleventh failure in a row, of whatever kind; a success in between starts the count anew.
+// TestDisabled: the eleventh consecutive failure of any kind disables the endpoint; a success in between resets the count.
 func TestDisabled(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-HLT-3", "CCW-HLT-8", "CCW-DLQ-2")
@@ -130,7 +130,8 @@ func TestDisabled(t *testing.T) {
 	})
 }
 
-// TestReenabled: by itself after a day, and by hand at any time; what was kept is delivered, with its count of attempts.
+// TestReenabled: automatically after a day, or manually at any time; held events are then delivered, with their count of
+// attempts.
 func TestReenabled(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-HLT-5", "CCW-HLT-6")
@@ -164,7 +165,7 @@ func TestReenabled(t *testing.T) {
 	})
 }
 
-// TestReenablingIsASetting: another time, or never.
+// TestReenablingIsASetting: the delay can be changed or the re-enabling switched off.
 func TestReenablingIsASetting(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-5")
 	r := newRig(t, apptest.Options{})
@@ -183,7 +184,7 @@ func TestReenablingIsASetting(t *testing.T) {
 	equal(t, "after 30 days", r.show(never)["status"].(string), "disabled")
 }
 
-// TestGoneStaysDisabled: who said 410 is asked again when a person says so.
+// TestGoneStaysDisabled: after a 410, only an operator can re-enable the endpoint.
 func TestGoneStaysDisabled(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-5")
 	r := newRig(t, apptest.Options{})
@@ -202,7 +203,7 @@ func TestGoneStaysDisabled(t *testing.T) {
 	equal(t, "type", got[1].Header.Get("X-Webhook-Event-Type"), "project.updated")
 }
 
-// TestPaused: by hand; what comes meanwhile is kept and delivered in its order.
+// TestPaused: events that arrive while an endpoint is paused are held and then delivered in order.
 func TestPaused(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-HLT-4", "CCW-HLT-6")
@@ -229,7 +230,7 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestHeldTooLong: after 30 days a held event is a failure, and still not lost.
+// TestHeldTooLong: after 30 days a held event becomes a dead letter.
 func TestHeldTooLong(t *testing.T) {
 	trace.Covers(t, "CCW-HLT-6")
 	r := newRig(t, apptest.Options{})

@@ -55,8 +55,8 @@ func call(t testing.TB, client *http.Client, url string, body []byte, status int
 	}
 }
 
-// TestNothingIsLost posts 1000 events, while the server is killed again and again and the receiver fails, hangs up and goes
-// away. Producers repeat what was not acknowledged, under the ids that they gave. Each event arrives, none twice under two ids.
+// TestNothingIsLost posts 1000 events while the server is killed repeatedly and the receiver fails, hangs up and disappears.
+// Producers repeat unacknowledged events under their own ids. Each event arrives, and none arrives under two ids.
 func TestNothingIsLost(t *testing.T) {
 	trace.Covers(t, "CCW-IDM-13", "CCW-EVT-28", "CCW-EVT-14")
 	const events, kills, producers = 1000, 4, 4
@@ -72,7 +72,7 @@ func TestNothingIsLost(t *testing.T) {
 		}
 		return ok
 	})
-	// A minute of the schedule takes 60 ms; failures enough to disable an endpoint are no part of this.
+	// A minute of the schedule takes 60 ms. The failures here must not disable the endpoint.
 	p := apptest.StartProcess(t, apptest.ProcessOptions{Args: []string{"--time-scale", "1000"}})
 	ep := register(t, p, sink.URL("/a"))
 	native := p.NewClient()

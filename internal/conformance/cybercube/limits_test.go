@@ -27,7 +27,7 @@ func sentAt(t testing.TB, requests []apptest.Request) map[int]int {
 	return seconds
 }
 
-// most is the most that was sent within so many seconds.
+// most returns the largest number of requests within a span of seconds.
 func most(seconds map[int]int, span int) int {
 	most := 0
 	for first := range seconds {
@@ -40,7 +40,7 @@ func most(seconds map[int]int, span int) int {
 	return most
 }
 
-// publishMany publishes events side by side.
+// publishMany publishes events concurrently.
 func (r *rig) publishMany(n int) {
 	r.t.Helper()
 	const producers = 8
@@ -59,7 +59,8 @@ func (r *rig) publishMany(n int) {
 	wg.Wait()
 }
 
-// TestDeliveryLimits: 1500 events at once for one endpoint go out over more than a minute, each once and at its first attempt.
+// TestDeliveryLimits: 1500 events for one endpoint at once are sent over more than a minute, each once and at its first
+// attempt.
 func TestDeliveryLimits(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-LIM-1", "CCW-LIM-3", "CCW-LIM-4", "CCW-LIM-5", "CCW-RTY-10")
@@ -102,7 +103,7 @@ func TestDeliveryLimits(t *testing.T) {
 	})
 }
 
-// TestAccountLimit: 11 endpoints of an account get 10,000 in a minute between them; another account has its own.
+// TestAccountLimit: 11 endpoints of an account share 10,000 deliveries a minute; another account has its own limit.
 func TestAccountLimit(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-2", "CCW-LIM-4", "CCW-LIM-5")
 	const endpoints, events, limit = 11, 1000, 10_000
@@ -140,7 +141,7 @@ func TestLimitsAreSettings(t *testing.T) {
 	}})
 	a, b := r.endpoint("/a"), r.endpoint("/b")
 	r.policy(a, object{"per_second": 3, "per_minute": 5, "account_per_minute": 6})
-	r.policy(b, object{"account_per_minute": 0}) // has no part in the account's
+	r.policy(b, object{"account_per_minute": 0}) // does not count against the account's limit
 	for range 7 {
 		r.publish("project.created")
 	}
@@ -235,7 +236,7 @@ func operations() map[string]operation {
 	}
 }
 
-// TestOperationLimits: so many in any hour; the next is refused, does nothing and is told when to come back.
+// TestOperationLimits: beyond the hourly limit an operation is refused without effect, and the response says when to retry.
 func TestOperationLimits(t *testing.T) {
 	for name := range operations() {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +279,8 @@ func TestOperationLimits(t *testing.T) {
 	}
 }
 
-// TestWhatCounts: refusals and repeats cost nothing, and every answer tells the numbers; accounts have their own.
+// TestWhatCounts: refusals and repeats do not count, every response has the limit headers, and each account has its own
+// limits.
 func TestWhatCounts(t *testing.T) {
 	trace.Covers(t, "CCW-LIM-7", "CCW-LIM-6")
 	r := newRig(t, apptest.Options{KeepLimits: true})

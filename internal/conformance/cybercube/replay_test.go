@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestReplayOne: an event that was delivered, or that never went to the endpoint.
+// TestReplayOne: an event that was delivered, and one that never went to the endpoint.
 func TestReplayOne(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-API-20", "CCW-EVT-17")

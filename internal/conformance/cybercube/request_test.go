@@ -196,7 +196,7 @@ func TestPrivateTargets(t *testing.T) {
 	})
 }
 
-// TestTimeout waits in real time, once for all: 29 seconds are in time, 31 are not.
+// TestTimeout waits in real time, once for all cases: a response after 29 s is in time, one after 31 s is not.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	trace.Covers(t, "CCW-HTTP-14", "CCW-RSP-12")

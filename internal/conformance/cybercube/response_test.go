@@ -17,15 +17,15 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// An answer of a receiver and what the sender makes of it.
+// A reading is a receiver's response and the sender's reaction to it.
 type reading struct {
 	rows    []string
 	reply   apptest.Reply
 	status  string        // of the first attempt in the log
-	retried time.Duration // when there is another attempt; 0 never
+	retried time.Duration // delay until the next attempt; 0 if there is none
 }
 
-// TestResponses plays every answer to an endpoint of its own, lets two days go by and looks at what came of it.
+// TestResponses plays every response to a separate endpoint, lets two days pass and checks the result.
 func TestResponses(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	played := map[string]reading{}
@@ -107,7 +107,7 @@ func readings(sink *apptest.Sink) map[string]reading {
 	return all
 }
 
-// TestRedirectsKeepTheRequest: three hops are followed as they are, a fourth is not.
+// TestRedirectsKeepTheRequest: three redirects are followed with the same request, a fourth is not.
 func TestRedirectsKeepTheRequest(t *testing.T) {
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestRedirectsKeepTheRequest(t *testing.T) {
 	}
 }
 
-// TestGoneDisables: 410 ends it at once, for later events too.
+// TestGoneDisables: 410 ends the delivery and disables the endpoint at once.
 func TestGoneDisables(t *testing.T) {
 	trace.Covers(t, "CCW-RSP-8")
 	r := newRig(t, apptest.Options{})

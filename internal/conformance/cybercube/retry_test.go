@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSchedule lets the whole schedule go by, second by second around each attempt.
+// TestSchedule runs the whole schedule, second by second around each attempt.
 func TestSchedule(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-RTY-1", "CCW-RTY-2", "CCW-RTY-5", "CCW-RTY-11")
@@ -70,7 +70,7 @@ func without(o object) object {
 	return o
 }
 
-// TestSuccessIsRecorded: what is stored of an attempt that went well.
+// TestSuccessIsRecorded checks the record of a successful attempt.
 func TestSuccessIsRecorded(t *testing.T) {
 	trace.Covers(t, "CCW-RTY-11", "CCW-RTY-8")
 	r := newRig(t, apptest.Options{})
@@ -88,7 +88,7 @@ func TestSuccessIsRecorded(t *testing.T) {
 	equal(t, "dead letters", len(r.failures(ep)), 0)
 }
 
-// TestRetriesSurviveRestarts: the schedule goes on where it was, on time.
+// TestRetriesSurviveRestarts: the schedule continues on time after a restart.
 func TestRetriesSurviveRestarts(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-RTY-6", "CCW-RTY-9", "CCW-EVT-29")
@@ -115,7 +115,7 @@ func TestRetriesSurviveRestarts(t *testing.T) {
 	})
 }
 
-// TestRestsCostNoAttempt: neither a pause in the middle of a schedule nor a rate limit uses an attempt up.
+// TestRestsCostNoAttempt: neither a pause in the middle of a schedule nor a rate limit uses up an attempt.
 func TestRestsCostNoAttempt(t *testing.T) {
 	trace.Covers(t, "CCW-RTY-10", "CCW-HLT-6")
 	r := newRig(t, apptest.Options{})

@@ -22,20 +22,20 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
 
-// start is where the clock of a rig stands at first. Stores keep microseconds while the engine knows nanoseconds; since the
-// clock always stands at the end of a microsecond, what is due by the one is due by the other.
+// start is the initial time of a rig's clock. Stores keep microseconds, the engine nanoseconds. The clock always stands at
+// the end of a microsecond, so that both agree on what is due.
 var start = time.Date(2026, 7, 1, 12, 0, 0, 999, time.UTC)
 
 const base = "/api/v1/webhooks"
 
-// A rig is a server whose time is moved by hand and whose delays have no jitter, and a receiver.
+// A rig is a server with a manual clock and without jitter, and a receiver.
 type rig struct {
 	*apptest.Server
 	t    testing.TB
 	sink *apptest.Sink
 }
 
-// newRig boots a server. Leases are made to outlast every jump of the clock: who owns what is another suite's matter.
+// newRig starts a server. Leases outlast every jump of the clock, because other suites test ownership.
 func newRig(t testing.TB, o apptest.Options) *rig {
 	t.Helper()
 	if o.Clock == nil {
@@ -52,7 +52,7 @@ func newRig(t testing.TB, o apptest.Options) *rig {
 	return &rig{t: t, sink: apptest.NewSink(t), Server: apptest.Start(t, o)}
 }
 
-// again starts another server on what this one left behind, at the time it ended.
+// again starts another server on the data of this one, at the time it ended.
 func (r *rig) again(o apptest.Options) *rig {
 	r.t.Helper()
 	if err := r.Stop(); err != nil {
@@ -74,7 +74,7 @@ type endpoint struct {
 	URL    string
 }
 
-// endpoint registers a path of the sink, for all events.
+// endpoint registers a path of the sink for all events.
 func (r *rig) endpoint(path string, members ...object) endpoint {
 	r.t.Helper()
 	return r.register(r.sink.URL(path), members...)
@@ -93,7 +93,7 @@ func (r *rig) register(url string, members ...object) endpoint {
 	return made.Data
 }
 
-// want makes a call that has to be answered with the status.
+// want sends a request and requires the status.
 func (r *rig) want(status int, c apptest.Call) *apptest.Response {
 	r.t.Helper()
 	got := r.Call(c)
@@ -103,7 +103,7 @@ func (r *rig) want(status int, c apptest.Call) *apptest.Response {
 	return got
 }
 
-// data makes a call that has to succeed and returns what is in its envelope.
+// data sends a request that must succeed and returns the contents of its envelope.
 func (r *rig) data(status int, c apptest.Call) object {
 	r.t.Helper()
 	var whole struct{ Data object }
@@ -111,7 +111,7 @@ func (r *rig) data(status int, c apptest.Call) object {
 	return whole.Data
 }
 
-// list is the same for lists.
+// list returns the entries of a list.
 func (r *rig) list(path string) []object {
 	r.t.Helper()
 	var whole struct{ Data []object }
@@ -139,7 +139,7 @@ func (r *rig) failures(ep endpoint) []object {
 	return r.list("/endpoints/" + ep.ID + "/failures")
 }
 
-// policy sets what the standard has no members for, by the native API.
+// policy sets members that the standard does not have, by the native API.
 func (r *rig) policy(ep endpoint, policy object) {
 	r.t.Helper()
 	r.want(http.StatusOK, apptest.Call{Method: http.MethodPatch, Path: "/v1/endpoints/" + ep.ID, Body: object{"policy": policy}})
@@ -173,14 +173,14 @@ func (r *rig) replay(id string, ep endpoint) object {
 	return r.data(http.StatusAccepted, apptest.Call{Path: base + "/events/" + id + "/replay", Body: object{"endpoint_id": ep.ID}})
 }
 
-// pass lets time go by and waits for what falls due.
+// pass advances the clock and waits for the deliveries that fall due.
 func (r *rig) pass(d time.Duration) {
 	r.t.Helper()
 	r.Advance(d)
 	r.settle()
 }
 
-// settle waits until everything that may be sent at this moment has been tried and recorded.
+// settle waits until everything that may be sent now has been attempted and recorded.
 func (r *rig) settle() {
 	r.t.Helper()
 	var waiting []godwit.Delivery
@@ -227,10 +227,10 @@ func (r *rig) pending() []godwit.Delivery {
 	}
 }
 
-// schedule is what passes before each retry.
+// schedule lists the delay before each retry.
 var schedule = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 
-// exhaust lets the whole schedule go by.
+// exhaust advances the clock through the whole schedule.
 func (r *rig) exhaust() {
 	r.t.Helper()
 	r.settle()
@@ -239,7 +239,7 @@ func (r *rig) exhaust() {
 	}
 }
 
-// body decodes what was delivered.
+// body decodes a delivered body.
 func body(t testing.TB, r apptest.Request) object {
 	t.Helper()
 	var o object
@@ -287,7 +287,7 @@ func equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// sameJSON compares by meaning.
+// sameJSON compares two JSON values by meaning.
 func sameJSON(t testing.TB, what string, got, want any) {
 	t.Helper()
 	g, err := json.Marshal(got)
@@ -308,7 +308,7 @@ func sameJSON(t testing.TB, what string, got, want any) {
 	}
 }
 
-// attempts reads what is stored of an endpoint's attempts, oldest first.
+// attempts reads an endpoint's stored attempts, oldest first.
 func (r *rig) attempts(ep endpoint) []godwit.Attempt {
 	r.t.Helper()
 	logged, err := r.App.Store().ListAttempts(context.Background(), store.AttemptFilter{TenantID: r.Tenant, EndpointID: r.stored(ep).ID}, 1000)
@@ -339,7 +339,7 @@ func decode(t testing.TB, r *apptest.Response) object {
 	return o
 }
 
-// until waits for what comes without an attempt to wait for. The condition asks the store, and so takes its time.
+// until polls for a condition that no attempt signals. The condition queries the store, which limits the rate.
 func (r *rig) until(what string, holds func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); {

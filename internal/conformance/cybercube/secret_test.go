@@ -21,7 +21,7 @@ import (
 
 var secretForm = regexp.MustCompile(`whsec_[A-Za-z0-9_-]{43}`)
 
-// rotate is a second after whatever was before it: secrets of one instant have no order.
+// rotate first advances the clock by a second, because secrets of one instant have no order.
 func (r *rig) rotate(ep endpoint, members object) object {
 	r.t.Helper()
 	r.Advance(time.Second)
@@ -99,7 +99,7 @@ func TestSecretIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestRotation: a day with both, the new one first; then the new one alone.
+// TestRotation: for a day both secrets sign, the new one first; then only the new one.
 func TestRotation(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "CCW-SEC-8", "CCW-SEC-9", "CCW-SEC-10", "CCW-SEC-15", "CCW-API-14")
@@ -146,14 +146,14 @@ func TestRevocation(t *testing.T) {
 	r.pass(time.Minute)
 	got := r.sink.Requests("/a")
 	equal(t, "the retry is signed by", strings.Join(signedBy(got[len(got)-1], ep.Secret, second), " "), second)
-	// Deleting the endpoint ends every secret with it.
+	// Deleting the endpoint ends all its secrets.
 	r.want(204, apptest.Call{Method: "DELETE", Path: base + "/endpoints/" + ep.ID})
 	r.publish("project.created")
 	r.pass(48 * time.Hour)
 	equal(t, "requests", len(r.sink.Requests("/a")), 3)
 }
 
-// TestRunbook follows the documented way to change a secret; the receiver never sees a request that it cannot verify.
+// TestRunbook follows the documented procedure to change a secret; the receiver can verify every request.
 func TestRunbook(t *testing.T) {
 	trace.Covers(t, "CCW-SEC-14")
 	page, err := os.ReadFile("../../../docs/cybercube.md")
@@ -191,7 +191,8 @@ func TestRunbook(t *testing.T) {
 	check("a day later", second)
 }
 
-// TestSecretsAtRest: the store holds no secret that can be read; with its key ring a server signs on, with another it does not.
+// TestSecretsAtRest: the store holds no readable secret. With its key ring a restarted server goes on signing, with another
+// it does not.
 func TestSecretsAtRest(t *testing.T) {
 	trace.Covers(t, "CCW-SEC-4")
 	r := newRig(t, apptest.Options{})
@@ -224,7 +225,7 @@ func TestSecretsAtRest(t *testing.T) {
 	if err != nil || files == 0 {
 		t.Fatalf("%d files, %v", files, err)
 	}
-	// A server with another key ring cannot open the secrets, and does not start.
+	// A server with another key ring cannot decrypt the secrets, and does not start.
 	other := r.Config
 	other.Keyring = app.GenerateRing()
 	if _, err := app.New(t.Context(), other, app.Dependencies{Log: slog.New(slog.DiscardHandler)}); err == nil {
@@ -232,7 +233,7 @@ func TestSecretsAtRest(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotLogged does with an endpoint whatever can be done, at the most talkative level.
+// TestSecretsAreNotLogged runs every operation on an endpoint at the debug log level.
 func TestSecretsAreNotLogged(t *testing.T) {
 	trace.Covers(t, "CCW-SEC-13")
 	r := newRig(t, apptest.Options{})

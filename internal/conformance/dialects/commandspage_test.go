@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 )
 
-// TestCommandsPage: what docs/commands.md shows of the registry is there, and nothing is missing.
+// TestCommandsPage: docs/commands.md agrees with the registry in both directions.
 func TestCommandsPage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "commands.md"))
 	if err != nil {

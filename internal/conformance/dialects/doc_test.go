@@ -1,5 +1,5 @@
-// Package dialects shows what concerns several dialects at once: one event in three forms, receivers that others would
-// write, and the pages that introduce each dialect. What a single document asks for stands in the packages beside it.
+// Package dialects tests what concerns several dialects at once: one event in three forms, receivers with independent
+// implementations, and the pages that introduce each dialect. The packages beside it test the single documents.
 package dialects
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestOneEventInEveryDialect posts one event by each API and finds it at an endpoint of each profile, in its envelope and
-// with its signature.
+// TestOneEventInEveryDialect posts one event by each API and finds it at an endpoint of each profile, in that profile's
+// envelope and with its signature.
 func TestOneEventInEveryDialect(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-SUB-13", "OJS-DLV-21", "CCW-EVT-29")

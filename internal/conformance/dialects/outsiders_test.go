@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// A speech is a dialect with a way to sign.
+// A speech is a dialect with a signature algorithm.
 type speech struct{ profile, algorithm string }
 
 var speeches = []speech{
@@ -27,8 +27,8 @@ var speeches = []speech{
 	{"standard-webhooks", godwit.AlgorithmEd25519},
 }
 
-// TestOutsideReceivers delivers to receivers that verify as the documents tell them to, on Node and on Python, over https
-// and through a rotation of the secret.
+// TestOutsideReceivers delivers to receivers on Node and Python that verify as the documents say, over https and through a
+// rotation of the secret.
 func TestOutsideReceivers(t *testing.T) {
 	ca := apptest.CAFile(t)
 	srv := apptest.Start(t, apptest.Options{Configure: func(c *config.Config) { c.CAFile = ca }})

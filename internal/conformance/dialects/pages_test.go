@@ -16,8 +16,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestPagesRun pastes every shell block of the pages that introduce a dialect into a shell, in order, against a live
-// server. A line that fails fails the page.
+// TestPagesRun runs every shell block of the pages that introduce a dialect, in order, against a live server. A failing line
+// fails the page.
 func TestPagesRun(t *testing.T) {
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -61,7 +61,7 @@ func paste(t *testing.T, page string, srv *apptest.Server, hook string) string {
 		t.Fatal("the page has no shell block")
 	}
 	dir := t.TempDir()
-	// A refusal makes curl fail, and so the script: the page itself need not say so on every line.
+	// A refusal makes curl and thus the script fail, so the pages need no such option on every line.
 	if err := os.WriteFile(filepath.Join(dir, ".curlrc"), []byte("fail-with-body\nsilent\nshow-error\nwrite-out=\"\\n\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func paste(t *testing.T, page string, srv *apptest.Server, hook string) string {
 	return string(output)
 }
 
-// TestPagesSayWhatIsNotThere: what the documents leave out is not promised.
+// TestPagesSayWhatIsNotThere: the pages do not promise features that the documents leave out.
 func TestPagesSayWhatIsNotThere(t *testing.T) {
 	trace.Covers(t, "OJS-CON-10")
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "ojs.md"))

@@ -250,7 +250,8 @@ func confirmationRows(t *testing.T, r *rig) {
 
 var compares = regexp.MustCompile(`(TokenHash|StepUpHash|tokenHash\([^)]*\))\)?\s*[!=]=|[!=]=\s*(string\()?tokenHash|(Equal|Compare)\(.*([tT]okenHash|StepUpHash)`)
 
-// comparedInConstantTime reads the source, for a stopwatch would tell too little: hashes of tokens are compared in one place.
+// comparedInConstantTime reads the source, because timing measurements would not be reliable: hashes of tokens are compared
+// in one place.
 func comparedInConstantTime(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("../../../command/*.go")

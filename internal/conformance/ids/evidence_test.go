@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// evidenceRows: what was decided is told to an auditor.
+// evidenceRows: the evidence shows every decision to an auditor.
 func evidenceRows(t *testing.T, r *rig) {
 	t.Run("decisions", func(t *testing.T) {
 		trace.Covers(t, "IDS-EVD-1", "IDS-EVD-2", "IDS-EVD-3", "IDS-EVD-4", "IDS-EVD-5", "IDS-EVD-6")
@@ -123,7 +123,7 @@ func evidenceRows(t *testing.T, r *rig) {
 		until(t, "the outcome was not stored", func() bool { return r.Log.Has("outcome of a command not stored yet", id) })
 		equal(t, "effects", c.effects("a"), 1)
 		equal(t, "status without evidence", c.status(id).Status, "in_progress")
-		// Nor is anything reserved of which there would be no evidence, nor a repeat answered.
+		// Without evidence nothing is reserved, and no repeat is answered.
 		if a := c.submit("effect.count", object{"id": "b"}); a.Code < 500 || c.runs("b") != 0 {
 			t.Errorf("reserved: %d %s", a.Code, a.Raw)
 		}
@@ -144,8 +144,8 @@ func evidenceRows(t *testing.T, r *rig) {
 // told is what a caller was answered, as the caller noted it.
 type told struct{ submitted, original, decision, status, outcome string }
 
-// reconstruct makes a run of twenty-odd submissions and tells from the exported file alone how often the command was executed and what
-// each caller got. The file is read as JSON, with nothing of ours.
+// reconstruct makes over twenty submissions and determines from the exported file alone how often the command was executed
+// and what each caller got. It reads the file as plain JSON, without our code.
 func reconstruct(t *testing.T, c *caller) {
 	args := object{"id": "a"}
 	var want []told

@@ -65,7 +65,7 @@ func (in *ingress) deliver(key string, envelope object) *answer {
 	return a
 }
 
-// TestWebhookIngress: a command that comes as a webhook is the command that came by HTTP.
+// TestWebhookIngress: a command over a webhook is the same command as over HTTP.
 func TestWebhookIngress(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "IDS-DLV-6")
@@ -88,7 +88,7 @@ func TestWebhookIngress(t *testing.T) {
 		same(t, other, c.must(200, "effect.count", object{"id": "b"}))
 		c.once("b")
 
-		// While the first is running the sender must retry: 2xx or 4xx would end the delivery (IT-16).
+		// While the first delivery runs, the sender must retry: 2xx or 4xx would end the delivery (IT-16).
 		g := c.gate("slow")
 		under := c.behind(g, c.envelope("effect.count", object{"id": "slow"}))
 		busy := in.deliver("delivery-0000000003", c.envelope("effect.count", object{"id": "slow"}))
@@ -100,7 +100,7 @@ func TestWebhookIngress(t *testing.T) {
 		c.expect(in.deliver("delivery-0000000003", c.envelope("effect.count", object{"id": "slow"})), 200)
 		c.once("slow")
 
-		// What cannot be taken is refused and leaves nothing.
+		// An invalid delivery is refused and stores nothing.
 		c.expect(in.deliver("", c.envelope("effect.count", object{"id": "x"})), 400)
 		c.expect(in.deliver("delivery-0000000004", object{"no": "envelope"}), 422)
 		c.expect(in.deliver("delivery-0000000005", c.envelope("probe.delete", object{"run": "x"})), 422)
@@ -113,8 +113,8 @@ func TestWebhookIngress(t *testing.T) {
 	})
 }
 
-// TestSourcesBorrowNoRights: only a caller that has every right of a key itself lets a source command in its name, and the evidence
-// tells which caller that was.
+// TestSourcesBorrowNoRights: only a caller that has every right of a key may let a source submit commands for that key, and
+// the evidence names that caller.
 func TestSourcesBorrowNoRights(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -139,7 +139,7 @@ func TestSourcesBorrowNoRights(t *testing.T) {
 		}
 		in := c.ingress(c.actor)
 		source := strings.TrimPrefix(in.path, "/in/")
-		// Nor does such a caller change a source that others set up: with a new credential it could command.
+		// Such a caller cannot change a source that other callers set up: with a new credential it could submit commands.
 		for what, a := range map[string]*answer{
 			"rotated":  weak.send("POST", "/v1/sources/"+source+"/rotate", object{}),
 			"changed":  weak.send("PATCH", "/v1/sources/"+source, object{"description": "mine"}),
@@ -182,7 +182,7 @@ func TestSourcesBorrowNoRights(t *testing.T) {
 	})
 }
 
-// TestIngressHasTheRightsOfItsKey: the rights of the key in whose name a source commands are asked at each delivery.
+// TestIngressHasTheRightsOfItsKey: the rights of the source's key are checked at each delivery.
 func TestIngressHasTheRightsOfItsKey(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	c := r.tenant(t)

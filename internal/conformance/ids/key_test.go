@@ -12,14 +12,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// keyRows: how the key of a command comes about.
+// keyRows: how the key of a command is derived.
 func keyRows(t *testing.T, r *rig) {
 	t.Run("derived", func(t *testing.T) {
 		trace.Covers(t, "IDS-KEY-1", "IDS-KEY-6")
 		c := r.tenant(t)
 		args := object{"id": "a", "amount": 1.50, "note": "not in the key"}
 		e := c.envelope("effect.count INV-1", args)
-		// By the document's rule and nothing of ours: members sorted, no white space, defaults filled in.
+		// Computed by the document's rule without our code: members sorted, no white space, defaults filled in.
 		canonical := fmt.Sprintf(`{"actor_id":%q,"args":{"amount":1.5,"end":"execute","id":"a"},"command_kind":"I1",`+
 			`"intent":{"action":"count","entity":"effect","target":"INV-1"},"tenant_id":%q}`, c.actor, c.tenant)
 		sum := sha256.Sum256([]byte(canonical))

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// probe is what the tests command: it counts, waits at a gate, ends as it is told and returns a random value.
+// probe is the handler of the tests' commands: it counts, waits at a gate, ends as instructed and returns a random value.
 type probe struct {
 	effects, runs tally
 
@@ -35,7 +35,7 @@ type gate struct {
 
 func (g *gate) release() { g.once.Do(func() { close(g.open) }) }
 
-// gate makes the handler of a command wait; it opens when the test ends, if not before.
+// gate makes the handler of a command wait. The gate opens when the test ends, if not before.
 func (c *caller) gate(id string) *gate {
 	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
 	c.probe.mu.Lock()
@@ -45,7 +45,7 @@ func (c *caller) gate(id string) *gate {
 	return g
 }
 
-// behind submits a command and returns once its handler waits at its gate; the answer comes by the channel.
+// behind submits a command and returns once its handler waits at its gate; the channel delivers the response.
 func (c *caller) behind(g *gate, envelope object) <-chan *answer {
 	answered := make(chan *answer, 1)
 	go func() { answered <- c.post(envelope) }()
@@ -124,14 +124,14 @@ func (p *probe) Execute(ctx context.Context, c *command.Call) (*command.Outcome,
 	}, nil
 }
 
-// stateOf is what commands have set a target to.
+// stateOf returns the value that commands have set a target to.
 func (c *caller) stateOf(target string) string {
 	c.probe.mu.Lock()
 	defer c.probe.mu.Unlock()
 	return c.probe.state[c.tenant+"/"+target]
 }
 
-// register puts what the tests command into a registry.
+// register adds the tests' commands to a registry.
 func register(reg *command.Registry, p *probe, shop *provider) error {
 	const why = "a test of this class"
 	var errs []error

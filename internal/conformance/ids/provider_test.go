@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-hq/godwit/command"
 )
 
-// provider is an external system behind a socket of its own: it charges as often as it is asked. It tells by reference what it has
-// done, when it is not silent, and takes a charge back. A charge under a key it knows is the same charge only for "/keyed".
+// provider is an external system behind its own socket: it charges as often as it is asked. It reports its charges by
+// reference, unless it is silent, and can refund a charge. Only "/keyed" treats a known key as the same charge.
 type provider struct {
 	*httptest.Server
 
@@ -24,7 +24,7 @@ type provider struct {
 	known   map[string]string   // charges by key
 	refunds map[string]int      // by charge
 	asked   map[string]int      // for charges, by reference
-	silent  bool                // it cannot say what it has
+	silent  bool                // it cannot report its charges
 	double  bool                // it does everything twice
 	n       int
 }
@@ -89,21 +89,21 @@ func (p *provider) refund(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// has are the charges that stand.
+// has returns the charges that were not refunded.
 func (p *provider) has(ref string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.charges[ref]...)
 }
 
-// calls is how often it was asked to charge, and with which keys.
+// calls returns how often the provider was asked to charge, and with which keys.
 func (p *provider) calls(ref string) (int, []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked[ref], append([]string{}, p.keys[ref]...)
 }
 
-// refunded counts what it has taken back.
+// refunded counts the refunds.
 func (p *provider) refunded() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,12 +119,12 @@ func (p *provider) set(change func(*provider)) {
 	change(p)
 }
 
-// charging is a handler that has a provider charge.
+// charging is a handler that calls the provider.
 type charging struct{ *provider }
 
 var _ command.Compensator = charging{}
 
-// reference is by what the provider knows a command: its own id is known to no later command.
+// reference is the provider's name of a command; no later command knows this id.
 func reference(c *command.Call) string { return c.CommandID }
 
 func (c charging) Execute(ctx context.Context, call *command.Call) (*command.Outcome, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// recordRows: what is kept under a key, and for how long.
+// recordRows: which data is kept under a key, and for how long.
 func recordRows(t *testing.T, r *rig) {
 	t.Run("reserved before the effect", func(t *testing.T) {
 		trace.Covers(t, "IDS-STO-2", "IDS-STO-7")
@@ -26,7 +26,7 @@ func recordRows(t *testing.T, r *rig) {
 		answered := c.behind(g, e)
 		equal(t, "effects before", c.effects("a"), 0)
 		running := c.status(e["command_id"].(string))
-		// Another process sees it: it is in the database, not in memory.
+		// Another process sees the record: it is in the database, not in memory.
 		var status string
 		if err := r.database(t).QueryRow(fmt.Sprintf("SELECT status FROM command_records WHERE tenant = '%s' AND idempotency_key = '%s'", c.tenant, running.Key)).Scan(&status); err != nil || status != "in_progress" {
 			t.Fatalf("status %q: %v", status, err)
@@ -192,8 +192,8 @@ func recordRows(t *testing.T, r *rig) {
 	})
 }
 
-// TestTwoNodesReserveOnce sends two hundred at once to a server and to an executor beside it, as of another process that has the same
-// database open.
+// TestTwoNodesReserveOnce sends two hundred submissions at once to a server and to a second executor on the same database,
+// which acts as another process.
 func TestTwoNodesReserveOnce(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "IDS-STO-1", "IDS-RPL-7")
@@ -225,7 +225,7 @@ func TestTwoNodesReserveOnce(t *testing.T) {
 	})
 }
 
-// submitTo submits to an executor that has no API, and writes down its answer as the API would.
+// submitTo submits to an executor without an API, and renders its answer as the API would.
 func (c *caller) submitTo(x *command.Executor, name string, args object) *answer {
 	text, err := json.Marshal(c.envelope(name, args))
 	if err != nil {
@@ -257,7 +257,8 @@ func (c *caller) submitTo(x *command.Executor, name string, args object) *answer
 	return a
 }
 
-// settled checks what many submissions of one command were answered: one was first, all others learnt its outcome or that it goes on.
+// settled checks the responses to many submissions of one command: one was first, all others got its outcome or learnt that
+// it is in progress.
 func settled(t testing.TB, c *caller, answers []*answer) {
 	t.Helper()
 	var first *answer

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// compensated is a command whose effect was taken back.
+// compensated returns a command whose effect was reverted.
 func compensated(c *caller, id string) *answer {
 	c.t.Helper()
 	charged := c.must(200, "charge.compensable", object{"id": id})
@@ -20,7 +20,7 @@ func compensated(c *caller, id string) *answer {
 	return charged
 }
 
-// replayRows: what a repeat is answered.
+// replayRows: the response to a repeat.
 func replayRows(t *testing.T, r *rig) {
 	t.Run("outcome", func(t *testing.T) {
 		trace.Covers(t, "IDS-RPL-1", "IDS-RPL-2", "IDS-RPL-8", "IDS-RPL-9")

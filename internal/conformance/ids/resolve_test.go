@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// TestOperatorResolves: the provider does not say what became of a call; a person looks, and ends the command.
+// TestOperatorResolves: the provider does not report the result of a call; an operator checks it and ends the command.
 func TestOperatorResolves(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -1,9 +1,9 @@
-// Package ids shows the rows of RFC-WF-0010 (IDS) on the whole product, table by table in the order of the document: the real app,
-// both stores, real sockets, a clock that is moved by hand. It holds tests only.
+// Package ids tests the rows of RFC-WF-0010 (IDS) on the whole product, table by table in the order of the document: the
+// real app, both stores, real sockets, a manual clock. It contains only tests.
 //
-// Effects are counted outside of the server: by the handlers of commands that the tests register (probe_test.go), by a provider that
-// does a thing as often as it is asked (provider_test.go), and by receivers of webhooks. A tenant of its own keeps each test apart
-// from the others on the same server.
+// Effects are counted outside the server: by the handlers of commands that the tests register (probe_test.go), by a provider
+// that acts as often as it is asked (provider_test.go), and by receivers of webhooks. Each test has its own tenant, so that
+// tests on the same server do not affect each other.
 package ids
 
 import (
@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // so that a test can look into the database, and meddle
+	_ "github.com/jackc/pgx/v5/stdlib" // lets a test read and change the database
 	_ "modernc.org/sqlite"
 
 	"github.com/godwit-hq/godwit/command"
@@ -37,10 +37,10 @@ import (
 // object is decoded JSON.
 type object = map[string]any
 
-// start is where the clock stands at first.
+// start is the initial time of the clock.
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// A rig is a server whose time is moved by hand, with the commands that tests try.
+// A rig is a server with a manual clock and the tests' commands.
 type rig struct {
 	*apptest.Server
 	t        testing.TB
@@ -83,7 +83,7 @@ func (r *rig) start(o apptest.Options) *rig {
 		}
 	}
 	if !r.real {
-		o.Tune = func(c *engine.Config) { c.LeaseTTL = 100000 * time.Hour } // who delivers what is another suite's matter
+		o.Tune = func(c *engine.Config) { c.LeaseTTL = 100000 * time.Hour } // other suites test the ownership of deliveries
 	}
 	o.Commands = func(reg *command.Registry) error { return register(reg, r.probe, r.provider) }
 	o.TuneCommands = func(c *command.Config) {
@@ -99,7 +99,7 @@ func (r *rig) start(o apptest.Options) *rig {
 	return r
 }
 
-// again starts another server on what this one leaves behind, at the time it ended.
+// again starts another server on the data of this one, at the time it ended.
 func (r *rig) again(edit ...func(*apptest.Options)) *rig {
 	r.t.Helper()
 	if err := r.Stop(); err != nil {
@@ -121,7 +121,7 @@ func (r *rig) now() time.Time {
 	return r.Clock.Now()
 }
 
-// successor is another executor on the same store, as of a process that goes on where this one has died.
+// successor returns another executor on the same store, like that of a process that takes over after a crash.
 func (r *rig) successor(t testing.TB) *command.Executor {
 	t.Helper()
 	cfg := *r.made
@@ -137,7 +137,7 @@ func (r *rig) successor(t testing.TB) *command.Executor {
 	return x
 }
 
-// takeOver lets the lease of a dead executor end and has the successor go on.
+// takeOver lets the lease of a dead executor expire and runs the successor.
 func (r *rig) takeOver(t testing.TB, x *command.Executor) {
 	t.Helper()
 	r.Advance(61 * time.Second)
@@ -146,7 +146,7 @@ func (r *rig) takeOver(t testing.TB, x *command.Executor) {
 	}
 }
 
-// A fault stops an executor at one of its points, for good as far as others can tell.
+// A fault stops an executor at one of its points; to other executors it looks dead.
 type fault struct {
 	mu           sync.Mutex
 	at           string
@@ -165,7 +165,7 @@ func (f *fault) hit(point string) {
 	<-f.end
 }
 
-// dies submits a command to a server whose executor dies over it, at a point; what is left of it goes away with the test.
+// dies submits a command to a server whose executor dies at the given point. The blocked goroutine ends with the test.
 func (c *caller) dies(at string, envelope object) (id string) {
 	c.t.Helper()
 	f := c.fault
@@ -184,7 +184,7 @@ func (c *caller) dies(at string, envelope object) (id string) {
 	return envelope["command_id"].(string)
 }
 
-// until waits for what nothing tells of. The condition asks the server, and so takes its time.
+// until polls for a condition that nothing signals. The condition queries the server, which limits the rate.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); {
@@ -228,7 +228,7 @@ func (r *rig) records(t testing.TB, tenant string) (n int) {
 	return n
 }
 
-// record reads what is kept under a key.
+// record reads the record of a key.
 func (r *rig) record(t testing.TB, tenant, key string) *command.Record {
 	t.Helper()
 	rec, err := r.made.Store.Find(context.Background(), tenant, key)
@@ -297,7 +297,7 @@ func (c *caller) on(r *rig) *caller {
 	return &other
 }
 
-// An answer is what the API said, whatever it was.
+// An answer is a response of the API of any status.
 type answer struct {
 	Code   int
 	Header http.Header
@@ -325,7 +325,7 @@ type answer struct {
 	Reason      string          `json:"reason"`
 }
 
-// result is the member of the outcome that the handler made.
+// result returns the part of the outcome that the handler produced.
 func (a *answer) result() (v object) {
 	var o struct {
 		Result object `json:"result"`
@@ -334,7 +334,7 @@ func (a *answer) result() (v object) {
 	return o.Result
 }
 
-// send makes a request. It may be called from any goroutine.
+// send sends a request. It is safe for concurrent use.
 func (c *caller) send(method, path string, body any) *answer {
 	a := &answer{}
 	var in io.Reader
@@ -370,13 +370,13 @@ func (c *caller) send(method, path string, body any) *answer {
 		c.t.Errorf("%s %s: %v", method, path, err)
 	}
 	if strings.Contains(resp.Header.Get("Content-Type"), "json") && resp.Header.Get("Content-Type") != "application/x-ndjson" {
-		// A problem's status is a number; what it says of itself is then in Code.
+		// The status of a problem is a number; Code then holds it.
 		_ = json.Unmarshal(a.Raw, a)
 	}
 	return a
 }
 
-// get reads what has to be there.
+// get reads an object that must exist.
 func (c *caller) get(path string, into any) {
 	c.t.Helper()
 	a := c.send("GET", path, nil)
@@ -388,7 +388,7 @@ func (c *caller) get(path string, into any) {
 	}
 }
 
-// envelope is a command of the caller's, new each time by what is ephemeral; more is laid over it, and nil takes a member away.
+// envelope returns a command of the caller with new ephemeral members. more overrides members; nil removes one.
 func (c *caller) envelope(name string, args object, more ...object) object {
 	entity, action, _ := strings.Cut(name, ".")
 	action, target, _ := strings.Cut(action, " ")
@@ -410,15 +410,15 @@ func (c *caller) envelope(name string, args object, more ...object) object {
 	return e
 }
 
-// post submits an envelope as it is.
+// post submits an envelope unchanged.
 func (c *caller) post(envelope any) *answer { return c.send("POST", "/ids/v1/commands", envelope) }
 
-// submit submits a new envelope that says the same.
+// submit submits a new envelope with the same command.
 func (c *caller) submit(name string, args object, more ...object) *answer {
 	return c.post(c.envelope(name, args, more...))
 }
 
-// must submits what has to be answered with a code.
+// must submits a command and requires a status code.
 func (c *caller) must(code int, name string, args object, more ...object) *answer {
 	c.t.Helper()
 	a := c.submit(name, args, more...)
@@ -433,7 +433,7 @@ func (c *caller) expect(a *answer, code int) {
 	}
 }
 
-// many submits the same n times at once.
+// many submits the same command n times at once.
 func (c *caller) many(n int, name string, args object, more ...object) []*answer {
 	answers := make([]*answer, n)
 	var wg sync.WaitGroup
@@ -444,7 +444,7 @@ func (c *caller) many(n int, name string, args object, more ...object) []*answer
 	return answers
 }
 
-// status asks how a command stands.
+// status reads the status of a command.
 func (c *caller) status(id string) *answer { return c.send("GET", "/ids/v1/commands/"+id, nil) }
 
 // becomes waits until a command has a status.
@@ -467,10 +467,10 @@ func (c *caller) confirm(id, token string, more ...object) *answer {
 	return c.send("POST", "/ids/v1/commands/"+id+"/confirm", body)
 }
 
-// effects is how often the handler of a command has done what it does.
+// effects returns how often the handler of a command took effect.
 func (c *caller) effects(id string) int { return c.probe.effects.of(c.tenant + "/" + id) }
 
-// runs is how often it was begun.
+// runs returns how often the handler was started.
 func (c *caller) runs(id string) int { return c.probe.runs.of(c.tenant + "/" + id) }
 
 // once checks that the effect of a command has happened once.
@@ -488,7 +488,7 @@ func (c *caller) evidence(query string) []evidence.Item {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, memory := c.made.Store.(*command.MemoryStore); memory { // which no API shows
+	if _, memory := c.made.Store.(*command.MemoryStore); memory { // no API shows it
 		items, err := c.made.Store.Evidence(context.Background(),
 			command.EvidenceQuery{Tenant: c.tenant, Key: q.Get("idempotency_key"), CommandID: q.Get("command_id"), Limit: 1000})
 		if err != nil {
@@ -503,7 +503,7 @@ func (c *caller) evidence(query string) []evidence.Item {
 	return got.Evidence
 }
 
-// decided counts what a key's evidence says was decided, and the executions.
+// decided counts the decisions and the executions in a key's evidence.
 func decided(items []evidence.Item) (decisions map[string]int, executions int) {
 	decisions = map[string]int{}
 	for i := range items {
@@ -511,14 +511,14 @@ func decided(items []evidence.Item) (decisions map[string]int, executions int) {
 		if it.Executed {
 			executions++
 		}
-		if it.Decision != "" && it.Type != evidence.Reserved { // the end of a first one says so, too
+		if it.Decision != "" && it.Type != evidence.Reserved { // the end of a first submission repeats the decision
 			decisions[it.Decision]++
 		}
 	}
 	return decisions, executions
 }
 
-// same checks that a repeat was answered with the outcome of the first, to the byte.
+// same checks that a repeat got the outcome of the first response, byte for byte.
 func same(t testing.TB, first, repeat *answer) {
 	t.Helper()
 	if len(first.Outcome) == 0 || !bytes.Equal(first.Outcome, repeat.Outcome) || repeat.Code != first.Code || repeat.OutcomeRef != first.OutcomeRef {

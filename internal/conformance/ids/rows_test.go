@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/apptest"
 )
 
-// TestRows shows what needs no server of its own, table by table.
+// TestRows runs the tests that can share one server, table by table.
 func TestRows(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// securityRows: who may see and change what.
+// securityRows: which caller may see and change what.
 func securityRows(t *testing.T, r *rig) {
 	t.Run("tenants", func(t *testing.T) {
 		trace.Covers(t, "IDS-SEC-1", "IDS-SEC-5")
@@ -41,7 +41,7 @@ func securityRows(t *testing.T, r *rig) {
 			t.Error("another tenant's evidence is exported")
 		}
 		same(t, a, one.must(200, "effect.count", object{"id": "a"}))
-		// A record moved to another tenant does not count there.
+		// A record that was moved to another tenant is rejected there.
 		alter(t, r.database(t), fmt.Sprintf("DELETE FROM command_records WHERE tenant = '%s'", two.tenant),
 			fmt.Sprintf("UPDATE command_records SET tenant = '%s', idempotency_key = '%s' WHERE tenant = '%s'", two.tenant, b.Key, one.tenant))
 		equal(t, "another tenant's record", two.submit("effect.count", object{"id": "a"}).Reason, "store_integrity")
@@ -82,7 +82,7 @@ func securityRows(t *testing.T, r *rig) {
 				t.Errorf("%s changed: nobody is told", column)
 			}
 		}
-		// A record of one command does not pass for that of another.
+		// A record of one command is rejected as that of another.
 		c := r.tenant(t)
 		a, b := c.must(200, "effect.count", object{"id": "a"}), c.must(200, "effect.count", object{"id": "b"})
 		alter(t, db, fmt.Sprintf("UPDATE command_records SET idempotency_key = 'x' WHERE tenant = '%s' AND idempotency_key = '%s'", c.tenant, a.Key),
@@ -121,7 +121,7 @@ func securityRows(t *testing.T, r *rig) {
 	})
 }
 
-// replaced is a key that takes the place of the caller's, with these scopes: the same actor.
+// replaced returns a key that replaces the caller's, with these scopes and the same actor.
 func (c *caller) replaced(scopes ...godwit.Scope) *caller {
 	c.t.Helper()
 	id, err := godwit.ParseKeyID(c.actor)
@@ -139,7 +139,7 @@ func (c *caller) replaced(scopes ...godwit.Scope) *caller {
 	return c.rig.caller(c.t, token)
 }
 
-// TestRepeatsAreLimited has the limits that a server has by default.
+// TestRepeatsAreLimited uses the server's default limits.
 func TestRepeatsAreLimited(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		limits := config.Default().Commands

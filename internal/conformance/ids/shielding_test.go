@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// shieldingRows: what calls an external system does so once.
+// shieldingRows: a command calls an external system once.
 func shieldingRows(t *testing.T, r *rig) {
 	t.Run("S1", func(t *testing.T) {
 		trace.Covers(t, "IDS-SHD-3")
@@ -122,7 +122,7 @@ func shieldingRows(t *testing.T, r *rig) {
 		c.becomes(id, "executed", "")
 		equal(t, "events", len(c.events("outbox.before")), 1)
 		sink.Wait(1)
-		// What is refused leaves nothing either.
+		// A rejected command has no effects either.
 		c.must(422, "probe.touch", object{"run": "refused", "end": "reject"})
 		equal(t, "events of a rejection", len(c.events("ids.probe")), 0)
 		equal(t, "requests", len(sink.Requests("/a")), 1)
@@ -140,7 +140,7 @@ func shieldingRows(t *testing.T, r *rig) {
 		if len(events) != 1 || events[0].ID != c.must(200, "event.publish", args).result()["event_id"] {
 			t.Fatalf("events %+v", events)
 		}
-		// One that comes after it shows that nothing else was on its way.
+		// A later event shows that no other event was on its way.
 		args["data"] = object{"n": 2}
 		c.must(200, "event.publish", args)
 		for _, path := range []string{"/a", "/b"} {
@@ -168,8 +168,8 @@ func (c *caller) events(kind string) []listed {
 	return got.Items
 }
 
-// TestOutboxOutlivesItsServer stops a server between the commit of an event and its delivery. Where the store serves more than one
-// server, another stands by from the beginning and goes on.
+// TestOutboxOutlivesItsServer stops a server between the commit of an event and its delivery. If the store supports several
+// servers, another one runs from the beginning and takes over.
 func TestOutboxOutlivesItsServer(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "IDS-SHD-4")
@@ -211,7 +211,7 @@ func TestOutboxOutlivesItsServer(t *testing.T) {
 	})
 }
 
-// beside runs a second server on the same database; it delivers when the first one is gone.
+// beside runs a second server on the same database; it delivers after the first one has stopped.
 func beside(t *testing.T, r *rig) *app.App {
 	t.Helper()
 	cfg := r.Config
@@ -233,7 +233,7 @@ func beside(t *testing.T, r *rig) *app.App {
 	return a
 }
 
-// TestRemoteGetsOneKey has a tenant's own service execute a command, over TLS: it fails twice, and sees the same key each time.
+// TestRemoteGetsOneKey: a tenant's own service executes a command over TLS. It fails twice, and sees the same key each time.
 func TestRemoteGetsOneKey(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "IDS-SHD-3")

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSuite is the document's minimum, by its names, on every store there is.
+// TestSuite runs the document's minimal suite, under its names, on every store.
 func TestSuite(t *testing.T) {
 	stores := map[string]apptest.Options{
 		"memory":   {TuneCommands: func(c *command.Config) { c.Store = command.NewMemoryStore() }},

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// somewhere is an id that nothing has.
+// somewhere is an id that no object has.
 const somewhere = "019539a4-b68c-7def-8000-aabbccddeeff"
 
 func TestOperations(t *testing.T) {
@@ -254,7 +254,7 @@ func TestListSubscriptions(t *testing.T) {
 	})
 }
 
-// TestDeletionCancels: what was waiting for a deleted subscription is not sent any more.
+// TestDeletionCancels: deliveries that wait for a deleted subscription are not sent.
 func TestDeletionCancels(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-API-10")
@@ -368,7 +368,7 @@ func TestRotateAnswer(t *testing.T) {
 	}
 }
 
-// TestSecretIsShownNowhereElse looks into everything that can be read.
+// TestSecretIsShownNowhereElse searches every readable response.
 func TestSecretIsShownNowhereElse(t *testing.T) {
 	trace.Covers(t, "OJS-API-3", "OJS-ROT-6")
 	r := newRig(t, apptest.Options{})
@@ -525,7 +525,7 @@ func TestAuthentication(t *testing.T) {
 	r.read(s) // it is still there
 }
 
-// TestPublishing shows the producer's side, which the document leaves open.
+// TestPublishing tests the producer's side, which the document leaves open.
 func TestPublishing(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-API-19")

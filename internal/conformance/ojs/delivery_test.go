@@ -33,8 +33,8 @@ type scene struct {
 	waits  []time.Duration // before each further attempt
 }
 
-// play sends an event through each scene, lets more time go by than the schedule has, and judges when the server has
-// stopped: then no request can come any more.
+// play sends an event through each scene, advances the clock beyond the schedule, and checks after the server has stopped,
+// when no more requests can arrive.
 func play(t *testing.T, r *rig, scenes []scene) {
 	t.Helper()
 	subs := make([]sub, len(scenes))
@@ -230,7 +230,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreGuarded: a redirect leads nowhere that a subscription could not.
+// TestRedirectsAreGuarded: a redirect to an address that a subscription may not use is not followed.
 func TestRedirectsAreGuarded(t *testing.T) {
 	trace.Covers(t, "OJS-DLV-4")
 	ca := apptest.CAFile(t)
@@ -250,7 +250,7 @@ func TestRedirectsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestTimeouts runs in real time, since what is to be shown is a wait; only the delays between attempts are shortened.
+// TestTimeouts runs in real time, because it tests a wait; only the delays between attempts are shortened.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	r := &rig{t: t, sink: apptest.NewSink(t), Server: apptest.Start(t, apptest.Options{TimeScale: 60})}
@@ -296,7 +296,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// TestFailOpen: an endpoint that hangs holds up neither producers nor other subscriptions.
+// TestFailOpen: an endpoint that hangs delays neither producers nor other subscriptions.
 func TestFailOpen(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-DLV-14")
@@ -318,7 +318,7 @@ func TestFailOpen(t *testing.T) {
 		}
 		r.sink.WaitOn("/fine", n)
 		r.sink.Script("/hangs", apptest.Status(200))
-		r.sink.DropConnections() // else the server's stop would wait for it
+		r.sink.DropConnections() // otherwise stopping the server would wait for it
 	})
 }
 

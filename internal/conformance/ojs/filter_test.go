@@ -16,7 +16,7 @@ type occurrence struct {
 	kind, queue, jobType string
 }
 
-// A selection is a subscription and what it gets of some events.
+// A selection is a subscription and the events that it receives.
 type selection struct {
 	name    string
 	rows    []string

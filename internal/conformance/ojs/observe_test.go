@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// about lists the events of a type with this subject that reached a watcher.
+// about lists the events of a type with this subject that a watcher received.
 func (r *rig) about(watcher sub, kind, subject string) []object {
 	r.t.Helper()
 	var list []object
@@ -94,7 +94,7 @@ func TestAnnouncements(t *testing.T) {
 					t.Errorf("%v", list)
 				}
 			}
-			// It is an event like others, even without a subscriber.
+			// The announcement is stored like other events, even without a subscriber.
 			if page := r.send(t, 200, apptest.Call{Path: eventsPath + "?types=webhook.subscription.created"}); !occurs(page, watcher.id) || len(page["events"].([]any)) != 5 {
 				t.Errorf("%v", page)
 			}
@@ -138,13 +138,13 @@ func TestAnnouncements(t *testing.T) {
 	})
 }
 
-// TestNoFeedback: events about events end.
+// TestNoFeedback: announcements are not announced themselves.
 func TestNoFeedback(t *testing.T) {
 	trace.Covers(t, "OJS-OBS-8")
 	r := newRig(t, apptest.Options{})
 	all := r.subscribe("/all", []string{"*"})
 	r.sink.Script("/dead", apptest.Status(404))
-	bad := r.subscribe("/dead", []string{"webhook.*"}) // deliveries of announcements that fail are not announced either
+	bad := r.subscribe("/dead", []string{"webhook.*"}) // failed deliveries of announcements are not announced either
 	r.publish("job.done")
 	for range 60 {
 		r.pass(time.Minute)
@@ -158,13 +158,13 @@ func TestNoFeedback(t *testing.T) {
 	if list := r.list("subscription_id=" + bad.id + "&status=dead"); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	// Metrics count them all the same.
+	// Metrics count all of them.
 	if n := scrape(t, r, "ojs_webhook_delivery_count")[`ojs_webhook_delivery_count{event_type="webhook.delivered",status="success"}`]; n != 1 {
 		t.Errorf("%v counted", n)
 	}
 }
 
-// TestAnnouncementsByNameAlone: an operator can keep them from those who ask for everything (OT-8).
+// TestAnnouncementsByNameAlone: an operator can exclude announcements from subscriptions to all types (OT-8).
 func TestAnnouncementsByNameAlone(t *testing.T) {
 	trace.Covers(t, "OJS-OBS-8")
 	r := newRig(t, apptest.Options{Configure: func(c *config.Config) { c.MetaEvents = config.MetaExplicit }})

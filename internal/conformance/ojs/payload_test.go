@@ -137,8 +137,8 @@ func TestTypeHeader(t *testing.T) {
 	}
 }
 
-// TestEveryAttemptIsComplete: first, retry, test and retry by hand carry the same event, the seven headers and a time of
-// their own.
+// TestEveryAttemptIsComplete: first attempt, retry, test and manual retry carry the same event, the seven headers and their
+// own timestamp.
 func TestEveryAttemptIsComplete(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-PAY-10", "OJS-PAY-11", "OJS-PAY-12")

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSchedule runs the document's whole table: 41 hours and some, to the second.
+// TestSchedule runs the document's whole table of over 41 hours, exact to the second.
 func TestSchedule(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -1,5 +1,5 @@
-// Package ojs shows the rows of the Open Job Spec's Webhook Delivery document on the whole product, table by table in the
-// order of the document: the real app, real stores, real sockets, a clock that is moved by hand. It holds tests only.
+// Package ojs tests the rows of the Open Job Spec's Webhook Delivery document on the whole product, table by table in the
+// order of the document: the real app, real stores, real sockets, a manual clock. It contains only tests.
 package ojs
 
 import (
@@ -33,8 +33,8 @@ const (
 	eventsPath        = "/ojs/v1/events"
 )
 
-// start is where the clock stands at first: at the end of a microsecond, so that what is due by the store's microseconds is
-// due by the engine's nanoseconds too.
+// start is the initial time of the clock. It is at the end of a microsecond, so that the store's microseconds and the
+// engine's nanoseconds agree on what is due.
 var start = time.Date(2026, 7, 1, 12, 0, 0, 999, time.UTC)
 
 // schedule is the document's table: the delay before each further attempt.
@@ -45,7 +45,7 @@ var schedule = []time.Duration{
 // object is decoded JSON.
 type object = map[string]any
 
-// A rig is a server whose time is moved by hand and which adds no jitter, and a receiver.
+// A rig is a server with a manual clock and without jitter, and a receiver.
 type rig struct {
 	*apptest.Server
 	t    testing.TB
@@ -59,7 +59,7 @@ func newRig(t testing.TB, o apptest.Options) *rig {
 	}
 	tune := o.Tune
 	o.Tune = func(c *engine.Config) {
-		c.LeaseTTL = 100000 * time.Hour // who owns what is another suite's matter
+		c.LeaseTTL = 100000 * time.Hour // other suites test the ownership of deliveries
 		c.Draw = func() float64 { return 0 }
 		if tune != nil {
 			tune(c)
@@ -68,7 +68,7 @@ func newRig(t testing.TB, o apptest.Options) *rig {
 	return &rig{t: t, sink: apptest.NewSink(t), Server: apptest.Start(t, o)}
 }
 
-// again starts another server on what this one leaves behind, at the time it ended.
+// again starts another server on the data of this one, at the time it ended.
 func (r *rig) again() *rig {
 	r.t.Helper()
 	if err := r.Stop(); err != nil {
@@ -171,14 +171,14 @@ func job(queue, jobType string) object {
 	return object{"data": data}
 }
 
-// pass lets time go by and waits for what falls due.
+// pass advances the clock and waits for the deliveries that fall due.
 func (r *rig) pass(d time.Duration) {
 	r.t.Helper()
 	r.Advance(d)
 	r.settle()
 }
 
-// passDays lets time go by in steps that leave every timer its turn.
+// passDays advances the clock in steps that let every timer fire.
 func (r *rig) passDays(n int) {
 	r.t.Helper()
 	for range n {
@@ -186,7 +186,7 @@ func (r *rig) passDays(n int) {
 	}
 }
 
-// settle waits until everything that is due has been tried and recorded: then nothing more can be sent at this time.
+// settle waits until everything that is due has been attempted and recorded; then nothing more can be sent at this time.
 func (r *rig) settle() {
 	r.t.Helper()
 	var waiting []godwit.Delivery
@@ -233,7 +233,7 @@ func (r *rig) sendsTo(id godwit.EndpointID) bool {
 	return e.Status == godwit.EndpointActive
 }
 
-// requests are what reached a subscription, once everything that is due has been sent.
+// requests returns the requests that reached a subscription, after everything due has been sent.
 func (r *rig) requests(s sub) []apptest.Request {
 	r.t.Helper()
 	r.settle()
@@ -251,7 +251,7 @@ func (r *rig) types(s sub) []string {
 	return list
 }
 
-// A deliveryView is what the API tells of a delivery.
+// A deliveryView is a delivery as the API shows it.
 type deliveryView struct {
 	ID             string     `json:"id"`
 	SubscriptionID string     `json:"subscription_id"`
@@ -319,7 +319,7 @@ func signatures(req apptest.Request) []string {
 	return strings.Split(req.Header.Get("X-OJS-Signature"), ",")
 }
 
-// verify checks a request as a receiver does whose clock stands at now: one signature, fresh, over these bytes.
+// verify checks a request like a receiver whose clock shows now: one signature, fresh, over these bytes.
 func verify(t testing.TB, req apptest.Request, secret string, now time.Time) {
 	t.Helper()
 	timestamp := req.Header.Get("X-OJS-Timestamp")

@@ -120,7 +120,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestOldSignatureAlone: receivers that read a single signature can be spared the list (OT-15).
+// TestOldSignatureAlone: a setting sends a single signature to receivers that cannot read a list (OT-15).
 func TestOldSignatureAlone(t *testing.T) {
 	trace.Covers(t, "OJS-ROT-3")
 	r := newRig(t, apptest.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestSignatures reads what is on the wire of every kind of request.
+// TestSignatures checks every kind of request on the wire.
 func TestSignatures(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	s := r.subscribe("/hook", []string{"job.*"})

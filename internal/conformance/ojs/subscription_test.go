@@ -179,7 +179,7 @@ func TestSubscriptionObject(t *testing.T) {
 	})
 }
 
-// TestInactiveSubscriptions: what comes meanwhile is not for it, what was pending waits.
+// TestInactiveSubscriptions: new events do not go to an inactive subscription, and pending deliveries wait.
 func TestInactiveSubscriptions(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-SUB-6")

@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestRequiredCapabilities walks through what the document's summary requires, in one piece.
+// TestRequiredCapabilities tests the requirements of the document's summary in one run.
 func TestRequiredCapabilities(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -136,7 +136,8 @@ func TestExtensionIsAdvertised(t *testing.T) {
 	}
 }
 
-// TestNothingOutOfScopeIsClaimed reads the pages and the manifest: no push but over HTTP, no aggregation, no receiver.
+// TestNothingOutOfScopeIsClaimed reads the pages and the manifest: they claim no push except over HTTP, no aggregation and
+// no receiver.
 func TestNothingOutOfScopeIsClaimed(t *testing.T) {
 	trace.Covers(t, "OJS-CON-10")
 	const repository = "../../.."

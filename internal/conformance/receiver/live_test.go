@@ -146,7 +146,7 @@ func (g *rig) handled() []receiver.Delivery {
 	return append([]receiver.Delivery(nil), g.seen...)
 }
 
-// accepted lets time go by, from one due moment to the next, until the delivery is accepted.
+// accepted advances the clock from one due time to the next until the delivery is accepted.
 func (g *rig) accepted(ev godwit.EventID) godwit.Delivery {
 	g.t.Helper()
 	for range 200 {
@@ -187,7 +187,7 @@ func eachDialect(t *testing.T, test func(t *testing.T, g *rig)) {
 
 const payload = `{"order":4711,"text":"é漢😀"}`
 
-// TestLiveDeliveries: every profile is verified as the server signs it, through a rotation of the secret.
+// TestLiveDeliveries: the receiver verifies the server's deliveries in every profile, through a rotation of the secret.
 func TestLiveDeliveries(t *testing.T) {
 	eachDialect(t, func(t *testing.T, g *rig) {
 		switch g.dialect.profile {
@@ -236,7 +236,7 @@ func TestLiveDeliveries(t *testing.T) {
 	})
 }
 
-// TestLostReplies: the event is handled, the reply is lost, and the sender retries. It is handled once.
+// TestLostReplies: the event is handled, the response is lost, and the sender retries. The event is handled once.
 func TestLostReplies(t *testing.T) {
 	eachDialect(t, func(t *testing.T, g *rig) {
 		switch g.dialect.profile {
@@ -251,7 +251,7 @@ func TestLostReplies(t *testing.T) {
 		var replayed atomic.Bool
 		g.front = func(w http.ResponseWriter, req *http.Request, next http.Handler) {
 			if requests.Add(1) <= 3 {
-				next.ServeHTTP(httptest.NewRecorder(), req) // all is done, and the reply goes nowhere
+				next.ServeHTTP(httptest.NewRecorder(), req) // the request is handled, and the response is dropped
 				panic(http.ErrAbortHandler)
 			}
 			next.ServeHTTP(w, req)
@@ -276,8 +276,8 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// TestTwoHoursLater: the handler asks for a retry in two hours. The retry is signed anew, so it is fresh, and the key was free
-// for it.
+// TestTwoHoursLater: the handler asks for a retry in two hours. The retry has a new signature, so it is fresh, and the key
+// is free for it.
 func TestTwoHoursLater(t *testing.T) {
 	eachDialect(t, func(t *testing.T, g *rig) {
 		switch g.dialect.profile {

@@ -101,7 +101,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// await returns when the program has said something.
+// await returns once the program has printed part.
 func (o *output) await(t *testing.T, part string) {
 	t.Helper()
 	deadline := time.NewTimer(5 * time.Minute)
@@ -123,7 +123,7 @@ func (o *output) await(t *testing.T, part string) {
 
 var readmeSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 
-// TestQuickStart: the program, as it is written, takes live deliveries, and its effect happens once.
+// TestQuickStart: the program from the README accepts live deliveries, and its effect happens once.
 func TestQuickStart(t *testing.T) {
 	url, folder, _ := startProgram(t, programs(t)[0], readmeSecret)
 	srv := apptest.Start(t, apptest.Options{})
@@ -167,7 +167,7 @@ func TestQuickStartOfWork(t *testing.T) {
 	log.await(t, "processing order.paid evt_")
 }
 
-// TestSamplesKeepNoSecret: they are formatted, and take the secret from the environment.
+// TestSamplesKeepNoSecret: the samples are formatted, and read the secret from the environment.
 func TestSamplesKeepNoSecret(t *testing.T) {
 	trace.Covers(t, "CCW-SEC-12", "CCW-RCV-4")
 	for _, program := range programs(t) {
@@ -180,7 +180,7 @@ func TestSamplesKeepNoSecret(t *testing.T) {
 	}
 }
 
-// TestReadmeIsHonest: it says that handlers must cope with duplicates.
+// TestReadmeIsHonest: the README says that handlers must tolerate duplicates.
 func TestReadmeIsHonest(t *testing.T) {
 	f, err := os.Open(readme)
 	if err != nil {

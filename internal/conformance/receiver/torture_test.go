@@ -54,8 +54,8 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// TestTortureOfInbox: the same, where senders are answered when their delivery is in the inbox, and workers in the processes
-// that are killed do the rest, each effect in the transaction that ends its job.
+// TestTortureOfInbox is TestTorture with an inbox: senders are answered when their delivery is in the inbox, and workers in
+// the killed processes do the rest, each effect in the transaction that ends its job.
 func TestTortureOfInbox(t *testing.T) {
 	for _, kind := range []string{"sqlite inbox", "postgres inbox"} {
 		t.Run(kind, func(t *testing.T) {
@@ -165,7 +165,7 @@ func (x *torture) deliverAll(ctx context.Context, between func(event int)) {
 	all.Wait()
 }
 
-// waitForEffects gives workers the time to do what was acknowledged.
+// waitForEffects waits until workers have processed the acknowledged deliveries.
 func (x *torture) waitForEffects(ctx context.Context) {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
@@ -178,7 +178,7 @@ func (x *torture) waitForEffects(ctx context.Context) {
 	}
 }
 
-// judge counts effects, and what was suffered for them.
+// judge checks the effects and prints the injected faults.
 func (x *torture) judge(effects map[string]int, deaths int64) {
 	x.t.Helper()
 	for event := range *tortureEvents {

@@ -48,10 +48,10 @@ func TestMain(m *testing.M) {
 // A place is where a store and the effects are.
 type place struct {
 	kind, name string
-	inbox      bool // whether deliveries go by an inbox
+	inbox      bool // whether deliveries use an inbox
 }
 
-// lease is how long the keys, or the jobs, of a receiver that died are not touched.
+// lease is how long other receivers leave the keys, or the jobs, of a dead receiver alone.
 func (p place) lease() time.Duration {
 	if p.inbox {
 		return workTime + stopTime + time.Minute

@@ -21,8 +21,8 @@ import (
 	"github.com/godwit-hq/godwit/receiver"
 )
 
-// TestBindingIsWhole: sender, consumer and relay each have all of the HTTP binding. Every row of it is shown by tests of the role
-// that it is for; the relay is a sender like the sender and a consumer like the consumer, by comparison.
+// TestBindingIsWhole: sender, consumer and relay each implement all of the HTTP binding. Tests of each role show its rows;
+// comparisons show that the relay behaves like the sender and like the consumer.
 func TestBindingIsWhole(t *testing.T) {
 	trace.Covers(t, "EDS-SCP-4", "EDS-INT-12")
 	t.Run("every row is shown for its roles", everyRowIsShown)
@@ -84,7 +84,7 @@ func anyPrefix(list, prefixes []string) bool {
 	return false
 }
 
-// relaySendsAlike: what an endpoint answers is read in the same way for an event that was relayed and for one that was posted.
+// relaySendsAlike: an endpoint's responses have the same meaning for a relayed event as for a posted one.
 func relaySendsAlike(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	s := r.storing("upstream")
@@ -124,7 +124,7 @@ func relaySendsAlike(t *testing.T) {
 	}
 }
 
-// relayReceivesAlike: what is sent to a source is answered as package receiver answers it.
+// relayReceivesAlike: a source answers requests as package receiver does.
 func relayReceivesAlike(t *testing.T) {
 	r := newRig(t, apptest.Options{Configure: func(c *config.Config) { c.MaxBody = 1000 }})
 	r.Endpoint(r.sink.URL("/to"))
@@ -192,8 +192,7 @@ func relayReceivesAlike(t *testing.T) {
 	}
 }
 
-// TestAgreedReading: what 207 means is agreed between both parties, each of which has it written in its configuration. Where one
-// of them has not, it means nothing.
+// TestAgreedReading: both parties configure the agreed meaning of 207. If one of them has not, 207 has no special meaning.
 func TestAgreedReading(t *testing.T) {
 	trace.Covers(t, "EDS-AGR-2", "EDS-STA-207b")
 	r := newRig(t, apptest.Options{})

@@ -66,7 +66,7 @@ func ceReceived(t testing.TB, q *apptest.Request) *ce.Event {
 	return e
 }
 
-// TestCloudEventsGoThrough producer and relay, in both modes, with all attributes as they were.
+// TestCloudEventsGoThrough producer and relay, in both modes, with all attributes unchanged.
 func TestCloudEventsGoThrough(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		for _, structured := range []bool{true, false} {
@@ -132,7 +132,7 @@ func TestCloudEventsIDIsNoKey(t *testing.T) {
 	})
 }
 
-// TestCloudEventsThatAreNone are refused where they come in.
+// TestCloudEventsThatAreNone: invalid CloudEvents are refused.
 func TestCloudEventsThatAreNone(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	s := r.Source("upstream", apptest.Fields{"event_type": apptest.Fields{}})

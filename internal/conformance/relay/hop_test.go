@@ -79,7 +79,7 @@ func (r *rig) restart(o apptest.Options) *rig {
 	return next
 }
 
-// TestCredentialsStayOnTheirHop: what proves the upstream to us does not go on; what goes on is signed by us.
+// TestCredentialsStayOnTheirHop: the upstream's credentials are not forwarded; Godwit signs what it forwards.
 func TestCredentialsStayOnTheirHop(t *testing.T) {
 	trace.Covers(t, "EDS-INT-7", "EDS-MTH-4")
 	r := newRig(t, apptest.Options{})
@@ -138,8 +138,8 @@ func request(q *apptest.Request) *http.Request {
 	return req
 }
 
-// TestOriginSignatureSurvivesTheRelay: with an end-to-end label the origin's signature arrives as it was made, and proves the
-// body at the end. The hop's own is replaced by ours.
+// TestOriginSignatureSurvivesTheRelay: with an end-to-end label the origin's signature arrives unchanged and proves the body
+// to the receiver. Godwit's signature replaces that of the hop.
 func TestOriginSignatureSurvivesTheRelay(t *testing.T) {
 	trace.Covers(t, "EDS-INT-7", "EDS-SEC-ITG-2")
 	r := newRig(t, apptest.Options{})
@@ -241,8 +241,8 @@ func newConsumer(t testing.TB, now func() time.Time, keys func() []receiver.EDSK
 	return c
 }
 
-// TestTwoUpstreamsMayUseOneKey: contexts of two producers do not merge at the receiver, and neither can have the other's
-// event suppressed.
+// TestTwoUpstreamsMayUseOneKey: the receiver keeps the events of two producers apart, and neither producer can suppress the
+// other's event.
 func TestTwoUpstreamsMayUseOneKey(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	var ep apptest.Endpoint

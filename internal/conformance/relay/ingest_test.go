@@ -34,7 +34,8 @@ func (r *rig) rejections(s source) []rejection {
 	return list.Items
 }
 
-// TestUpstreamsMeetAConsumer: toward them we are one, with its order and its refusals; behind, a sender.
+// TestUpstreamsMeetAConsumer: toward upstreams Godwit is a consumer, with its order of checks and its refusals; toward
+// endpoints it is a sender.
 func TestUpstreamsMeetAConsumer(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-INT-12")
@@ -93,8 +94,8 @@ func TestUpstreamsMeetAConsumer(t *testing.T) {
 			t.Fatalf("%d requests went on", n)
 		}
 
-		// A valid delivery is accepted once, whichever sender repeats it; the same key for another payload is refused, and so
-		// is a replay.
+		// A valid delivery is accepted once, whichever sender repeats it. The same key with another payload is refused, and
+		// so is a replay.
 		var replay *http.Request
 		first := r.want(r.send(delivery{Path: s.Path, Key: key("good"), Body: secret, Sign: func(q *http.Request, b []byte) {
 			sign(q, b)
@@ -111,7 +112,7 @@ func TestUpstreamsMeetAConsumer(t *testing.T) {
 		if r.want(a, 401); r.rejections(s)[0].Reason != "replayed" {
 			t.Errorf("a replayed request is %+v", r.rejections(s)[0])
 		}
-		// Behind: signed, tried again under the same key after a while, then accepted.
+		// Toward the endpoint: signed, retried later under the same key, then accepted.
 		r.WaitAttempts(first.event(t), ep, 1)
 		r.Advance(2 * time.Second)
 		requests := r.sink.WaitOn("/to", 2)
@@ -141,7 +142,8 @@ func TestUpstreamsMeetAConsumer(t *testing.T) {
 	})
 }
 
-// TestRejectionsAreBounded: strangers cannot fill the store, and noise at one source does not hide what another refuses.
+// TestRejectionsAreBounded: unauthenticated senders cannot fill the store, and noise at one source does not hide rejections
+// at another.
 func TestRejectionsAreBounded(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	count := func(s source) int {
@@ -168,7 +170,7 @@ func TestRejectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnknownSources tell nothing: neither that a source is deleted, nor whose it is.
+// TestUnknownSources: the response reveals neither that a source was deleted nor its tenant.
 func TestUnknownSources(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	s := r.Source("upstream")
@@ -187,8 +189,8 @@ func TestUnknownSources(t *testing.T) {
 	}
 }
 
-// TestVendorsAreAdopted: a vendor sends no key. By default that is refused; where the source adopts, one delivery id is one
-// key, persisted with the event and sent on.
+// TestVendorsAreAdopted: a vendor sends no key. By default its deliveries are refused. If the source adopts keys, one
+// delivery id gives one key, which is stored with the event and forwarded.
 func TestVendorsAreAdopted(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -233,7 +235,7 @@ func github(secret string) func(*http.Request, []byte) {
 	}
 }
 
-// TestSchemes: every way by which Godwit itself delivers, and by which others do, is understood at the other side.
+// TestSchemes: sources accept every scheme that Godwit itself delivers with, and those of other senders.
 func TestSchemes(t *testing.T) {
 	for _, profile := range []string{"eds", "ojs", "cybercube", "standard-webhooks"} {
 		t.Run(profile, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestKeyFieldGoesOnAsItCame: also where its bytes say more than the key does.
+// TestKeyFieldGoesOnAsItCame: the field is forwarded unchanged, even if its bytes hold more than the key.
 func TestKeyFieldGoesOnAsItCame(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-INT-1", "EDS-INT-2")
@@ -41,7 +41,7 @@ func TestKeyFieldGoesOnAsItCame(t *testing.T) {
 			t.Errorf("with and without parameters it is not one key: %s", first.Body)
 		}
 		arrives(withParameters, 0)
-		// A bare key is taken where the operator says so, and is the same as the quoted one (EDS T-1).
+		// A key without quotes is accepted if the operator allows it, and equals the quoted one (EDS T-1).
 		r.want(send(strict, bare), 400)
 		for _, profile := range []string{"eds", "ojs", "cybercube", "standard-webhooks"} {
 			r.sink.Script("/"+profile, apptest.Status(503), apptest.Status(200))

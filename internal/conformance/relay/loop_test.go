@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestCirclesEnd: an endpoint leads back to a source, here or by way of another server. Each turn would be another producer's
-// event under the same key; the source knows that it has been there.
+// TestCirclesEnd: an endpoint leads back to a source, on this server or by way of another. Each turn would be another
+// producer's event under the same key; the source recognises that the delivery has passed it.
 func TestCirclesEnd(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-THR-5")
 	for _, servers := range []int{1, 2} {
@@ -61,7 +61,7 @@ func TestCirclesEnd(t *testing.T) {
 	}
 }
 
-// TestManyHopsEnd: a path of more sources than any setup needs is taken for a loop.
+// TestManyHopsEnd: a path with more sources than any setup needs counts as a loop.
 func TestManyHopsEnd(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.Endpoint(r.sink.URL("/to"))

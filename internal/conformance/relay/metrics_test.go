@@ -24,7 +24,7 @@ func (r *rig) metric(series string) float64 {
 	return 0
 }
 
-// TestMetrics: what upstreams deliver is counted, by scheme and verdict, refusals by reason, and who waits.
+// TestMetrics: deliveries of upstreams are counted by scheme and verdict, refusals by reason, and waiting upstreams.
 func TestMetrics(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	open := make(chan struct{})

@@ -19,7 +19,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestStoreAndForwardNeedsBothConditions: described and acknowledged, or no success before the endpoint's.
+// TestStoreAndForwardNeedsBothConditions: without description and acknowledgment the upstream gets no success before the
+// endpoint's.
 func TestStoreAndForwardNeedsBothConditions(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -92,7 +93,7 @@ func (r *rig) only(ev godwit.EventID) godwit.Delivery {
 	return list[0]
 }
 
-// TestDescriptionIsTheRunningConfiguration, and a weaker one needs a new acknowledgment.
+// TestDescriptionIsTheRunningConfiguration: a weaker configuration needs a new acknowledgment.
 func TestDescriptionIsTheRunningConfiguration(t *testing.T) {
 	data := t.TempDir()
 	hands := clock.NewManual(start)
@@ -187,7 +188,8 @@ func TestDescriptionIsTheRunningConfiguration(t *testing.T) {
 		if mode(r) != "store-and-forward" {
 			t.Errorf("acknowledged anew: mode %s", mode(r))
 		}
-		// Who has agreed to more since relies on that: what was agreed to before does not come back.
+		// An upstream that has agreed to stronger terms since relies on them: the earlier acknowledgment does not become
+		// valid again.
 		restart(40 * 24 * time.Hour)
 		r.acknowledge(s)
 		restart(20 * 24 * time.Hour)
@@ -197,7 +199,7 @@ func TestDescriptionIsTheRunningConfiguration(t *testing.T) {
 	})
 }
 
-// TestPassThroughAnswers: what the upstream is told follows from the outcome, and copies nothing.
+// TestPassThroughAnswers: the response to the upstream follows from the outcome, and copies no status of an endpoint.
 func TestPassThroughAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -253,7 +255,8 @@ func TestPassThroughAnswers(t *testing.T) {
 	}
 }
 
-// TestPassThroughHasADeadline: an endpoint that hangs is no success, and then a timeout. The upstream may leave meanwhile.
+// TestPassThroughHasADeadline: an endpoint that hangs causes a timeout, not a success. The upstream may disconnect
+// meanwhile.
 func TestPassThroughHasADeadline(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-INT-11", "EDS-INT-6")
@@ -283,7 +286,7 @@ func TestPassThroughHasADeadline(t *testing.T) {
 	})
 }
 
-// TestWaitOutlastsTheTimeForReading: what the server allows for reading a request does not end the wait for the endpoints.
+// TestWaitOutlastsTheTimeForReading: the server's deadline for reading a request does not end the wait for the endpoints.
 func TestWaitOutlastsTheTimeForReading(t *testing.T) {
 	t.Parallel()
 	r := &rig{Server: apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 5 * time.Second, Write: 6 * time.Second}}), t: t, sink: apptest.NewSink(t)}
@@ -297,7 +300,7 @@ func TestWaitOutlastsTheTimeForReading(t *testing.T) {
 	r.want(r.await(waits), 200)
 }
 
-// TestRepeatGoesToTheRest: who has accepted is not asked again, whatever the other does.
+// TestRepeatGoesToTheRest: an endpoint that has accepted is not asked again, whatever the other endpoint does.
 func TestRepeatGoesToTheRest(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -344,7 +347,7 @@ func TestRepeatGoesToTheRest(t *testing.T) {
 	})
 }
 
-// TestNobodyToPassTo: without an endpoint nothing was accepted by one. When there is one, a repeat reaches it.
+// TestNobodyToPassTo: without an endpoint the event is not accepted. Once there is an endpoint, a repeat reaches it.
 func TestNobodyToPassTo(t *testing.T) {
 	trace.Covers(t, "EDS-INT-11")
 	r := newRig(t, apptest.Options{})
@@ -363,7 +366,7 @@ func TestNobodyToPassTo(t *testing.T) {
 	}
 }
 
-// TestRetryAfterStaysOnItsHop: what an endpoint asks for is honoured toward it; toward the upstream we speak for ourselves.
+// TestRetryAfterStaysOnItsHop: an endpoint's Retry-After is honoured toward that endpoint and not passed to the upstream.
 func TestRetryAfterStaysOnItsHop(t *testing.T) {
 	trace.Covers(t, "EDS-INT-4")
 	r := newRig(t, apptest.Options{})
@@ -382,7 +385,7 @@ func TestRetryAfterStaysOnItsHop(t *testing.T) {
 	}
 }
 
-// full is a store whose disk is full while it is told so.
+// full is a store that can be told to report a full disk.
 type full struct {
 	engine.Store
 	now chan bool
@@ -416,7 +419,8 @@ func TestUnstoredIsUnacknowledged(t *testing.T) {
 	r.want(r.send(d), 202)
 }
 
-// TestUpstreamsThatLeave change nothing: the event is on its way. Those that come twice at once wait for the same.
+// TestUpstreamsThatLeave: an upstream that disconnects changes nothing, because the event is stored. Two concurrent requests
+// wait for the same outcome.
 func TestUpstreamsThatLeave(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -19,8 +19,8 @@ func (s half) Acquire(ctx context.Context, node string, now time.Time, ttl time.
 	return s.Store.Acquire(ctx, node, now, ttl, godwit.Shards/2)
 }
 
-// TestPassThroughOverTwoNodes: the upstream delivers to one node, the other one owns the endpoint. Its answer is that of the
-// endpoint, and not that of the deadline.
+// TestPassThroughOverTwoNodes: the upstream delivers to one node, and the other node owns the endpoint. The upstream gets
+// the endpoint's outcome, not a timeout.
 func TestPassThroughOverTwoNodes(t *testing.T) {
 	trace.Covers(t, "EDS-INT-11", "EDS-INT-6")
 	database := apptest.PostgresURL(t)
@@ -71,7 +71,7 @@ func TestPassThroughOverTwoNodes(t *testing.T) {
 	send("in the end", 200)
 	counts(2, 4)
 
-	// What is not known by the deadline is told so, and a result of the last moment is not missed.
+	// An outcome that is unknown at the deadline is reported as such, and a result of the last moment is not missed.
 	open := make(chan struct{})
 	sink.Script("/theirs", apptest.Status(200).Until(open))
 	r2 := &rig{Server: far, t: t, sink: sink}

@@ -259,7 +259,7 @@ func TestChainOfProcesses(t *testing.T) {
 	if p := effects[0].Principal; !strings.HasPrefix(p, "b/"+fromA.ID+".") || p != effects[1].Principal {
 		t.Errorf("principals %q and %q", p, effects[1].Principal)
 	}
-	// No hop is open to a client without a credential, or with another hop's.
+	// No hop accepts a client without a credential, or with that of another hop.
 	for name, token := range map[string]string{"nobody": "none", "another hop": atA.Secret.Value, "the API's": a.Key} {
 		if got := a.post(producer.Path, "somebody else's key", []byte(`{}`), token); got.Status != http.StatusUnauthorized {
 			t.Errorf("%s: %d", name, got.Status)

@@ -34,8 +34,8 @@ func (s *between) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p 
 	return list, err
 }
 
-// TestRepeatDoesNotUndoAnOutcome: what an endpoint says while a repeat is looking stands. Neither who accepts nor who refuses
-// at that moment is asked once more.
+// TestRepeatDoesNotUndoAnOutcome: an outcome that arrives while a repeat reads the deliveries stands. An endpoint that
+// accepts or refuses at that moment is not asked again.
 func TestRepeatDoesNotUndoAnOutcome(t *testing.T) {
 	for _, c := range []struct {
 		status, want int
@@ -83,7 +83,8 @@ func (r *rig) settle(ep apptest.Endpoint) {
 	}
 }
 
-// TestRepeatLeavesCancelledAlone: what was cancelled stays so. An event whose endpoint was deleted goes to whom it is for now.
+// TestRepeatLeavesCancelledAlone: a cancelled delivery stays cancelled. An event whose endpoint was deleted goes to the
+// endpoints that match now.
 func TestRepeatLeavesCancelledAlone(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
@@ -103,7 +104,7 @@ func TestRepeatLeavesCancelledAlone(t *testing.T) {
 			t.Errorf("%d requests to the old endpoint, %d to the new one", n, m)
 		}
 
-		// An operator's word counts more than a repeat.
+		// An operator's decision overrides a repeat.
 		r.sink.Script("/b", apptest.Status(503))
 		again := delivery{Path: s.Path, Key: key("ended by hand"), Sign: bearer(s)}
 		r.want(r.send(again), 502)
@@ -146,7 +147,7 @@ func (r *rig) until(what string, holds func() bool) {
 	r.t.Fatalf("waited in vain until %s", what)
 }
 
-// TestCancelledWhileWaited: an operator ends the delivery that the upstream waits for. It hears so at once.
+// TestCancelledWhileWaited: an operator cancels the delivery that the upstream waits for. The upstream is answered at once.
 func TestCancelledWhileWaited(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	open := make(chan struct{})
@@ -168,7 +169,7 @@ func TestCancelledWhileWaited(t *testing.T) {
 	}
 }
 
-// TestRepeatOfWhatIsForgotten: the key is known, the event is not kept any more. No code tells the upstream that it or its
+// TestRepeatOfWhatIsForgotten: the key is known, but the event has expired. No status tells the upstream that it or its
 // subscription is gone.
 func TestRepeatOfWhatIsForgotten(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
@@ -190,8 +191,8 @@ func TestRepeatOfWhatIsForgotten(t *testing.T) {
 	})
 }
 
-// TestRepeatHonoursWhatWasAskedFor: an endpoint asked for more time than the delivery had. It is given up, and a repeat does
-// not come before that time either.
+// TestRepeatHonoursWhatWasAskedFor: an endpoint asked for more time than the delivery had left. The delivery ends, and a
+// repeat does not retry before that time either.
 func TestRepeatHonoursWhatWasAskedFor(t *testing.T) {
 	trace.Covers(t, "EDS-INT-4", "EDS-RAF-2")
 	r := newRig(t, apptest.Options{})
@@ -210,7 +211,7 @@ func TestRepeatHonoursWhatWasAskedFor(t *testing.T) {
 	r.want(r.send(d), 200)
 }
 
-// TestOfferedOnce: no endpoint was there for an event. Of many repeats that find one at the same time, one delivers it.
+// TestOfferedOnce: an event had no endpoint. If many repeats find one at the same time, only one of them delivers the event.
 func TestOfferedOnce(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)

@@ -1,5 +1,5 @@
-// Package relay shows the rows about an Intermediary on the whole product: upstreams that deliver to /in/{source}, endpoints
-// that get it.
+// Package relay tests the rows about an Intermediary on the whole product: upstreams deliver to /in/{source}, and endpoints
+// receive the events.
 package relay
 
 import (
@@ -197,7 +197,7 @@ func (r *rig) await(done <-chan answer) answer {
 	}
 }
 
-// timer waits until a timer is set for this moment: only then moving the clock there has an effect.
+// timer waits until a timer is set for this moment; only then does moving the clock there have an effect.
 func (r *rig) timer(at time.Time) {
 	r.t.Helper()
 	if !r.Clock.Await(at, patience) {

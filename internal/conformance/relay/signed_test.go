@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
-// TestCapturedRequestsStayWhatTheyWere: where the signature does not cover the key, a captured attempt does not become another
-// event under another key. The honest retry, with the same key, is welcome in the same second.
+// TestCapturedRequestsStayWhatTheyWere: if the signature does not cover the key, a captured attempt cannot become another
+// event under another key. A retry with the same key is accepted in the same second.
 func TestCapturedRequestsStayWhatTheyWere(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "EDS-SEC-THR-2", "EDS-INT-12")
@@ -52,7 +52,8 @@ func TestCapturedRequestsStayWhatTheyWere(t *testing.T) {
 	})
 }
 
-// TestUnsignedFieldsSayNothing: where a signature covers fields, another one tells neither a type nor a delivery's id.
+// TestUnsignedFieldsSayNothing: if a signature covers fields, an uncovered field determines neither the type nor the
+// delivery id.
 func TestUnsignedFieldsSayNothing(t *testing.T) {
 	trace.Covers(t, "EDS-SEC-THR-3")
 	r := newRig(t, apptest.Options{})
@@ -90,7 +91,7 @@ func TestUnsignedFieldsSayNothing(t *testing.T) {
 	r.want(r.send(delivery{Path: fixed.Path, Key: key("fixed"), Header: event, Sign: signed(fixed)}), 200)
 }
 
-// TestFieldsOfTheConnection do not go on, whatever the source keeps.
+// TestFieldsOfTheConnection: fields that Connection names are not forwarded, even if the source keeps them.
 func TestFieldsOfTheConnection(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.Endpoint(r.sink.URL("/to"))

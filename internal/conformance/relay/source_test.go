@@ -77,7 +77,7 @@ func mustSource(t testing.TB, text string) godwit.SourceID {
 	return id
 }
 
-// TestPasswordsRotate: a user keeps his name while one password takes the other's place. What is deleted keeps no credential.
+// TestPasswordsRotate: a user name stays the same while its password is replaced. A deleted source keeps no credentials.
 func TestPasswordsRotate(t *testing.T) {
 	r := newRig(t, apptest.Options{})
 	r.Endpoint(r.sink.URL("/to"))

@@ -133,7 +133,7 @@ func vendors() []vendor {
 	}
 }
 
-// TestVendors: each of them from its own request to the endpoint and back, with its redeliveries, and what is not from it.
+// TestVendors: deliveries of each vendor reach the endpoint, including redeliveries; forged ones are refused.
 func TestVendors(t *testing.T) {
 	for _, v := range vendors() {
 		t.Run(v.scheme, func(t *testing.T) {
