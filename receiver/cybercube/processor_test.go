@@ -45,7 +45,17 @@ func openSource(t testing.TB, driver string) (source string) {
 	if driver == "pgx" {
 		return postgrestest.URL(t)
 	}
-	return filepath.Join(t.TempDir(), "events.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+	source = filepath.Join(t.TempDir(), "events.db") + "?_pragma=busy_timeout(600000)"
+	// The change to WAL does not wait for other connections, so it is made before a test opens several.
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "PRAGMA journal_mode = WAL"); err != nil {
+		t.Fatal(err)
+	}
+	return source
 }
 
 func openDB(t testing.TB, driver, source string) *sql.DB {

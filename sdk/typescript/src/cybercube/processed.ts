@@ -4,7 +4,7 @@ import { createSchema, plainText, rowsOfOthers, statements, tableName, type SqlO
 import { day } from "../profiles/profile.js";
 import type { ProcessedEvent, ProcessedEvents } from "./processor.js";
 
-/** In this process. */
+/** Remembers processed events in the memory of this process only. */
 export function memoryProcessedEvents(): ProcessedEvents {
   const events = new Map<string, { token: string; receivedAt: number; processed?: ProcessedEvent }>();
   return {

@@ -2144,7 +2144,9 @@ class GodwitClient(Transport):
         Two forms. With type in the query (or in the header Godwit-Event-Type) the body is the payload, delivered
         byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in
         either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which
-        go with every attempt); its type is the event's, its id is not its key.
+        go with every attempt); its type is the event's, with / and : replaced by dots, and its id is not its key.
+        In binary mode Content-Type may be absent; the event is then delivered as application/octet-stream. Types
+        that begin with webhook. or godwit. are the server's own and are refused.
 
         The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
 
