@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+// Endpoints keeps endpoints and their secrets.
+type Endpoints interface {
+	// CreateEndpoint stores an endpoint with its first secret, which may be nil. It fails with ErrConflict when the id or a
+	// non-empty code is taken.
+	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
+	// UpdateEndpoint stores e if the stored version is e.Version-1, and fails with ErrConflict otherwise. It fails with
+	// ErrNotFound when the endpoint is deleted. Tenant, code, profile and creation time do not change.
+	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
+	// Endpoint returns an endpoint that is not deleted.
+	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	// EndpointByCode returns the endpoint with the code, unless it is deleted.
+	EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error)
+	// ListEndpoints leaves out deleted endpoints.
+	ListEndpoints(ctx context.Context, f EndpointFilter, p Page) ([]godwit.Endpoint, error)
+	// LoadEndpoint returns one endpoint as the engine needs it, of any tenant and in any status.
+	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*LoadedEndpoint, error)
+	// LoadEndpoints passes every endpoint that is not deleted to fn.
+	LoadEndpoints(ctx context.Context, fn func(*LoadedEndpoint) error) error
+	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
+	// Health returns an endpoint's health. It holds only the id if the endpoint has no outcomes yet.
+	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	// ResetHealth clears failure counts, hold and circuit when an operator enables an endpoint again. Totals, the times of the
+	// last outcomes, the last hour's counts and an announced sunset do not change.
+	ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error
+
+	// Secrets lists an endpoint's secrets, newest first, including expired ones.
+	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
+	// PublicKeys lists secrets with a public key that have not expired at now, by ascending id after the given one. It leaves
+	// out sealed values.
+	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
+	// PublicKey returns one such secret, expired or not. It fails with ErrNotFound for a secret without a public key.
+	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
+}
+
+// Expiry says when an endpoint's older secrets end. A secret that ends earlier keeps its own end.
+type Expiry struct {
+	At   time.Time // zero: the older secrets do not change
+	Keep int       // the newest Keep older secrets end at At, the others when the new one begins; 0: all end at At
+}
+
+// EndpointFilter narrows a list of one tenant's endpoints. Zero members do not narrow it.
+type EndpointFilter struct {
+	TenantID godwit.TenantID
+	Status   godwit.EndpointStatus
+}
+
+// LoadedEndpoint is everything the engine knows about an endpoint.
+type LoadedEndpoint struct {
+	Endpoint godwit.Endpoint
+	Secrets  []godwit.Secret
+	Health   godwit.Health
+	Account  string // code of its tenant
+}
