@@ -10,7 +10,7 @@ import (
 )
 
 // accept stores the events of requests whose key was not used before.
-func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
+func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed) error {
 	events := make([]*store.NewEvent, 0, len(b.Accepts))
 	for i := range b.Accepts {
 		a := &b.Accepts[i]
@@ -40,7 +40,7 @@ func (s *Store) accept(c *conn, b *store.Batch, out *store.Committed) error {
 }
 
 // acceptPart stores the deliveries of a fan-out's part, if the part starts at the fan-out's cursor.
-func (s *Store) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed) error {
+func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed) error {
 	ok, err := advanceFanout(c, a.Part)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Store) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed
 }
 
 // publish stores events with unclaimed deliveries.
-func (s *Store) publish(c *conn, list []store.NewEvent) error {
+func (s *batches) publish(c *conn, list []store.NewEvent) error {
 	events := make([]*store.NewEvent, len(list))
 	for i := range list {
 		e := list[i]
@@ -72,7 +72,7 @@ func (s *Store) publish(c *conn, list []store.NewEvent) error {
 }
 
 // acceptAll stores events with their deliveries.
-func (s *Store) acceptAll(c *conn, events []*store.NewEvent) error {
+func (s *batches) acceptAll(c *conn, events []*store.NewEvent) error {
 	in := &handover{}
 	for len(events) > 0 {
 		n := 1
@@ -113,7 +113,7 @@ func eventNumber(c *conn, e *godwit.Event) (n int64, err error) {
 }
 
 // acceptEvents stores one event or bulkRows events, with their deliveries.
-func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) error {
+func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover) error {
 	recipients := make([][]recipient, len(events))
 	args := make([]driver.Value, 0, len(events)*eventRows.width)
 	for i, n := range events {
@@ -150,7 +150,7 @@ func (s *Store) acceptEvents(c *conn, events []*store.NewEvent, in *handover) er
 }
 
 // acceptNew stores the deliveries of a new event: a row for each waiting one, a handover for those that the engine holds.
-func (s *Store) acceptNew(c *conn, e *godwit.Event, number int64, all []recipient, in *handover) error {
+func (s *batches) acceptNew(c *conn, e *godwit.Event, number int64, all []recipient, in *handover) error {
 	for i := range all {
 		r := &all[i]
 		if r.epoch == 0 {

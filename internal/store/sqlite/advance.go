@@ -10,12 +10,12 @@ import (
 )
 
 // Advance applies steps in order, in one synced transaction.
-func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Step) (results []command.Result, err error) {
+func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.Step) (results []command.Result, err error) {
 	if len(steps) == 0 {
 		return nil, nil
 	}
 	err = s.write(ctx, "advance commands", func(c *conn) error {
-		results, err = command.Advance(ctx, &transaction{s: s, c: c}, now, steps)
+		results, err = command.Advance(ctx, &transaction{commands: s, c: c}, now, steps)
 		return err
 	})
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 
 // transaction is a write transaction of commands. It has the database to itself, and write commits it.
 type transaction struct {
-	s *Store
-	c *conn
+	commands *commands
+	c        *conn
 }
 
 func (t *transaction) Read(_ context.Context, tenants []string, records []command.RecordID) (command.Snapshot, error) {
@@ -65,7 +65,7 @@ func (t *transaction) run(statement string) error {
 }
 
 func (t *transaction) Apply(_ context.Context, list []command.Effect) (results command.Results, refusal, err error) {
-	results, err = store.Apply(context.Background(), effects{t.s, t.c}, list)
+	results, err = store.Apply(context.Background(), effects{t.commands, t.c}, list)
 	if store.Refused(err) {
 		return nil, err, nil
 	}

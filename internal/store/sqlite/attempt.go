@@ -51,8 +51,11 @@ func insertAttempt(c *conn, a *godwit.Attempt) error {
 	return err
 }
 
+// attempts reads the attempts of deliveries.
+type attempts struct{ *database }
+
 // Attempts lists a delivery's attempts, first to last.
-func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
+func (s *attempts) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
 	var as []godwit.Attempt
 	err := s.read(ctx, "list attempts", func(c *conn) error {
 		d, err := readDelivery(ctx, c, tenant, id)

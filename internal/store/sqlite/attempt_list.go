@@ -24,7 +24,7 @@ const (
 )
 
 // ListAttempts lists an endpoint's attempts, latest first.
-func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
+func (s *attempts) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
 	if limit <= 0 {
 		return nil, nil
 	}

@@ -27,11 +27,11 @@ type checkpointer struct {
 	done    sync.WaitGroup
 }
 
-func (k *checkpointer) start(s *Store) {
+func (k *checkpointer) start(db *database) {
 	k.frames = walFrames
 	k.wake, k.quit = make(chan struct{}, 1), make(chan struct{})
 	k.resting.Store(true)
-	k.done.Go(func() { k.run(s) })
+	k.done.Go(func() { k.run(db) })
 }
 
 func (k *checkpointer) stop() {
@@ -51,7 +51,7 @@ func (k *checkpointer) wrote() {
 	}
 }
 
-func (k *checkpointer) run(s *Store) {
+func (k *checkpointer) run(db *database) {
 	var c *conn
 	defer func() {
 		if c != nil {
@@ -82,32 +82,32 @@ func (k *checkpointer) run(s *Store) {
 			armed = false
 			k.resting.Store(true)
 		}
-		if err := s.checkpoint(&c, idle); err != nil {
-			s.log.Warn("checkpoint failed; the WAL keeps growing until one succeeds", "error", err)
+		if err := db.checkpoint(&c, idle); err != nil {
+			db.log.Warn("checkpoint failed; the WAL keeps growing until one succeeds", "error", err)
 		}
 	}
 }
 
 // checkpoint copies the WAL if it is long, or at any length when idle.
-func (s *Store) checkpoint(c **conn, idle bool) (err error) {
+func (db *database) checkpoint(c **conn, idle bool) (err error) {
 	if *c == nil {
-		if *c, err = connect(context.Background(), s.path, "cache_size(-1024)"); err != nil {
+		if *c, err = connect(context.Background(), db.path, "cache_size(-1024)"); err != nil {
 			return err
 		}
 	}
 	frames, err := walStep(*c, "NOOP")
-	if err != nil || frames < s.checkpointer.frames && !idle {
+	if err != nil || frames < db.checkpointer.frames && !idle {
 		return fault(err)
 	}
 	// The first copy runs concurrently with the writer. Under load it never reaches the end of the WAL, so the WAL could not
 	// restart: the rest is copied while the checkpointer holds the write turn.
-	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < s.checkpointer.frames {
+	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < db.checkpointer.frames {
 		return fault(err)
 	}
-	if err := s.take(context.Background()); err != nil {
+	if err := db.take(context.Background()); err != nil {
 		return nil // Close copies the rest
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-db.turn }()
 	_, err = walStep(*c, "PASSIVE")
 	return fault(err)
 }

@@ -17,8 +17,11 @@ const dueNow = `SELECT d.n, ` + deliveryColumns + `, ` + eventColumns + `, e.bod
 const dueNext = `SELECT due_at FROM deliveries INDEXED BY deliveries_due
 	WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 ORDER BY due_at LIMIT 1`
 
+// claims hands due deliveries to the engine.
+type claims struct{ *database }
+
 // ClaimDue claims due deliveries of an endpoint. The claims are not synced: see writeSoft.
-func (s *Store) ClaimDue(ctx context.Context, cl store.Claim) (*store.Claimed, error) {
+func (s *claims) ClaimDue(ctx context.Context, cl store.Claim) (*store.Claimed, error) {
 	out := &store.Claimed{}
 	err := s.writeSoft(ctx, "claim due deliveries", func(c *conn) error {
 		if cl.Epoch <= 0 || s.epochs.shard[cl.EndpointID.Shard()] != cl.Epoch {
@@ -69,7 +72,7 @@ func findDue(ctx context.Context, c *conn, cl *store.Claim, out *store.Claimed) 
 
 // Reclaim makes deliveries due that are claimed under the epoch and not among held. It reads all claimed deliveries, which is
 // acceptable because it runs only after an answer was lost.
-func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
+func (s *claims) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
 	known := make(map[godwit.DeliveryID]bool, len(held))
 	for _, id := range held {
 		known[id] = true
@@ -108,7 +111,7 @@ func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch i
 }
 
 // reclaimHanded does the same for deliveries that have no row yet.
-func (s *Store) reclaimHanded(c *conn, endpoint godwit.EndpointID, epoch int64, known map[godwit.DeliveryID]bool, now int64) (n int, err error) {
+func (s *claims) reclaimHanded(c *conn, endpoint godwit.EndpointID, epoch int64, known map[godwit.DeliveryID]bool, now int64) (n int, err error) {
 	for id, d := range s.handed.deliveries {
 		if d.endpoint == endpoint && d.epoch == epoch && !known[id] {
 			if err := s.handed.writeOut(c, &d, 0, now); err != nil {
@@ -133,7 +136,7 @@ const waiting = `WITH RECURSIVE waiting (endpoint_id) AS (
 	FROM waiting WHERE endpoint_id IS NOT NULL`
 
 // EndpointsDue lists the endpoints of the shards that have waiting deliveries.
-func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
+func (s *claims) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
 	var due []store.EndpointDue
 	err := s.read(ctx, "list endpoints due", func(c *conn) error {
 		return c.each(ctx, waiting, []driver.Value{}, func(r *rows) error {
@@ -147,7 +150,7 @@ func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.Endpoin
 }
 
 // BringBack corrects due times that were set while the clock was ahead.
-func (s *Store) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
+func (s *claims) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
 	var n int64
 	err := s.write(ctx, "bring due times back", func(c *conn) error {
 		n = 0

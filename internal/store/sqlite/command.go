@@ -6,10 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/internal/store"
 )
-
-var _ store.Commands = (*Store)(nil)
 
 const commandColumns = `command_id, status, substatus, outcome_ref, created_at, updated_at, ttl_expires_at, lease_until, version,
 	fingerprint, mac, document, outcome, envelope, tenant, idempotency_key`
@@ -64,17 +61,25 @@ func readCommand(ctx context.Context, c *conn, query, tenant, id string) (record
 	return record, err
 }
 
+// commands keeps the records of commands and applies their effects.
+type commands struct {
+	*database
+	batches     *batches     // publishes events
+	deliveries  *deliveries  // requeues deliveries
+	deadLetters *deadLetters // requeues dead letters
+}
+
 // Find returns the record under a key.
-func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
+func (s *commands) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
 	return s.findCommand(ctx, underKey, tenant, key)
 }
 
 // FindCommand returns the record of a command. If several have its id, it returns the earliest.
-func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
+func (s *commands) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	return s.findCommand(ctx, underCommand, tenant, commandID)
 }
 
-func (s *Store) findCommand(ctx context.Context, query, tenant, id string) (record *command.Record, err error) {
+func (s *commands) findCommand(ctx context.Context, query, tenant, id string) (record *command.Record, err error) {
 	err = s.read(ctx, "find command", func(c *conn) error {
 		record, err = readCommand(ctx, c, query, tenant, id)
 		return err
@@ -83,16 +88,16 @@ func (s *Store) findCommand(ctx context.Context, query, tenant, id string) (reco
 }
 
 // Lost lists records in progress whose lease has expired, earliest first.
-func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
+func (s *commands) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list lost commands", lostCommands, micros(now), int64(max(limit, 0)))
 }
 
 // Records lists records by tenant and key, after the given ones.
-func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
+func (s *commands) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list commands", allCommands, tenant, key, int64(max(limit, 0)))
 }
 
-func (s *Store) listCommands(ctx context.Context, what, query string, args ...driver.Value) (list []command.Record, err error) {
+func (s *commands) listCommands(ctx context.Context, what, query string, args ...driver.Value) (list []command.Record, err error) {
 	err = s.read(ctx, what, func(c *conn) error {
 		return c.each(ctx, query, args, func(r *rows) error {
 			list = append(list, *scanCommand(r))
@@ -103,7 +108,7 @@ func (s *Store) listCommands(ctx context.Context, what, query string, args ...dr
 }
 
 // SweepRecords removes free records: see command.Record.FreeAt.
-func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
+func (s *commands) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	var removed int64
 	err := s.write(ctx, "sweep command records", func(c *conn) error {
 		removed = 0

@@ -50,8 +50,14 @@ func bury(c *conn, d *godwit.Delivery, e *godwit.Event, now int64, detail string
 	return err
 }
 
+// deadLetters keeps the deliveries that ended without being accepted.
+type deadLetters struct {
+	*database
+	deliveries *deliveries // requeues them
+}
+
 // DeadLetter returns the open dead letter of a delivery with the event's body.
-func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
+func (s *deadLetters) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	var l *godwit.DeadLetter
 	err := s.read(ctx, "read dead letter", func(c *conn) (err error) {
 		l, err = readDeadLetter(ctx, c, tenant, id)
@@ -77,7 +83,7 @@ func readDeadLetter(ctx context.Context, c *conn, tenant godwit.TenantID, id god
 
 // ListDeadLetters lists a tenant's dead letters, newest delivery first. Several dead letters of one delivery are on one page,
 // which may therefore be longer: the next page continues after the delivery's id.
-func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
+func (s *deadLetters) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	var letters []godwit.DeadLetter
 	err := s.read(ctx, "list dead letters", func(c *conn) (err error) {
 		letters, err = listDeadLetters(ctx, c, &f, p)
@@ -117,7 +123,7 @@ func listDeadLetters(ctx context.Context, c *conn, f *store.DeadLetterFilter, p 
 }
 
 // CountDeadLetters counts, by endpoint, the dead letters that PurgeDead would remove.
-func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) (counts []store.DeadLetterCount, err error) {
+func (s *deadLetters) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) (counts []store.DeadLetterCount, err error) {
 	q := selectedLetters("d.endpoint_id AS endpoint_id", &f, store.Page{Limit: limit})
 	err = s.read(ctx, "count dead letters", func(c *conn) error {
 		return c.each(ctx, "SELECT endpoint_id, count(*) FROM ("+q.text()+") GROUP BY endpoint_id ORDER BY count(*) DESC, endpoint_id", q.arguments(), func(r *rows) error {
@@ -163,8 +169,8 @@ func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *l
 	return q
 }
 
-// requeueDead makes dead deliveries due again.
-func (s *Store) requeueDead(ctx context.Context, c *conn, e *store.RequeueDead) (*store.RequeuedDead, error) {
+// requeue makes dead deliveries due again.
+func (s *deadLetters) requeue(ctx context.Context, c *conn, e *store.RequeueDead) (*store.RequeuedDead, error) {
 	f := e.Filter
 	f.WithBody, f.Replayed = false, false
 	letters, err := listDeadLetters(ctx, c, &f, e.Page)
@@ -177,7 +183,7 @@ func (s *Store) requeueDead(ctx context.Context, c *conn, e *store.RequeueDead) 
 		out.Last = letters[i].Delivery.ID
 		q.Deliveries = append(q.Deliveries, out.Last)
 	}
-	out.Deliveries, err = s.requeue(ctx, c, &q)
+	out.Deliveries, err = s.deliveries.requeue(ctx, c, &q)
 	return out, err
 }
 

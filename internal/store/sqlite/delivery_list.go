@@ -12,7 +12,7 @@ import (
 
 // ListDeliveries lists a tenant's deliveries, newest first. The query names its index, because SQLite would guess without
 // statistics.
-func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
+func (s *deliveries) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
 	var ds []godwit.Delivery
 	err := s.read(ctx, "list deliveries", func(c *conn) (err error) {
 		if !f.EventID.IsZero() {

@@ -9,7 +9,7 @@ import (
 
 // effects applies the effects of commands on the connection of a write transaction.
 type effects struct {
-	s *Store
+	*commands
 	c *conn
 }
 
@@ -28,11 +28,11 @@ func (a effects) RevokeSecret(ctx context.Context, e store.RevokeSecret) error {
 }
 
 func (a effects) RequeueDead(ctx context.Context, e store.RequeueDead) (*store.RequeuedDead, error) {
-	return a.s.requeueDead(ctx, a.c, &e)
+	return a.deadLetters.requeue(ctx, a.c, &e)
 }
 
 func (a effects) Requeue(ctx context.Context, e store.Requeue) ([]godwit.Delivery, error) {
-	return a.s.requeue(ctx, a.c, &e)
+	return a.deliveries.requeue(ctx, a.c, &e)
 }
 
 func (a effects) PurgeDead(_ context.Context, e store.PurgeDead) (*store.PurgedDead, error) {
@@ -44,5 +44,5 @@ func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godw
 }
 
 func (a effects) Publish(_ context.Context, events []store.NewEvent) error {
-	return a.s.publish(a.c, events)
+	return a.batches.publish(a.c, events)
 }

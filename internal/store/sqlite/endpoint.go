@@ -60,8 +60,11 @@ func metadata(m godwit.Metadata) driver.Value {
 	return string(append(b, '}'))
 }
 
+// endpoints keeps endpoints.
+type endpoints struct{ *database }
+
 // CreateEndpoint stores an endpoint with its first secret.
-func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+func (s *endpoints) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
 	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.SealedInfo)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 }
 
 // UpdateEndpoint stores the next version of an endpoint.
-func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
+func (s *endpoints) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 	return s.write(ctx, "update endpoint", func(c *conn) error { return updateEndpoint(ctx, c, e) })
 }
 
@@ -147,16 +150,16 @@ func enable(c *conn, id godwit.EndpointID, now int64) error {
 }
 
 // Endpoint returns an endpoint that is not deleted.
-func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+func (s *endpoints) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	return s.readEndpoint(ctx, "e.id = ? AND e.tenant_id = ?", id[:], tenant[:])
 }
 
 // EndpointByCode returns the endpoint with the code, unless it is deleted.
-func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
+func (s *endpoints) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
 	return s.readEndpoint(ctx, "e.code = ? AND e.code <> '' AND e.tenant_id = ?", code, tenant[:])
 }
 
-func (s *Store) readEndpoint(ctx context.Context, where string, args ...driver.Value) (*godwit.Endpoint, error) {
+func (s *endpoints) readEndpoint(ctx context.Context, where string, args ...driver.Value) (*godwit.Endpoint, error) {
 	var e godwit.Endpoint
 	err := s.read(ctx, "read endpoint", func(c *conn) error {
 		return c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE "+where+" AND e.status <> 'deleted'", args,
@@ -169,7 +172,7 @@ func (s *Store) readEndpoint(ctx context.Context, where string, args ...driver.V
 }
 
 // ListEndpoints lists a tenant's endpoints, newest first.
-func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	q := newest("SELECT "+endpointColumns+" FROM endpoints e INDEXED BY endpoints_tenant", "e.id", p)
 	q.where("e.tenant_id = ? AND e.status <> 'deleted'", f.TenantID[:])
 	if f.Status != "" {
@@ -187,7 +190,7 @@ func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p sto
 }
 
 // CountEndpoints counts a tenant's endpoints.
-func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
+func (s *endpoints) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
 	var n int64
 	err := s.read(ctx, "count endpoints", func(c *conn) error {
 		_, err := c.one(ctx, "SELECT count(*) FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
@@ -198,7 +201,7 @@ func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int
 }
 
 // LoadEndpoint returns one endpoint as the engine needs it.
-func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
+func (s *endpoints) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
 	var le store.LoadedEndpoint
 	err := s.read(ctx, "load endpoint", func(c *conn) error {
 		err := c.first(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id = ?", ids(id[:]),
@@ -229,7 +232,7 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 const loadPage = 200
 
 // LoadEndpoints passes every endpoint that is not deleted to fn.
-func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
+func (s *endpoints) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
 	var after godwit.EndpointID
 	for {
 		page, err := s.loadAfter(ctx, after)
@@ -248,7 +251,7 @@ func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint
 	}
 }
 
-func (s *Store) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
+func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
 	var page []*store.LoadedEndpoint
 	err := s.read(ctx, "load endpoints", func(c *conn) error {
 		err := c.each(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",

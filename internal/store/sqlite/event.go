@@ -48,8 +48,11 @@ func appendEvent(args []driver.Value, e *godwit.Event, keptSince int64, recipien
 		e.Format, e.SourceID, micros(e.OccurredAt), []byte(packed), e.Body, carried), err
 }
 
+// events reads stored events.
+type events struct{ *database }
+
 // Event returns an event with its body.
-func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
+func (s *events) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
 	var e *godwit.Event
 	err := s.read(ctx, "read event", func(c *conn) (err error) {
 		e, err = readEvent(ctx, c, tenant, id)
@@ -70,7 +73,7 @@ func readEvent(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.E
 }
 
 // ListEvents lists a tenant's events without bodies, newest first.
-func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
+func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
 	q := newest("SELECT "+eventColumns+" FROM events e INDEXED BY events_id", "e.id", p)
 	q.where("e.tenant_id = ?", f.TenantID[:])
 	if prefix, wild := strings.CutSuffix(f.Type, "*"); wild {
@@ -101,7 +104,7 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 
 // EventsAfter lists a tenant's events, oldest first. It checks the types before it reads whole events, since patterns may
 // exclude many.
-func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
+func (s *events) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
 	before := f.Before
 	if before.IsZero() {
 		before = godwit.EventID{0xff}

@@ -37,8 +37,11 @@ func encodeSchemas(schemas []godwit.EventSchema) (driver.Value, error) {
 	return b.String(), nil
 }
 
+// eventTypes keeps the catalogue of event types.
+type eventTypes struct{ *database }
+
 // PutEventType stores an entry of a tenant's catalogue.
-func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
+func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) error {
 	schemas, err := encodeSchemas(t.Schemas)
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
 }
 
 // EventType returns an entry.
-func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
+func (s *eventTypes) EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
 	var t godwit.EventType
 	err := s.read(ctx, "read event type", func(c *conn) error {
 		return c.first(ctx, "SELECT "+eventTypeColumns+" FROM event_types WHERE tenant_id = ? AND name = ?",
@@ -66,7 +69,7 @@ func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name stri
 }
 
 // ListEventTypes lists a tenant's entries by name.
-func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
+func (s *eventTypes) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
 	var ts []godwit.EventType
 	err := s.read(ctx, "list event types", func(c *conn) error {
 		return c.each(ctx, "SELECT "+eventTypeColumns+" FROM event_types WHERE tenant_id = ? AND name > ? ORDER BY name LIMIT ?",
@@ -80,7 +83,7 @@ func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, afte
 }
 
 // DeleteEventType removes an entry from the catalogue.
-func (s *Store) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
+func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
 	return s.write(ctx, "delete event type", func(c *conn) error {
 		n, err := c.exec("DELETE FROM event_types WHERE tenant_id = ? AND name = ?", tenant[:], name)
 		if err == nil && n == 0 {

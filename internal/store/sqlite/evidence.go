@@ -71,8 +71,11 @@ func scanHead(r *rows) evidence.Head {
 	return evidence.Head{Tenant: r.text(0), Seq: r.int(1), Hash: r.text(2), At: r.time(3)}
 }
 
+// chains keeps the evidence of each tenant as a chain.
+type chains struct{ *database }
+
 // EvidenceHead returns the last link of a chain.
-func (s *Store) EvidenceHead(ctx context.Context, tenant string) (head evidence.Head, err error) {
+func (s *chains) EvidenceHead(ctx context.Context, tenant string) (head evidence.Head, err error) {
 	err = s.read(ctx, "read head of evidence", func(c *conn) error {
 		head, err = readHead(ctx, c, tenant)
 		return err
@@ -81,7 +84,7 @@ func (s *Store) EvidenceHead(ctx context.Context, tenant string) (head evidence.
 }
 
 // EvidenceHeads lists the heads by tenant.
-func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
+func (s *chains) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
 	var heads []evidence.Head
 	err := s.read(ctx, "list heads of evidence", func(c *conn) error {
 		return c.each(ctx, "SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant > ? ORDER BY tenant LIMIT ?",
@@ -91,7 +94,7 @@ func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]e
 }
 
 // Evidence lists a tenant's evidence, oldest first.
-func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
+func (s *chains) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
 	query, args := evidenceQuery(&q)
 	var items []evidence.Item
 	err := s.read(ctx, "list evidence", func(c *conn) error {

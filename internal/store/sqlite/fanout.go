@@ -45,8 +45,11 @@ func scanFanout(r *rows) store.Fanout {
 	}
 }
 
+// fanouts reads the fan-outs that are not complete.
+type fanouts struct{ *database }
+
 // Fanouts lists incomplete fan-outs without their endpoints.
-func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (list []store.Fanout, err error) {
+func (s *fanouts) Fanouts(ctx context.Context, after godwit.EventID, limit int) (list []store.Fanout, err error) {
 	err = s.read(ctx, "list fan-outs", func(c *conn) error {
 		list = nil
 		args := append(ids(after[:]), int64(limit))
@@ -59,7 +62,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) (l
 }
 
 // Fanout returns an incomplete fan-out.
-func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
+func (s *fanouts) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
 	var f store.Fanout
 	err := s.read(ctx, "read fan-out", func(c *conn) error {
 		return c.first(ctx, fanoutColumns+"l.endpoints"+fanoutTables+"WHERE f.id = ?", ids(id[:]), func(r *rows) error { f = scanFanout(r); return nil })

@@ -8,8 +8,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
+// health keeps the health of endpoints.
+type health struct{ *database }
+
 // Health returns an endpoint's health.
-func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
+func (s *health) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
 	var h godwit.Health
 	err := s.read(ctx, "read health", func(c *conn) (err error) {
 		var there bool
@@ -57,7 +60,7 @@ func putHealth(c *conn, h *godwit.Health) error {
 }
 
 // ResetHealth clears failure counts, hold and circuit.
-func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
+func (s *health) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
 	return s.write(ctx, "reset health", func(c *conn) error { return resetHealth(c, id, micros(now)) })
 }
 

@@ -62,8 +62,11 @@ func readRecord(ctx context.Context, c *conn, id [32]byte) (*godwit.IdempotencyR
 	return rec, nil
 }
 
+// idempotency keeps the records of management requests.
+type idempotency struct{ *database }
+
 // Reserve reserves a key for a request, or returns the existing record.
-func (s *Store) Reserve(ctx context.Context, rec *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
+func (s *idempotency) Reserve(ctx context.Context, rec *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
 	var existing *godwit.IdempotencyRecord
 	err := s.write(ctx, "reserve idempotency key", func(c *conn) (err error) {
 		existing, err = reserve(c, rec, micros(rec.CreatedAt))
@@ -76,7 +79,7 @@ func (s *Store) Reserve(ctx context.Context, rec *godwit.IdempotencyRecord) (*go
 }
 
 // Complete stores the answer to be replayed.
-func (s *Store) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
+func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
 	return s.write(ctx, "complete idempotency record", func(c *conn) error {
 		n, err := c.exec("UPDATE idempotency_records SET status = ?, content_type = ?, location = ?, body = ?, expires_at = ? WHERE id = ?",
 			int64(resp.Status), resp.ContentType, resp.Location, resp.Body, micros(expires), id[:])
@@ -88,7 +91,7 @@ func (s *Store) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredRe
 }
 
 // Forget frees a key.
-func (s *Store) Forget(ctx context.Context, id [32]byte) error {
+func (s *idempotency) Forget(ctx context.Context, id [32]byte) error {
 	return s.write(ctx, "forget idempotency key", func(c *conn) error {
 		_, err := c.exec("DELETE FROM idempotency_records WHERE id = ?", id[:])
 		return err
@@ -96,7 +99,7 @@ func (s *Store) Forget(ctx context.Context, id [32]byte) error {
 }
 
 // Recorded returns the record of a key.
-func (s *Store) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+func (s *idempotency) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
 	var rec *godwit.IdempotencyRecord
 	err := s.read(ctx, "read idempotency record", func(c *conn) (err error) {
 		rec, err = readRecord(ctx, c, id)

@@ -20,8 +20,11 @@ func scanKey(r *rows) (godwit.APIKey, error) {
 	return k, errors.Join(r.parse(6, &k.Scopes), r.parse(10, &k.Makers))
 }
 
+// keys keeps API keys.
+type keys struct{ *database }
+
 // CreateKey stores an API key.
-func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
+func (s *keys) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	scopes, err := document(k.Scopes)
 	if err != nil {
 		return err
@@ -41,7 +44,7 @@ func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	})
 }
 
-func (s *Store) readKey(ctx context.Context, where string, args []driver.Value) (*godwit.APIKey, error) {
+func (s *keys) readKey(ctx context.Context, where string, args []driver.Value) (*godwit.APIKey, error) {
 	var k godwit.APIKey
 	err := s.read(ctx, "read key", func(c *conn) error {
 		return c.first(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE "+where, args,
@@ -54,17 +57,17 @@ func (s *Store) readKey(ctx context.Context, where string, args []driver.Value) 
 }
 
 // Key returns a tenant's key.
-func (s *Store) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+func (s *keys) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
 	return s.readKey(ctx, "id = ? AND tenant_id = ?", ids(id[:], tenant[:]))
 }
 
 // KeyByHash returns the key with the hash of a token.
-func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
+func (s *keys) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
 	return s.readKey(ctx, "hash = ?", ids(hash[:]))
 }
 
 // ListKeys lists a tenant's keys, newest first.
-func (s *Store) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
+func (s *keys) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
 	q := newest("SELECT "+keyColumns+" FROM api_keys", "id", p)
 	q.where("tenant_id = ?", tenant[:])
 	var ks []godwit.APIKey
@@ -79,7 +82,7 @@ func (s *Store) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Pa
 }
 
 // RevokeKey ends a key.
-func (s *Store) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
+func (s *keys) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
 	return s.write(ctx, "revoke key", func(c *conn) error {
 		n, err := c.exec("UPDATE api_keys SET revoked_at = iif(revoked_at = 0, ?, revoked_at) WHERE id = ? AND tenant_id = ?",
 			micros(now), id[:], tenant[:])

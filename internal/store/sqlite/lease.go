@@ -8,21 +8,30 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-func (s *Store) loadEpochs(c *conn) error {
+// epochs is the writer's cache of the leases. It is read again after another connection has written.
+type epochs struct {
+	version int64 // SQLite's data_version, which counts changes by other connections; 0: unknown
+	shard   [godwit.Shards]int64
+}
+
+func (e *epochs) load(c *conn) error {
 	there, err := c.one(context.Background(), "SELECT 1 FROM sqlite_schema WHERE name = 'leases'", nil, nil)
 	if err != nil || !there {
 		return err // before the first migration
 	}
 	return c.each(context.Background(), "SELECT shard, epoch FROM leases", nil, func(r *rows) error {
 		if shard := r.int(0); shard >= 0 && shard < godwit.Shards {
-			s.epochs.shard[shard] = r.int(1)
+			e.shard[shard] = r.int(1)
 		}
 		return nil
 	})
 }
 
+// leases keeps the ownership of shards.
+type leases struct{ *database }
+
 // Acquire takes shards for the owner, its own shards first.
-func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+func (s *leases) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
 	var leases []godwit.Lease
 	err := s.write(ctx, "acquire leases", func(c *conn) error {
 		leases = nil
@@ -50,7 +59,7 @@ func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl ti
 	return leases, nil
 }
 
-func (s *Store) setLease(c *conn, l godwit.Lease) error {
+func (s *leases) setLease(c *conn, l godwit.Lease) error {
 	_, err := c.exec("UPDATE leases SET owner = ?, epoch = ?, expires_at = ? WHERE shard = ?",
 		l.Owner, l.Epoch, micros(l.ExpiresAt), int64(l.Shard))
 	s.epochs.shard[l.Shard] = l.Epoch
@@ -59,7 +68,7 @@ func (s *Store) setLease(c *conn, l godwit.Lease) error {
 
 // releaseOrphans releases every claim that does not have the epoch of its shard. It reads the claimed deliveries, which nodes
 // hold in memory, and not the waiting ones.
-func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
+func (s *leases) releaseOrphans(ctx context.Context, c *conn) error {
 	var orphans []int64
 	const claimed = `SELECT n, endpoint_id, claim_epoch FROM deliveries INDEXED BY deliveries_claimed
 		WHERE status = 'pending' AND claim_epoch > 0`
@@ -88,7 +97,7 @@ func (s *Store) releaseOrphans(ctx context.Context, c *conn) error {
 }
 
 // Renew extends leases that are still held.
-func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
+func (s *leases) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
 	var renewed []godwit.Lease
 	err := s.write(ctx, "renew leases", func(c *conn) error {
 		renewed = nil
@@ -112,7 +121,7 @@ func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, t
 }
 
 // Release gives up leases. The epoch grows, so that the store refuses late results.
-func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
+func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
 	return s.write(ctx, "release leases", func(c *conn) error {
 		for _, l := range held {
 			if l.Shard < 0 || l.Shard >= godwit.Shards || s.epochs.shard[l.Shard] != l.Epoch {

@@ -51,8 +51,11 @@ func migrations() ([]migration, error) {
 	return all, nil
 }
 
+// schema brings the schema of the database up to date.
+type schema struct{ *database }
+
 // prepareSchema runs when the store is opened.
-func (s *Store) prepareSchema(ctx context.Context, noMigrate bool) error {
+func (s *schema) prepareSchema(ctx context.Context, noMigrate bool) error {
 	st, err := s.Status(ctx)
 	if err != nil {
 		return err
@@ -70,7 +73,7 @@ func (s *Store) prepareSchema(ctx context.Context, noMigrate bool) error {
 }
 
 // Status returns the state of the schema, even if it is newer than this program.
-func (s *Store) Status(ctx context.Context) (Status, error) {
+func (s *schema) Status(ctx context.Context) (Status, error) {
 	all, err := migrations()
 	if err != nil {
 		return Status{}, err
@@ -100,7 +103,7 @@ func schemaVersion(ctx context.Context, c *conn) (int, error) {
 
 // Migrate brings the schema up to date, step by step. No server of another release may run meanwhile, so a store that is not
 // exclusive takes the lock during the migration.
-func (s *Store) Migrate(ctx context.Context) (err error) {
+func (s *schema) Migrate(ctx context.Context) (err error) {
 	if s.lock == nil {
 		lock, err := acquireLock(s.lockPath())
 		if err != nil {

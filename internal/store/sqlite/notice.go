@@ -24,8 +24,11 @@ func insertNotice(c *conn, n *godwit.Notice) error {
 	return err
 }
 
+// notices keeps messages for operators.
+type notices struct{ *database }
+
 // ListNotices lists a tenant's notices, newest first.
-func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error) {
+func (s *notices) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error) {
 	q := newest("SELECT "+noticeColumns+" FROM notices INDEXED BY notices_tenant", "id", p)
 	q.where("tenant_id = ?", tenant[:])
 	if openOnly {
@@ -39,7 +42,7 @@ func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnl
 }
 
 // AcknowledgeNotice marks a notice as acknowledged by an operator.
-func (s *Store) AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error) {
+func (s *notices) AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error) {
 	var n godwit.Notice
 	err := s.write(ctx, "acknowledge notice", func(c *conn) error {
 		_, err := c.exec(`UPDATE notices SET acknowledged_at = ?, acknowledged_by = ?

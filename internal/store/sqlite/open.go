@@ -8,10 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
-
-	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Options configure a store.
@@ -33,31 +29,6 @@ const (
 	defaultReaders = 4
 )
 
-// Store is a SQLite database file.
-type Store struct {
-	path string
-	log  *slog.Logger
-	lock *lockFile // nil unless exclusive
-
-	turn   chan struct{}          // holds a token during a write
-	writer *conn                  // nil: the next write opens it
-	epochs epochs                 // guarded by turn
-	handed handed                 // guarded by turn
-	sweeps sweepCursors           // guarded by turn
-	nodes  map[string]godwit.Node // guarded by turn; names claimed by this process
-
-	readers chan *conn // a nil one is opened when it is taken
-
-	checkpointer checkpointer
-	beat         beat
-
-	closing   chan struct{}
-	closeOnce sync.Once
-	closeErr  error
-}
-
-var _ store.Store = (*Store)(nil)
-
 // Open opens the database in a data directory, or the database file itself when the path ends in ".db". It creates both if
 // necessary.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
@@ -65,19 +36,13 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		path: file, log: o.Log, turn: make(chan struct{}, 1), closing: make(chan struct{}), nodes: map[string]godwit.Node{},
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Readers <= 0 {
 		o.Readers = defaultReaders
 	}
-	s.readers = make(chan *conn, o.Readers)
-	for range o.Readers {
-		s.readers <- nil
-	}
+	s := newStore(newDatabase(file, o.Readers, o.Log))
 	if o.Exclusive {
 		if s.lock, err = acquireLock(s.lockPath()); err != nil {
 			return nil, err
@@ -101,7 +66,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.Exclusive { // otherwise the server does it
-		s.checkpointer.start(s)
+		s.checkpointer.start(s.database)
 	}
 	return nil
 }
@@ -127,19 +92,6 @@ func locate(path string) (string, error) {
 		return "", fmt.Errorf("open database: %w", err)
 	}
 	return path, f.Close()
-}
-
-func (s *Store) lockPath() string { return filepath.Join(filepath.Dir(s.path), lockName) }
-
-func (s *Store) openWriter(ctx context.Context) (*conn, error) {
-	// The page size is SQLite's default of 4 KiB: larger pages gain nothing, because a burst to many endpoints touches many
-	// index pages, and each goes to the WAL whole. A cache of 16 MiB holds the pages of a batch; SQLite scans all of a larger
-	// cache at the end of most commits.
-	return connect(ctx, s.path, "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
-}
-
-func (s *Store) openReader(ctx context.Context) (*conn, error) {
-	return connect(ctx, s.path, "query_only(ON)", "cache_size(-16384)")
 }
 
 // leastVersion is the first release of SQLite that fixes a bug which could damage a database when the WAL restarts during a
@@ -173,42 +125,4 @@ func libraryVersion(ctx context.Context, c *conn) (string, error) {
 		return "", fmt.Errorf("check SQLite version: %w", fault(err))
 	}
 	return text, nil
-}
-
-// Close waits for the current write, copies the WAL into the database file and closes it.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() { s.closeErr = s.close() })
-	return s.closeErr
-}
-
-func (s *Store) close() error {
-	close(s.closing)
-	s.checkpointer.stop()
-	var errs []error
-	for range cap(s.readers) {
-		if c := <-s.readers; c != nil {
-			errs = append(errs, c.close())
-		}
-	}
-	s.turn <- struct{}{} // never returned: no write follows
-	if s.writer != nil {
-		// Closing the last connection also copies the WAL, but does not report a failure. Beside a server the copy would delay
-		// the server's commits.
-		if s.lock != nil {
-			if _, err := s.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-				errs = append(errs, fmt.Errorf("checkpoint: %w", fault(err)))
-			}
-		}
-		errs = append(errs, s.writer.close())
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.release())
-	}
-	return errors.Join(errs...)
-}
-
-// epochs is the writer's cache of the leases. It is read again after another connection has written.
-type epochs struct {
-	version int64 // SQLite's data_version, which counts changes by other connections; 0: unknown
-	shard   [godwit.Shards]int64
 }

@@ -71,7 +71,7 @@ func addRecipients(c *conn, e *godwit.Event, more []recipient) ([]recipient, err
 }
 
 // recipients returns the deliveries of a new event. A delivery whose lease has another epoch by now is unclaimed.
-func (s *Store) recipients(n *store.NewEvent) []recipient {
+func (s *batches) recipients(n *store.NewEvent) []recipient {
 	all := make([]recipient, len(n.Deliveries))
 	for i := range all {
 		d := &n.Deliveries[i]

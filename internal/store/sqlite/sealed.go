@@ -12,8 +12,11 @@ import (
 // A reference is the text form of the id. Its prefix identifies the table, and the tables are in the order of the prefixes.
 var sealedTables = []struct{ table, prefix string }{{"secrets", "sec_"}, {"sources", "src_"}, {"endpoints", "sub_"}}
 
+// sealedRows lists and replaces the values that are encrypted at rest.
+type sealedRows struct{ *database }
+
 // SealedRows pages through the encrypted values.
-func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
+func (s *sealedRows) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
 	var out []store.SealedRow
 	err := s.read(ctx, "list sealed values", func(c *conn) error {
 		for _, t := range sealedTables {
@@ -63,7 +66,7 @@ func sealedAt(ref string) (table string, id [16]byte, ok bool) {
 }
 
 // ReplaceSealed replaces a value if it has not changed since it was read.
-func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
+func (s *sealedRows) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
 	return s.write(ctx, "replace sealed value", func(c *conn) error {
 		table, id, ok := sealedAt(row.Ref)
 		if !ok {

@@ -39,8 +39,11 @@ func listSecrets(ctx context.Context, c *conn, endpoint godwit.EndpointID) (ss [
 	return ss, err
 }
 
+// secrets keeps the secrets of endpoints.
+type secrets struct{ *database }
+
 // Secrets lists an endpoint's secrets, newest first.
-func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
+func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
 	var ss []godwit.Secret
 	err := s.read(ctx, "list secrets", func(c *conn) (err error) {
 		if err := owned(ctx, c, tenant, endpoint); err != nil {
@@ -108,7 +111,7 @@ func expireSecrets(c *conn, next *godwit.Secret, others store.Expiry) error {
 }
 
 // PublicKeys lists the public keys that have not expired.
-func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
+func (s *secrets) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
 	var ss []godwit.Secret
 	err := s.read(ctx, "list public keys", func(c *conn) error {
 		return c.each(ctx, "SELECT "+publicColumns+` FROM secrets INDEXED BY secrets_public
@@ -120,7 +123,7 @@ func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.Secr
 }
 
 // PublicKey returns one public key, expired or not.
-func (s *Store) PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error) {
+func (s *secrets) PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error) {
 	var secret godwit.Secret
 	err := s.read(ctx, "read public key", func(c *conn) error {
 		return c.first(ctx, "SELECT "+publicColumns+" FROM secrets WHERE id = ? AND public_key IS NOT NULL", ids(id[:]),

@@ -49,8 +49,11 @@ func scanSource(r *rows) (godwit.Source, error) {
 	return s, nil
 }
 
+// sources keeps inbound sources, their acknowledgments and their rejected requests.
+type sources struct{ *database }
+
 // CreateSource stores a source.
-func (s *Store) CreateSource(ctx context.Context, src *godwit.Source) error {
+func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 	doc, err := documents(src.Settings, src.Credentials, src.EventType, src.Keep)
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (s *Store) CreateSource(ctx context.Context, src *godwit.Source) error {
 }
 
 // UpdateSource stores the next version of a source.
-func (s *Store) UpdateSource(ctx context.Context, src *godwit.Source) error {
+func (s *sources) UpdateSource(ctx context.Context, src *godwit.Source) error {
 	doc, err := documents(src.Settings, src.Credentials, src.EventType, src.Keep)
 	if err != nil {
 		return err
@@ -95,22 +98,22 @@ func (s *Store) UpdateSource(ctx context.Context, src *godwit.Source) error {
 }
 
 // Source returns a source of a tenant.
-func (s *Store) Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
+func (s *sources) Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
 	return s.oneSource(ctx, "s WHERE s.id = ? AND s.tenant_id = ? AND s.status <> 'deleted'", id[:], tenant[:])
 }
 
 // SourceAt finds a source by its id alone.
-func (s *Store) SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error) {
+func (s *sources) SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error) {
 	return s.oneSource(ctx, "s JOIN tenants t ON t.id = s.tenant_id AND t.deleted_at = 0 WHERE s.id = ? AND s.status <> 'deleted'", id[:])
 }
 
 // SourceNamed finds a source by its tenant's code and its name.
-func (s *Store) SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error) {
+func (s *sources) SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error) {
 	return s.oneSource(ctx, `s JOIN tenants t ON t.id = s.tenant_id AND t.deleted_at = 0
 		WHERE t.code = ? AND t.code <> '' AND s.name = ? AND s.status <> 'deleted'`, account, name)
 }
 
-func (s *Store) oneSource(ctx context.Context, from string, args ...driver.Value) (*godwit.Source, error) {
+func (s *sources) oneSource(ctx context.Context, from string, args ...driver.Value) (*godwit.Source, error) {
 	var src godwit.Source
 	err := s.read(ctx, "read source", func(c *conn) error {
 		return c.first(ctx, "SELECT "+sourceColumns+" FROM sources "+from, args, func(r *rows) (err error) { src, err = scanSource(r); return err })
@@ -122,7 +125,7 @@ func (s *Store) oneSource(ctx context.Context, from string, args ...driver.Value
 }
 
 // ListSources lists a tenant's sources, newest first.
-func (s *Store) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
+func (s *sources) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
 	q := newest("SELECT "+sourceColumns+" FROM sources s", "s.id", p)
 	q.where("s.tenant_id = ? AND s.status <> 'deleted'", tenant[:])
 	var list []godwit.Source
@@ -137,7 +140,7 @@ func (s *Store) ListSources(ctx context.Context, tenant godwit.TenantID, p store
 }
 
 // CountSources counts a tenant's sources.
-func (s *Store) CountSources(ctx context.Context, tenant godwit.TenantID) (n int, err error) {
+func (s *sources) CountSources(ctx context.Context, tenant godwit.TenantID) (n int, err error) {
 	err = s.read(ctx, "count sources", func(c *conn) error {
 		return c.first(ctx, "SELECT count(*) FROM sources WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
 			func(r *rows) error { n = int(r.int(0)); return nil })
@@ -146,7 +149,7 @@ func (s *Store) CountSources(ctx context.Context, tenant godwit.TenantID) (n int
 }
 
 // AddAcknowledgment stores that an upstream agreed to a description.
-func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error {
+func (s *sources) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error {
 	return s.write(ctx, "add acknowledgment", func(c *conn) error {
 		_, err := c.exec("INSERT INTO acknowledgments (id, tenant_id, source_id, version, terms, by, actor, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 			a.ID[:], a.TenantID[:], a.SourceID[:], a.Version, a.Terms, a.By, a.Actor, micros(a.At))
@@ -158,7 +161,7 @@ func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment)
 }
 
 // ListAcknowledgments lists a source's acknowledgments, newest first.
-func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
+func (s *sources) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
 	q := newest("SELECT id, tenant_id, source_id, version, terms, by, actor, at FROM acknowledgments INDEXED BY acknowledgments_source", "id", p)
 	q.where("source_id = ? AND tenant_id = ?", source[:], tenant[:])
 	var list []godwit.Acknowledgment
@@ -174,7 +177,7 @@ func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID,
 }
 
 // AddRejection stores a rejected request and removes the oldest ones.
-func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
+func (s *sources) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
 	headers, err := document(j.Headers)
 	if err != nil {
 		return err
@@ -193,7 +196,7 @@ func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int)
 }
 
 // ListRejections lists a source's rejected requests, newest first.
-func (s *Store) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
+func (s *sources) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
 	q := newest(`SELECT id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size, headers, at
 		FROM rejections INDEXED BY rejections_source`, "id", p)
 	q.where("source_id = ? AND tenant_id = ?", source[:], tenant[:])

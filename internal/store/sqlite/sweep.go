@@ -20,8 +20,14 @@ type sweepCursors struct {
 	firstsFrom  time.Time // start time of that pass
 }
 
+// sweeps removes expired rows.
+type sweeps struct {
+	*database
+	cursors sweepCursors // guarded by turn
+}
+
 // Sweep does one bounded step of every kind, each in a short transaction.
-func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error) {
+func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error) {
 	limit := max(sw.Limit, 1)
 	out := &store.Swept{}
 	gone, err := s.waitingForDeleted(ctx)
@@ -38,7 +44,7 @@ func (s *Store) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error)
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep first attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepFirstAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {
-			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.sweeps.deadLetters, &out.DeadLetters)
+			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.cursors.deadLetters, &out.DeadLetters)
 		}},
 		{"sweep idempotency records", false, func(c *conn) (more bool, err error) {
 			out.Records, err = c.exec(sweepRecords, micros(sw.Now), int64(limit))
@@ -75,7 +81,7 @@ const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
 	SELECT n FROM idempotency_records INDEXED BY idempotency_records_expiry WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`
 
 // waitingForDeleted finds deleted endpoints with waiting deliveries. It uses a reader, since it examines every endpoint.
-func (s *Store) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {
+func (s *sweeps) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {
 	err = s.read(ctx, "find what waits for deleted endpoints", func(c *conn) error {
 		return c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
 			func(r *rows) error { gone = append(gone, r.id(0)); return nil })
@@ -112,10 +118,10 @@ type oldEvent struct {
 
 // sweepEvents goes through events in the order of storage, which is the order of age. A pass ends when a whole step finds no
 // expired event.
-func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
+func (s *sweeps) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (more bool, err error) {
 	var found []oldEvent
 	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
-		[]driver.Value{s.sweeps.events, int64(limit)}, func(r *rows) error {
+		[]driver.Value{s.cursors.events, int64(limit)}, func(r *rows) error {
 			found = append(found, oldEvent{r.int(0), r.id(1), r.id(2), r.blob(4), r.int(3) < micros(sw.EventsBefore)})
 			return nil
 		})
@@ -126,10 +132,10 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 	if err != nil {
 		return false, err
 	}
-	cursor, rowsLeft, anyOld := s.sweeps.events, limit, false
+	cursor, rowsLeft, anyOld := s.cursors.events, limit, false
 	for _, e := range found {
 		if rowsLeft <= 0 {
-			s.sweeps.events = cursor
+			s.cursors.events = cursor
 			return true, nil
 		}
 		cursor = e.n
@@ -149,12 +155,12 @@ func (s *Store) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limit
 	if more = anyOld && len(found) == limit; !more {
 		cursor = 0
 	}
-	s.sweeps.events = cursor
+	s.cursors.events = cursor
 	return more, nil
 }
 
 // sweepEvent removes an event with its deliveries, unless one of them is held, and returns the number of affected rows.
-func (s *Store) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
+func (s *sweeps) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
 	recipients, err := unpackRecipients(e.recipients)
 	if err != nil {
 		return 0, err
@@ -232,7 +238,7 @@ const oldAttempts = `SELECT delivery_id, n, started_at FROM attempts WHERE (deli
 	ORDER BY delivery_id, n LIMIT ?`
 
 // sweepAttempts goes through the attempts of deliveries that are old enough to have expired ones.
-func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
+func (s *sweeps) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
 	type key struct {
 		delivery [16]byte
 		n        int64
@@ -241,7 +247,7 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 	var firstAt func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
 	end := firstAt(sw.AttemptsBefore.Add(slack))
 	var found []key
-	err := c.each(ctx, oldAttempts, []driver.Value{s.sweeps.attempt[:], s.sweeps.attemptN, end[:], int64(limit)},
+	err := c.each(ctx, oldAttempts, []driver.Value{s.cursors.attempt[:], s.cursors.attemptN, end[:], int64(limit)},
 		func(r *rows) error {
 			found = append(found, key{r.id(0), r.int(1), r.int(2) < micros(sw.AttemptsBefore)})
 			return nil
@@ -249,7 +255,7 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 	if err != nil {
 		return false, err
 	}
-	s.sweeps.attempt, s.sweeps.attemptN = [16]byte{}, 0
+	s.cursors.attempt, s.cursors.attemptN = [16]byte{}, 0
 	for _, k := range found {
 		if k.old {
 			n, err := c.exec("DELETE FROM attempts WHERE delivery_id = ? AND n = ?", k.delivery[:], k.n)
@@ -259,7 +265,7 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 			out.Attempts += n
 		}
 		if len(found) == limit {
-			s.sweeps.attempt, s.sweeps.attemptN = k.delivery, k.n
+			s.cursors.attempt, s.cursors.attemptN = k.delivery, k.n
 		}
 	}
 	return len(found) == limit, nil
@@ -270,8 +276,8 @@ func (s *Store) sweepAttempts(ctx context.Context, c *conn, sw *store.Sweep, lim
 const firstsAgain = 24 * time.Hour
 
 // sweepFirstAttempts goes through the rows of deliveries that are old enough to have an expired attempt.
-func (s *Store) sweepFirstAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
-	cursors := &s.sweeps
+func (s *sweeps) sweepFirstAttempts(ctx context.Context, c *conn, sw *store.Sweep, limit int, out *store.Swept) (bool, error) {
+	cursors := &s.cursors
 	if since := sw.Now.Sub(cursors.firstsFrom); since < 0 || since >= firstsAgain {
 		cursors.firsts, cursors.firstsFrom = 0, sw.Now
 	}

@@ -17,8 +17,11 @@ func scanTenant(r *rows) (godwit.Tenant, error) {
 	return t, r.parse(6, &t.AlertEmails)
 }
 
+// tenants keeps tenants.
+type tenants struct{ *database }
+
 // CreateTenant stores a tenant.
-func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
+func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 	emails, err := document(t.AlertEmails)
 	if err != nil {
 		return err
@@ -34,7 +37,7 @@ func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 }
 
 // UpdateTenant changes name and settings.
-func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
+func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 	emails, err := document(t.AlertEmails)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 }
 
 // Tenant returns a tenant that is not deleted.
-func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+func (s *tenants) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
 	var t godwit.Tenant
 	err := s.read(ctx, "read tenant", func(c *conn) error {
 		return c.first(ctx, "SELECT "+tenantColumns+" FROM tenants WHERE id = ? AND deleted_at = 0", ids(id[:]),
@@ -63,7 +66,7 @@ func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant,
 }
 
 // ListTenants lists tenants, newest first.
-func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
+func (s *tenants) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
 	q := newest("SELECT "+tenantColumns+" FROM tenants", "id", p)
 	q.where("deleted_at = 0")
 	var ts []godwit.Tenant

@@ -7,77 +7,77 @@ import (
 
 // write runs fn in a write transaction. All of it is durable when write returns nil, and nothing of it is stored otherwise.
 // The context can end only the wait for the turn; a started transaction completes.
-func (s *Store) write(ctx context.Context, what string, fn func(*conn) error) error {
-	return s.transact(ctx, what, true, fn)
+func (db *database) write(ctx context.Context, what string, fn func(*conn) error) error {
+	return db.transact(ctx, what, true, fn)
 }
 
 // writeSoft is write without a sync, for changes that are void after a restart.
-func (s *Store) writeSoft(ctx context.Context, what string, fn func(*conn) error) error {
-	return s.transact(ctx, what, false, fn)
+func (db *database) writeSoft(ctx context.Context, what string, fn func(*conn) error) error {
+	return db.transact(ctx, what, false, fn)
 }
 
-func (s *Store) transact(ctx context.Context, what string, durable bool, fn func(*conn) error) (err error) {
-	if err := s.take(ctx); err != nil {
+func (db *database) transact(ctx context.Context, what string, durable bool, fn func(*conn) error) (err error) {
+	if err := db.take(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-db.turn }()
 	defer func() {
 		if err != nil {
-			s.beat.failed()
+			db.beat.failed()
 			err = fmt.Errorf("%s: %w", what, fault(err))
 		}
 	}()
-	if s.writer == nil {
-		if s.writer, err = s.openWriter(ctx); err != nil {
+	if db.writer == nil {
+		if db.writer, err = db.openWriter(ctx); err != nil {
 			return err
 		}
 	}
-	c := s.writer
+	c := db.writer
 	if !durable {
 		if err := c.script("PRAGMA synchronous = NORMAL"); err != nil {
 			return err
 		}
 		defer func() {
-			if s.writer == c && c.script("PRAGMA synchronous = FULL") != nil {
-				s.dropWriter() // a commit on it might not be synced
+			if db.writer == c && c.script("PRAGMA synchronous = FULL") != nil {
+				db.dropWriter() // a commit on it might not be synced
 			}
 		}()
 	}
-	if err = s.begin(c); err == nil {
+	if err = db.begin(c); err == nil {
 		if err = fn(c); err == nil {
 			if _, err = c.exec("COMMIT"); err == nil {
-				s.beat.wrote()
-				s.checkpointer.wrote()
+				db.beat.wrote()
+				db.checkpointer.wrote()
 				return nil
 			}
 		}
 	}
-	s.abandon(c, err)
+	db.abandon(c, err)
 	return err
 }
 
 // take waits for the turn to write.
-func (s *Store) take(ctx context.Context) error {
+func (db *database) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case <-s.closing:
+	case <-db.closing:
 		return errClosed
 	default:
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case db.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.closing:
+	case <-db.closing:
 		return errClosed
 	}
 }
 
 // begin starts a write transaction, and refreshes the cached epochs and handovers.
-func (s *Store) begin(c *conn) error {
+func (db *database) begin(c *conn) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -85,51 +85,51 @@ func (s *Store) begin(c *conn) error {
 	if _, err := c.one(context.Background(), "PRAGMA data_version", nil, func(r *rows) { version = r.int(0) }); err != nil {
 		return err
 	}
-	if version != s.epochs.version {
-		s.epochs.version = version
-		if err := s.loadEpochs(c); err != nil {
+	if version != db.epochs.version {
+		db.epochs.version = version
+		if err := db.epochs.load(c); err != nil {
 			return err
 		}
-		return s.handed.load(c)
+		return db.handed.load(c)
 	}
 	return nil
 }
 
 // abandon rolls back. SQLite may have rolled back already, so an error is ignored.
-func (s *Store) abandon(c *conn, cause error) {
-	s.epochs.version = 0
+func (db *database) abandon(c *conn, cause error) {
+	db.epochs.version = 0
 	c.exec("ROLLBACK")
 	if doubtful(cause) {
-		s.dropWriter()
+		db.dropWriter()
 	}
 }
 
-func (s *Store) dropWriter() {
-	if s.writer != nil {
-		s.writer.close()
-		s.writer = nil
-		s.epochs.version = 0
+func (db *database) dropWriter() {
+	if db.writer != nil {
+		db.writer.close()
+		db.writer = nil
+		db.epochs.version = 0
 	}
 }
 
 // read runs fn on a reader, in one snapshot.
-func (s *Store) read(ctx context.Context, what string, fn func(*conn) error) (err error) {
+func (db *database) read(ctx context.Context, what string, fn func(*conn) error) (err error) {
 	var c *conn
 	select {
-	case c = <-s.readers:
+	case c = <-db.readers:
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", what, ctx.Err())
-	case <-s.closing:
+	case <-db.closing:
 		return fmt.Errorf("%s: %w", what, errClosed)
 	}
 	defer func() {
-		s.readers <- c
+		db.readers <- c
 		if err != nil {
 			err = fmt.Errorf("%s: %w", what, fault(err))
 		}
 	}()
 	if c == nil {
-		if c, err = s.openReader(ctx); err != nil {
+		if c, err = db.openReader(ctx); err != nil {
 			return err
 		}
 	}

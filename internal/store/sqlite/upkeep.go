@@ -14,8 +14,11 @@ type beat struct{ fresh atomic.Bool }
 func (b *beat) wrote()  { b.fresh.Store(true) }
 func (b *beat) failed() { b.fresh.Store(false) }
 
+// upkeep checks and describes the database.
+type upkeep struct{ *database }
+
 // Ping reports whether a write is possible. It does not write if another write succeeded since the last Ping.
-func (s *Store) Ping(ctx context.Context) error {
+func (s *upkeep) Ping(ctx context.Context) error {
 	if s.beat.fresh.Swap(false) {
 		return ctx.Err()
 	}
@@ -28,7 +31,7 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Verify runs SQLite's quick_check, which finds malformed pages and rows. It cannot find a changed byte within a value.
-func (s *Store) Verify(ctx context.Context) (string, error) {
+func (s *upkeep) Verify(ctx context.Context) (string, error) {
 	const looked = "quick_check found no damage"
 	err := s.read(ctx, "verify database", func(c *conn) error {
 		return c.each(ctx, "PRAGMA quick_check(1)", nil, func(r *rows) error {
@@ -42,7 +45,7 @@ func (s *Store) Verify(ctx context.Context) (string, error) {
 }
 
 // Describe describes this store.
-func (s *Store) Describe(ctx context.Context) (store.Description, error) {
+func (s *upkeep) Describe(ctx context.Context) (store.Description, error) {
 	d := store.Description{
 		Backend: "sqlite", Location: s.path,
 		Durability: "written and synced to this machine's disk before it is acknowledged (WAL, synchronous=FULL)",
