@@ -120,7 +120,7 @@ func TestHotStatementsNeverScan(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Release()
-		d := conn.Conn().PgConn().CustomData()[deskKey].(*desk)
+		d := conn.Conn().PgConn().CustomData()[connStateKey].(*connState)
 		for st, description := range d.described {
 			sql := `EXPLAIN (FORMAT JSON) EXECUTE ` + st.name
 			if n := len(description.ParamOIDs); n > 0 {

@@ -79,7 +79,7 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 		pipeline.Close()
 		return err
 	}
-	desk := &desk{described: make(map[*statement]*pgconn.StatementDescription, len(hotStatements))}
+	state := &connState{described: make(map[*statement]*pgconn.StatementDescription, len(hotStatements))}
 	for _, st := range hotStatements {
 		result, err := pipeline.GetResults()
 		if err != nil {
@@ -92,17 +92,17 @@ func prepareHot(ctx context.Context, conn *pgconn.PgConn) error {
 			return fmt.Errorf("prepare %s: the driver answered with %T", st.name, result)
 		}
 		description.Name, description.SQL = st.name, st.sql // in a pipeline the driver leaves them empty
-		desk.described[st] = description
+		state.described[st] = description
 	}
-	conn.CustomData()[deskKey] = desk
+	conn.CustomData()[connStateKey] = state
 	return pipeline.Close()
 }
 
-const deskKey = "godwit"
+const connStateKey = "godwit"
 
-// A desk holds the state that a hot connection keeps between pipelines: its statements, and buffers that have grown to the
+// A connState holds the state that a hot connection keeps between pipelines: its statements, and buffers that have grown to the
 // size of its batches.
-type desk struct {
+type connState struct {
 	described map[*statement]*pgconn.StatementDescription
 	params    parameters
 	outgoing  []byte
@@ -113,7 +113,7 @@ const maxOutgoing = 4 << 20
 
 // A pipeline gathers statements that run as one transaction in one round trip.
 type pipeline struct {
-	*desk
+	*connState
 	conn    *pgconn.PgConn
 	wire    *pgconn.Pipeline
 	readers []func(*row) // one for each statement; nil to ignore rows
@@ -122,9 +122,9 @@ type pipeline struct {
 
 // newPipeline starts a pipeline on a hot connection. The caller must call run.
 func newPipeline(ctx context.Context, conn *pgconn.PgConn) *pipeline {
-	d, _ := conn.CustomData()[deskKey].(*desk)
-	p := &pipeline{desk: d, conn: conn, wire: conn.StartPipeline(ctx)}
-	conn.Frontend().Send(&lend{d})
+	state, _ := conn.CustomData()[connStateKey].(*connState)
+	p := &pipeline{connState: state, conn: conn, wire: conn.StartPipeline(ctx)}
+	conn.Frontend().Send(&lend{state})
 	return p
 }
 
@@ -160,7 +160,7 @@ const largeStatement = 8 << 20
 // run sends everything and reads all answers. Unless a transaction is open on the connection, all statements form one
 // transaction.
 func (p *pipeline) run() error {
-	p.conn.Frontend().Send(&keep{p.desk})
+	p.conn.Frontend().Send(&keep{p.connState})
 	if err := p.wire.Sync(); err != nil {
 		p.wire.Close()
 		return err
@@ -184,8 +184,8 @@ func (p *pipeline) run() error {
 // The driver drops its send buffer after a large message, so that each batch would have to grow a new one. Two empty messages
 // lend a kept buffer to the driver and take it back.
 type (
-	lend struct{ *desk }
-	keep struct{ *desk }
+	lend struct{ *connState }
+	keep struct{ *connState }
 )
 
 // Encode implements pgproto3.FrontendMessage.
