@@ -39,8 +39,11 @@ func belong(a *godwit.Attempt, d *godwit.Delivery) {
 	a.TenantID, a.EventID, a.EndpointID = d.TenantID, d.EventID, d.EndpointID
 }
 
+// attempts reads the attempts of deliveries.
+type attempts struct{ *database }
+
 // Attempts lists a delivery's attempts, first to last.
-func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
+func (s *attempts) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error) {
 	d, err := readDelivery(ctx, s.pool, tenant, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		d, err = s.replayedDelivery(ctx, tenant, id)
@@ -61,7 +64,7 @@ func (s *Store) Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.
 
 // replayedDelivery reads a swept delivery from its replayed dead letter. Its state is not the final one, but the attempts
 // belong to it.
-func (s *Store) replayedDelivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+func (s *attempts) replayedDelivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+deliveryFields+`, event_type FROM dead_letters WHERE tenant_id = $1 AND id = $2 LIMIT 1`,
 		[16]byte(tenant), [16]byte(id))
 	if err != nil {
@@ -75,7 +78,7 @@ const logDepth = 1000
 
 // ListAttempts examines an endpoint's newest deliveries and those with more than one accepted attempt, latest tried first. It
 // merges their attempts by time.
-func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
+func (s *attempts) ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error) {
 	deliveries, err := s.loggedDeliveries(ctx, f)
 	if err != nil || len(deliveries) == 0 {
 		return nil, failed("list attempts", err)
@@ -91,7 +94,7 @@ func (s *Store) ListAttempts(ctx context.Context, f store.AttemptFilter, limit i
 }
 
 // loggedDeliveries finds the deliveries whose attempts may be in the log.
-func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (map[godwit.DeliveryID]*godwit.Delivery, error) {
+func (s *attempts) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (map[godwit.DeliveryID]*godwit.Delivery, error) {
 	var w where
 	w.add("tenant_id = ? AND endpoint_id = ?", [16]byte(f.TenantID), [16]byte(f.EndpointID))
 	if !f.Until.IsZero() { // later deliveries have no attempt before Until
@@ -122,7 +125,7 @@ func (s *Store) loggedDeliveries(ctx context.Context, f store.AttemptFilter) (ma
 
 // readLog reads the latest attempts of the deliveries by index lookups: OFFSET 0 keeps the planner from scanning the table.
 // Ids follow time, so the oldest delivery and the filter tell which partitions to read.
-func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries map[godwit.DeliveryID]*godwit.Delivery, limit int) ([]store.LoggedAttempt, error) {
+func (s *attempts) readLog(ctx context.Context, f store.AttemptFilter, deliveries map[godwit.DeliveryID]*godwit.Delivery, limit int) ([]store.LoggedAttempt, error) {
 	ids := make([][16]byte, 0, len(deliveries))
 	first := f.Since
 	for id, d := range deliveries {
@@ -167,7 +170,7 @@ func (s *Store) readLog(ctx context.Context, f store.AttemptFilter, deliveries m
 }
 
 // countRuns numbers the attempts of earlier runs. Each run begins with an attempt whose trigger says so.
-func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error {
+func (s *attempts) countRuns(ctx context.Context, list []store.LoggedAttempt) error {
 	var ids [][16]byte
 	for i := range list {
 		if list[i].Run == 0 {
@@ -206,7 +209,7 @@ func (s *Store) countRuns(ctx context.Context, list []store.LoggedAttempt) error
 }
 
 // nameTypes fills in the types of the events.
-func (s *Store) nameTypes(ctx context.Context, tenant godwit.TenantID, list []store.LoggedAttempt) error {
+func (s *attempts) nameTypes(ctx context.Context, tenant godwit.TenantID, list []store.LoggedAttempt) error {
 	ids := make([][16]byte, len(list))
 	for i := range list {
 		ids[i] = list[i].Attempt.EventID

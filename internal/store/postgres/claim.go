@@ -35,8 +35,14 @@ var (
 		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1`)
 )
 
+// claims hands due deliveries to the engine.
+type claims struct {
+	*database
+	leases *leases // locks out other claims
+}
+
 // ClaimDue claims in one round trip. Its cost depends on the limit, not on the number of waiting deliveries.
-func (s *Store) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
+func (s *claims) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
 		return nil, hotFailed("claim due", err)
@@ -118,8 +124,8 @@ func readWork(r *row) (godwit.Work, error) {
 // Reclaim first waits for claims still in progress on lost connections. Then it reads all pending deliveries of the endpoint's
 // tenant: claimed rows have no index, since nearly every delivery would pass through it, and Reclaim runs only after an answer
 // was lost.
-func (s *Store) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
-	if err := s.changeLeases(ctx, func(pgx.Tx) error { return nil }); err != nil {
+func (s *claims) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
+	if err := s.leases.change(ctx, func(pgx.Tx) error { return nil }); err != nil {
 		return 0, failed("reclaim", err)
 	}
 	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries SET claim_epoch = 0, due_at = $4
@@ -142,7 +148,7 @@ var endpointsDue = prepared("endpoints_due", `WITH RECURSIVE hop AS (
 	SELECT endpoint_id, due_at FROM hop`)
 
 // EndpointsDue lists endpoints with unclaimed pending deliveries.
-func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
+func (s *claims) EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
 		return nil, hotFailed("list endpoints due", err)
@@ -165,7 +171,7 @@ func (s *Store) EndpointsDue(ctx context.Context, shards []int) ([]store.Endpoin
 }
 
 // BringBack corrects due times that were set while the clock was ahead.
-func (s *Store) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
+func (s *claims) BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error) {
 	shards, ids := make([]int16, len(endpoints)), make([][16]byte, len(endpoints))
 	after, latest := make([]time.Time, len(endpoints)), make([]time.Time, len(endpoints))
 	for i, e := range endpoints {

@@ -15,11 +15,17 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+// batches stores the batches of the engine: accepted events, results of attempts, health and notices.
+type batches struct {
+	*database
+	vacuum *vacuumer // told how many rows a commit left behind
+}
+
 // Commit stores a batch in one transaction and one round trip. It assumes the ordinary case: nothing of the batch is stored
 // yet, the leases are held, every result's delivery is still claimed. The server checks the assumption and rolls back when it
 // does not hold; then sendWithCare repeats the batch. Evidence costs another round trip: each item holds the hash of the
 // previous one, which must be read first.
-func (s *Store) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
+func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
 	c := arrange(b)
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {

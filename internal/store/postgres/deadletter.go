@@ -84,8 +84,11 @@ const (
 	deadBody = `, event_body FROM dead_letters`
 )
 
+// deadLetters keeps the deliveries that ended without being accepted.
+type deadLetters struct{ *database }
+
 // DeadLetter returns a delivery's open dead letter with its complete event.
-func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
+func (s *deadLetters) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error) {
 	r, err := s.pool.Query(ctx, selectDead+deadBody+` WHERE tenant_id = $1 AND id = $2 AND replayed_at IS NULL`, [16]byte(tenant), [16]byte(id))
 	if err != nil {
 		return nil, failed("read dead letter", err)
@@ -96,7 +99,7 @@ func (s *Store) DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwi
 
 // ListDeadLetters pages by delivery id, newest first. Several dead letters of one delivery are on one page, so that the next
 // page can continue after the id.
-func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
+func (s *deadLetters) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error) {
 	w := selectLetters(f, p)
 	body := `, NULL::bytea FROM dead_letters`
 	if f.WithBody {
@@ -112,7 +115,7 @@ func (s *Store) ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p
 }
 
 // CountDeadLetters counts, by endpoint, the dead letters that PurgeDead would remove.
-func (s *Store) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error) {
+func (s *deadLetters) CountDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterCount, error) {
 	w := selectLetters(f, store.Page{})
 	r, err := s.pool.Query(ctx, `SELECT endpoint_id, count(*) FROM (SELECT endpoint_id FROM dead_letters`+w.sql()+
 		fmt.Sprintf(` ORDER BY id DESC, dead_at DESC LIMIT %d) AS newest GROUP BY endpoint_id ORDER BY count(*) DESC, endpoint_id`, max(limit, 0)), w.args...)

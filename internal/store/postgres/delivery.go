@@ -52,8 +52,11 @@ func readDelivery(ctx context.Context, q querier, tenant godwit.TenantID, id god
 	return pgx.CollectExactlyOneRow(r, scanDelivery)
 }
 
+// deliveries reads deliveries and changes them on behalf of callers.
+type deliveries struct{ *database }
+
 // Delivery returns a delivery, or the fields that its dead letter keeps.
-func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
+func (s *deliveries) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
 	d, err := readDelivery(ctx, s.pool, tenant, id)
 	return d, failed("read delivery", err)
 }
@@ -62,7 +65,7 @@ func (s *Store) Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.
 const skew = time.Hour
 
 // ListDeliveries reads a page of pending and a page of finished deliveries and returns the newest of both.
-func (s *Store) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
+func (s *deliveries) ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
 	w.page(p)
@@ -131,7 +134,7 @@ func firstID(t time.Time) [16]byte {
 }
 
 // deliveriesOf reads the ids of an event's deliveries from the event's row.
-func (s *Store) deliveriesOf(ctx context.Context, tenant godwit.TenantID, event godwit.EventID) ([][16]byte, error) {
+func (s *deliveries) deliveriesOf(ctx context.Context, tenant godwit.TenantID, event godwit.EventID) ([][16]byte, error) {
 	var joined []byte
 	err := s.pool.QueryRow(ctx, `SELECT deliveries FROM events WHERE tenant_id = $1 AND id = $2`,
 		[16]byte(tenant), [16]byte(event)).Scan(&joined)
@@ -164,7 +167,7 @@ func ending(d *godwit.Delivery, more ...any) []any {
 }
 
 // Cancel ends a pending unclaimed delivery.
-func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
+func (s *deliveries) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error) {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonCancelled, now)
 	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT $5::uuid AS tenant_id, $6::uuid AS id`),
@@ -183,7 +186,7 @@ func (s *Store) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.De
 }
 
 // CountPending counts an endpoint's pending deliveries, claimed or not.
-func (s *Store) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
+func (s *deliveries) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
 	var n int64
 	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM pending_deliveries
 		WHERE tenant_id = (SELECT tenant_id FROM endpoints WHERE id = $1) AND endpoint_id = $1`, [16]byte(id)).Scan(&n)

@@ -14,8 +14,11 @@ import (
 const endpointFields = `id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata, sealed,
 	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at`
 
+// endpoints keeps endpoints.
+type endpoints struct{ *database }
+
 // CreateEndpoint stores an endpoint with its first secret, which may be nil.
-func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+func (s *endpoints) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
@@ -32,7 +35,7 @@ func (s *Store) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *
 }
 
 // UpdateEndpoint stores e if the stored version is e.Version-1.
-func (s *Store) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
+func (s *endpoints) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
 	return failed("update endpoint", updateEndpoint(ctx, s.pool, e))
 }
 
@@ -55,7 +58,7 @@ func updateEndpoint(ctx context.Context, q session, e *godwit.Endpoint) error {
 }
 
 // Endpoint returns an endpoint that is not deleted.
-func (s *Store) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+func (s *endpoints) Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
 	e, err := readEndpoint(ctx, s.pool, tenant, id)
 	return e, failed("read endpoint", err)
 }
@@ -70,7 +73,7 @@ func readEndpoint(ctx context.Context, q querier, tenant godwit.TenantID, id god
 }
 
 // EndpointByCode returns the endpoint with the code, unless it is deleted.
-func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
+func (s *endpoints) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints
 		WHERE code = $2 AND code <> '' AND tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant), clean(code))
 	if err != nil {
@@ -81,7 +84,7 @@ func (s *Store) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code
 }
 
 // ListEndpoints leaves out deleted endpoints.
-func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
+func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	var w where
 	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(f.TenantID))
 	w.page(p)
@@ -97,7 +100,7 @@ func (s *Store) ListEndpoints(ctx context.Context, f store.EndpointFilter, p sto
 }
 
 // CountEndpoints leaves out deleted endpoints.
-func (s *Store) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
+func (s *endpoints) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
 	var n int
 	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant)).Scan(&n)
 	return n, failed("count endpoints", err)
@@ -120,7 +123,7 @@ func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
 const loadPage = 500
 
 // LoadEndpoint returns one endpoint as the engine needs it, of any tenant and in any status.
-func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
+func (s *endpoints) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {
 	list, err := s.loadEndpoints(ctx, ` WHERE id = $1`, [16]byte(id))
 	if err != nil {
 		return nil, failed("load endpoint", err)
@@ -132,7 +135,7 @@ func (s *Store) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.
 }
 
 // LoadEndpoints passes every endpoint that is not deleted to fn. It holds no connection while fn runs.
-func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
+func (s *endpoints) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
 	var after [16]byte
 	for {
 		list, err := s.loadEndpoints(ctx, ` WHERE id > $1 AND status <> 'deleted' ORDER BY id LIMIT $2`, after, loadPage)
@@ -151,7 +154,7 @@ func (s *Store) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint
 	}
 }
 
-func (s *Store) loadEndpoints(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
+func (s *endpoints) loadEndpoints(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints`+where, args...)
 	if err != nil {
 		return nil, err

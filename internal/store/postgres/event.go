@@ -18,8 +18,11 @@ import (
 const eventFields = `SELECT tenant_id, id, principal, created_at, type, key, content_type, attributes, coalesce(format, ''),
 	coalesce(source_id, ''), occurred_at, carried`
 
+// events reads stored events.
+type events struct{ *database }
+
 // Event returns an event with its body.
-func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
+func (s *events) Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error) {
 	r, err := s.pool.Query(ctx, eventFields+`, body FROM events WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
 	if err != nil {
 		return nil, failed("read event", err)
@@ -29,7 +32,7 @@ func (s *Store) Event(ctx context.Context, tenant godwit.TenantID, id godwit.Eve
 }
 
 // ListEvents returns events without their bodies.
-func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
+func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
 	w.page(p)
@@ -65,7 +68,7 @@ func (s *Store) ListEvents(ctx context.Context, f store.EventFilter, p store.Pag
 }
 
 // EventsAfter lists events with their bodies by id, oldest first. It adds up the sizes of bodies before it reads them.
-func (s *Store) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
+func (s *events) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(f.TenantID))
 	if !f.After.IsZero() {
@@ -117,7 +120,7 @@ func (w *where) patterns(list []string) {
 const mostSlots = 2 * 366 * 24
 
 // keySlots lists the possible positions of a key, from the tenant's oldest event to its newest.
-func (s *Store) keySlots(ctx context.Context, f store.EventFilter) ([]int64, error) {
+func (s *events) keySlots(ctx context.Context, f store.EventFilter) ([]int64, error) {
 	var oldest, newest godwit.EventID
 	err := s.pool.QueryRow(ctx, `SELECT (SELECT id FROM events WHERE tenant_id = $1 ORDER BY id LIMIT 1),
 		(SELECT id FROM events WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1)`, [16]byte(f.TenantID)).Scan(scanID(&oldest), scanID(&newest))

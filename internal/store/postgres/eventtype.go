@@ -11,8 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
+// eventTypes keeps the catalogue of event types.
+type eventTypes struct{ *database }
+
 // PutEventType stores an entry of the catalogue and replaces one of the same name.
-func (s *Store) PutEventType(ctx context.Context, t *godwit.EventType) error {
+func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) error {
 	schemas, err := encodeSchemas(t.Schemas)
 	if err != nil {
 		return fmt.Errorf("store event type: %w", err)
@@ -60,7 +63,7 @@ func scanEventType(r pgx.CollectableRow) (*godwit.EventType, error) {
 }
 
 // EventType returns one entry.
-func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
+func (s *eventTypes) EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
 	r, err := s.pool.Query(ctx, selectEventTypes+` WHERE tenant_id = $1 AND name = $2`, [16]byte(tenant), clean(name))
 	if err != nil {
 		return nil, failed("read event type", err)
@@ -70,7 +73,7 @@ func (s *Store) EventType(ctx context.Context, tenant godwit.TenantID, name stri
 }
 
 // ListEventTypes lists entries by name, after the given name.
-func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
+func (s *eventTypes) ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
 	r, err := s.pool.Query(ctx, selectEventTypes+` WHERE tenant_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
 		[16]byte(tenant), clean(after), max(limit, 0))
 	if err != nil {
@@ -81,7 +84,7 @@ func (s *Store) ListEventTypes(ctx context.Context, tenant godwit.TenantID, afte
 }
 
 // DeleteEventType removes an entry.
-func (s *Store) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
+func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM event_types WHERE tenant_id = $1 AND name = $2`, [16]byte(tenant), clean(name))
 	return changed("delete event type", tag, err)
 }

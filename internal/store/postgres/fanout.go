@@ -107,8 +107,11 @@ func scanFanout(r pgx.CollectableRow) (store.Fanout, error) {
 	return f, err
 }
 
+// fanouts reads the fan-outs that are not complete.
+type fanouts struct{ *database }
+
 // Fanouts lists incomplete fan-outs without their endpoints.
-func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error) {
+func (s *fanouts) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([]store.Fanout, error) {
 	r, err := s.pool.Query(ctx, selectFanouts+`NULL::bytea FROM fanouts WHERE id > $1 ORDER BY id LIMIT $2`, [16]byte(after), limit)
 	if err != nil {
 		return nil, failed("list fan-outs", err)
@@ -118,7 +121,7 @@ func (s *Store) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([
 }
 
 // Fanout returns an incomplete fan-out.
-func (s *Store) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
+func (s *fanouts) Fanout(ctx context.Context, id godwit.EventID) (*store.Fanout, error) {
 	r, err := s.pool.Query(ctx, selectFanouts+`endpoints FROM fanouts WHERE id = $1`, [16]byte(id))
 	if err != nil {
 		return nil, failed("read fan-out", err)

@@ -43,8 +43,11 @@ func encodeRecent(r godwit.Recent) []byte {
 const clearedHealth = `consecutive_failures = 0, consecutive_terminal = 0, streak = 0, hold_until = NULL,
 	circuit_open_at = NULL, probe_at = NULL`
 
+// health keeps the health of endpoints.
+type health struct{ *database }
+
 // Health returns an endpoint's health. It holds only the id if the endpoint has no outcomes yet.
-func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
+func (s *health) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error) {
 	r, err := s.pool.Query(ctx, selectHealth+` WHERE endpoint_id = $1`, [16]byte(id))
 	if err != nil {
 		return nil, failed("read health", err)
@@ -64,7 +67,7 @@ func (s *Store) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Healt
 }
 
 // ResetHealth clears failure counts, hold and circuit.
-func (s *Store) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
+func (s *health) ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error {
 	_, err := s.pool.Exec(ctx, `UPDATE endpoint_health SET `+clearedHealth+`, updated_at = $2 WHERE endpoint_id = $1`, [16]byte(id), now)
 	return failed("reset health", err)
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
+// idempotency keeps the records of management requests.
+type idempotency struct{ *database }
+
 // Reserve inserts the record or replaces an expired one, in one atomic step; otherwise it returns the existing one.
-func (s *Store) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
+func (s *idempotency) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
 	for {
 		tag, err := s.pool.Exec(ctx, `INSERT INTO idempotency_records AS r (id, tenant_id, fingerprint, created_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5)
@@ -31,12 +34,12 @@ func (s *Store) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godw
 }
 
 // Recorded returns the record if it has not expired.
-func (s *Store) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+func (s *idempotency) Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
 	r, err := s.readRecord(ctx, id, now)
 	return r, failed("read idempotency record", err)
 }
 
-func (s *Store) readRecord(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+func (s *idempotency) readRecord(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
 	r := &godwit.IdempotencyRecord{ID: id}
 	var fingerprint, body []byte
 	var status *int
@@ -55,7 +58,7 @@ func (s *Store) readRecord(ctx context.Context, id [32]byte, now time.Time) (*go
 }
 
 // Complete stores the response and the end of the window.
-func (s *Store) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
+func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET response_status = $2, response_type = $3,
 		response_location = $4, response_body = $5, expires_at = $6 WHERE id = $1`,
 		id[:], resp.Status, clean(resp.ContentType), clean(resp.Location), resp.Body, optionalTime(expires))
@@ -63,7 +66,7 @@ func (s *Store) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredRe
 }
 
 // Forget frees the key.
-func (s *Store) Forget(ctx context.Context, id [32]byte) error {
+func (s *idempotency) Forget(ctx context.Context, id [32]byte) error {
 	_, err := s.pool.Exec(ctx, `DELETE FROM idempotency_records WHERE id = $1`, id[:])
 	return failed("forget key", err)
 }

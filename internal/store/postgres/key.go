@@ -10,8 +10,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+// keys keeps API keys.
+type keys struct{ *database }
+
 // CreateKey stores a key with only the hash of its token.
-func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
+func (s *keys) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 	scopes := make([]string, len(k.Scopes))
 	for i, scope := range k.Scopes {
 		scopes[i] = string(scope)
@@ -26,16 +29,16 @@ func (s *Store) CreateKey(ctx context.Context, k *godwit.APIKey) error {
 const selectKeys = `SELECT id, tenant_id, principal, name, hint, hash, scopes, created_at, expires_at, revoked_at, made_by FROM api_keys`
 
 // Key returns a tenant's key.
-func (s *Store) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+func (s *keys) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
 	return s.readKey(ctx, ` WHERE tenant_id = $1 AND id = $2`, [16]byte(tenant), [16]byte(id))
 }
 
 // KeyByHash returns the key, live or not.
-func (s *Store) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
+func (s *keys) KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error) {
 	return s.readKey(ctx, ` WHERE hash = $1`, hash[:])
 }
 
-func (s *Store) readKey(ctx context.Context, where string, args ...any) (*godwit.APIKey, error) {
+func (s *keys) readKey(ctx context.Context, where string, args ...any) (*godwit.APIKey, error) {
 	r, err := s.pool.Query(ctx, selectKeys+where, args...)
 	if err != nil {
 		return nil, failed("read key", err)
@@ -45,7 +48,7 @@ func (s *Store) readKey(ctx context.Context, where string, args ...any) (*godwit
 }
 
 // ListKeys lists all keys, including revoked and expired ones.
-func (s *Store) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
+func (s *keys) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(tenant))
 	w.page(p)
@@ -78,7 +81,7 @@ func scanKey(r pgx.CollectableRow) (*godwit.APIKey, error) {
 }
 
 // RevokeKey keeps the first revocation time when it is repeated.
-func (s *Store) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
+func (s *keys) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE tenant_id = $1 AND id = $2`,
 		[16]byte(tenant), [16]byte(id), now)
 	return changed("revoke key", tag, err)

@@ -11,16 +11,19 @@ import (
 
 const takable = `(owner = $1 OR owner = '' OR expires_at <= $2)`
 
+// leases keeps the ownership of shards.
+type leases struct{ *database }
+
 // Acquire takes leases in two steps. First it locks out all claims for a moment and raises the epochs: from then on no node
 // can claim under an old one. Then it releases the claims of older epochs. A node that fails in between acquires again.
-func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+func (s *leases) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
 	var any bool
 	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM leases WHERE `+takable+`)`, owner, now).Scan(&any)
 	if err != nil || !any || limit <= 0 {
 		return nil, failed("acquire leases", err)
 	}
 	var taken []godwit.Lease
-	err = s.changeLeases(ctx, func(tx pgx.Tx) error {
+	err = s.change(ctx, func(tx pgx.Tx) error {
 		r, err := tx.Query(ctx, `UPDATE leases SET owner = $1, epoch = epoch + 1, expires_at = $3 FROM (
 				SELECT shard FROM leases WHERE `+takable+` ORDER BY owner <> $1, shard LIMIT $4) AS n
 			WHERE leases.shard = n.shard RETURNING leases.shard, owner, epoch, expires_at`, owner, now, now.Add(ttl), limit)
@@ -39,8 +42,8 @@ func (s *Store) Acquire(ctx context.Context, owner string, now time.Time, ttl ti
 	return taken, nil
 }
 
-// changeLeases runs fn while no claiming transaction is open.
-func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) error {
+// change runs fn while no claiming transaction is open.
+func (s *leases) change(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(leaseLock)); err != nil {
 			return err
@@ -52,7 +55,7 @@ func (s *Store) changeLeases(ctx context.Context, fn func(tx pgx.Tx) error) erro
 // releaseClaims releases deliveries claimed under older epochs than the leases have. It reads all pending deliveries, which is
 // acceptable because leases seldom change hands. It leaves rows that a commit has locked for the end and waits for them one by
 // one, since waiting while holding other rows could deadlock.
-func (s *Store) releaseClaims(ctx context.Context, leases []godwit.Lease) error {
+func (s *leases) releaseClaims(ctx context.Context, leases []godwit.Lease) error {
 	shards, epochs := shardsAndEpochs(leases)
 	const old = ` FROM pending_deliveries AS p JOIN unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
 		ON p.claim_epoch <> 0 AND p.shard = n.shard AND p.claim_epoch < n.epoch`
@@ -97,7 +100,7 @@ func scanLease(r pgx.CollectableRow) (godwit.Lease, error) {
 }
 
 // Renew extends leases that still have their owner and epoch.
-func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
+func (s *leases) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
 	shards, epochs := shardsAndEpochs(held)
 	owners := make([]string, len(held))
 	for i, l := range held {
@@ -115,10 +118,10 @@ func (s *Store) Renew(ctx context.Context, held []godwit.Lease, now time.Time, t
 }
 
 // Release gives up leases and the claims under them. The epoch grows, so that late results are fenced.
-func (s *Store) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
+func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
 	shards, epochs := shardsAndEpochs(held)
 	var released []godwit.Lease
-	err := s.changeLeases(ctx, func(tx pgx.Tx) error {
+	err := s.change(ctx, func(tx pgx.Tx) error {
 		r, err := tx.Query(ctx, `UPDATE leases SET owner = '', epoch = leases.epoch + 1, expires_at = $3
 			FROM unnest($1::int2[], $2::int8[]) AS n (shard, epoch)
 			WHERE leases.shard = n.shard AND leases.epoch = n.epoch AND owner <> ''

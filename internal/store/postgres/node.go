@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,10 +23,16 @@ type nodeSession struct {
 // nodeLook is how often a claim checks whether the process that has the name is still alive.
 const nodeLook = 100 * time.Millisecond
 
+// nodes records which process runs under each node name.
+type nodes struct {
+	*database
+	node nodeSession
+}
+
 // ClaimNode gives the name to the process unless another live process has it. A process is alive if it holds the lock of its
 // instance. After a power failure the server keeps that lock until it closes the dead connection; so the claim waits for a
 // heartbeat, or until the silence is long enough.
-func (s *Store) ClaimNode(ctx context.Context, n godwit.Node) error {
+func (s *nodes) ClaimNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	conn, locked, err := s.connectNode(ctx, &n)
@@ -68,7 +73,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // connectNode opens the connection that proves that the process is alive.
-func (s *Store) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn, locked bool, err error) {
+func (s *nodes) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn, locked bool, err error) {
 	if conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig); err != nil {
 		return nil, false, err
 	}
@@ -132,7 +137,7 @@ func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeH
 }
 
 // KeepNode records a heartbeat, on a new connection if the old one was lost.
-func (s *Store) KeepNode(ctx context.Context, n godwit.Node) error {
+func (s *nodes) KeepNode(ctx context.Context, n godwit.Node) error {
 	s.node.mu.Lock()
 	defer s.node.mu.Unlock()
 	var err error
@@ -161,26 +166,4 @@ func (s *nodeSession) close() {
 		defer cancel()
 		_ = s.conn.Close(ctx)
 	}
-}
-
-// KeyCheck reads a check value.
-func (s *Store) KeyCheck(ctx context.Context, name string) (value []byte, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT value FROM key_checks WHERE name = $1`, name).Scan(&value)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("read key check: %w", store.ErrNotFound)
-	}
-	return value, failed("read key check", err)
-}
-
-// SetKeyCheck replaces a check value.
-func (s *Store) SetKeyCheck(ctx context.Context, name string, old, value []byte) error {
-	sql, args := `INSERT INTO key_checks (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, []any{name, value}
-	if old != nil {
-		sql, args = `UPDATE key_checks SET value = $2 WHERE name = $1 AND value = $3`, []any{name, value, old}
-	}
-	tag, err := s.pool.Exec(ctx, sql, args...)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = store.ErrConflict
-	}
-	return failed("write key check", err)
 }

@@ -12,8 +12,11 @@ import (
 
 const noticeFields = `id, tenant_id, endpoint_id, delivery_id, event_id, kind, detail, link, created_at, acknowledged_at, acknowledged_by`
 
+// notices keeps messages for operators.
+type notices struct{ *database }
+
 // ListNotices lists a tenant's notices; openOnly leaves out acknowledged ones.
-func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error) {
+func (s *notices) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error) {
 	var w where
 	w.add("tenant_id = ?", [16]byte(tenant))
 	w.page(p)
@@ -29,7 +32,7 @@ func (s *Store) ListNotices(ctx context.Context, tenant godwit.TenantID, openOnl
 }
 
 // AcknowledgeNotice keeps the first acknowledgement when it is repeated.
-func (s *Store) AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error) {
+func (s *notices) AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, now time.Time) (*godwit.Notice, error) {
 	r, err := s.pool.Query(ctx, `UPDATE notices SET acknowledged_at = coalesce(acknowledged_at, $4),
 			acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN $3 ELSE acknowledged_by END
 		WHERE tenant_id = $1 AND id = $2 RETURNING `+noticeFields, [16]byte(tenant), [16]byte(id), clean(by), now)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,30 +78,37 @@ func parseUUID(text string, id *[16]byte) bool {
 	return err == nil && copy(id[:], raw) == 16
 }
 
-// preparePartitions makes partitions for the time around now and some in advance; for the zero time it uses the server's
+// partitions makes and drops partitions.
+type partitions struct {
+	*database
+	width    time.Duration // the period of one partition
+	prepared atomic.Int64  // partitions exist up to this time, in Unix nanoseconds
+}
+
+// prepare makes partitions for the time around now and some in advance; for the zero time it uses the server's
 // clock.
-func (s *Store) preparePartitions(ctx context.Context, now time.Time) error {
+func (s *partitions) prepare(ctx context.Context, now time.Time) error {
 	if now.IsZero() {
 		if err := s.pool.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
 			return failed("prepare partitions", err)
 		}
 	}
-	need := now.Add(ahead * s.options.PartitionWidth)
-	if need.Add(-s.options.PartitionWidth).UnixNano() < s.prepared.Load() {
+	need := now.Add(ahead * s.width)
+	if need.Add(-s.width).UnixNano() < s.prepared.Load() {
 		return nil
 	}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(sweepLock)); err != nil {
 			return err
 		}
-		return s.extendPartitions(ctx, tx, now, need)
+		return s.extend(ctx, tx, now, need)
 	})
 	switch state := sqlState(err); state {
 	case "":
 	case stateLockTimeout: // the next sweep tries again; some partitions are prepared in advance
 		return nil
 	case stateCheckViolation:
-		s.options.Log.Warn("rows lie where a partition was to be made; they stay in the default partition until they are swept", "error", err)
+		s.log.Warn("rows lie where a partition was to be made; they stay in the default partition until they are swept", "error", err)
 		err = nil
 	}
 	if err != nil {
@@ -110,13 +118,13 @@ func (s *Store) preparePartitions(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// extendPartitions continues at the end of the last partition, or starts with the one that contains now.
-func (s *Store) extendPartitions(ctx context.Context, tx pgx.Tx, now, need time.Time) error {
+// extend continues at the end of the last partition, or starts with the one that contains now.
+func (s *partitions) extend(ctx context.Context, tx pgx.Tx, now, need time.Time) error {
 	list, err := partitionsOf(ctx, tx, partitioned[0])
 	if err != nil {
 		return err
 	}
-	width := s.options.PartitionWidth
+	width := s.width
 	from := now.Truncate(width)
 	for i := range list {
 		if end := godwit.EventID(list[i].to).Time(); !list[i].fallback && end.After(from) {
@@ -131,7 +139,7 @@ func (s *Store) extendPartitions(ctx context.Context, tx pgx.Tx, now, need time.
 		if err := makePartition(ctx, tx, from, to); err != nil {
 			return err
 		}
-		s.options.Log.Info("made partition", "from", from, "to", to)
+		s.log.Info("made partition", "from", from, "to", to)
 	}
 	return nil
 }
@@ -149,7 +157,7 @@ func makePartition(ctx context.Context, tx pgx.Tx, from, to time.Time) error {
 
 // dropEvents drops a partition of events and of their deliveries, unless a pending delivery still needs one of them. It moves
 // restored events to the default partition, with their deliveries.
-func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (bool, error) {
+func (s *partitions) dropEvents(ctx context.Context, p partition, before time.Time) (bool, error) {
 	kept := ` FROM (SELECT * FROM kept_events WHERE kept_at >= $1) AS k JOIN events` + p.suffix + ` AS e
 		ON e.tenant_id = k.tenant_id AND e.id = k.id`
 	// The events of one fan-out have ids of the same time.
@@ -193,7 +201,7 @@ func (s *Store) dropEvents(ctx context.Context, p partition, before time.Time) (
 }
 
 // dropAttempts drops a partition of attempts.
-func (s *Store) dropAttempts(ctx context.Context, p partition) (bool, error) {
+func (s *partitions) dropAttempts(ctx context.Context, p partition) (bool, error) {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, patience); err != nil {
 			return err
@@ -205,13 +213,13 @@ func (s *Store) dropAttempts(ctx context.Context, p partition) (bool, error) {
 }
 
 // settleDrop leaves a drop to the next sweep if its lock was taken or another node has dropped the table.
-func (s *Store) settleDrop(name string, dropped bool, err error) (bool, error) {
+func (s *partitions) settleDrop(name string, dropped bool, err error) (bool, error) {
 	switch sqlState(err) {
 	case stateLockTimeout, stateUndefinedTable:
 		return false, nil
 	}
 	if err == nil && dropped {
-		s.options.Log.Info("dropped partition", "name", name)
+		s.log.Info("dropped partition", "name", name)
 	}
 	return dropped && err == nil, err
 }

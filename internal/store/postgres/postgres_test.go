@@ -16,7 +16,7 @@ var suiteTime = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 func open(t testing.TB) store.Store { return openAt(t, Options{Now: suiteTime}) }
 
 // database creates a database for the test. If partitions start at suiteTime, it copies a prepared template.
-func database(t testing.TB, o Options) string {
+func newDatabase(t testing.TB, o Options) string {
 	t.Helper()
 	if !o.Now.Equal(suiteTime) || o.PartitionWidth != 0 {
 		return postgrestest.URL(t)
@@ -36,7 +36,7 @@ func database(t testing.TB, o Options) string {
 
 func openAt(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), database(t, o), o)
+	s, err := Open(t.Context(), newDatabase(t, o), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Requeue makes deliveries due: pending ones in their run, finished and dead ones in a new run.
-func (s *Store) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error) {
+func (s *deliveries) Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error) {
 	if len(r.Deliveries) == 0 {
 		return nil, nil
 	}

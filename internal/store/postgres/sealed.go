@@ -19,9 +19,12 @@ const (
 	sourceRef   = "source/"
 )
 
+// sealedRows lists and replaces the values that are encrypted at rest.
+type sealedRows struct{ *database }
+
 // SealedRows pages through sealed values of endpoints, of secrets, then of sources. It includes deleted endpoints and expired
 // secrets, so that after re-encryption no row needs an old key.
-func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
+func (s *sealedRows) SealedRows(ctx context.Context, after string, limit int) ([]store.SealedRow, error) {
 	r, err := s.pool.Query(ctx, `SELECT kind, id, sealed FROM (
 			SELECT '`+endpointRef+`' AS kind, id, sealed FROM endpoints WHERE octet_length(sealed) > 0
 			UNION ALL SELECT '`+secretRef+`', id, sealed FROM endpoint_secrets WHERE octet_length(sealed) > 0
@@ -51,7 +54,7 @@ func (s *Store) SealedRows(ctx context.Context, after string, limit int) ([]stor
 }
 
 // ReplaceSealed writes a value back if the row still holds the old one.
-func (s *Store) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
+func (s *sealedRows) ReplaceSealed(ctx context.Context, row store.SealedRow, sealed []byte) error {
 	table, set := "endpoints", "sealed = $3, version = version + 1"
 	text, ok := strings.CutPrefix(row.Ref, endpointRef)
 	if !ok {

@@ -34,9 +34,15 @@ func scanSecret(r pgx.CollectableRow) (*godwit.Secret, error) {
 		scanTime(&s.CreatedAt), scanTime(&s.NotBefore), scanTime(&s.ExpiresAt), &s.Hash, &s.Hint)
 }
 
+// secrets keeps the secrets of endpoints.
+type secrets struct {
+	*database
+	endpoints *endpoints // tells whose endpoint it is
+}
+
 // Secrets lists an endpoint's secrets, newest first, including expired ones.
-func (s *Store) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
-	if _, err := s.Endpoint(ctx, tenant, endpoint); err != nil {
+func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
+	if _, err := s.endpoints.Endpoint(ctx, tenant, endpoint); err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
 	r, err := s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id = $1 ORDER BY created_at DESC, id DESC`, [16]byte(endpoint))
@@ -121,7 +127,7 @@ func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others sto
 }
 
 // PublicKeys lists secrets with a public key that have not expired.
-func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
+func (s *secrets) PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error) {
 	r, err := s.pool.Query(ctx, selectPublicKeys+` WHERE public_key IS NOT NULL AND (expires_at IS NULL OR expires_at > $1) AND id > $2
 		ORDER BY id LIMIT $3`, now, [16]byte(after), max(limit, 0))
 	if err != nil {
@@ -132,7 +138,7 @@ func (s *Store) PublicKeys(ctx context.Context, now time.Time, after godwit.Secr
 }
 
 // PublicKey returns one public key, expired or not.
-func (s *Store) PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error) {
+func (s *secrets) PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error) {
 	r, err := s.pool.Query(ctx, selectPublicKeys+` WHERE id = $1 AND public_key IS NOT NULL`, [16]byte(id))
 	if err != nil {
 		return nil, failed("read public key", err)

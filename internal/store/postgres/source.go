@@ -52,8 +52,11 @@ func scanSource(r pgx.CollectableRow) (*godwit.Source, error) {
 		decodeMap(keep, &s.Keep))
 }
 
+// sources keeps inbound sources, their acknowledgments and their rejected requests.
+type sources struct{ *database }
+
 // CreateSource stores a source.
-func (s *Store) CreateSource(ctx context.Context, src *godwit.Source) error {
+func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO sources (id, tenant_id, name, description, scheme, settings, sealed, credentials, adopt, mode,
 			event_type, keep, status, created_at, updated_at, version)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
@@ -64,7 +67,7 @@ func (s *Store) CreateSource(ctx context.Context, src *godwit.Source) error {
 }
 
 // UpdateSource stores src if the stored version is src.Version-1.
-func (s *Store) UpdateSource(ctx context.Context, src *godwit.Source) error {
+func (s *sources) UpdateSource(ctx context.Context, src *godwit.Source) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE sources SET name = $4, description = $5, settings = $6, sealed = $7, credentials = $8, adopt = $9,
 			mode = $10, event_type = $11, keep = $12, status = $13, updated_at = $14, version = $3
 		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
@@ -81,23 +84,23 @@ func (s *Store) UpdateSource(ctx context.Context, src *godwit.Source) error {
 }
 
 // Source returns a source of a tenant.
-func (s *Store) Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
+func (s *sources) Source(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error) {
 	return s.oneSource(ctx, `s WHERE s.tenant_id = $1 AND s.id = $2 AND s.status <> 'deleted'`, [16]byte(tenant), [16]byte(id))
 }
 
 // SourceAt finds a source by its id alone.
-func (s *Store) SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error) {
+func (s *sources) SourceAt(ctx context.Context, id godwit.SourceID) (*godwit.Source, error) {
 	return s.oneSource(ctx, `s JOIN tenants AS t ON t.id = s.tenant_id AND t.deleted_at IS NULL
 		WHERE s.id = $1 AND s.status <> 'deleted'`, [16]byte(id))
 }
 
 // SourceNamed finds a source by its tenant's code and its name.
-func (s *Store) SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error) {
+func (s *sources) SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error) {
 	return s.oneSource(ctx, `s JOIN tenants AS t ON t.id = s.tenant_id AND t.deleted_at IS NULL
 		WHERE t.code = $1 AND t.code <> '' AND s.name = $2 AND s.status <> 'deleted'`, clean(account), clean(name))
 }
 
-func (s *Store) oneSource(ctx context.Context, from string, args ...any) (*godwit.Source, error) {
+func (s *sources) oneSource(ctx context.Context, from string, args ...any) (*godwit.Source, error) {
 	r, err := s.pool.Query(ctx, `SELECT `+sourceFields+` FROM sources AS `+from, args...)
 	if err != nil {
 		return nil, failed("read source", err)
@@ -107,7 +110,7 @@ func (s *Store) oneSource(ctx context.Context, from string, args ...any) (*godwi
 }
 
 // ListSources lists a tenant's sources, newest first.
-func (s *Store) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
+func (s *sources) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
 	var w where
 	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(tenant))
 	w.page(p)
@@ -120,14 +123,14 @@ func (s *Store) ListSources(ctx context.Context, tenant godwit.TenantID, p store
 }
 
 // CountSources counts a tenant's sources.
-func (s *Store) CountSources(ctx context.Context, tenant godwit.TenantID) (int, error) {
+func (s *sources) CountSources(ctx context.Context, tenant godwit.TenantID) (int, error) {
 	var n int
 	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM sources WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant)).Scan(&n)
 	return n, failed("count sources", err)
 }
 
 // AddAcknowledgment stores that an upstream agreed to a description.
-func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error {
+func (s *sources) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO acknowledgments (id, tenant_id, source_id, version, terms, by, actor, at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, [16]byte(a.ID), [16]byte(a.TenantID), [16]byte(a.SourceID), clean(a.Version), a.Terms,
 		clean(a.By), clean(a.Actor), a.At)
@@ -135,7 +138,7 @@ func (s *Store) AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment)
 }
 
 // ListAcknowledgments lists a source's acknowledgments, newest first.
-func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
+func (s *sources) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error) {
 	var w where
 	w.add("tenant_id = ? AND source_id = ?", [16]byte(tenant), [16]byte(source))
 	w.page(p)
@@ -150,7 +153,7 @@ func (s *Store) ListAcknowledgments(ctx context.Context, tenant godwit.TenantID,
 }
 
 // AddRejection stores a rejected request and removes the oldest ones.
-func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
+func (s *sources) AddRejection(ctx context.Context, j *godwit.Rejection, keep int) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO rejections (id, tenant_id, source_id, status, code, reason, detail, remote_addr, method, size,
 				headers, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
@@ -167,7 +170,7 @@ func (s *Store) AddRejection(ctx context.Context, j *godwit.Rejection, keep int)
 }
 
 // ListRejections lists a source's rejected requests, newest first.
-func (s *Store) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
+func (s *sources) ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p store.Page) ([]godwit.Rejection, error) {
 	var w where
 	w.add("tenant_id = ? AND source_id = ?", [16]byte(tenant), [16]byte(source))
 	w.page(p)

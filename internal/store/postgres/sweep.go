@@ -14,10 +14,17 @@ import (
 // the whole partition is dropped: deleting them one by one would cost as much as storing them did.
 const exactBytes = 64 << 20
 
+// sweeps removes expired rows.
+type sweeps struct {
+	*database
+	partitions *partitions
+	exactBytes int64 // see the constant
+}
+
 // Sweep removes a bounded number of expired rows: whole partitions where possible, otherwise single rows.
-func (s *Store) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) {
-	sw := &sweep{Store: s, Sweep: w, limit: max(w.Limit, 1)}
-	if err := s.preparePartitions(ctx, w.Now); err != nil {
+func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) {
+	sw := &sweep{sweeps: s, Sweep: w, limit: max(w.Limit, 1)}
+	if err := s.partitions.prepare(ctx, w.Now); err != nil {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
@@ -31,7 +38,7 @@ func (s *Store) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error) 
 }
 
 type sweep struct {
-	*Store
+	*sweeps
 	store.Sweep
 	limit int
 	swept store.Swept
@@ -149,7 +156,7 @@ func (w *sweep) events(ctx context.Context) error {
 				return err
 			}
 		}
-		if !dropped && (p.fallback || p.bytes <= w.options.exactBytes) {
+		if !dropped && (p.fallback || p.bytes <= w.exactBytes) {
 			if err := w.deleteEvents(ctx, p); err != nil {
 				return err
 			}
@@ -169,7 +176,7 @@ func (w *sweep) stragglers(ctx context.Context) error {
 		return err
 	}
 	for _, p := range list {
-		if !p.fallback && (!p.begunBy(w.EventsBefore) || p.bytes > w.options.exactBytes) {
+		if !p.fallback && (!p.begunBy(w.EventsBefore) || p.bytes > w.exactBytes) {
 			continue
 		}
 		err := w.remove(ctx, &w.swept.Deliveries, `DELETE FROM `+p.name+` WHERE ctid = ANY (ARRAY(
@@ -193,7 +200,7 @@ func (w *sweep) dropCounted(ctx context.Context, p partition) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	dropped, err := w.dropEvents(ctx, p, w.EventsBefore)
+	dropped, err := w.partitions.dropEvents(ctx, p, w.EventsBefore)
 	if dropped {
 		w.swept.Events += events
 		w.swept.Deliveries += deliveries
@@ -274,7 +281,7 @@ func (w *sweep) attempts(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			dropped, err := w.dropAttempts(ctx, p)
+			dropped, err := w.partitions.dropAttempts(ctx, p)
 			if err != nil {
 				return err
 			}
@@ -282,7 +289,7 @@ func (w *sweep) attempts(ctx context.Context) error {
 				w.swept.Attempts += n
 				w.swept.More = true
 			}
-		case p.begunBy(w.AttemptsBefore) && (p.fallback || p.bytes <= w.options.exactBytes):
+		case p.begunBy(w.AttemptsBefore) && (p.fallback || p.bytes <= w.exactBytes):
 			err := w.remove(ctx, &w.swept.Attempts, `DELETE FROM `+p.name+` WHERE ctid = ANY (ARRAY(
 				SELECT ctid FROM `+p.name+` WHERE started_at < $1 LIMIT $2))`, w.AttemptsBefore, w.limit)
 			if err != nil {

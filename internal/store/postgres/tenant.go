@@ -20,8 +20,11 @@ func changed(doing string, tag pgconn.CommandTag, err error) error {
 	return failed(doing, err)
 }
 
+// tenants keeps tenants.
+type tenants struct{ *database }
+
 // CreateTenant stores a tenant.
-func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
+func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		[16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey, optionalTime(t.CreatedAt), optionalTime(t.DeletedAt), clean(t.Code),
@@ -30,7 +33,7 @@ func (s *Store) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 }
 
 // UpdateTenant changes name and settings.
-func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
+func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE tenants SET name = $2, require_idempotency_key = $3, alert_emails = $4, validation = $5
 		WHERE id = $1 AND deleted_at IS NULL`, [16]byte(t.ID), clean(t.Name), t.RequireIdempotencyKey, cleanAll(t.AlertEmails), string(t.Validation))
 	return changed("update tenant", tag, err)
@@ -39,7 +42,7 @@ func (s *Store) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 const selectTenants = `SELECT id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation FROM tenants`
 
 // Tenant returns a tenant that is not deleted.
-func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+func (s *tenants) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
 	r, err := s.pool.Query(ctx, selectTenants+` WHERE id = $1 AND deleted_at IS NULL`, [16]byte(id))
 	if err != nil {
 		return nil, failed("read tenant", err)
@@ -49,7 +52,7 @@ func (s *Store) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant,
 }
 
 // ListTenants leaves out deleted tenants.
-func (s *Store) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
+func (s *tenants) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
 	var w where
 	w.add("deleted_at IS NULL")
 	w.page(p)

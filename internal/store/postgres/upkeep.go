@@ -7,15 +7,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+// upkeep checks and describes the database.
+type upkeep struct{ *database }
+
 // Ping writes one row: a server that is read-only or full must not count as available.
-func (s *Store) Ping(ctx context.Context) error {
+func (s *upkeep) Ping(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO write_probe (one, at) VALUES (true, now()) ON CONFLICT (one) DO UPDATE SET at = now()`)
 	return failed("ping", err)
 }
 
 // Verify checks every B-tree index of the schema with the extension amcheck, if it is installed and permitted. The server's
 // own checksums cover the pages of tables.
-func (s *Store) Verify(ctx context.Context) (string, error) {
+func (s *upkeep) Verify(ctx context.Context) (string, error) {
 	var installed, allowed bool
 	err := s.pool.QueryRow(ctx, `SELECT p.oid IS NOT NULL, coalesce(has_function_privilege(p.oid, 'EXECUTE'), false)
 		FROM (SELECT 1) AS one LEFT JOIN (SELECT p.oid FROM pg_proc AS p JOIN pg_extension AS e ON e.extname = 'amcheck'
@@ -46,7 +49,7 @@ func (s *Store) Verify(ctx context.Context) (string, error) {
 }
 
 // Describe describes this store.
-func (s *Store) Describe(ctx context.Context) (store.Description, error) {
+func (s *upkeep) Describe(ctx context.Context) (store.Description, error) {
 	config := s.pool.Config().ConnConfig
 	d := store.Description{Backend: "postgres", Location: fmt.Sprintf("%s:%d/%s", config.Host, config.Port, config.Database)}
 	var fsync, sync, pages, replicas string

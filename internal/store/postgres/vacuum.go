@@ -13,7 +13,7 @@ const vacuumAfter = 20_000
 
 // A vacuumer keeps pending_deliveries small.
 type vacuumer struct {
-	store *Store
+	db    *database
 	moved atomic.Int64
 	after atomic.Int64
 	wake  chan struct{}
@@ -21,12 +21,16 @@ type vacuumer struct {
 	done  chan struct{}
 }
 
-func startVacuumer(s *Store) *vacuumer {
-	ctx, cancel := context.WithCancel(context.Background())
-	v := &vacuumer{store: s, wake: make(chan struct{}, 1), stop: cancel, done: make(chan struct{})}
+func newVacuumer(db *database) *vacuumer {
+	v := &vacuumer{db: db, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	v.after.Store(vacuumAfter)
-	go v.run(ctx)
 	return v
+}
+
+func (v *vacuumer) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	v.stop = cancel
+	go v.run(ctx)
 }
 
 // note counts dead rows that a commit left.
@@ -50,19 +54,19 @@ func (v *vacuumer) run(ctx context.Context) {
 		case <-v.wake:
 		}
 		if err := v.vacuum(ctx); err != nil && ctx.Err() == nil {
-			v.store.options.Log.Warn("vacuum pending deliveries", "error", err)
+			v.db.log.Warn("vacuum pending deliveries", "error", err)
 		}
 	}
 }
 
 // vacuum does not wait for another vacuum, and does not lock the table to truncate it.
 func (v *vacuumer) vacuum(ctx context.Context) error {
-	_, err := v.store.pool.Exec(ctx, `VACUUM (SKIP_LOCKED, TRUNCATE false, PROCESS_TOAST false) pending_deliveries`)
+	_, err := v.db.pool.Exec(ctx, `VACUUM (SKIP_LOCKED, TRUNCATE false, PROCESS_TOAST false) pending_deliveries`)
 	if err != nil {
 		return err
 	}
 	var rows int64
-	err = v.store.pool.QueryRow(ctx, `SELECT reltuples::int8 FROM pg_class WHERE oid = 'pending_deliveries'::regclass`).Scan(&rows)
+	err = v.db.pool.QueryRow(ctx, `SELECT reltuples::int8 FROM pg_class WHERE oid = 'pending_deliveries'::regclass`).Scan(&rows)
 	v.after.Store(max(vacuumAfter, rows/10))
 	return err
 }

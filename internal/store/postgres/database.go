@@ -1,0 +1,53 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A database is the two pools of connections. All parts of the store share it.
+type database struct {
+	hot  *pgxpool.Pool // commits, claims and commands
+	pool *pgxpool.Pool // all other queries
+	log  *slog.Logger
+}
+
+func openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
+	config = config.Copy()
+	config.MaxConns = int32(size)
+	config.MinConns = 1
+	config.AfterConnect = connected
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, failed("open postgres", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, failed("connect to postgres", err)
+	}
+	return pool, nil
+}
+
+// durable overrides a default with which a server crash could lose an acknowledged commit.
+const durable = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';`
+
+// connectCold makes the server plan every query for its own values: with an unknown limit, a list with LIMIT $1 gets the wrong
+// plan.
+func connectCold(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_custom_plan; SET jit = off`).ReadAll()
+	return err
+}
+
+// connectHot plans once, before there are statistics, so it disables plans that are wrong at some table sizes. Disabled plan
+// nodes count as very expensive, which would trigger the JIT compiler.
+func connectHot(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_generic_plan; SET jit = off;
+		SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`).ReadAll()
+	if err != nil {
+		return err
+	}
+	return prepareHot(ctx, conn.PgConn())
+}

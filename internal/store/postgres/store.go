@@ -1,0 +1,57 @@
+package postgres
+
+import "github.com/godwit-hq/godwit/internal/store"
+
+// Store is a PostgreSQL database. Each part keeps one noun, in the file of that name. The parts share the database, and
+// newStore shows which part uses another one.
+type Store struct {
+	*database
+	partitions *partitions
+	lookups    lookups // of commands by their keys
+
+	*batches
+	*fanouts
+	*claims
+	*leases
+	*nodes
+
+	*events
+	*deliveries
+	*attempts
+	*deadLetters
+
+	*endpoints
+	*health
+	*secrets
+	*sources
+	*eventTypes
+
+	*tenants
+	*keys
+	*idempotency
+	*notices
+
+	*sweeps
+	*sealedRows
+	*keyChecks
+	*upkeep
+}
+
+var _ store.Store = (*Store)(nil)
+
+func newStore(db *database, o *Options) *Store {
+	s := &Store{
+		database: db, partitions: &partitions{database: db, width: o.PartitionWidth},
+		batches: &batches{database: db, vacuum: newVacuumer(db)},
+		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db},
+		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
+		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
+		tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
+		sealedRows: &sealedRows{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
+	}
+	s.lookups.s = s
+	s.claims = &claims{database: db, leases: s.leases}
+	s.secrets = &secrets{database: db, endpoints: s.endpoints}
+	s.sweeps = &sweeps{database: db, partitions: s.partitions, exactBytes: o.exactBytes}
+	return s
+}
