@@ -144,11 +144,11 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	if !awaitReady(ctx, env, a) {
 		return nil
 	}
-	tenant, err := app.TenantByName(ctx, a.Registry(), "dev")
+	tenant, err := app.TenantByName(ctx, a.Management(), "dev")
 	if err != nil {
 		return err
 	}
-	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
+	_, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestDevOutlivesItsKey(t *testing.T) {
 		ended <- keepFollowing(ctx, &environment{ctx: ctx, stdout: io.Discard, stderr: say}, cl, attempts, true)
 		say.Close()
 	}()
-	if err := srv.App.Registry().RevokeKey(t.Context(), nil, srv.Tenant, key); err != nil {
+	if err := srv.App.Management().Keys.Revoke(t.Context(), nil, srv.Tenant, key); err != nil {
 		t.Fatal(err)
 	}
 	heard := make(chan string, 1)
@@ -75,7 +75,7 @@ func TestDevOutlivesItsKey(t *testing.T) {
 
 func mint(t *testing.T, srv *apptest.Server) (godwit.KeyID, string, error) {
 	t.Helper()
-	key, token, err := srv.App.Registry().MintKey(t.Context(), nil, srv.Tenant, management.KeySpec{Name: "dev", Scopes: godwit.AllScopes})
+	key, token, err := srv.App.Management().Keys.Create(t.Context(), nil, srv.Tenant, management.KeySpec{Name: "dev", Scopes: godwit.AllScopes})
 	if err != nil {
 		return godwit.KeyID{}, "", err
 	}

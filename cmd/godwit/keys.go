@@ -51,7 +51,7 @@ func (o *onStore) open(env *environment) (*management.Service, store.Store, erro
 		return nil, nil, err
 	}
 	log := app.NewLogger(config.Log{Format: "text"}, env.stderr)
-	return app.OpenRegistry(env.ctx, &o.Storage, log)
+	return app.OpenManagement(env.ctx, &o.Storage, log)
 }
 
 type keysCreateCommand struct {
@@ -91,16 +91,16 @@ func (c *keysCreateCommand) Run(env *environment) error {
 			return fmt.Errorf("--replaces: %w", err)
 		}
 	}
-	reg, st, err := c.open(env)
+	m, st, err := c.open(env)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	tenant, err := c.tenant(env.ctx, reg)
+	tenant, err := c.tenant(env.ctx, m)
 	if err != nil {
 		return err
 	}
-	key, token, err := reg.MintKey(env.ctx, nil, tenant.ID, spec)
+	key, token, err := m.Keys.Create(env.ctx, nil, tenant.ID, spec)
 	if err != nil {
 		return err
 	}
@@ -128,19 +128,19 @@ func parseScopes(names []string) ([]godwit.Scope, error) {
 	return scopes, nil
 }
 
-func (c *keysCreateCommand) tenant(ctx context.Context, reg *management.Service) (*godwit.Tenant, error) {
+func (c *keysCreateCommand) tenant(ctx context.Context, m *management.Service) (*godwit.Tenant, error) {
 	if c.Tenant != "" {
-		return tenantByID(ctx, reg, c.Tenant)
+		return tenantByID(ctx, m, c.Tenant)
 	}
-	return app.TenantByName(ctx, reg, c.TenantName)
+	return app.TenantByName(ctx, m, c.TenantName)
 }
 
-func tenantByID(ctx context.Context, reg *management.Service, text string) (*godwit.Tenant, error) {
+func tenantByID(ctx context.Context, m *management.Service, text string) (*godwit.Tenant, error) {
 	id, err := godwit.ParseTenantID(text)
 	if err != nil {
 		return nil, fmt.Errorf("--tenant: %w", err)
 	}
-	t, err := reg.Tenant(ctx, id)
+	t, err := m.Tenants.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("--tenant: there is no tenant %s", text)
 	}
@@ -154,19 +154,19 @@ type keysListCommand struct {
 }
 
 func (c *keysListCommand) Run(env *environment) error {
-	reg, st, err := c.open(env)
+	m, st, err := c.open(env)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	var tenants []godwit.Tenant
 	if c.Tenant != "" {
-		t, err := tenantByID(env.ctx, reg, c.Tenant)
+		t, err := tenantByID(env.ctx, m, c.Tenant)
 		if err != nil {
 			return err
 		}
 		tenants = append(tenants, *t)
-	} else if tenants, err = app.AllTenants(env.ctx, reg); err != nil {
+	} else if tenants, err = app.AllTenants(env.ctx, m); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
@@ -176,7 +176,7 @@ func (c *keysListCommand) Run(env *environment) error {
 	for _, t := range tenants {
 		page := store.Page{Limit: 200}
 		for {
-			keys, err := reg.ListKeys(env.ctx, t.ID, page)
+			keys, err := m.Keys.List(env.ctx, t.ID, page)
 			if err != nil {
 				return err
 			}
@@ -237,16 +237,16 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	reg, st, err := c.open(env)
+	m, st, err := c.open(env)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	t, err := tenantByID(env.ctx, reg, c.Tenant)
+	t, err := tenantByID(env.ctx, m, c.Tenant)
 	if err != nil {
 		return err
 	}
-	if err := reg.RevokeKey(env.ctx, nil, t.ID, id); err != nil {
+	if err := m.Keys.Revoke(env.ctx, nil, t.ID, id); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("tenant %s has no key %s", t.ID, id)
 		}

@@ -47,25 +47,25 @@ type Dependencies struct {
 
 // App is the whole server.
 type App struct {
-	cfg       config.Config
-	clock     clock.Clock
-	log       *slog.Logger
-	ring      *keyring.Ring
-	store     store.Store
-	node      godwit.Node
-	sender    *sender.Sender
-	engine    *engine.Engine
-	registry  *management.Service
-	commands  *commands
-	types     *catalogue.Catalogue
-	intake    *intake.Intake
-	metrics   *telemetry.Metrics
-	alerts    alerts
-	servers   []*httpServer
-	url       string
-	done      chan struct{} // closed when delivery has stopped; ends live streams
-	readiness *readiness
-	ready     chan struct{} // closed once /readyz answers 200 for the first time
+	cfg        config.Config
+	clock      clock.Clock
+	log        *slog.Logger
+	ring       *keyring.Ring
+	store      store.Store
+	node       godwit.Node
+	sender     *sender.Sender
+	engine     *engine.Engine
+	management *management.Service
+	commands   *commands
+	types      *catalogue.Catalogue
+	intake     *intake.Intake
+	metrics    *telemetry.Metrics
+	alerts     alerts
+	servers    []*httpServer
+	url        string
+	done       chan struct{} // closed when delivery has stopped; ends live streams
+	readiness  *readiness
+	ready      chan struct{} // closed once /readyz answers 200 for the first time
 }
 
 // New opens the store, wires the services and listens. The app delivers nothing before Run.
@@ -248,8 +248,8 @@ func (a *App) Waiting() <-chan struct{} { return a.engine.Waiting() }
 // Engine returns the engine, for programs that run an app within their own process: the dev command and tests.
 func (a *App) Engine() *engine.Engine { return a.engine }
 
-// Registry returns the management service: see Engine.
-func (a *App) Registry() *management.Service { return a.registry }
+// Management returns the management of tenants, keys and endpoints: see Engine.
+func (a *App) Management() *management.Service { return a.management }
 
 // Store returns the store: see Engine.
 func (a *App) Store() store.Store { return a.store }

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// OpenRegistry opens key ring and store for commands that change tenants and keys beside a server, or before one has run.
-func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*management.Service, store.Store, error) {
+// OpenManagement opens key ring and store for commands that change tenants and keys beside a server, or before one has run.
+func OpenManagement(ctx context.Context, s *config.Storage, log *slog.Logger) (*management.Service, store.Store, error) {
 	ring, err := OpenRing(s, log)
 	if err != nil {
 		return nil, nil, err
@@ -27,14 +27,14 @@ func OpenRegistry(ctx context.Context, s *config.Storage, log *slog.Logger) (*ma
 		st.Close()
 		return nil, nil, err
 	}
-	r, err := management.New(management.Config{
+	m, err := management.New(management.Config{
 		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: clock.Real{}.Now,
 	})
 	if err != nil {
 		st.Close()
 		return nil, nil, err
 	}
-	return r, st, nil
+	return m, st, nil
 }
 
 // elsewhere stands in for the engine of another process. That engine does not need to know about tenants and keys.
@@ -46,11 +46,11 @@ func (elsewhere) CheckURL(string) error                            { return nil 
 func (elsewhere) Announce(context.Context, profile.Announcement) error { return nil }
 
 // AllTenants lists every tenant.
-func AllTenants(ctx context.Context, r *management.Service) ([]godwit.Tenant, error) {
+func AllTenants(ctx context.Context, m *management.Service) ([]godwit.Tenant, error) {
 	var all []godwit.Tenant
 	page := store.Page{Limit: 200}
 	for {
-		part, err := r.ListTenants(ctx, page)
+		part, err := m.Tenants.List(ctx, page)
 		if err != nil {
 			return nil, fmt.Errorf("list tenants: %w", err)
 		}
@@ -63,8 +63,8 @@ func AllTenants(ctx context.Context, r *management.Service) ([]godwit.Tenant, er
 }
 
 // TenantByName finds a tenant, or creates it.
-func TenantByName(ctx context.Context, r *management.Service, name string) (*godwit.Tenant, error) {
-	tenants, err := AllTenants(ctx, r)
+func TenantByName(ctx context.Context, m *management.Service, name string) (*godwit.Tenant, error) {
+	tenants, err := AllTenants(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -81,5 +81,5 @@ func TenantByName(ctx context.Context, r *management.Service, name string) (*god
 	if found != nil {
 		return found, nil
 	}
-	return r.CreateTenant(ctx, management.TenantSpec{Name: name})
+	return m.Tenants.Create(ctx, management.TenantSpec{Name: name})
 }

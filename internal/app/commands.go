@@ -118,7 +118,7 @@ func limit(n int) int {
 
 // builtinCommands returns the configuration of Godwit's own commands.
 func (a *App) builtinCommands() builtincommand.Config {
-	return builtincommand.Config{Registry: a.registry, Engine: a.engine, Store: a.store, Intake: a.intake, Probe: a.cfg.Commands.Probe}
+	return builtincommand.Config{Management: a.management, Engine: a.engine, Store: a.store, Intake: a.intake, Probe: a.cfg.Commands.Probe}
 }
 
 // registerCommands registers all commands. An invalid declaration prevents the server from starting (IDS-CLS-1).
@@ -189,7 +189,7 @@ func (c *commands) sign(ctx context.Context) {
 
 func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
 	h, err := ids.New(ids.Config{
-		Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems, Bodies: bodies}, Clock: a.clock,
+		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: guard, Errors: problems, Bodies: bodies}, Clock: a.clock,
 		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: d.Timeouts.Write,
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error
 		return nil, err
 	}
 	h, err := ojs.New(ojs.Config{
-		Store: a.store, Engine: a.engine, Registry: a.registry, Idempotency: guard, Clock: a.clock, Log: a.log,
+		Store: a.store, Engine: a.engine, Management: a.management, Idempotency: guard, Clock: a.clock, Log: a.log,
 		Intake: a.intake, Version: telemetry.Build().Version, TimeScale: d.TimeScale,
 		Bodies: bodies, Commands: a.commands.runner,
 	})
@@ -43,9 +43,10 @@ func (a *App) newCybercube(d Dependencies, problems *problem.Writer, bodies *htt
 	set := a.cfg.Cybercube
 	cfg := cybercube.Config{
 		Services: httpapi.Services{
-			Config: httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: refuse, Bodies: bodies},
+			Config: httpapi.Config{Callers: a.management.Callers, Idempotency: guard, Errors: refuse, Bodies: bodies},
 			Store:  a.store, Engine: a.engine, Intake: a.intake, Clock: a.clock, Log: a.log, TimeScale: d.TimeScale,
 		},
+		Management:   a.management,
 		Commands:     a.commands.runner,
 		UnknownTypes: set.UnknownTypes, EventRetention: a.cfg.Retention.Events.Real(), DeadLetterRetention: a.cfg.Retention.DeadLetters.Real(), StallTimeout: d.Timeouts.Write,
 	}

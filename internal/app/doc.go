@@ -1,6 +1,6 @@
 // Package app wires everything, and is the only package that does.
 //
-//	config ─► key ring ─► store ─► sender ─► engine ─► registry ─► APIs ─► HTTP server
+//	config ─► key ring ─► store ─► sender ─► engine ─► management ─► APIs ─► HTTP server
 //	                                          └─► metrics
 //
 //	start   listen, then deliver; /readyz turns 200 once the store takes writes and shards are held

@@ -88,15 +88,15 @@ func TestStoreWithoutACheckValue(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer st.Close()
-			reg, err := management.New(management.Config{Store: st, Engine: nowhere{}, URLs: nowhere{}, Ring: own, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+			m, err := management.New(management.Config{Store: st, Engine: nowhere{}, URLs: nowhere{}, Ring: own, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tenant, err := reg.CreateTenant(t.Context(), management.TenantSpec{Name: "acme"})
+			tenant, err := m.Tenants.Create(t.Context(), management.TenantSpec{Name: "acme"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = reg.CreateEndpoint(t.Context(), tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
+			_, _, err = m.Endpoints.Create(t.Context(), tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,11 +66,11 @@ func TestWaitingNodeTakesNoChanges(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	tenant, err := app.TenantByName(t.Context(), a.Registry(), "acme")
+	tenant, err := app.TenantByName(t.Context(), a.Management(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := a.Registry().MintKey(t.Context(), nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
+	_, token, err := a.Management().Keys.Create(t.Context(), nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (a *App) wire(ctx context.Context, d Dependencies) (err error) {
 	if d.NoLimits {
 		limits = management.NoLimits
 	}
-	a.registry, err = management.New(management.Config{
+	a.management, err = management.New(management.Config{
 		Store: a.store, Engine: a.engine, URLs: a.sender, Ring: a.ring, Log: a.log, Now: a.clock.Now,
 		TimeScale: d.TimeScale, Limits: limits,
 	})
@@ -151,7 +151,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 		return err
 	}
 	api, err := native.New(native.Config{
-		Store: a.store, Engine: a.engine, Registry: a.registry, Catalogue: a.types, Sources: upstreams, Intake: a.intake, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
+		Store: a.store, Engine: a.engine, Management: a.management, Catalogue: a.types, Sources: upstreams, Intake: a.intake, Idempotency: guard, Problems: problems, Clock: a.clock, Log: a.log,
 		StallTimeout: d.Timeouts.Write, Version: telemetry.Build().Version, Bodies: bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 	})
 	if err != nil {
@@ -261,7 +261,7 @@ func (a *App) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) ht
 // guardedMetrics serves the metrics on the API's own address. The metrics name subscriptions and event types of all
 // tenants, so an API key is required there.
 func (a *App) guardedMetrics(guard *idempotency.Guard, problems *problem.Writer) (http.Handler, error) {
-	api, err := httpapi.New(httpapi.Config{Registry: a.registry, Idempotency: guard, Errors: problems})
+	api, err := httpapi.New(httpapi.Config{Callers: a.management.Callers, Idempotency: guard, Errors: problems})
 	if err != nil {
 		return nil, err
 	}

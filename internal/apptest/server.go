@@ -192,7 +192,7 @@ func (s *Server) Stop() error {
 func (s *Server) NewTenant(name string, scopes ...godwit.Scope) (godwit.TenantID, string) {
 	s.t.Helper()
 	ctx := context.Background()
-	tenant, err := app.TenantByName(ctx, s.App.Registry(), name)
+	tenant, err := app.TenantByName(ctx, s.App.Management(), name)
 	if err != nil {
 		s.t.Fatalf("make tenant: %v", err)
 	}
@@ -202,7 +202,7 @@ func (s *Server) NewTenant(name string, scopes ...godwit.Scope) (godwit.TenantID
 // NewKey makes a key of a tenant.
 func (s *Server) NewKey(tenant godwit.TenantID, scopes ...godwit.Scope) string {
 	s.t.Helper()
-	_, token, err := s.App.Registry().MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
+	_, token, err := s.App.Management().Keys.Create(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
 	if err != nil {
 		s.t.Fatalf("make key: %v", err)
 	}

@@ -244,16 +244,16 @@ func (b *bench) seed(ctx context.Context, data, ring, url string) (crowd, other 
 	}
 	tokens := make([]string, 2)
 	for i, name := range []string{"crowd", "other"} {
-		tenant, err := service.CreateTenant(ctx, management.TenantSpec{Name: "bench " + name})
+		tenant, err := service.Tenants.Create(ctx, management.TenantSpec{Name: "bench " + name})
 		if err != nil {
 			return "", "", err
 		}
-		if _, tokens[i], err = service.MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}}); err != nil {
+		if _, tokens[i], err = service.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}}); err != nil {
 			return "", "", err
 		}
 		for range b.o.Endpoints * (1 - i) {
 			spec := management.EndpointSpec{URL: url, Profile: b.o.Profile, Patterns: []string{"bench.fan"}}
-			if _, _, err := service.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec}); err != nil {
+			if _, _, err := service.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec}); err != nil {
 				return "", "", err
 			}
 		}

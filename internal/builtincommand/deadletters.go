@@ -49,7 +49,7 @@ func (s *selection) filter(ctx context.Context, cfg Config, c *command.Call) (f 
 		f.Until = *s.Until
 	}
 	if s.Endpoint != "" {
-		e, err := cfg.Registry.ResolveEndpoint(ctx, f.TenantID, s.Endpoint)
+		e, err := cfg.Management.Endpoints.Resolve(ctx, f.TenantID, s.Endpoint)
 		if err != nil {
 			if errors.Is(err, godwit.ErrBadID) {
 				return f, command.Reject("not_found", "there is no such endpoint")
@@ -107,7 +107,7 @@ type requeued struct {
 
 func (cfg *Config) requeue(actor string, f store.DeadLetterFilter, page store.Page) *command.Outcome {
 	o := &command.Outcome{Refused: rejected("dead letter")}
-	dead := command.Add(o, store.RequeueDead{Filter: f, Page: page, Actor: actor, Now: cfg.Registry.Now()})
+	dead := command.Add(o, store.RequeueDead{Filter: f, Page: page, Actor: actor, Now: cfg.Management.Now()})
 	o.After = func(o *command.Outcome, results command.Results) error {
 		r := dead.In(results)
 		result := requeued{Replayed: len(r.Deliveries)}

@@ -45,7 +45,7 @@ func (d *Runner) mayLend(ctx context.Context, caller *management.Caller, as stri
 	if err != nil {
 		return &godwit.FieldError{Field: field, Detail: "must be the id of an API key, as in key_…"}
 	}
-	key, err := d.Registry.Key(ctx, caller.Tenant.ID, id)
+	key, err := d.Management.Keys.Get(ctx, caller.Tenant.ID, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return &godwit.FieldError{Field: field, Detail: "names no API key of this tenant"}

@@ -12,12 +12,12 @@ import (
 )
 
 // target finds the endpoint that an intent names, in any form of its id.
-func target(ctx context.Context, r *management.Service, c *command.Call) (*godwit.Endpoint, error) {
+func target(ctx context.Context, endpoints *management.Endpoints, c *command.Call) (*godwit.Endpoint, error) {
 	tenant, err := tenantOf(c)
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.ResolveEndpoint(ctx, tenant, c.Intent.Target)
+	e, err := endpoints.Resolve(ctx, tenant, c.Intent.Target)
 	if err != nil {
 		if errors.Is(err, godwit.ErrBadID) {
 			return nil, command.Reject("not_found", "there is no such endpoint")
@@ -32,7 +32,7 @@ func deleteEndpoint(cfg Config) operation {
 		Entity: "endpoint", Action: "delete", TargetRequired: true, Scopes: []string{"manage"}, Confirmation: true, Args: schema(""),
 		Description: "Deletes an endpoint; what waits for it is cancelled. The target is its id.",
 	}, func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
-		e, err := target(ctx, cfg.Registry, c)
+		e, err := target(ctx, cfg.Management.Endpoints, c)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func deleteEndpoint(cfg Config) operation {
 }
 
 func (cfg *Config) planDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*command.Outcome, error) {
-	next, err := cfg.Registry.PlanDelete(ctx, tenant, id)
+	next, err := cfg.Management.Endpoints.PlanDelete(ctx, tenant, id)
 	if err != nil {
 		return nil, rejected("endpoint")(err)
 	}
@@ -52,7 +52,7 @@ func (cfg *Config) planDelete(ctx context.Context, tenant godwit.TenantID, id go
 		Refused: rejected("endpoint"),
 		Done: func(stored bool, _ command.Results) {
 			if stored {
-				cfg.Registry.Deleted(context.WithoutCancel(ctx), next)
+				cfg.Management.Endpoints.Deleted(context.WithoutCancel(ctx), next)
 			}
 		},
 	}, nil
@@ -75,7 +75,7 @@ func rotateSecret(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		e, err := target(ctx, cfg.Registry, c)
+		e, err := target(ctx, cfg.Management.Endpoints, c)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func rotateSecret(cfg Config) operation {
 			overlap := time.Duration(*in.Overlap * float64(time.Second))
 			rot.Overlap = &overlap
 		}
-		plan, err := cfg.Registry.PlanRotation(ctx, e.TenantID, e.ID, rot)
+		plan, err := cfg.Management.Secrets.PlanRotation(ctx, e.TenantID, e.ID, rot)
 		if err != nil {
 			return nil, rejected("endpoint")(err)
 		}
@@ -105,7 +105,7 @@ func (cfg *Config) rotate(ctx context.Context, plan *management.PlannedRotation)
 			CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(), OthersUntil: made.OthersUntil.UTC(), Secret: made.Value},
 		Effects: []command.Effect{store.IssueSecret{TenantID: s.TenantID, Secret: s, Others: plan.Others}},
 		Refused: rejected("endpoint"),
-		Done:    changed(ctx, cfg.Registry, s.EndpointID),
+		Done:    changed(ctx, cfg.Management.Endpoints, s.EndpointID),
 	}, nil
 }
 
@@ -135,7 +135,7 @@ func revokeSecret(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		e, err := target(ctx, cfg.Registry, c)
+		e, err := target(ctx, cfg.Management.Endpoints, c)
 		if err != nil {
 			return nil, err
 		}
@@ -146,22 +146,22 @@ func revokeSecret(cfg Config) operation {
 		return &command.Outcome{
 			Summary: "Secret " + id.String() + " was revoked.",
 			Result:  map[string]any{"endpoint_id": e.ID.String(), "secret_id": id.String()},
-			Effects: []command.Effect{store.RevokeSecret{TenantID: e.TenantID, EndpointID: e.ID, SecretID: id, Now: cfg.Registry.Now()}},
+			Effects: []command.Effect{store.RevokeSecret{TenantID: e.TenantID, EndpointID: e.ID, SecretID: id, Now: cfg.Management.Now()}},
 			Refused: func(err error) error {
 				if errors.Is(err, store.ErrConflict) {
 					return command.Reject("not_revocable", "it has ended before, or is the only one that is live: rotate first")
 				}
 				return rejected("secret")(err)
 			},
-			Done: changed(ctx, cfg.Registry, e.ID),
+			Done: changed(ctx, cfg.Management.Endpoints, e.ID),
 		}, nil
 	}}
 }
 
-func changed(ctx context.Context, r *management.Service, id godwit.EndpointID) func(bool, command.Results) {
+func changed(ctx context.Context, endpoints *management.Endpoints, id godwit.EndpointID) func(bool, command.Results) {
 	return func(stored bool, _ command.Results) {
 		if stored {
-			r.Changed(context.WithoutCancel(ctx), id)
+			endpoints.Changed(context.WithoutCancel(ctx), id)
 		}
 	}
 }

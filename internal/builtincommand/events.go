@@ -68,7 +68,7 @@ func replayEvents(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		e, err := target(ctx, cfg.Registry, c)
+		e, err := target(ctx, cfg.Management.Endpoints, c)
 		if err != nil {
 			return nil, err
 		}

@@ -31,10 +31,10 @@ type Store interface {
 
 // Config holds the dependencies of planners.
 type Config struct {
-	Registry *management.Service
-	Engine   Engine
-	Store    Store
-	Intake   *intake.Intake
+	Management *management.Service
+	Engine     Engine
+	Store      Store
+	Intake     *intake.Intake
 	// Probe also registers the commands of a conformance suite. Defaults to false.
 	Probe bool
 }

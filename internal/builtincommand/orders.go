@@ -20,7 +20,7 @@ type Request struct {
 
 // DeleteEndpoint deletes an endpoint. It returns store.ErrNotFound if there is none.
 func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.EndpointID) error {
-	if _, err := d.Registry.Endpoint(ctx, r.Caller.Tenant.ID, id); err != nil {
+	if _, err := d.Management.Endpoints.Get(ctx, r.Caller.Tenant.ID, id); err != nil {
 		return err
 	}
 	_, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel,
@@ -34,7 +34,7 @@ func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.Endpoi
 // result.
 func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error) {
 	// An invalid request is refused before it becomes a command. Only the command makes the secret.
-	plan, err := d.Registry.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
+	plan, err := d.Management.Secrets.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
 	if err != nil {
 		return nil, false, err
 	}
@@ -131,7 +131,7 @@ func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.Endpoint
 // DeleteTenant deletes a tenant once the caller has confirmed it and another API key has approved it. The command belongs
 // to the tenant of the caller's key, so that its evidence outlives the deleted tenant.
 func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID, c *Confirmation) (*Done, error) {
-	home, err := d.Registry.ActFor(ctx, r.Caller, r.Caller.Key.TenantID)
+	home, err := d.Management.Callers.ActFor(ctx, r.Caller, r.Caller.Key.TenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID
 		return nil, problem.Conflict.With("the API key belongs to this tenant; use an admin key of another one")
 	}
 	if c == nil {
-		if _, err := d.Registry.Tenant(ctx, id); err != nil {
+		if _, err := d.Management.Tenants.Get(ctx, id); err != nil {
 			return nil, err
 		}
 	}

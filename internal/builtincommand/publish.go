@@ -43,7 +43,7 @@ func producerOf(ctx context.Context, cfg Config, c *command.Call) (p intake.Prod
 	if p.Key, err = godwit.ParseKeyID(c.Actor); err != nil {
 		return p, err
 	}
-	if p.Tenant, err = cfg.Registry.Tenant(ctx, tenant); err != nil {
+	if p.Tenant, err = cfg.Management.Tenants.Get(ctx, tenant); err != nil {
 		return p, rejected("tenant")(err)
 	}
 	return p, nil

@@ -101,7 +101,7 @@ func TestEveryAPIRotatesAndDeletesByCommand(t *testing.T) {
 func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
-		caller, err := srv.App.Registry().Authenticate(t.Context(), srv.Key)
+		caller, err := srv.App.Management().Callers.Authenticate(t.Context(), srv.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 			if !strings.Contains(string(again.Body), `"secret_redacted":true`) || strings.Contains(string(again.Body), `"`+api.secret+`":"`) {
 				t.Errorf("%s: again %s", api.channel, again.Body)
 			}
-			secrets, err := srv.App.Registry().Secrets(t.Context(), srv.Tenant, id)
+			secrets, err := srv.App.Management().Secrets.List(t.Context(), srv.Tenant, id)
 			if err != nil || len(secrets) != 2 {
 				t.Errorf("%s: %d secrets, %v", api.channel, len(secrets), err)
 			}
@@ -131,7 +131,7 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 func TestOperationsAreTheSameCommandsByEveryWay(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		srv := apptest.Start(t, o)
-		caller, err := srv.App.Registry().Authenticate(t.Context(), srv.Key)
+		caller, err := srv.App.Management().Callers.Authenticate(t.Context(), srv.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestOperationsAreTheSameCommandsByEveryWay(t *testing.T) {
 		if again.Decision != "duplicate_replayed" || again.Outcome.Result["secret_id"] != made.ID || again.Outcome.Result["secret"] != nil {
 			t.Errorf("again %+v; first %s", again, first.Body)
 		}
-		secrets, err := srv.App.Registry().Secrets(t.Context(), srv.Tenant, ep.ID)
+		secrets, err := srv.App.Management().Secrets.List(t.Context(), srv.Tenant, ep.ID)
 		if err != nil || len(secrets) != 2 {
 			t.Errorf("%d secrets, %v", len(secrets), err)
 		}
@@ -306,11 +306,11 @@ func TestEventsOfATimeAreReplayedByCommand(t *testing.T) {
 func TestKeysOfOrders(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	srv := apptest.Start(t, apptest.Options{Clock: clock.NewManual(now)})
-	caller, err := srv.App.Registry().Authenticate(t.Context(), srv.Key)
+	caller, err := srv.App.Management().Callers.Authenticate(t.Context(), srv.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner := &builtincommand.Runner{Executor: srv.App.Executor(), Config: builtincommand.Config{Registry: srv.App.Registry()}, Now: srv.Clock.Now}
+	runner := &builtincommand.Runner{Executor: srv.App.Executor(), Config: builtincommand.Config{Management: srv.App.Management()}, Now: srv.Clock.Now}
 	run := func(o builtincommand.Order) (*builtincommand.Done, error) {
 		o.Key, o.Channel = "one key for all of it", "native"
 		return runner.Run(context.Background(), caller, o)

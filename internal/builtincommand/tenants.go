@@ -22,14 +22,14 @@ func deleteTenant(cfg Config) operation {
 			return nil, command.Reject("own_tenant", "the key belongs to this tenant; use an admin key of another one")
 		}
 		o := &command.Outcome{Summary: "Tenant " + id.String() + " was deleted.", Refused: rejected("tenant")}
-		endpoints := command.Add(o, store.RemoveTenant{ID: id, Now: cfg.Registry.Now()})
+		endpoints := command.Add(o, store.RemoveTenant{ID: id, Now: cfg.Management.Now()})
 		o.After = func(o *command.Outcome, results command.Results) error {
 			o.Result = map[string]any{"tenant_id": id.String(), "endpoints": len(endpoints.In(results))}
 			return nil
 		}
 		o.Done = func(stored bool, results command.Results) {
 			if stored {
-				cfg.Registry.TenantDeleted(context.WithoutCancel(ctx), id, endpoints.In(results))
+				cfg.Management.Tenants.Deleted(context.WithoutCancel(ctx), id, endpoints.In(results))
 			}
 		}
 		return o, nil

@@ -51,13 +51,13 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	first, stopFirst := c.node(t, "first")
 	defer stopFirst()
 	<-first.Started()
-	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	m := c.management(t, first)
+	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})
 	sink.Script("/", apptest.Status(503).Until(gate), apptest.Status(200))
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
+	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
 	must(t, err)
 	receipts, err := first.Submit(ctx, engine.Submission{
 		TenantID: tenant.ID, Events: []engine.Publication{{Type: "a.b", ContentType: "application/json", Body: []byte("{}")}},

@@ -61,9 +61,9 @@ func deliver(b *testing.B, profile string) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(running) }()
 	<-e.Started()
-	reg, err := management.New(management.Config{Store: st, Engine: e, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: management.NoLimits})
+	m, err := management.New(management.Config{Store: st, Engine: e, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: management.NoLimits})
 	check(err)
-	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	check(err)
 	zero := 0
 	spec := management.EndpointSpec{URL: "http://example.org/", Profile: profile, Patterns: []string{"order.*"}}
@@ -71,7 +71,7 @@ func deliver(b *testing.B, profile string) {
 		many := 100000
 		spec.Policy = godwit.PolicyOverrides{PerMinute: &many, PerSecond: &zero, AccountPerMinute: &zero}
 	}
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec})
+	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec})
 	check(err)
 	body := make([]byte, 1024)
 	b.ReportAllocs()

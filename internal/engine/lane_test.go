@@ -39,7 +39,7 @@ func TestDeletedWhileTheCommitIsUnderWay(t *testing.T) {
 	returned := make(chan struct{})
 	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
 		if len(b.Accepts) > 0 {
-			if err := deleteEndpoint(srv.App.Registry(), srv.App.Store(), srv.Tenant, ep.ID); err != nil {
+			if err := deleteEndpoint(srv.App.Management(), srv.App.Store(), srv.Tenant, ep.ID); err != nil {
 				t.Errorf("delete: %v", err)
 			}
 		}
@@ -159,7 +159,7 @@ func TestLateReadDoesNotUndoAChange(t *testing.T) {
 	go func() { done <- srv.App.Engine().Changed(ctx, ep.ID) }()
 	await(t, "the first read", read)
 	go func() {
-		_, err := srv.App.Registry().Pause(ctx, srv.Tenant, ep.ID, "")
+		_, err := srv.App.Management().Endpoints.Pause(ctx, srv.Tenant, ep.ID, "")
 		done <- err
 	}()
 	close(proceed)
@@ -196,7 +196,7 @@ func TestUnreadChangeIsReadLater(t *testing.T) {
 	sink := apptest.NewSink(t)
 	ep := srv.Endpoint(sink.URL("/"))
 	away = true
-	if _, err := srv.App.Registry().Pause(context.Background(), srv.Tenant, ep.ID, ""); err == nil {
+	if _, err := srv.App.Management().Endpoints.Pause(context.Background(), srv.Tenant, ep.ID, ""); err == nil {
 		t.Fatal("the pause reached the engine")
 	}
 	srv.Advance(10 * time.Second)

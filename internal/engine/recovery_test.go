@@ -79,7 +79,7 @@ func TestDegraded(t *testing.T) {
 			t.Errorf("alert without %q: %s", want, alert.Data)
 		}
 	}
-	if _, err := srv.App.Registry().Pause(context.Background(), srv.Tenant, ep.ID, ""); err != nil { // no attempts from here on
+	if _, err := srv.App.Management().Endpoints.Pause(context.Background(), srv.Tenant, ep.ID, ""); err != nil { // no attempts from here on
 		t.Fatal(err)
 	}
 	srv.Advance(59 * time.Minute)

@@ -107,15 +107,15 @@ func policy(more apptest.Fields) apptest.Fields {
 }
 
 // deleteEndpoint deletes an endpoint in the steps of its command: plan, store, notify.
-func deleteEndpoint(r *management.Service, s store.Endpoints, tenant godwit.TenantID, id godwit.EndpointID) error {
+func deleteEndpoint(m *management.Service, s store.Endpoints, tenant godwit.TenantID, id godwit.EndpointID) error {
 	ctx := context.Background()
-	next, err := r.PlanDelete(ctx, tenant, id)
+	next, err := m.Endpoints.PlanDelete(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
 	if err := s.UpdateEndpoint(ctx, next); err != nil {
 		return err
 	}
-	r.Deleted(ctx, next)
+	m.Endpoints.Deleted(ctx, next)
 	return nil
 }

@@ -46,7 +46,7 @@ func TestDeletedEndpointsDeliveriesAreCancelled(t *testing.T) {
 		ids = append(ids, srv.Publish("job.done", fmt.Sprint(n))) // one is in flight, two are in memory
 	}
 	sink.Wait(2)
-	must(t, deleteEndpoint(srv.App.Registry(), srv.App.Store(), srv.Tenant, ep.ID))
+	must(t, deleteEndpoint(srv.App.Management(), srv.App.Store(), srv.Tenant, ep.ID))
 	for range 3 {
 		await(t, "those that wait", cancelled)
 	}

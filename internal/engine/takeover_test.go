@@ -51,11 +51,11 @@ func (c *cluster) node(t *testing.T, name string) (*engine.Engine, func()) {
 	return e, func() { cancel(); must(t, <-ended) }
 }
 
-func (c *cluster) registry(t *testing.T, e *engine.Engine) *management.Service {
+func (c *cluster) management(t *testing.T, e *engine.Engine) *management.Service {
 	t.Helper()
-	reg, err := management.New(management.Config{Store: c.store, Engine: e, URLs: c.send, Ring: c.ring, Log: c.log, Now: c.clock.Now, Limits: management.NoLimits})
+	m, err := management.New(management.Config{Store: c.store, Engine: e, URLs: c.send, Ring: c.ring, Log: c.log, Now: c.clock.Now, Limits: management.NoLimits})
 	must(t, err)
-	return reg
+	return m
 }
 
 // A node that waited for the shards reads the endpoints again when it gets them: an event posted to it reaches those created
@@ -65,11 +65,11 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	c := newCluster(t, clock.Real{})
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
-	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	m := c.management(t, first)
+	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	endpoint := func(pattern string) godwit.EndpointID {
-		e, _, err := reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+		e, _, err := m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 			URL: "http://127.0.0.1:1/", Patterns: []string{pattern},
 		}})
 		must(t, err)
@@ -80,8 +80,8 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	second, stopSecond := c.node(t, "second")
 	defer stopSecond()
 	endpoint("made")
-	must(t, deleteEndpoint(reg, c.store, tenant.ID, deleted))
-	_, err = reg.UpdateEndpoint(ctx, tenant.ID, changed, func(s *management.EndpointSpec) error {
+	must(t, deleteEndpoint(m, c.store, tenant.ID, deleted))
+	_, err = m.Endpoints.Update(ctx, tenant.ID, changed, func(s *management.EndpointSpec) error {
 		s.Patterns = []string{"after"}
 		return nil
 	})
@@ -107,12 +107,12 @@ func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	c := newCluster(t, hands)
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
-	reg := c.registry(t, first)
-	tenant, err := reg.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	m := c.management(t, first)
+	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	two := 2
-	_, _, err = reg.CreateEndpoint(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: sink.URL("/"), Profile: "cybercube", Patterns: []string{"project.*"}, Policy: godwit.PolicyOverrides{PerMinute: &two},
 	}})
 	must(t, err)

@@ -18,7 +18,7 @@ const (
 )
 
 // checkAuth checks the credential for the endpoint. The sender never sends it over an unprotected connection (EDS T-37).
-func (r *Service) checkAuth(s *EndpointSpec) error {
+func (r rules) checkAuth(s *EndpointSpec) error {
 	a := s.Auth
 	if a == nil {
 		return nil
@@ -33,7 +33,7 @@ func (r *Service) checkAuth(s *EndpointSpec) error {
 	return errors.Join(errs...)
 }
 
-func (r *Service) checkKind(a *godwit.Auth) error {
+func (r rules) checkKind(a *godwit.Auth) error {
 	switch a.Kind {
 	case godwit.AuthBearer:
 		return errors.Join(foreign(a, "token"), checkCredential("auth.token", a.Token, maxToken))
@@ -54,7 +54,7 @@ func (r *Service) checkKind(a *godwit.Auth) error {
 	return fieldError("auth.kind", "must be one of bearer, basic, oauth2, mtls")
 }
 
-func (r *Service) checkOAuth2(a *godwit.Auth) error {
+func (r rules) checkOAuth2(a *godwit.Auth) error {
 	errs := []error{
 		foreign(a, "token_url", "client_id", "client_secret", "scopes", "audience"),
 		r.checkURL("auth.token_url", a.TokenURL),

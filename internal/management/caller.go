@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -35,18 +36,31 @@ func (c *Caller) Need(anyOf ...godwit.Scope) error {
 	return problem.Forbidden.With("this operation needs an API key with the scope %s", strings.Join(names, " or "))
 }
 
+// Callers finds out who sends a request, and for which tenant.
+type Callers struct {
+	store callerStore
+	cache *callerCache
+	now   func() time.Time
+}
+
+// callerStore is the part of the store that Callers reads.
+type callerStore interface {
+	KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error)
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+}
+
 var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
 
 // Authenticate returns the caller of a token. It reads the store if the key was not used for a few seconds; every other
 // request costs only a hash and a map lookup.
-func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, error) {
+func (cs *Callers) Authenticate(ctx context.Context, token string) (*Caller, error) {
 	if !plausible(token) {
 		return nil, errUnauthorized
 	}
 	hash := godwit.HashToken(token)
-	now := r.now()
-	caller, err := r.cache.get(hash, now, func() (*Caller, error) {
-		return r.loadCaller(ctx, hash)
+	now := cs.now()
+	caller, err := cs.cache.get(hash, now, func() (*Caller, error) {
+		return cs.load(ctx, hash)
 	})
 	if err != nil {
 		return nil, err
@@ -60,8 +74,8 @@ func (r *Service) Authenticate(ctx context.Context, token string) (*Caller, erro
 // plausible reports whether a text can be a token. Other texts cost no read of the store.
 func plausible(token string) bool { return len(token) >= 20 && len(token) <= 100 }
 
-func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error) {
-	k, err := r.store.KeyByHash(ctx, hash)
+func (cs *Callers) load(ctx context.Context, hash [32]byte) (*Caller, error) {
+	k, err := cs.store.KeyByHash(ctx, hash)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, errUnauthorized
 	}
@@ -71,7 +85,7 @@ func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error
 	if subtle.ConstantTimeCompare(k.Hash[:], hash[:]) != 1 {
 		return nil, errUnauthorized
 	}
-	t, err := r.store.Tenant(ctx, k.TenantID)
+	t, err := cs.store.Tenant(ctx, k.TenantID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, errUnauthorized
 	}
@@ -82,14 +96,14 @@ func (r *Service) loadCaller(ctx context.Context, hash [32]byte) (*Caller, error
 }
 
 // ActFor lets an admin act for another tenant.
-func (r *Service) ActFor(ctx context.Context, c *Caller, tenant godwit.TenantID) (*Caller, error) {
+func (cs *Callers) ActFor(ctx context.Context, c *Caller, tenant godwit.TenantID) (*Caller, error) {
 	if tenant == c.Tenant.ID {
 		return c, nil
 	}
 	if err := c.Need(godwit.ScopeAdmin); err != nil {
 		return nil, err
 	}
-	t, err := r.store.Tenant(ctx, tenant)
+	t, err := cs.store.Tenant(ctx, tenant)
 	if err != nil {
 		return nil, fmt.Errorf("find tenant: %w", err)
 	}

@@ -31,25 +31,25 @@ type disconnecting struct {
 func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 	for name, change := range map[string]func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error{
 		"pause": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
-			_, err := f.registry.Pause(ctx, f.tenant.ID, id, "")
+			_, err := f.management.Endpoints.Pause(ctx, f.tenant.ID, id, "")
 			return err
 		},
 		"delete": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
-			next, err := f.registry.PlanDelete(ctx, f.tenant.ID, id)
+			next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id)
 			if err == nil {
 				err = f.client.UpdateEndpoint(ctx, next)
 			}
-			f.registry.Deleted(ctx, next)
+			f.management.Endpoints.Deleted(ctx, next)
 			return err
 		},
 		"rotate": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
 			f.client.leave()
-			f.registry.Changed(ctx, id)
+			f.management.Endpoints.Changed(ctx, id)
 			return nil
 		},
 		"delete tenant": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
 			f.client.leave()
-			f.registry.TenantDeleted(ctx, f.tenant.ID, []godwit.EndpointID{id})
+			f.management.Tenants.Deleted(ctx, f.tenant.ID, []godwit.EndpointID{id})
 			return nil
 		},
 	} {
@@ -59,7 +59,7 @@ func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 				store.watched = c.Store.(*watched)
 				c.Store = store
 			})
-			e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
+			e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
 			must(t, err)
 			f.engine.ids = nil
 			ctx, cancel := context.WithCancel(ctx)

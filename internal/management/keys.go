@@ -22,17 +22,30 @@ type KeySpec struct {
 	Replaces godwit.KeyID
 }
 
-// MintKey creates an API key of a tenant and returns its token, which is not stored. A caller cannot grant a scope that it
+// Keys manages API keys.
+type Keys struct {
+	store keyStore
+	cache *callerCache
+	now   func() time.Time
+}
+
+// keyStore is the part of the store that Keys uses.
+type keyStore interface {
+	store.Keys
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+}
+
+// Create creates an API key of a tenant and returns its token, which is not stored. A caller cannot grant a scope that it
 // lacks, nor replace a key that has such a scope. A nil caller is the operator at the machine itself.
-func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantID, spec KeySpec) (*godwit.APIKey, string, error) {
-	now := r.now()
+func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, spec KeySpec) (*godwit.APIKey, string, error) {
+	now := ks.now()
 	if err := checkKeySpec(spec, now); err != nil {
 		return nil, "", err
 	}
 	if err := mayGrant(by, spec.Scopes); err != nil {
 		return nil, "", err
 	}
-	if _, err := r.store.Tenant(ctx, tenant); err != nil {
+	if _, err := ks.store.Tenant(ctx, tenant); err != nil {
 		return nil, "", fmt.Errorf("find tenant: %w", err)
 	}
 	token := godwit.MintToken()
@@ -43,7 +56,7 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 	k.Principal = k.ID
 	var makers []godwit.KeyID
 	if !spec.Replaces.IsZero() {
-		old, err := r.replaced(ctx, by, tenant, spec.Replaces)
+		old, err := ks.replaced(ctx, by, tenant, spec.Replaces)
 		if err != nil {
 			return nil, "", err
 		}
@@ -60,7 +73,7 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 	if len(k.Makers) > godwit.MaxMakers {
 		return nil, "", problem.LimitReached.With("too many keys made one another before this one; use an API key that was made earlier")
 	}
-	if err := r.store.CreateKey(ctx, k); err != nil {
+	if err := ks.store.CreateKey(ctx, k); err != nil {
 		return nil, "", fmt.Errorf("create key: %w", err)
 	}
 	return k, token, nil
@@ -68,8 +81,8 @@ func (r *Service) MintKey(ctx context.Context, by *Caller, tenant godwit.TenantI
 
 // replaced finds the key to replace. The new key can fetch answers that the old one got, so the caller needs every scope
 // of the old one.
-func (r *Service) replaced(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
-	old, err := r.store.Key(ctx, tenant, id)
+func (ks *Keys) replaced(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+	old, err := ks.store.Key(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fieldError("replaces", "names no key of this tenant")
 	}
@@ -117,30 +130,30 @@ func checkKeySpec(spec KeySpec, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// RevokeKey ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any
+// Revoke ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any
 // key of the tenant except an admin's, which would lock out the operator of the server. A nil caller is the operator at
 // the machine itself.
-func (r *Service) RevokeKey(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
-	k, err := r.store.Key(ctx, tenant, id)
+func (ks *Keys) Revoke(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {
+	k, err := ks.store.Key(ctx, tenant, id)
 	if err != nil {
 		return fmt.Errorf("find key: %w", err)
 	}
 	if by != nil && k.Has(godwit.ScopeAdmin) && !by.Key.Has(godwit.ScopeAdmin) {
 		return problem.Forbidden.With("the API key lacks the scope %q, so it cannot revoke a key that has it", godwit.ScopeAdmin)
 	}
-	if err := r.store.RevokeKey(ctx, tenant, id, r.now()); err != nil {
+	if err := ks.store.RevokeKey(ctx, tenant, id, ks.now()); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
-	r.cache.dropKey(k.Hash)
+	ks.cache.dropKey(k.Hash)
 	return nil
 }
 
-// Key returns a key of the tenant.
-func (r *Service) Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
-	return r.store.Key(ctx, tenant, id)
+// Get returns a key of the tenant.
+func (ks *Keys) Get(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error) {
+	return ks.store.Key(ctx, tenant, id)
 }
 
-// ListKeys pages through a tenant's keys, including revoked ones.
-func (r *Service) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
-	return r.store.ListKeys(ctx, tenant, p)
+// List pages through a tenant's keys, including revoked ones.
+func (ks *Keys) List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error) {
+	return ks.store.ListKeys(ctx, tenant, p)
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// Rotation limits.
-const (
-	DefaultOverlap = 24 * time.Hour
-	MaxOverlap     = 7 * 24 * time.Hour
-	// MaxLiveSecrets bounds the signatures on a request: every live secret signs.
-	MaxLiveSecrets = 5
-)
-
 // An IssuedSecret is a new signing secret with its value, which is shown once.
 type IssuedSecret struct {
 	Secret godwit.Secret
@@ -28,31 +20,26 @@ type IssuedSecret struct {
 	OthersUntil time.Time
 }
 
-// A Rotation replaces an endpoint's signing secret.
-type Rotation struct {
-	Algorithm string // Defaults to that of the newest secret.
-	// Overlap is how long the old secrets continue to sign beside the new one. Nil means DefaultOverlap.
-	Overlap *time.Duration
-	// Secret, if not empty, is the caller's own signing key, in the form in which the profile shows keys.
-	Secret string
+// Secrets manages the signing secrets of endpoints. Package builtincommand stores rotations and revocations as commands.
+type Secrets struct {
+	store secretStore
+	ring  *keyring.Ring
+	now   func() time.Time
+	scale godwit.TimeScale
 }
 
-func (r *Service) live(secrets []godwit.Secret) int {
-	n := 0
-	for i := range secrets {
-		if secrets[i].LiveAt(r.now()) {
-			n++
-		}
-	}
-	return n
+// secretStore is the part of the store that Secrets reads.
+type secretStore interface {
+	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	Secrets(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error)
 }
 
-// Secrets lists an endpoint's secrets. Their values stay sealed.
-func (r *Service) Secrets(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error) {
-	if _, err := r.store.Endpoint(ctx, tenant, id); err != nil {
+// List lists an endpoint's secrets. Their values stay sealed.
+func (ss *Secrets) List(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error) {
+	if _, err := ss.store.Endpoint(ctx, tenant, id); err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", err)
 	}
-	return r.store.Secrets(ctx, tenant, id)
+	return ss.store.Secrets(ctx, tenant, id)
 }
 
 // checkAlgorithm returns the algorithm that a profile signs with: the given one, or its first.
@@ -79,7 +66,7 @@ func givenKey(prof profile.Profile, algorithm, text string) (*profile.KeyMateria
 }
 
 // issue makes a secret for the endpoint, from the given key or from a new one, and seals it.
-func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, given *profile.KeyMaterial) (*IssuedSecret, error) {
+func (ss *Secrets) issue(e *godwit.Endpoint, prof profile.Profile, algorithm string, given *profile.KeyMaterial) (*IssuedSecret, error) {
 	material := given
 	if material == nil {
 		made, err := prof.NewKey(algorithm)
@@ -88,12 +75,12 @@ func (r *Service) issue(e *godwit.Endpoint, prof profile.Profile, algorithm stri
 		}
 		material = &made
 	}
-	now := r.now()
+	now := ss.now()
 	s := godwit.Secret{
 		ID: godwit.NewSecretID(now), EndpointID: e.ID, TenantID: e.TenantID, Algorithm: algorithm,
 		PublicKey: material.Public, CreatedAt: now, NotBefore: now,
 	}
-	s.Sealed = r.ring.Seal(material.Secret, keyring.ForSecret(s.ID))
+	s.Sealed = ss.ring.Seal(material.Secret, keyring.ForSecret(s.ID))
 	if shown := material.Display; len(shown) > 4 {
 		sum := sha256.Sum256([]byte(shown))
 		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -13,14 +12,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is the part of the store that a Service uses.
+// Store is the part of the store that management uses.
 type Store interface {
 	store.Tenants
 	store.Keys
 	store.Endpoints
 }
 
-// Engine is the part of the delivery engine that a Service notifies.
+// Engine is the part of the delivery engine that management notifies.
 type Engine interface {
 	// Changed makes the engine reload the endpoint.
 	Changed(ctx context.Context, id godwit.EndpointID) error
@@ -66,7 +65,7 @@ var NoLimits = Limits{Endpoints: -1, CreationsPerMinute: -1}
 
 func (c *Config) setDefaults() error {
 	if c.Store == nil || c.Engine == nil || c.URLs == nil || c.Ring == nil || c.Log == nil || c.Now == nil {
-		return errors.New("registry: store, engine, urls, ring, log and now are required")
+		return errors.New("management: store, engine, urls, ring, log and now are required")
 	}
 	defaultTo(&c.Limits.Endpoints, 1000)
 	defaultTo(&c.Limits.CreationsPerMinute, 60)
@@ -82,29 +81,40 @@ func defaultTo[T comparable](v *T, d T) {
 	}
 }
 
-// Service manages tenants, API keys and endpoints. It is safe for concurrent use.
+// Service groups the parts of management, one for each noun. Handlers take the parts that they use. All parts are safe for
+// concurrent use.
 type Service struct {
-	cfg   Config
-	store Store
-	ring  *keyring.Ring
-	log   *slog.Logger
-	now   func() time.Time
-	cache *callerCache
-	rate  creationRate
+	Callers   *Callers   // who sends a request
+	Tenants   *Tenants   // tenants
+	Keys      *Keys      // API keys
+	Endpoints *Endpoints // endpoints: settings and status
+	Secrets   *Secrets   // signing secrets of endpoints
 
-	creating sync.Mutex
+	now func() time.Time
 }
 
-// New returns a Service.
+// New makes the parts and connects them.
 func New(cfg Config) (*Service, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
+	// Stores keep microseconds; an answer must show the time that later reads return.
+	now := func() time.Time { return cfg.Now().Truncate(time.Microsecond) }
+	cache := newCallerCache(cfg.CacheSize, cfg.CacheTTL)
+	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
+	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	return &Service{
-		cfg: cfg, store: cfg.Store, ring: cfg.Ring, log: cfg.Log,
-		// Stores keep microseconds; an answer must show the time that later reads return.
-		now:   func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
-		cache: newCallerCache(cfg.CacheSize, cfg.CacheTTL),
-		rate:  creationRate{perMinute: cfg.Limits.CreationsPerMinute},
+		Callers: &Callers{store: cfg.Store, cache: cache, now: now},
+		Tenants: &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now},
+		Keys:    &Keys{store: cfg.Store, cache: cache, now: now},
+		Endpoints: &Endpoints{
+			store: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, notifier: news, log: cfg.Log, now: now,
+			limit: cfg.Limits.Endpoints, rate: creationRate{perMinute: cfg.Limits.CreationsPerMinute},
+		},
+		Secrets: secrets,
+		now:     now,
 	}, nil
 }
+
+// Now returns the time in the precision of the stores.
+func (s *Service) Now() time.Time { return s.now() }

@@ -94,13 +94,13 @@ func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
 }
 
 type fixture struct {
-	t        *testing.T
-	store    *watched
-	engine   *told
-	clock    *clock.Manual
-	ring     *keyring.Ring
-	registry *management.Service
-	tenant   *godwit.Tenant
+	t          *testing.T
+	store      *watched
+	engine     *told
+	clock      *clock.Manual
+	ring       *keyring.Ring
+	management *management.Service
+	tenant     *godwit.Tenant
 }
 
 func newFixture(t *testing.T, tune func(*management.Config)) *fixture {
@@ -119,9 +119,9 @@ func newFixture(t *testing.T, tune func(*management.Config)) *fixture {
 	if tune != nil {
 		tune(&cfg)
 	}
-	f.registry, err = management.New(cfg)
+	f.management, err = management.New(cfg)
 	must(t, err)
-	f.tenant, err = f.registry.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	f.tenant, err = f.management.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	return f
 }
@@ -135,14 +135,14 @@ func must(t testing.TB, err error) {
 
 func (f *fixture) mint(scopes ...godwit.Scope) (*godwit.APIKey, string) {
 	f.t.Helper()
-	k, token, err := f.registry.MintKey(ctx, nil, f.tenant.ID, management.KeySpec{Name: "k", Scopes: scopes})
+	k, token, err := f.management.Keys.Create(ctx, nil, f.tenant.ID, management.KeySpec{Name: "k", Scopes: scopes})
 	must(f.t, err)
 	return k, token
 }
 
 func (f *fixture) endpoint() (*godwit.Endpoint, *management.IssuedSecret) {
 	f.t.Helper()
-	e, s, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+	e, s, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: "https://a.example/", Headers: map[string]string{"X-A": "one"}, Auth: &godwit.Auth{Kind: "bearer", Token: "tok"},
 	}})
 	must(f.t, err)
@@ -152,28 +152,28 @@ func (f *fixture) endpoint() (*godwit.Endpoint, *management.IssuedSecret) {
 // rotate and delete act like the commands: plan, store the effect, and notify the service.
 func (f *fixture) rotate(id godwit.EndpointID, rot management.Rotation) {
 	f.t.Helper()
-	plan, err := f.registry.PlanRotation(ctx, f.tenant.ID, id, rot)
+	plan, err := f.management.Secrets.PlanRotation(ctx, f.tenant.ID, id, rot)
 	must(f.t, err)
 	issued, err := plan.Issue()
 	must(f.t, err)
 	must(f.t, storetest.IssueSecret(ctx, f.store, &issued.Secret, plan.Others))
-	f.registry.Changed(ctx, id)
+	f.management.Endpoints.Changed(ctx, id)
 }
 
 func (f *fixture) delete(id godwit.EndpointID) {
 	f.t.Helper()
-	next, err := f.registry.PlanDelete(ctx, f.tenant.ID, id)
+	next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id)
 	must(f.t, err)
 	_, err = storetest.Apply(ctx, f.store, f.clock.Now(), store.ChangeEndpoint{Endpoint: next})
 	must(f.t, err)
-	f.registry.Deleted(ctx, next)
+	f.management.Endpoints.Deleted(ctx, next)
 }
 
 func TestAuthenticationIsCached(t *testing.T) {
 	f := newFixture(t, nil)
 	_, token := f.mint(godwit.ScopeRead)
 	for range 1000 {
-		c, err := f.registry.Authenticate(ctx, token)
+		c, err := f.management.Callers.Authenticate(ctx, token)
 		if err != nil || c.Tenant.ID != f.tenant.ID || c.Need(godwit.ScopeRead) != nil || c.Need(godwit.ScopeManage) == nil {
 			t.Fatalf("%+v, %v", c, err)
 		}
@@ -182,7 +182,7 @@ func TestAuthenticationIsCached(t *testing.T) {
 		t.Errorf("%d reads for a thousand requests", n)
 	}
 	f.clock.Advance(3 * time.Second)
-	f.registry.Authenticate(ctx, token)
+	f.management.Callers.Authenticate(ctx, token)
 	if n := f.store.keyReads.Load(); n != 2 {
 		t.Errorf("%d reads after the time to live", n)
 	}
@@ -191,19 +191,19 @@ func TestAuthenticationIsCached(t *testing.T) {
 func TestRevocationTakesEffect(t *testing.T) {
 	f := newFixture(t, nil)
 	k, token := f.mint(godwit.ScopeRead)
-	_, err := f.registry.Authenticate(ctx, token)
+	_, err := f.management.Callers.Authenticate(ctx, token)
 	must(t, err)
-	must(t, f.registry.RevokeKey(ctx, nil, f.tenant.ID, k.ID))
-	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
+	must(t, f.management.Keys.Revoke(ctx, nil, f.tenant.ID, k.ID))
+	if _, err := f.management.Callers.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
 		t.Errorf("on this node: %v", err)
 	}
 	// Another node revokes the key: it takes effect within the time to live.
 	k, token = f.mint(godwit.ScopeRead)
-	_, err = f.registry.Authenticate(ctx, token)
+	_, err = f.management.Callers.Authenticate(ctx, token)
 	must(t, err)
 	must(t, f.store.RevokeKey(ctx, f.tenant.ID, k.ID, f.clock.Now()))
 	f.clock.Advance(3 * time.Second)
-	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
+	if _, err := f.management.Callers.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
 		t.Errorf("on another node: %v", err)
 	}
 }
@@ -214,10 +214,10 @@ func TestRevocationDuringARead(t *testing.T) {
 	k, token := f.mint(godwit.ScopeRead)
 	f.store.onRead = func() {
 		f.store.onRead = nil
-		must(t, f.registry.RevokeKey(ctx, nil, f.tenant.ID, k.ID))
+		must(t, f.management.Keys.Revoke(ctx, nil, f.tenant.ID, k.ID))
 	}
-	f.registry.Authenticate(ctx, token)
-	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
+	f.management.Callers.Authenticate(ctx, token)
+	if _, err := f.management.Callers.Authenticate(ctx, token); !errors.Is(err, problem.Unauthorized) {
 		t.Errorf("a revoked key is remembered: %v", err)
 	}
 }
@@ -225,19 +225,19 @@ func TestRevocationDuringARead(t *testing.T) {
 func TestAuthenticationWhileTheStoreIsDown(t *testing.T) {
 	f := newFixture(t, nil)
 	_, token := f.mint(godwit.ScopeRead)
-	_, err := f.registry.Authenticate(ctx, token)
+	_, err := f.management.Callers.Authenticate(ctx, token)
 	must(t, err)
 	down := fmt.Errorf("read: %w", store.ErrUnavailable)
 	f.store.keyErr.Store(&down)
-	if _, err := f.registry.Authenticate(ctx, token); err != nil {
+	if _, err := f.management.Callers.Authenticate(ctx, token); err != nil {
 		t.Errorf("a fresh entry: %v", err)
 	}
 	f.clock.Advance(time.Hour)
-	if _, err := f.registry.Authenticate(ctx, token); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := f.management.Callers.Authenticate(ctx, token); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a stale entry: %v", err)
 	}
 	f.store.keyErr.Store(nil)
-	if _, err := f.registry.Authenticate(ctx, token); err != nil {
+	if _, err := f.management.Callers.Authenticate(ctx, token); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -245,15 +245,15 @@ func TestAuthenticationWhileTheStoreIsDown(t *testing.T) {
 func TestNobodyWaitsForARefresh(t *testing.T) {
 	f := newFixture(t, nil)
 	_, token := f.mint(godwit.ScopeRead)
-	_, err := f.registry.Authenticate(ctx, token)
+	_, err := f.management.Callers.Authenticate(ctx, token)
 	must(t, err)
 	f.clock.Advance(3 * time.Second)
 	reading, release := make(chan struct{}), make(chan struct{})
 	f.store.onRead = func() { close(reading); <-release }
 	refreshed := make(chan error, 1)
-	go func() { _, err := f.registry.Authenticate(ctx, token); refreshed <- err }()
+	go func() { _, err := f.management.Callers.Authenticate(ctx, token); refreshed <- err }()
 	<-reading
-	if _, err := f.registry.Authenticate(ctx, token); err != nil { // would not return if it waited
+	if _, err := f.management.Callers.Authenticate(ctx, token); err != nil { // would not return if it waited
 		t.Error(err)
 	}
 	close(release)
@@ -263,30 +263,30 @@ func TestNobodyWaitsForARefresh(t *testing.T) {
 func TestBadTokens(t *testing.T) {
 	f := newFixture(t, func(c *management.Config) { c.CacheSize = 4 })
 	_, token := f.mint(godwit.ScopeRead)
-	_, err := f.registry.Authenticate(ctx, token)
+	_, err := f.management.Callers.Authenticate(ctx, token)
 	must(t, err)
 	for i := range 100 {
-		if _, err := f.registry.Authenticate(ctx, fmt.Sprintf("gdw_%043d", i)); !errors.Is(err, problem.Unauthorized) {
+		if _, err := f.management.Callers.Authenticate(ctx, fmt.Sprintf("gdw_%043d", i)); !errors.Is(err, problem.Unauthorized) {
 			t.Fatal(err)
 		}
 	}
 	for _, bad := range []string{"", "x", token + "x", strings.ToUpper(token), strings.Repeat("x", 1<<16)} {
-		if _, err := f.registry.Authenticate(ctx, bad); !errors.Is(err, problem.Unauthorized) {
+		if _, err := f.management.Callers.Authenticate(ctx, bad); !errors.Is(err, problem.Unauthorized) {
 			t.Errorf("%.10q: %v", bad, err)
 		}
 	}
 	reads := f.store.keyReads.Load()
-	f.registry.Authenticate(ctx, token)
+	f.management.Callers.Authenticate(ctx, token)
 	if f.store.keyReads.Load() != reads {
 		t.Error("made-up tokens pushed a live one out")
 	}
 	for range 10 { // more live keys than the cache holds
 		_, other := f.mint(godwit.ScopeRead)
-		if _, err := f.registry.Authenticate(ctx, other); err != nil {
+		if _, err := f.management.Callers.Authenticate(ctx, other); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := f.registry.Authenticate(ctx, token); err != nil {
+	if _, err := f.management.Callers.Authenticate(ctx, token); err != nil {
 		t.Error(err)
 	}
 }
@@ -294,11 +294,11 @@ func TestBadTokens(t *testing.T) {
 func TestEveryChangeIsTold(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _ := f.endpoint()
-	_, err := f.registry.UpdateEndpoint(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
+	_, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
 	must(t, err)
-	_, err = f.registry.Pause(ctx, f.tenant.ID, e.ID, "")
+	_, err = f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "")
 	must(t, err)
-	_, err = f.registry.Resume(ctx, f.tenant.ID, e.ID)
+	_, err = f.management.Endpoints.Resume(ctx, f.tenant.ID, e.ID)
 	must(t, err)
 	f.rotate(e.ID, management.Rotation{})
 	f.delete(e.ID)
@@ -308,7 +308,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 	other, _ := f.endpoint()
 	endpoints, err := storetest.RemoveTenant(ctx, f.store, f.tenant.ID, f.clock.Now())
 	must(t, err)
-	f.registry.TenantDeleted(ctx, f.tenant.ID, endpoints)
+	f.management.Tenants.Deleted(ctx, f.tenant.ID, endpoints)
 	if last := f.engine.ids[len(f.engine.ids)-1]; last != other.ID {
 		t.Error("the end of a tenant was not told")
 	}
@@ -318,7 +318,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 func TestCreationIsUndone(t *testing.T) {
 	f := newFixture(t, nil)
 	f.engine.err = store.ErrUnavailable
-	_, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}})
+	_, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}})
 	if !errors.Is(err, store.ErrUnavailable) {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestChangesThatMeet(t *testing.T) {
 		stored.Version++
 		must(t, f.store.Store.UpdateEndpoint(ctx, stored))
 	}
-	got, err := f.registry.UpdateEndpoint(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
+	got, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
 	must(t, err)
 	if got.Description != "x" || got.Status != godwit.EndpointDisabled {
 		t.Errorf("one change was lost: %+v", got)
@@ -349,7 +349,7 @@ func TestNoEndpointWithoutASecret(t *testing.T) {
 	f := newFixture(t, nil)
 	e, issued := f.endpoint()
 	live := func() (n int) {
-		secrets, err := f.registry.Secrets(ctx, f.tenant.ID, e.ID)
+		secrets, err := f.management.Secrets.List(ctx, f.tenant.ID, e.ID)
 		must(t, err)
 		for i := range secrets {
 			if secrets[i].LiveAt(f.clock.Now()) {
@@ -372,7 +372,7 @@ func TestNoEndpointWithoutASecret(t *testing.T) {
 	if live() != 1 {
 		t.Errorf("%d live secrets after ten years", live())
 	}
-	if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, management.NewEndpoint{Algorithm: "none", EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}); err == nil {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{Algorithm: "none", EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}); err == nil {
 		t.Error("an endpoint without signatures was created")
 	}
 }
@@ -442,15 +442,15 @@ func TestLimitsDefault(t *testing.T) {
 	f := newFixture(t, func(c *management.Config) { c.Limits = management.Limits{} })
 	spec := management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}
 	for i := range 60 {
-		if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, spec); err != nil {
+		if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); err != nil {
 			t.Fatalf("endpoint %d: %v", i, err)
 		}
 	}
-	if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, spec); !errors.Is(err, problem.TooManyRequests) {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); !errors.Is(err, problem.TooManyRequests) {
 		t.Errorf("the 61st within a minute: %v", err)
 	}
 	f.clock.Advance(time.Second)
-	if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, spec); err != nil {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); err != nil {
 		t.Errorf("a second later: %v", err)
 	}
 }
@@ -463,15 +463,15 @@ func BenchmarkAuthenticate(b *testing.B) {
 	must(b, err)
 	send, err := sender.New(sender.Config{Clock: clock.Real{}.Now})
 	must(b, err)
-	r, err := management.New(management.Config{Store: s, Engine: &told{}, URLs: send, Ring: ring, Log: slog.New(slog.DiscardHandler), Now: clock.Real{}.Now})
+	m, err := management.New(management.Config{Store: s, Engine: &told{}, URLs: send, Ring: ring, Log: slog.New(slog.DiscardHandler), Now: clock.Real{}.Now})
 	must(b, err)
-	tenant, err := r.CreateTenant(ctx, management.TenantSpec{Name: "t"})
+	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "t"})
 	must(b, err)
-	_, token, err := r.MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: "k", Scopes: godwit.AllScopes})
+	_, token, err := m.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "k", Scopes: godwit.AllScopes})
 	must(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Authenticate(ctx, token); err != nil {
+		if _, err := m.Callers.Authenticate(ctx, token); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ func announced(on bool) management.NewEndpoint {
 // one is announced after the engine has forgotten it.
 func TestSubscriptionsAreAnnounced(t *testing.T) {
 	f := newFixture(t, nil)
-	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
+	e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true))
 	must(t, err)
 	f.delete(e.ID)
 	if want := []string{profile.AnnounceSubscriptionCreated, "changed", "changed", profile.AnnounceSubscriptionDeleted}; !slices.Equal(f.engine.said, want) {
@@ -32,7 +32,7 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 		}
 	}
 	f.engine.news = nil
-	e, _, err = f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(false))
+	e, _, err = f.management.Endpoints.Create(ctx, f.tenant.ID, announced(false))
 	must(t, err)
 	f.delete(e.ID)
 	if len(f.engine.news) > 0 {
@@ -43,16 +43,16 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 	f := newFixture(t, nil)
 	f.engine.mute = store.ErrUnavailable
-	if _, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true)); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("created: %v", err)
 	}
-	left, err := f.registry.ListEndpoints(ctx, store.EndpointFilter{TenantID: f.tenant.ID}, store.Page{Limit: 10})
+	left, err := f.management.Endpoints.List(ctx, store.EndpointFilter{TenantID: f.tenant.ID}, store.Page{Limit: 10})
 	must(t, err)
 	if len(left) != 0 {
 		t.Errorf("%d endpoints are left behind", len(left))
 	}
 	f.engine.mute = nil
-	e, _, err := f.registry.CreateEndpoint(ctx, f.tenant.ID, announced(true))
+	e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true))
 	must(t, err)
 	f.engine.mute = store.ErrUnavailable
 	f.delete(e.ID) // it is deleted nevertheless
@@ -63,12 +63,12 @@ func TestEndpointsByEveryRendering(t *testing.T) {
 	e, _ := f.endpoint()
 	public := profile.FormatCode(profile.CodeEndpoint, e.Code)
 	for _, text := range []string{e.ID.String(), public, " " + public + " "} {
-		got, err := f.registry.ResolveEndpoint(ctx, f.tenant.ID, text)
+		got, err := f.management.Endpoints.Resolve(ctx, f.tenant.ID, text)
 		if err != nil || got.ID != e.ID {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	other, err := f.registry.CreateTenant(ctx, management.TenantSpec{Name: "other"})
+	other, err := f.management.Tenants.Create(ctx, management.TenantSpec{Name: "other"})
 	must(t, err)
 	wrong := []byte(public)
 	wrong[len(wrong)-1] ^= 1
@@ -82,7 +82,7 @@ func TestEndpointsByEveryRendering(t *testing.T) {
 		"no id":                 {f.tenant.ID, "x"},
 		"nothing":               {f.tenant.ID, ""},
 	} {
-		if _, err := f.registry.ResolveEndpoint(ctx, c.tenant, c.text); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.management.Endpoints.Resolve(ctx, c.tenant, c.text); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,11 +98,17 @@ func TestStatusByHand(t *testing.T) {
 		status godwit.EndpointStatus
 		reason string
 	}{
-		{"paused", func() (*godwit.Endpoint, error) { return f.registry.Pause(ctx, f.tenant.ID, e.ID, "deploying") }, godwit.EndpointPaused, "deploying"},
-		{"paused again", func() (*godwit.Endpoint, error) { return f.registry.Pause(ctx, f.tenant.ID, e.ID, "") }, godwit.EndpointPaused, "deploying"},
-		{"disabled", func() (*godwit.Endpoint, error) { return f.registry.Disable(ctx, f.tenant.ID, e.ID, "spam") }, godwit.EndpointDisabled, "spam"},
-		{"disabled again", func() (*godwit.Endpoint, error) { return f.registry.Disable(ctx, f.tenant.ID, e.ID, "more spam") }, godwit.EndpointDisabled, "more spam"},
-		{"resumed", func() (*godwit.Endpoint, error) { return f.registry.Resume(ctx, f.tenant.ID, e.ID) }, godwit.EndpointActive, ""},
+		{"paused", func() (*godwit.Endpoint, error) {
+			return f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "deploying")
+		}, godwit.EndpointPaused, "deploying"},
+		{"paused again", func() (*godwit.Endpoint, error) { return f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "") }, godwit.EndpointPaused, "deploying"},
+		{"disabled", func() (*godwit.Endpoint, error) {
+			return f.management.Endpoints.Disable(ctx, f.tenant.ID, e.ID, "spam")
+		}, godwit.EndpointDisabled, "spam"},
+		{"disabled again", func() (*godwit.Endpoint, error) {
+			return f.management.Endpoints.Disable(ctx, f.tenant.ID, e.ID, "more spam")
+		}, godwit.EndpointDisabled, "more spam"},
+		{"resumed", func() (*godwit.Endpoint, error) { return f.management.Endpoints.Resume(ctx, f.tenant.ID, e.ID) }, godwit.EndpointActive, ""},
 	}
 	for _, s := range steps {
 		// As after failures: the engine would enable it again.
@@ -116,5 +122,23 @@ func TestStatusByHand(t *testing.T) {
 		if got.Status != s.status || got.StatusReason != s.reason || !got.ReenableAt.IsZero() || !got.StatusAt.Equal(f.clock.Now()) {
 			t.Errorf("%s: %s %q since %s, tried again %s", s.name, got.Status, got.StatusReason, got.StatusAt, got.ReenableAt)
 		}
+	}
+}
+
+// A repeated stop without a reason keeps the reason of the status that it finds. If another caller resumed the endpoint
+// meanwhile, the former reason no longer holds.
+func TestStopDuringAChangeTakesNoFormerReason(t *testing.T) {
+	f := newFixture(t, nil)
+	e, _ := f.endpoint()
+	_, err := f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "deploying")
+	must(t, err)
+	f.store.onUpdate = func() {
+		_, err := f.management.Endpoints.Resume(ctx, f.tenant.ID, e.ID)
+		must(t, err)
+	}
+	got, err := f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "")
+	must(t, err)
+	if got.Status != godwit.EndpointPaused || got.StatusReason != "" {
+		t.Errorf("%s with the reason %q", got.Status, got.StatusReason)
 	}
 }

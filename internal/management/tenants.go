@@ -7,6 +7,7 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -59,15 +60,23 @@ func validEmail(address string) bool {
 	return !strings.ContainsFunc(address, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '<' || c == '>' || c == '"' })
 }
 
-// CreateTenant creates a tenant, without keys.
-func (r *Service) CreateTenant(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
+// Tenants manages tenants.
+type Tenants struct {
+	store     store.Tenants
+	cache     *callerCache
+	endpoints *notifier
+	now       func() time.Time
+}
+
+// Create creates a tenant, without keys.
+func (ts *Tenants) Create(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	now := r.now()
+	now := ts.now()
 	t := &godwit.Tenant{ID: godwit.NewTenantID(now), CreatedAt: now}
 	spec.apply(t)
-	if err := withCode(&t.Code, "create tenant", func() error { return r.store.CreateTenant(ctx, t) }); err != nil {
+	if err := withCode(&t.Code, "create tenant", func() error { return ts.store.CreateTenant(ctx, t) }); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -77,19 +86,19 @@ func (s *TenantSpec) apply(t *godwit.Tenant) {
 	t.Name, t.RequireIdempotencyKey, t.AlertEmails, t.Validation = s.Name, s.RequireIdempotencyKey, s.AlertEmails, s.Validation
 }
 
-// Tenant returns a tenant.
-func (r *Service) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
-	return r.store.Tenant(ctx, id)
+// Get returns a tenant.
+func (ts *Tenants) Get(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+	return ts.store.Tenant(ctx, id)
 }
 
-// ListTenants pages through all tenants.
-func (r *Service) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
-	return r.store.ListTenants(ctx, p)
+// List pages through all tenants.
+func (ts *Tenants) List(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
+	return ts.store.ListTenants(ctx, p)
 }
 
-// UpdateTenant applies edit to a tenant.
-func (r *Service) UpdateTenant(ctx context.Context, id godwit.TenantID, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
-	t, err := r.store.Tenant(ctx, id)
+// Update applies edit to a tenant.
+func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
+	t, err := ts.store.Tenant(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -103,11 +112,19 @@ func (r *Service) UpdateTenant(ctx context.Context, id godwit.TenantID, edit fun
 		return nil, err
 	}
 	spec.apply(t)
-	if err := r.store.UpdateTenant(ctx, t); err != nil {
+	if err := ts.store.UpdateTenant(ctx, t); err != nil {
 		return nil, fmt.Errorf("update tenant: %w", err)
 	}
-	r.cache.dropTenant(id)
+	ts.cache.dropTenant(id)
 	return t, nil
+}
+
+// Deleted reacts to the stored deletion of a tenant and its endpoints.
+func (ts *Tenants) Deleted(ctx context.Context, id godwit.TenantID, endpoints []godwit.EndpointID) {
+	ts.cache.dropTenant(id)
+	for _, e := range endpoints {
+		ts.endpoints.changed(ctx, e)
+	}
 }
 
 func checkName(field, name string) error {

@@ -27,8 +27,11 @@ const (
 	MaxMetadataValue = 4096 // bytes of JSON
 )
 
+// rules validate the settings of an endpoint.
+type rules struct{ urls URLs }
+
 // validate checks a whole spec and names every member that is wrong. On success it returns the profile.
-func (r *Service) validate(s *EndpointSpec) (profile.Profile, error) {
+func (r rules) validate(s *EndpointSpec) (profile.Profile, error) {
 	prof, profErr := profile.Lookup(s.Profile)
 	errs := []error{
 		r.checkURL("url", s.URL),
@@ -48,11 +51,11 @@ func (r *Service) validate(s *EndpointSpec) (profile.Profile, error) {
 	return prof, errors.Join(errs...)
 }
 
-func (r *Service) checkURL(field, raw string) error {
+func (r rules) checkURL(field, raw string) error {
 	if raw == "" {
 		return fieldError(field, "must not be empty")
 	}
-	err := r.cfg.URLs.CheckURL(raw)
+	err := r.urls.CheckURL(raw)
 	if err == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // Prefix is the path at which the API is mounted.
@@ -18,6 +19,8 @@ const Prefix = "/api/v1/webhooks/"
 // Config holds the API's dependencies and settings.
 type Config struct {
 	httpapi.Services
+	// Management changes endpoints. Required.
+	Management *management.Service
 	// Commands executes the operations that are commands. Required.
 	Commands *builtincommand.Runner
 	// Limits bound how often management operations may run. The zero value sets no limits.
@@ -53,8 +56,8 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.EventRetention <= 0 || cfg.DeadLetterRetention <= 0 {
 		return nil, errors.New("cybercube: the retention of events and of dead letters is required")
 	}
-	if cfg.Commands == nil {
-		return nil, errors.New("cybercube: Commands is required")
+	if cfg.Commands == nil || cfg.Management == nil {
+		return nil, errors.New("cybercube: Commands and Management are required")
 	}
 	if cfg.StallTimeout <= 0 {
 		cfg.StallTimeout = 90 * time.Second

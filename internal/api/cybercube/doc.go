@@ -2,7 +2,7 @@
 // uses the same services as every other API: other APIs see the endpoints that are created here, and an event posted here
 // goes to every endpoint that subscribes to it.
 //
-//	request ─► dialect: who, body, repeats ─► hourly limit ─► registry, engine or store ─► {"data": …}
+//	request ─► dialect: who, body, repeats ─► hourly limit ─► management, engine or store ─► {"data": …}
 //	                 └────────────────── any error ───────────────────► {"error": {code, message, details, …}}
 //
 //	endpoints            create, list, get, change, delete, rotate-secret, test, failures, logs

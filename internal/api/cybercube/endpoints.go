@@ -32,7 +32,7 @@ func (s *server) createEndpoint(c *httpapi.Call) error {
 		return err
 	}
 	ctx := c.R.Context()
-	e, secret, err := s.cfg.Registry.CreateEndpoint(ctx, c.Tenant(), n)
+	e, secret, err := s.cfg.Management.Endpoints.Create(ctx, c.Tenant(), n)
 	if err != nil {
 		giveBack()
 		return err
@@ -62,7 +62,7 @@ func (s *server) listEndpoints(c *httpapi.Call) error {
 		return err
 	}
 	page.Limit++ // one more, to learn whether there is a next page
-	endpoints, err := s.cfg.Registry.ListEndpoints(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
+	endpoints, err := s.cfg.Management.Endpoints.List(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
 	if err != nil {
 		return err
 	}
@@ -206,17 +206,17 @@ func (s *server) change(c *httpapi.Call, e *godwit.Endpoint, edit func(*manageme
 	ctx, id := c.R.Context(), e.ID
 	var err error
 	if edit != nil {
-		if e, err = s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant(), id, edit); err != nil {
+		if e, err = s.cfg.Management.Endpoints.Update(ctx, c.Tenant(), id, edit); err != nil {
 			return nil, err
 		}
 	}
 	switch status {
 	case godwit.EndpointActive:
-		return s.cfg.Registry.Resume(ctx, c.Tenant(), id)
+		return s.cfg.Management.Endpoints.Resume(ctx, c.Tenant(), id)
 	case godwit.EndpointPaused:
-		return s.cfg.Registry.Pause(ctx, c.Tenant(), id, "")
+		return s.cfg.Management.Endpoints.Pause(ctx, c.Tenant(), id, "")
 	case godwit.EndpointDisabled:
-		return s.cfg.Registry.Disable(ctx, c.Tenant(), id, "")
+		return s.cfg.Management.Endpoints.Disable(ctx, c.Tenant(), id, "")
 	}
 	return e, nil
 }

@@ -43,7 +43,7 @@ const (
 
 // view renders the current state of an endpoint.
 func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) (*endpointView, error) {
-	secrets, err := s.cfg.Registry.Secrets(ctx, e.TenantID, e.ID)
+	secrets, err := s.cfg.Management.Secrets.List(ctx, e.TenantID, e.ID)
 	if err != nil {
 		return nil, err
 	}

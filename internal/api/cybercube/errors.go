@@ -96,7 +96,7 @@ func details(p *problem.Problem) *errorDetails {
 	return &d
 }
 
-// memberName returns this API's name of a member that the registry names.
+// memberName returns this API's name of a member that package management names.
 func memberName(field string) string {
 	if rest, ok := strings.CutPrefix(field, "patterns"); ok {
 		return "events" + rest

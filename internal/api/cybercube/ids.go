@@ -16,7 +16,7 @@ const origin = "cybercube"
 
 // endpoint finds an endpoint by any form of its id. A malformed id is rejected before the store is asked (CCW-API-5).
 func (s *server) endpoint(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
-	e, err := s.cfg.Registry.ResolveEndpoint(ctx, tenant, text)
+	e, err := s.cfg.Management.Endpoints.Resolve(ctx, tenant, text)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.NotFound.With("there is no such endpoint")
 	}

@@ -15,7 +15,7 @@ const TenantHeader = "Godwit-Tenant"
 // Authorize authenticates the caller, rejects a key that has none of the scopes, and returns the caller for the tenant that
 // the request names.
 func (a *API) Authorize(r *http.Request, need ...godwit.Scope) (*management.Caller, error) {
-	caller, err := a.cfg.Registry.Authenticate(r.Context(), bearer(r))
+	caller, err := a.cfg.Callers.Authenticate(r.Context(), bearer(r))
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (a *API) Authorize(r *http.Request, need ...godwit.Scope) (*management.Call
 		if err != nil {
 			return nil, problem.InvalidRequest.In(TenantHeader, "must be a tenant's id, as in ten_…")
 		}
-		return a.cfg.Registry.ActFor(r.Context(), caller, id)
+		return a.cfg.Callers.ActFor(r.Context(), caller, id)
 	}
 	return nil, problem.InvalidRequest.In(TenantHeader, "must be given once")
 }

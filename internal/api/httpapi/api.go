@@ -57,9 +57,15 @@ func (s *Services) Check() error {
 	return nil
 }
 
+// Callers finds out who sends a request, and for which tenant. Package management implements it.
+type Callers interface {
+	Authenticate(ctx context.Context, token string) (*management.Caller, error)
+	ActFor(ctx context.Context, c *management.Caller, tenant godwit.TenantID) (*management.Caller, error)
+}
+
 // Config holds the dependencies and settings of an API.
 type Config struct {
-	Registry *management.Service
+	Callers Callers
 	// Idempotency guards requests with an Idempotency-Key. It must refuse with Errors, and redact responses that hold
 	// secrets before it stores them.
 	Idempotency *idempotency.Guard
@@ -83,8 +89,8 @@ type API struct {
 
 // New makes an API.
 func New(cfg Config) (*API, error) {
-	if cfg.Registry == nil || cfg.Idempotency == nil || cfg.Errors == nil {
-		return nil, errors.New("httpapi: registry, idempotency and errors are required")
+	if cfg.Callers == nil || cfg.Idempotency == nil || cfg.Errors == nil {
+		return nil, errors.New("httpapi: callers, idempotency and errors are required")
 	}
 	if cfg.Bodies == nil {
 		cfg.Bodies = NewBodyQuota()

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Store is the storage that the API reads without the registry or the engine.
+// Store is the storage that the API reads without package management or the engine.
 type Store interface {
 	store.Events
 	store.DeadLetters
@@ -49,7 +49,7 @@ type Engine interface {
 type Config struct {
 	Store       Store
 	Engine      Engine
-	Registry    *management.Service
+	Management  *management.Service
 	Catalogue   *catalogue.Catalogue
 	Sources     *source.Sources
 	Intake      *intake.Intake
@@ -75,8 +75,8 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Engine == nil || c.Registry == nil || c.Catalogue == nil || c.Sources == nil || c.Intake == nil || c.Idempotency == nil || c.Commands == nil || c.Preview == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
-		return errors.New("native API: store, engine, registry, catalogue, sources, intake, idempotency, commands, preview, problems, clock and log are required")
+	if c.Store == nil || c.Engine == nil || c.Management == nil || c.Catalogue == nil || c.Sources == nil || c.Intake == nil || c.Idempotency == nil || c.Commands == nil || c.Preview == nil || c.Problems == nil || c.Clock == nil || c.Log == nil {
+		return errors.New("native API: store, engine, management, catalogue, sources, intake, idempotency, commands, preview, problems, clock and log are required")
 	}
 	if c.MaxBatchBody == 0 {
 		c.MaxBatchBody = max(16<<20, c.Intake.MaxPayload())
@@ -104,7 +104,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	var err error
 	s.http, err = httpapi.New(httpapi.Config{
-		Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies,
+		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies,
 	})
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (s *server) revokeSecret(ctx context.Context, c *management.Caller, in *rev
 	if err != nil {
 		return nil, badID("secret", "sec_…")
 	}
-	if _, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id); err != nil {
+	if _, err := s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id); err != nil {
 		return nil, err
 	}
 	return asked[RevokedSecret](s.cfg.Commands.RevokeSecret(ctx, s.order(ctx, c), id, secret, in.confirmation()))

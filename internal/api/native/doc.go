@@ -1,7 +1,7 @@
 // Package native is the API under /v1.
 //
 //	request ─► request id ─► route ─► authenticate ─► scope ─┬─ ingest: raw handlers ─► engine.Submit ─► 202
-//	                                                        └─ management: Idempotency-Key ─► huma ─► registry, store, engine
+//	                                                        └─ management: Idempotency-Key ─► huma ─► management, store, engine
 //
 // Ingest is the hot path. It reads the body once into a buffer of the right size, decodes nothing if the URL names the type,
 // and builds its response by appending. Management routes are typed operations; the OpenAPI document at /openapi.json is

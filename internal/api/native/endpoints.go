@@ -29,7 +29,7 @@ func (s *server) endpointID(ctx context.Context, c *management.Caller, field, te
 	if !plausibleEndpoint(text) {
 		return godwit.EndpointID{}, badID(field, "sub_…")
 	}
-	e, err := s.cfg.Registry.ResolveEndpoint(ctx, c.Tenant.ID, text)
+	e, err := s.cfg.Management.Endpoints.Resolve(ctx, c.Tenant.ID, text)
 	if err != nil {
 		return godwit.EndpointID{}, err
 	}
@@ -130,7 +130,7 @@ func (s *server) endpointRoutes() {
 }
 
 func (s *server) createEndpoint(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
-	e, secret, err := s.cfg.Registry.CreateEndpoint(ctx, c.Tenant.ID, in.Body.spec())
+	e, secret, err := s.cfg.Management.Endpoints.Create(ctx, c.Tenant.ID, in.Body.spec())
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (s *server) createEndpoint(ctx context.Context, c *management.Caller, in *c
 
 func (s *server) listEndpoints(ctx context.Context, c *management.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
 	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
-	return endpoints.page(in.PageParams, func(p store.Page) ([]godwit.Endpoint, error) { return s.cfg.Registry.ListEndpoints(ctx, f, p) })
+	return endpoints.page(in.PageParams, func(p store.Page) ([]godwit.Endpoint, error) { return s.cfg.Management.Endpoints.List(ctx, f, p) })
 }
 
 func (s *server) getEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*endpointOutput, error) {
@@ -150,7 +150,7 @@ func (s *server) getEndpoint(ctx context.Context, c *management.Caller, in *Endp
 	if err != nil {
 		return nil, err
 	}
-	return shown(s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id))
+	return shown(s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id))
 }
 
 func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
@@ -177,7 +177,7 @@ func (s *server) pauseEndpoint(ctx context.Context, c *management.Caller, in *pa
 	if in.Body != nil {
 		reason = in.Body.Reason
 	}
-	return shown(s.cfg.Registry.Pause(ctx, c.Tenant.ID, id, reason))
+	return shown(s.cfg.Management.Endpoints.Pause(ctx, c.Tenant.ID, id, reason))
 }
 
 func (s *server) resumeEndpoint(ctx context.Context, c *management.Caller, in *EndpointPath) (*endpointOutput, error) {
@@ -185,7 +185,7 @@ func (s *server) resumeEndpoint(ctx context.Context, c *management.Caller, in *E
 	if err != nil {
 		return nil, err
 	}
-	return shown(s.cfg.Registry.Resume(ctx, c.Tenant.ID, id))
+	return shown(s.cfg.Management.Endpoints.Resume(ctx, c.Tenant.ID, id))
 }
 
 func (s *server) rotateSecret(ctx context.Context, c *management.Caller, in *rotateInput) (*issuedSecretOutput, error) {
@@ -221,7 +221,7 @@ func (s *server) listSecrets(ctx context.Context, c *management.Caller, in *Endp
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := s.cfg.Registry.Secrets(ctx, c.Tenant.ID, id)
+	secrets, err := s.cfg.Management.Secrets.List(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (s *server) testEndpoint(ctx context.Context, c *management.Caller, in *End
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id)
+	e, err := s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 			if !plausibleEndpoint(text) {
 				return nil, badID(field, "sub_…")
 			}
-			endpoint, err := s.cfg.Registry.ResolveEndpoint(ctx, c.Tenant.ID, text)
+			endpoint, err := s.cfg.Management.Endpoints.Resolve(ctx, c.Tenant.ID, text)
 			if err != nil {
 				return nil, missing(field, "endpoint", err)
 			}

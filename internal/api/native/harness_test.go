@@ -46,20 +46,20 @@ func (s *shifted) Advance(d time.Duration) { s.by.Add(int64(d)) }
 
 // A harness is the API with a real store, a real engine and a real socket.
 type harness struct {
-	t        testing.TB
-	dir      string
-	store    *sqlite.Store
-	engine   *engine.Engine
-	registry *management.Service
-	executor *command.Executor
-	events   intake.Config
-	api      *server
-	http     *httptest.Server
-	clock    *shifted
-	log      *safeLog
-	done     chan struct{}
-	stop     func() // stops the engine
-	contract *contract
+	t          testing.TB
+	dir        string
+	store      *sqlite.Store
+	engine     *engine.Engine
+	management *management.Service
+	executor   *command.Executor
+	events     intake.Config
+	api        *server
+	http       *httptest.Server
+	clock      *shifted
+	log        *safeLog
+	done       chan struct{}
+	stop       func() // stops the engine
+	contract   *contract
 
 	tenant *godwit.Tenant
 	token  string // token of a key with all scopes
@@ -129,7 +129,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 			t.Errorf("engine: %v", err)
 		}
 	})
-	h.registry, err = management.New(management.Config{
+	h.management, err = management.New(management.Config{
 		Store: h.store, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
 	})
 	must(t, err)
@@ -149,7 +149,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	events, err := intake.New(h.events)
 	must(t, err)
 	commands := command.NewRegistry()
-	builtin := builtincommand.Config{Registry: h.registry, Engine: h.engine, Store: h.store, Intake: events}
+	builtin := builtincommand.Config{Management: h.management, Engine: h.engine, Store: h.store, Intake: events}
 	must(t, builtincommand.Register(commands, builtin))
 	h.executor, err = command.New(command.Config{Store: h.store, Registry: commands, Sealer: ring, Log: log, Now: h.clock.Now})
 	must(t, err)
@@ -160,7 +160,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	h.stop = sync.OnceFunc(func() { stopExecutor(); <-executed; stop() })
 	handler, err := New(Config{
 		Commands: &builtincommand.Runner{Executor: h.executor, Config: builtin, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
-		Store: h.store, Engine: h.engine, Registry: h.registry, Catalogue: types, Sources: upstreams, Intake: events, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
+		Store: h.store, Engine: h.engine, Management: h.management, Catalogue: types, Sources: upstreams, Intake: events, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
 		Version: "test", Done: h.done,
 	})
 	must(t, err)
@@ -168,7 +168,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	h.contract = newContract(t, h.api)
 	h.http = httptest.NewServer(handler)
 	t.Cleanup(h.close)
-	h.tenant, err = h.registry.CreateTenant(ctx, management.TenantSpec{Name: "acme"})
+	h.tenant, err = h.management.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	h.key, h.token = h.mint(h.tenant.ID, godwit.AllScopes...)
 	return h
@@ -196,7 +196,7 @@ func must(t testing.TB, err error) {
 
 func (h *harness) mint(tenant godwit.TenantID, scopes ...godwit.Scope) (*godwit.APIKey, string) {
 	h.t.Helper()
-	k, token, err := h.registry.MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
+	k, token, err := h.management.Keys.Create(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes})
 	must(h.t, err)
 	return k, token
 }

@@ -79,7 +79,7 @@ func (s *server) keyRoutes() {
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
 	}, func(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Key], error) {
-		return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return s.cfg.Registry.ListKeys(ctx, c.Tenant.ID, p) })
+		return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return s.cfg.Management.Keys.List(ctx, c.Tenant.ID, p) })
 	})
 	typed(s, mayReadKeys, huma.Operation{
 		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",
@@ -88,7 +88,7 @@ func (s *server) keyRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		k, err := s.cfg.Registry.Key(ctx, c.Tenant.ID, id)
+		k, err := s.cfg.Management.Keys.Get(ctx, c.Tenant.ID, id)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (s *server) keyRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.cfg.Registry.RevokeKey(ctx, c, c.Tenant.ID, id)
+		return nil, s.cfg.Management.Keys.Revoke(ctx, c, c.Tenant.ID, id)
 	})
 }
 
@@ -122,7 +122,7 @@ func (s *server) createKey(ctx context.Context, c *management.Caller, in *keyInp
 		}
 		spec.Replaces = id
 	}
-	k, token, err := s.cfg.Registry.MintKey(ctx, c, c.Tenant.ID, spec)
+	k, token, err := s.cfg.Management.Keys.Create(ctx, c, c.Tenant.ID, spec)
 	if err != nil {
 		return nil, err
 	}

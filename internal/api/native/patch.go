@@ -101,7 +101,7 @@ func (s *server) updateEndpoint(ctx context.Context, c *management.Caller, in *p
 	if err != nil {
 		return nil, err
 	}
-	return shown(s.cfg.Registry.UpdateEndpoint(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
+	return shown(s.cfg.Management.Endpoints.Update(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
 		return patchSpec(spec, in.Body.document)
 	}))
 }

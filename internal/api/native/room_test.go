@@ -37,7 +37,7 @@ func (h *harness) until(status int, c call) *answer {
 // stranger makes another tenant and returns one of its keys.
 func (h *harness) stranger(name string) string {
 	h.t.Helper()
-	tenant, err := h.registry.CreateTenant(context.Background(), management.TenantSpec{Name: name})
+	tenant, err := h.management.Tenants.Create(context.Background(), management.TenantSpec{Name: name})
 	must(h.t, err)
 	_, token := h.mint(tenant.ID, godwit.AllScopes...)
 	return token
@@ -145,7 +145,7 @@ func TestRevokedKeyLosesABusyStream(t *testing.T) {
 	must(t, err)
 	lines := bufio.NewScanner(resp.Body)
 	lines.Scan() // the stream is open from here on
-	must(t, h.registry.RevokeKey(context.Background(), nil, h.tenant.ID, key.ID))
+	must(t, h.management.Keys.Revoke(context.Background(), nil, h.tenant.ID, key.ID))
 	for n := 0; ; {
 		h.publish("a.b", `{}`)
 		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {

@@ -98,7 +98,7 @@ func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *En
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.cfg.Registry.Endpoint(ctx, c.Tenant.ID, id)
+	e, err := s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (s *server) tenantRoutes() {
 		Summary: "Create a tenant", DefaultStatus: http.StatusCreated,
 		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.",
 	}, func(ctx context.Context, _ *management.Caller, in *tenantInput) (*tenantOutput, error) {
-		t, err := s.cfg.Registry.CreateTenant(ctx, management.TenantSpec{
+		t, err := s.cfg.Management.Tenants.Create(ctx, management.TenantSpec{
 			Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
 			AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
 		})
@@ -91,7 +91,7 @@ func (s *server) tenantRoutes() {
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "list-tenants", Method: http.MethodGet, Path: "/v1/tenants", Tags: []string{"Tenants"}, Summary: "List tenants",
 	}, func(ctx context.Context, _ *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
-		return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return s.cfg.Registry.ListTenants(ctx, p) })
+		return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return s.cfg.Management.Tenants.List(ctx, p) })
 	})
 	typed(s, mayAdmin, huma.Operation{
 		OperationID: "get-tenant", Method: http.MethodGet, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"}, Summary: "Get a tenant",
@@ -122,7 +122,7 @@ func (s *server) getTenant(ctx context.Context, _ *management.Caller, in *Tenant
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.cfg.Registry.Tenant(ctx, id)
+	t, err := s.cfg.Management.Tenants.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *server) updateTenant(ctx context.Context, _ *management.Caller, in *ten
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.cfg.Registry.UpdateTenant(ctx, id, func(spec *management.TenantSpec) error {
+	t, err := s.cfg.Management.Tenants.Update(ctx, id, func(spec *management.TenantSpec) error {
 		if in.Body.Name != nil {
 			spec.Name = *in.Body.Name
 		}

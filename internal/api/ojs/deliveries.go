@@ -244,7 +244,7 @@ func (s *server) retryDelivery(c *httpapi.Call) error {
 	case statusPending:
 		return problem.Conflict.With("the delivery is pending: its first attempt is under way or about to be")
 	}
-	if _, err := s.cfg.Registry.Endpoint(ctx, tenant, d.EndpointID); errors.Is(err, store.ErrNotFound) {
+	if _, err := s.cfg.Management.Endpoints.Get(ctx, tenant, d.EndpointID); errors.Is(err, store.ErrNotFound) {
 		return problem.Conflict.With("the delivery's subscription was deleted")
 	} else if err != nil {
 		return err

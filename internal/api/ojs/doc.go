@@ -1,7 +1,7 @@
 // Package ojs serves the HTTP binding of the Open Job Spec's Webhook Delivery extension (urn:ojs:ext:webhooks). It uses the
 // same services as every other API: a subscription is an endpoint of the profile "ojs".
 //
-//	/ojs/v1/webhooks/subscriptions…  ─► registry: endpoints, secrets; engine: the test request
+//	/ojs/v1/webhooks/subscriptions…  ─► management: endpoints, secrets; engine: the test request
 //	/ojs/v1/webhooks/deliveries…     ─► store: deliveries, attempts; engine: retry
 //	POST /ojs/v1/events[/batch]      ─► envelope checked, completed, otherwise kept to the byte ─► engine: accept
 //	GET /ojs/v1/events               ─► store: events in order, each as an envelope

@@ -93,21 +93,21 @@ func describe(p *problem.Problem) (int, errorObject) {
 	return status, o
 }
 
-// fieldNames maps the registry's names of subscription members to this API's names.
-var fieldNames = []struct{ registry, here string }{
+// fieldNames maps the names in package management of subscription members to this API's names.
+var fieldNames = []struct{ management, here string }{
 	{"patterns", "events"},
 	{"filter.queue", "filter.queues"},
 	{"filter.job_type", "filter.job_types"},
 	{"policy.timeout_seconds", "timeout_seconds"},
 }
 
-// named lists the fields under this API's names. Only errors of the registry need renaming.
+// named lists the fields under this API's names. Only errors of package management need renaming.
 func named(p *problem.Problem) []fieldDetail {
 	var list []fieldDetail
 	for _, f := range p.Errors {
 		field := f.Field
 		for _, n := range fieldNames {
-			rest, ok := strings.CutPrefix(field, n.registry)
+			rest, ok := strings.CutPrefix(field, n.management)
 			if ok && p.Kind() == problem.Invalid && (rest == "" || rest[0] == '[' || rest[0] == '.') {
 				field = n.here + rest
 			}

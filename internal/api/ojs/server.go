@@ -23,9 +23,9 @@ type Store interface {
 
 // Config holds the handler set's dependencies and settings.
 type Config struct {
-	Store    Store
-	Engine   httpapi.Engine
-	Registry *management.Service
+	Store      Store
+	Engine     httpapi.Engine
+	Management *management.Service
 	// Commands executes the operations that are commands. Required.
 	Commands *builtincommand.Runner
 	// Idempotency is a guard that refuses with Errors and stores responses without secrets, by Redact.
@@ -64,8 +64,8 @@ var (
 
 // New returns the handler of everything under /ojs/. Put Binding around it.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Store == nil || cfg.Engine == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
-		return nil, errors.New("ojs: Store, Engine, Intake, Commands, Clock and Log are required")
+	if cfg.Store == nil || cfg.Engine == nil || cfg.Management == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
+		return nil, errors.New("ojs: Store, Engine, Management, Intake, Commands, Clock and Log are required")
 	}
 	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: http.NewServeMux()}
 	if s.cfg.MaxBatchBody == 0 {
@@ -73,7 +73,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	var err error
 	s.api, err = httpapi.New(httpapi.Config{
-		Registry: cfg.Registry, Idempotency: cfg.Idempotency, Errors: s.errors, Bodies: cfg.Bodies, Channel: "ojs",
+		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: s.errors, Bodies: cfg.Bodies, Channel: "ojs",
 	})
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (s *server) createSubscription(c *httpapi.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, issued, err := s.cfg.Registry.CreateEndpoint(c.R.Context(), c.Tenant(), newEndpoint(w))
+	e, issued, err := s.cfg.Management.Endpoints.Create(c.R.Context(), c.Tenant(), newEndpoint(w))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *server) listSubscriptions(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	items, err := s.cfg.Registry.ListEndpoints(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
+	items, err := s.cfg.Management.Endpoints.List(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *server) listSubscriptions(c *httpapi.Call) error {
 
 // subscription finds the subscription that the path names, by any form of its id. A malformed id gets 404.
 func (s *server) subscription(c *httpapi.Call) (*godwit.Endpoint, error) {
-	e, err := s.cfg.Registry.ResolveEndpoint(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
+	e, err := s.cfg.Management.Endpoints.Resolve(c.R.Context(), c.Tenant(), c.R.PathValue("id"))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, problem.NotFound.With("there is no such subscription")
 	}
@@ -118,7 +118,7 @@ func (s *server) updateSubscription(c *httpapi.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, err = s.cfg.Registry.UpdateEndpoint(c.R.Context(), c.Tenant(), e.ID, func(spec *management.EndpointSpec) error {
+	e, err = s.cfg.Management.Endpoints.Update(c.R.Context(), c.Tenant(), e.ID, func(spec *management.EndpointSpec) error {
 		w.apply(spec)
 		return nil
 	})
@@ -145,9 +145,9 @@ func (s *server) activate(ctx context.Context, e *godwit.Endpoint, active *bool)
 	case active == nil:
 		return e, nil
 	case *active && e.Status != godwit.EndpointActive:
-		return s.cfg.Registry.Resume(ctx, e.TenantID, e.ID)
+		return s.cfg.Management.Endpoints.Resume(ctx, e.TenantID, e.ID)
 	case !*active && e.Status != godwit.EndpointPaused:
-		return s.cfg.Registry.Pause(ctx, e.TenantID, e.ID, "active: false")
+		return s.cfg.Management.Endpoints.Pause(ctx, e.TenantID, e.ID, "active: false")
 	}
 	return e, nil
 }

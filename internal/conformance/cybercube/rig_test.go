@@ -325,7 +325,7 @@ func (r *rig) attempts(ep endpoint) []godwit.Attempt {
 // stored reads an endpoint from the store.
 func (r *rig) stored(ep endpoint) *godwit.Endpoint {
 	r.t.Helper()
-	e, err := r.App.Registry().ResolveEndpoint(context.Background(), r.Tenant, ep.ID)
+	e, err := r.App.Management().Endpoints.Resolve(context.Background(), r.Tenant, ep.ID)
 	if err != nil {
 		r.t.Fatalf("find endpoint: %v", err)
 	}

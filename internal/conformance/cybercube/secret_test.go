@@ -81,7 +81,7 @@ func TestSecretIsShownOnce(t *testing.T) {
 			}
 		}
 		equal(t, "hint", r.show(ep)["secret_hint"].(string), rotated[45:])
-		secrets, err := r.App.Registry().Secrets(context.Background(), r.Tenant, r.stored(ep).ID)
+		secrets, err := r.App.Management().Secrets.List(context.Background(), r.Tenant, r.stored(ep).ID)
 		if err != nil || len(secrets) != 2 {
 			t.Fatalf("%d secrets, %v", len(secrets), err)
 		}
@@ -92,7 +92,7 @@ func TestSecretIsShownOnce(t *testing.T) {
 		var known struct{ ID string }
 		r.want(201, apptest.Call{Path: "/v1/endpoints", Body: object{"url": r.sink.URL("/b"), "profile": "cybercube", "secret": testSecret}}).JSON(t, &known)
 		equal(t, "hint of the vector", r.show(endpoint{ID: known.ID})["secret_hint"].(string), "kZWY")
-		secrets, err = r.App.Registry().Secrets(context.Background(), r.Tenant, r.stored(endpoint{ID: known.ID}).ID)
+		secrets, err = r.App.Management().Secrets.List(context.Background(), r.Tenant, r.stored(endpoint{ID: known.ID}).ID)
 		if err != nil || secrets[0].Hash != "c371e6d4ac451b41d570712116f78b1e07846c7642dedd7e5dd2a26dbb4d6ad4" {
 			t.Errorf("hash of the vector %q, %v", secrets[0].Hash, err)
 		}

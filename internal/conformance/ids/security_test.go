@@ -132,7 +132,7 @@ func (c *caller) replaced(scopes ...godwit.Scope) *caller {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, token, err := c.App.Registry().MintKey(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes, Replaces: id})
+	_, token, err := c.App.Management().Keys.Create(context.Background(), nil, tenant, management.KeySpec{Name: "test", Scopes: scopes, Replaces: id})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -184,11 +184,11 @@ func TestClientCertificates(t *testing.T) {
 		}
 	})
 	<-a.Started()
-	tenant, err := app.TenantByName(ctx, a.Registry(), "test")
+	tenant, err := app.TenantByName(ctx, a.Management(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := a.Registry().MintKey(ctx, nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
+	_, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "test", Scopes: godwit.AllScopes})
 	if err != nil {
 		t.Fatal(err)
 	}
