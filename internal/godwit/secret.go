@@ -12,7 +12,7 @@ type Secret struct {
 	Sealed     []byte // the key, encrypted
 	PublicKey  []byte // ed25519 only
 	CreatedAt  time.Time
-	NotBefore  time.Time
+	NotBefore  time.Time // zero: since CreatedAt
 	ExpiresAt  time.Time // zero: no end
 	Hash       string    // hex SHA-256 of the value shown to the owner; distinguishes secrets without revealing them (CCW-SEC-5)
 	Hint       string    // its last four characters (CCW-SEC-6)
@@ -23,6 +23,14 @@ const (
 	AlgorithmHMAC    = "hmac-sha256"
 	AlgorithmEd25519 = "ed25519"
 )
+
+// Begins returns when the secret starts to sign.
+func (s *Secret) Begins() time.Time {
+	if s.NotBefore.IsZero() {
+		return s.CreatedAt
+	}
+	return s.NotBefore
+}
 
 // LiveAt reports whether the secret signs at the given time.
 func (s *Secret) LiveAt(now time.Time) bool {

@@ -58,7 +58,7 @@ func addSecret(ctx context.Context, q session, secret *godwit.Secret, others sto
 	if err := lockEndpoint(ctx, q, secret.TenantID, secret.EndpointID); err != nil {
 		return err
 	}
-	if err := endSecrets(ctx, q, secret, others); err != nil {
+	if err := expireSecrets(ctx, q, secret, others); err != nil {
 		return err
 	}
 	return insertSecret(ctx, q, secret)
@@ -105,9 +105,9 @@ func revokeSecret(ctx context.Context, q session, e store.RevokeSecret) error {
 	return err
 }
 
-// endSecrets sets the end of an endpoint's secrets that do not end earlier: the newest of them end at the given time, the
+// expireSecrets sets the end of an endpoint's secrets that do not end earlier: the newest of them end at the given time, the
 // other live ones when the new one begins.
-func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others store.Expiry) error {
+func expireSecrets(ctx context.Context, q session, fresh *godwit.Secret, others store.Expiry) error {
 	if others.At.IsZero() {
 		return nil
 	}
@@ -115,12 +115,12 @@ func endSecrets(ctx context.Context, q session, fresh *godwit.Secret, others sto
 	if keep <= 0 {
 		keep = math.MaxInt32
 	}
-	begins := fresh.NotBefore
-	if begins.IsZero() {
-		begins = fresh.CreatedAt
+	begins := fresh.Begins()
+	if begins.After(others.At) { // all end before the new one begins
+		begins = others.At
 	}
 	_, err := q.Exec(ctx, `UPDATE endpoint_secrets AS s SET expires_at = least(s.expires_at, n.ends) FROM (
-			SELECT id, CASE WHEN row_number() OVER (ORDER BY created_at DESC, id DESC) <= $3 THEN $2::timestamptz ELSE least($2::timestamptz, $4::timestamptz) END AS ends
+			SELECT id, CASE WHEN row_number() OVER (ORDER BY created_at DESC, id DESC) <= $3 THEN $2::timestamptz ELSE $4::timestamptz END AS ends
 			FROM endpoint_secrets WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > $4)) AS n
 		WHERE s.id = n.id`, [16]byte(fresh.EndpointID), others.At, keep, begins)
 	return err

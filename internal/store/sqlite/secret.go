@@ -100,7 +100,7 @@ func expireSecrets(c *conn, next *godwit.Secret, others store.Expiry) error {
 	if others.Keep > 0 {
 		_, err := c.exec(`UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) AND id NOT IN (
 			SELECT id FROM secrets WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1) ORDER BY created_at DESC, id DESC LIMIT ?3)`,
-			micros(next.NotBefore), next.EndpointID[:], int64(others.Keep))
+			micros(next.Begins()), next.EndpointID[:], int64(others.Keep))
 		if err != nil {
 			return err
 		}

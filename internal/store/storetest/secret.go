@@ -12,6 +12,8 @@ var secretCases = []testCase{
 	{"keeps every member", secretMembers},
 	{"rotation", secretRotation},
 	{"rotation that keeps few", secretKeep},
+	{"rotation at once", secretKeepAtOnce},
+	{"an end before the start of the new one", secretEndBeforeStart},
 	{"public keys", secretPublicKeys},
 	{"belongs to its tenant", secretTenant},
 }
@@ -110,6 +112,43 @@ func secretKeep(t *testing.T, f *fixture) {
 			same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, e))(t), append([]godwit.Secret{*fresh}, want...))
 		})
 	}
+}
+
+// A new secret without NotBefore begins when it is created, and ends the older secrets then that are not kept.
+func secretKeepAtOnce(t *testing.T, f *fixture) {
+	oldest, old := addSecret(f, store.Expiry{}), addSecret(f, store.Expiry{})
+	fresh := f.makeSecret(f.endpoint)
+	fresh.ID = mint[godwit.SecretID](f.tick(time.Second))
+	fresh.CreatedAt, fresh.NotBefore = f.now, time.Time{}
+	oldest.ExpiresAt, old.ExpiresAt = f.now, f.now.Add(24*time.Hour)
+	f.must(IssueSecret(f.ctx, f.s, fresh, store.Expiry{At: old.ExpiresAt, Keep: 1}))
+	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*fresh, old, oldest})
+}
+
+// Older secrets end at the given time even if the new one begins later, and even those that would end in between.
+func secretEndBeforeStart(t *testing.T, f *fixture) {
+	for _, keep := range []int{0, 1} {
+		f.endpoint = f.newEndpoint()
+		oldest, old := addSecret(f, store.Expiry{}), addSecret(f, store.Expiry{})
+		between := f.makeSecret(f.endpoint)
+		between.ID, between.ExpiresAt = mint[godwit.SecretID](f.tick(time.Second)), f.now.Add(2*time.Hour)
+		f.must(IssueSecret(f.ctx, f.s, between, store.Expiry{}))
+		fresh := f.makeSecret(f.endpoint)
+		fresh.ID, fresh.NotBefore = mint[godwit.SecretID](f.tick(time.Second)), f.now.Add(3*time.Hour)
+		end := f.now.Add(time.Hour)
+		f.must(IssueSecret(f.ctx, f.s, fresh, store.Expiry{At: end, Keep: keep}))
+		oldest.ExpiresAt, old.ExpiresAt, between.ExpiresAt = end, end, end
+		same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*fresh, *between, old, oldest})
+	}
+}
+
+// addSecret adds a secret without an end.
+func addSecret(f *fixture, others store.Expiry) godwit.Secret {
+	f.t.Helper()
+	s := f.makeSecret(f.endpoint)
+	s.ID = mint[godwit.SecretID](f.tick(time.Second))
+	f.must(IssueSecret(f.ctx, f.s, s, others))
+	return *s
 }
 
 func secretPublicKeys(t *testing.T, f *fixture) {
