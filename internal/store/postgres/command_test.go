@@ -18,27 +18,12 @@ import (
 
 func TestCommands(t *testing.T) {
 	storetest.RunCommands(t, storetest.Commands{
-		Open: open,
-		Reopen: func(t testing.TB, s store.Store) store.Store {
-			url := s.(*Store).pool.Config().ConnString()
-			s.Close()
-			return openURL(t, url)
-		},
+		Open: open, Reopen: reopen,
 		Exec: func(t testing.TB, s store.Store, statement string) error {
 			_, err := s.(*Store).pool.Exec(t.Context(), statement)
 			return err
 		},
 	})
-}
-
-func openURL(t testing.TB, url string) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), url, Options{Now: suiteTime})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
 }
 
 // reserved makes the record of a command that was just reserved.

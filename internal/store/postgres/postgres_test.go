@@ -15,7 +15,7 @@ var suiteTime = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 func open(t testing.TB) store.Store { return openAt(t, Options{Now: suiteTime}) }
 
-// database creates a database for the test. If partitions start at suiteTime, it copies a prepared template.
+// newDatabase creates a database for the test. If partitions start at suiteTime, it copies a prepared template.
 func newDatabase(t testing.TB, o Options) string {
 	t.Helper()
 	if !o.Now.Equal(suiteTime) || o.PartitionWidth != 0 {
@@ -44,4 +44,30 @@ func openAt(t testing.TB, o Options) *Store {
 	return s
 }
 
+func openURL(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), url, Options{Now: suiteTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// beside opens the same database a second time.
+func beside(t testing.TB, s store.Store) store.Store {
+	t.Helper()
+	return openURL(t, s.(*Store).pool.Config().ConnString())
+}
+
+func reopen(t testing.TB, s store.Store) store.Store {
+	t.Helper()
+	s.Close()
+	return beside(t, s)
+}
+
 func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestNodes(t *testing.T) {
+	storetest.RunNodes(t, storetest.Nodes{Open: open, Beside: beside, Reopen: reopen})
+}

@@ -38,27 +38,43 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-func TestCommands(t *testing.T) {
-	places := map[store.Store]string{}
-	openAt := func(t testing.TB, dir string) store.Store {
-		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Exclusive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		places[s] = dir
-		t.Cleanup(func() { s.Close() })
-		return s
+// places are the data directories of stores that a test may open again.
+type places map[store.Store]string
+
+func (p places) open(t testing.TB) store.Store { return p.openAt(t, t.TempDir()) }
+
+func (p places) openAt(t testing.TB, dir string) store.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Exclusive: true})
+	if err != nil {
+		t.Fatal(err)
 	}
+	p[s] = dir
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func (p places) reopen(t testing.TB, s store.Store) store.Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return p.openAt(t, p[s])
+}
+
+func TestNodes(t *testing.T) {
+	p := places{}
+	storetest.RunNodes(t, storetest.Nodes{
+		Open: p.open, Reopen: p.reopen, Beside: func(_ testing.TB, s store.Store) store.Store { return s },
+	})
+}
+
+func TestCommands(t *testing.T) {
+	p := places{}
 	storetest.RunCommands(t, storetest.Commands{
-		Open: func(t testing.TB) store.Store { return openAt(t, t.TempDir()) },
-		Reopen: func(t testing.TB, s store.Store) store.Store {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return openAt(t, places[s])
-		},
+		Open: p.open, Reopen: p.reopen,
 		Exec: func(t testing.TB, s store.Store, statement string) error {
-			db, err := sql.Open("sqlite", filepath.Join(places[s], "godwit.db"))
+			db, err := sql.Open("sqlite", filepath.Join(p[s], "godwit.db"))
 			if err != nil {
 				t.Fatal(err)
 			}

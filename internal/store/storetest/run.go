@@ -1,8 +1,9 @@
 // Package storetest is the test suite for store backends: Run tests the behaviour that package store documents, RunConcurrency
-// tests it under concurrent use, and RunCrash tests that acknowledged writes survive kill -9.
+// tests it under concurrent use, RunNodes tests node names under several processes, and RunCrash tests that acknowledged writes survive kill -9.
 //
 //	func TestStore(t *testing.T)       { storetest.Run(t, open) }
 //	func TestConcurrency(t *testing.T) { storetest.RunConcurrency(t, open) }
+//	func TestNodes(t *testing.T)       { storetest.RunNodes(t, storetest.Nodes{Open: open, …}) }
 //	func TestCrash(t *testing.T)       { storetest.RunCrash(t, storetest.Crash{Location: …, Open: …}) }
 //
 // open returns an empty store for each case and closes it when the test ends. The suite knows no backend: it uses only
@@ -36,6 +37,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"engine", engineCases},
 		{"claim", claimCases},
 		{"lease", leaseCases},
+		{"node", nodeCases},
 		{"delivery", deliveryCases},
 		{"attempt", attemptCases},
 		{"requeue", requeueCases},
@@ -52,6 +54,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"source", sourceCases},
 		{"sweep", sweepCases},
 		{"sealed", sealedCases},
+		{"key check", keyCheckCases},
 		{"upkeep", upkeepCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
