@@ -154,7 +154,7 @@ func acceptStaleClaim(t *testing.T, f *fixture) {
 	}
 }
 
-func (f *fixture) makeRecord(key string) *godwit.IdempotencyRecord {
+func makeRecord(f *fixture, key string) *godwit.IdempotencyRecord {
 	r := &godwit.IdempotencyRecord{
 		ID: godwit.IdempotencyID(godwit.KeyID(f.tenant), "POST /v1/events", key), TenantID: f.tenant,
 		Response:  &godwit.StoredResponse{Status: 202, ContentType: "application/json", Location: "/v1/events/1", Body: []byte("{\"n\":1}\x00")},
@@ -164,7 +164,7 @@ func (f *fixture) makeRecord(key string) *godwit.IdempotencyRecord {
 	return r
 }
 
-func (f *fixture) keyed(r *godwit.IdempotencyRecord) (store.Accept, godwit.EventID) {
+func keyedAccept(f *fixture, r *godwit.IdempotencyRecord) (store.Accept, godwit.EventID) {
 	n := f.fanOut(f.makeEvent(), f.endpoint)
 	if r != nil {
 		r.EventID = n.Event.ID
@@ -183,16 +183,16 @@ func (f *fixture) stored(id godwit.EventID, want bool) {
 }
 
 func acceptReplayAcross(t *testing.T, f *fixture) {
-	first, firstID := f.keyed(f.makeRecord("k"))
+	first, firstID := keyedAccept(f, makeRecord(f, "k"))
 	if c := f.commit(&store.Batch{Accepts: []store.Accept{first}}); c.Existing[0] != nil {
 		t.Fatalf("first found %+v", c.Existing[0])
 	}
 	same(t, "record", got(f.s.Recorded(f.ctx, first.Record.ID, f.now))(t), first.Record)
 	f.tick(time.Hour)
-	repeat := f.makeRecord("k")
+	repeat := makeRecord(f, "k")
 	repeat.Response.Body = []byte("another answer")
-	second, secondID := f.keyed(repeat)
-	other, otherID := f.keyed(f.makeRecord("another key"))
+	second, secondID := keyedAccept(f, repeat)
+	other, otherID := keyedAccept(f, makeRecord(f, "another key"))
 	c := f.commit(&store.Batch{Accepts: []store.Accept{second, other}})
 	same(t, "existing", c.Existing, []*godwit.IdempotencyRecord{first.Record, nil})
 	f.stored(firstID, true)
@@ -205,10 +205,10 @@ func acceptReplayAcross(t *testing.T, f *fixture) {
 }
 
 func acceptReplayInside(t *testing.T, f *fixture) {
-	a, aID := f.keyed(f.makeRecord("k"))
-	b, bID := f.keyed(f.makeRecord("k"))
+	a, aID := keyedAccept(f, makeRecord(f, "k"))
+	b, bID := keyedAccept(f, makeRecord(f, "k"))
 	b.Record.Response.Body = []byte("second")
-	plain, plainID := f.keyed(nil)
+	plain, plainID := keyedAccept(f, nil)
 	c := f.commit(&store.Batch{Accepts: []store.Accept{a, plain, b}})
 	same(t, "existing", c.Existing, []*godwit.IdempotencyRecord{nil, nil, a.Record})
 	f.stored(aID, true)
@@ -221,7 +221,7 @@ func acceptManyUnderOneKey(t *testing.T, f *fixture) {
 		for range 5 {
 			a.Events = append(a.Events, f.fanOut(f.makeEvent(), f.endpoint))
 		}
-		a.Record = f.makeRecord("bulk")
+		a.Record = makeRecord(f, "bulk")
 		a.Record.EventID = a.Events[0].Event.ID
 		return a
 	}
@@ -237,18 +237,18 @@ func acceptManyUnderOneKey(t *testing.T, f *fixture) {
 
 func acceptExpired(t *testing.T, f *fixture) {
 	trace.Covers(t, "IKH-EXP-1")
-	first, _ := f.keyed(f.makeRecord("k"))
+	first, _ := keyedAccept(f, makeRecord(f, "k"))
 	f.commit(&store.Batch{Accepts: []store.Accept{first}})
 
 	f.now = first.Record.ExpiresAt.Add(-time.Microsecond)
-	early, earlyID := f.keyed(f.makeRecord("k"))
+	early, earlyID := keyedAccept(f, makeRecord(f, "k"))
 	if c := f.commit(&store.Batch{Accepts: []store.Accept{early}}); c.Existing[0] == nil {
 		t.Error("the key was free before its window ended")
 	}
 	f.stored(earlyID, false)
 
 	f.now = first.Record.ExpiresAt
-	late, lateID := f.keyed(f.makeRecord("k"))
+	late, lateID := keyedAccept(f, makeRecord(f, "k"))
 	if c := f.commit(&store.Batch{Accepts: []store.Accept{late}}); c.Existing[0] != nil {
 		t.Error("the key was not free after its window")
 	}
@@ -263,12 +263,12 @@ func acceptExpired(t *testing.T, f *fixture) {
 }
 
 func acceptInProgress(t *testing.T, f *fixture) {
-	held := f.makeRecord("k")
+	held := makeRecord(f, "k")
 	held.Response, held.ExpiresAt = nil, f.now.Add(time.Minute)
 	if r := got(f.s.Reserve(f.ctx, held))(t); r != nil {
 		t.Fatalf("reserve found %+v", r)
 	}
-	a, id := f.keyed(f.makeRecord("k"))
+	a, id := keyedAccept(f, makeRecord(f, "k"))
 	c := f.commit(&store.Batch{Accepts: []store.Accept{a}})
 	same(t, "existing", c.Existing, []*godwit.IdempotencyRecord{held})
 	f.stored(id, false)
@@ -282,10 +282,10 @@ func acceptComposite(t *testing.T, f *fixture) {
 	mine, theirs := mint[godwit.KeyID](f.now), mint[godwit.KeyID](f.now)
 	ids := [][32]byte{id(mine, "POST /v1/events"), id(theirs, "POST /v1/events"), id(mine, "POST /v1/endpoints")}
 	for _, recordID := range ids {
-		r := f.makeRecord("")
+		r := makeRecord(f, "")
 		r.ID = recordID
 		r.Response.Body = recordID[:]
-		a, event := f.keyed(r)
+		a, event := keyedAccept(f, r)
 		if c := f.commit(&store.Batch{Accepts: []store.Accept{a}}); c.Existing[0] != nil {
 			t.Fatal("another principal's or operation's key was taken for this one's")
 		}
@@ -299,11 +299,11 @@ func acceptComposite(t *testing.T, f *fixture) {
 }
 
 func acceptAgain(t *testing.T, f *fixture) {
-	keyed, keyedID := f.keyed(f.makeRecord("k"))
-	plain, plainID := f.keyed(nil)
+	keyed, keyedID := keyedAccept(f, makeRecord(f, "k"))
+	plain, plainID := keyedAccept(f, nil)
 	keyed.Events[0].Deliveries[0].ClaimEpoch = f.epoch(f.endpoint)
 	plain.Events[0].Deliveries[0].ClaimEpoch = f.epoch(f.endpoint)
-	notice := f.makeNotice()
+	notice := makeNotice(f)
 	b := &store.Batch{Accepts: []store.Accept{keyed, plain}, Notices: []godwit.Notice{notice}}
 	f.commit(b)
 	same(t, "existing", f.commit(b).Existing, []*godwit.IdempotencyRecord{nil, nil})
@@ -335,7 +335,7 @@ func acceptMoreDeliveries(t *testing.T, f *fixture) {
 	second.Deliveries = append(second.Deliveries, first.Deliveries[0])
 	f.accept(second)
 	same(t, "event", got(f.s.Event(f.ctx, f.tenant, e.ID))(t), e)
-	if ds := f.list(store.DeliveryFilter{EventID: e.ID}); len(ds) != 2 {
+	if ds := listDeliveries(f, store.DeliveryFilter{EventID: e.ID}); len(ds) != 2 {
 		t.Errorf("event has %d deliveries, want 2", len(ds))
 	}
 	same(t, "claimed event", f.claimOne(other).Event, e)

@@ -20,7 +20,7 @@ var attemptCases = []testCase{
 	{"log without the events", attemptSwept},
 }
 
-func (f *fixture) log(filter store.AttemptFilter, limit int) []store.LoggedAttempt {
+func attemptLog(f *fixture, filter store.AttemptFilter, limit int) []store.LoggedAttempt {
 	f.t.Helper()
 	filter.TenantID = f.tenant
 	if filter.EndpointID.IsZero() {
@@ -89,19 +89,19 @@ func (j *journal) accept(eventType string) godwit.DeliveryID {
 }
 
 func attemptRuns(t *testing.T, f *fixture) {
-	if log := f.log(store.AttemptFilter{}, 10); len(log) != 0 {
+	if log := attemptLog(f, store.AttemptFilter{}, 10); len(log) != 0 {
 		t.Errorf("an endpoint without attempts has %+v", log)
 	}
 	j := &journal{f: f}
 	first := j.accept("order.paid")
 	j.try(first, godwit.TriggerAccept, 1, godwit.DeliveryPending)
 	j.try(first, godwit.TriggerRetry, 2, godwit.DeliveryPending)
-	same(t, "log of one that is pending", f.log(store.AttemptFilter{}, 10), j.latest(everyAttempt))
+	same(t, "log of one that is pending", attemptLog(f, store.AttemptFilter{}, 10), j.latest(everyAttempt))
 	second := j.accept("order.sent")
 	j.try(second, godwit.TriggerAccept, 1, godwit.DeliveryAccepted)
 	j.try(first, godwit.TriggerRefresh, 3, godwit.DeliveryPending)
 	j.try(first, godwit.TriggerMoved, 4, godwit.DeliveryExhausted)
-	same(t, "log of one run", f.log(store.AttemptFilter{}, 10), j.latest(everyAttempt))
+	same(t, "log of one run", attemptLog(f, store.AttemptFilter{}, 10), j.latest(everyAttempt))
 
 	f.requeue(first)
 	for i := range j.list { // it is pending again, so none of its attempts is final
@@ -109,14 +109,14 @@ func attemptRuns(t *testing.T, f *fixture) {
 			j.list[i].Final = godwit.DeliveryPending
 		}
 	}
-	same(t, "log before the second run", f.log(store.AttemptFilter{}, 10), j.latest(everyAttempt))
+	same(t, "log before the second run", attemptLog(f, store.AttemptFilter{}, 10), j.latest(everyAttempt))
 	j.try(first, godwit.TriggerReplay, 1, godwit.DeliveryPending)
 	j.try(first, godwit.TriggerRetry, 2, godwit.DeliveryTerminal)
 	f.requeue(first, second)
 	j.try(second, godwit.TriggerManual, 1, godwit.DeliveryAccepted)
 	j.try(first, godwit.TriggerManual, 1, godwit.DeliveryPending)
 	j.try(first, godwit.TriggerRetry, 2, godwit.DeliveryAccepted)
-	same(t, "log of three runs", f.log(store.AttemptFilter{}, 20), j.latest(everyAttempt))
+	same(t, "log of three runs", attemptLog(f, store.AttemptFilter{}, 20), j.latest(everyAttempt))
 }
 
 // The log is ordered by attempt time: a delivery that waited long comes after newer deliveries.
@@ -129,7 +129,7 @@ func attemptHeld(t *testing.T, f *fixture) {
 	}
 	j.try(held, godwit.TriggerAccept, 1, godwit.DeliveryAccepted)
 	got(f.s.Cancel(f.ctx, f.tenant, never, f.now))(t)
-	log := f.log(store.AttemptFilter{}, 10)
+	log := attemptLog(f, store.AttemptFilter{}, 10)
 	same(t, "log", log, j.latest(everyAttempt))
 	if log[0].Attempt.DeliveryID != held {
 		t.Error("the one that was held is not the latest")
@@ -169,7 +169,7 @@ func attemptFilters(t *testing.T, f *fixture) {
 		"never": {store.AttemptFilter{Since: f.now.Add(time.Hour)}, func(*store.LoggedAttempt) bool { return false }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log, want := f.in(t).log(c.filter, 100), j.latest(c.keep)
+			log, want := attemptLog(f.in(t), c.filter, 100), j.latest(c.keep)
 			if len(log)+len(want) > 0 {
 				same(t, "log", log, want)
 			}
@@ -190,14 +190,14 @@ func attemptLimit(t *testing.T, f *fixture) {
 	}
 	for _, limit := range []int{1, 5, 12, 50} {
 		want := j.latest(everyAttempt)
-		same(t, "log", f.log(store.AttemptFilter{}, limit), want[:min(limit, len(want))])
+		same(t, "log", attemptLog(f, store.AttemptFilter{}, limit), want[:min(limit, len(want))])
 	}
 }
 
 func attemptTenant(t *testing.T, f *fixture) {
 	f.acceptOne()
 	f.finish(godwit.DeliveryAccepted)
-	if log := f.log(store.AttemptFilter{EndpointID: f.newEndpoint()}, 10); len(log) != 0 {
+	if log := attemptLog(f, store.AttemptFilter{EndpointID: f.newEndpoint()}, 10); len(log) != 0 {
 		t.Errorf("another endpoint logs %+v", log)
 	}
 	stranger := f.newTenant()
@@ -216,5 +216,5 @@ func attemptSwept(t *testing.T, f *fixture) {
 	f.tick(2 * time.Hour)
 	last := j.try(id, godwit.TriggerRetry, 2, godwit.DeliveryAccepted)
 	f.sweepAll(store.Sweep{AttemptsBefore: f.now.Add(-time.Hour)})
-	same(t, "log", f.log(store.AttemptFilter{}, 10), []store.LoggedAttempt{last})
+	same(t, "log", attemptLog(f, store.AttemptFilter{}, 10), []store.LoggedAttempt{last})
 }

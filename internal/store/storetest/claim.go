@@ -21,7 +21,7 @@ var claimCases = []testCase{
 }
 
 // acceptAt stores one event for each offset, created at that time.
-func (f *fixture) acceptAt(offsets ...time.Duration) []godwit.DeliveryID {
+func acceptAt(f *fixture, offsets ...time.Duration) []godwit.DeliveryID {
 	f.t.Helper()
 	var ids []godwit.DeliveryID
 	for _, d := range offsets {
@@ -43,7 +43,7 @@ func claimed(c *store.Claimed) []godwit.DeliveryID {
 }
 
 func claimOrder(t *testing.T, f *fixture) {
-	ids := f.acceptAt(-1*time.Second, -3*time.Second, -2*time.Second, time.Second)
+	ids := acceptAt(f, -1*time.Second, -3*time.Second, -2*time.Second, time.Second)
 	same(t, "first claim", claimed(f.claim(f.endpoint, 2)), []godwit.DeliveryID{ids[1], ids[2]})
 	same(t, "second claim", claimed(f.claim(f.endpoint, 2)), []godwit.DeliveryID{ids[0]})
 	same(t, "third claim", len(f.claim(f.endpoint, 2).Work), 0)
@@ -59,7 +59,7 @@ func claimNextDue(t *testing.T, f *fixture) {
 	if c := f.claim(f.endpoint, 2); len(c.Work) != 0 || !c.NextDue.IsZero() {
 		t.Errorf("empty endpoint gave %+v", c)
 	}
-	f.acceptAt(-3*time.Second, -2*time.Second, time.Second, 2*time.Second)
+	acceptAt(f, -3*time.Second, -2*time.Second, time.Second, 2*time.Second)
 	if c := f.claim(f.endpoint, 1); !c.NextDue.Equal(f.now.Add(-2 * time.Second)) {
 		t.Errorf("next is due %v: what could not be claimed counts", c.NextDue)
 	}
@@ -128,7 +128,7 @@ func claimFenced(t *testing.T, f *fixture) {
 
 func claimReclaim(t *testing.T, f *fixture) {
 	other := f.newEndpoint()
-	ids := f.acceptAt(-2*time.Second, -1*time.Second, 0, time.Hour)
+	ids := acceptAt(f, -2*time.Second, -1*time.Second, 0, time.Hour)
 	f.accept(f.fanOut(f.makeEvent(), other))
 	f.claim(f.endpoint, 10)
 	f.claimOne(other)

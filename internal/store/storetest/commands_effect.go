@@ -51,15 +51,15 @@ var kinds = []kind{
 	}},
 	{"issue secret", func(f *commands) (command.Effect, func() any) {
 		id := f.newEndpoint()
-		f.must(IssueSecret(f.ctx, f.s, f.makeSecret(id), store.Expiry{}))
-		s := f.makeSecret(id)
+		f.must(IssueSecret(f.ctx, f.s, makeSecret(f.fixture, id), store.Expiry{}))
+		s := makeSecret(f.fixture, id)
 		return store.IssueSecret{TenantID: f.tenant, Secret: s, Others: store.Expiry{At: f.now.Add(time.Hour)}}, f.secrets(id)
 	}},
 	{"revoke secret", func(f *commands) (command.Effect, func() any) {
 		id := f.newEndpoint()
-		old := f.makeSecret(id)
+		old := makeSecret(f.fixture, id)
 		f.must(IssueSecret(f.ctx, f.s, old, store.Expiry{}))
-		f.must(IssueSecret(f.ctx, f.s, f.makeSecret(id), store.Expiry{}))
+		f.must(IssueSecret(f.ctx, f.s, makeSecret(f.fixture, id), store.Expiry{}))
 		return store.RevokeSecret{TenantID: f.tenant, EndpointID: id, SecretID: old.ID, Now: f.now}, f.secrets(id)
 	}},
 	{"requeue dead letters", func(f *commands) (command.Effect, func() any) {
@@ -80,7 +80,7 @@ var kinds = []kind{
 		own := f.tenant
 		defer func() { f.tenant = own }()
 		f.tenant = f.newTenant()
-		doomed, id, key := f.tenant, f.newEndpoint(), f.makeKey()
+		doomed, id, key := f.tenant, f.newEndpoint(), makeKey(f.fixture)
 		f.must(f.s.CreateKey(f.ctx, key))
 		return store.RemoveTenant{ID: doomed, Now: f.now}, func() any {
 			_, err := f.s.Tenant(f.ctx, doomed)
@@ -126,7 +126,7 @@ func effectOrder(t *testing.T, f *commands) {
 	second.URL, second.Version = "https://second.example/", 2
 	third := *second
 	third.URL, third.Version = "https://third.example/", 3
-	secret := f.makeSecret(f.endpoint)
+	secret := makeSecret(f.fixture, f.endpoint)
 	r := f.newRecord(key(1))
 	f.apply(put(0, r), f.outcome(r, store.ChangeEndpoint{Endpoint: second}, store.IssueSecret{TenantID: f.tenant, Secret: secret}, store.ChangeEndpoint{Endpoint: &third}))
 	same(t, "endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &third)

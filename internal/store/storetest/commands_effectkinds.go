@@ -39,7 +39,7 @@ func effectChangeEndpoint(t *testing.T, f *commands) {
 }
 
 func effectIssueSecret(t *testing.T, f *commands) {
-	old, fresh := f.makeSecret(f.endpoint), f.makeSecret(f.endpoint)
+	old, fresh := makeSecret(f.fixture, f.endpoint), makeSecret(f.fixture, f.endpoint)
 	f.must(IssueSecret(f.ctx, f.s, old, store.Expiry{}))
 	fresh.CreatedAt = f.now.Add(time.Second)
 	issue := store.IssueSecret{TenantID: f.tenant, Secret: fresh, Others: store.Expiry{At: f.now.Add(time.Hour)}}
@@ -50,13 +50,13 @@ func effectIssueSecret(t *testing.T, f *commands) {
 	old.ExpiresAt = f.now.Add(time.Hour)
 	same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t), []godwit.Secret{*fresh, *old})
 	f.tried(issue, store.ErrConflict)
-	f.remove(f.endpoint)
-	issue.Secret = f.makeSecret(f.endpoint)
+	removeEndpoint(f.fixture, f.endpoint)
+	issue.Secret = makeSecret(f.fixture, f.endpoint)
 	f.tried(issue, store.ErrNotFound)
 }
 
 func effectRevokeSecret(t *testing.T, f *commands) {
-	other := f.makeSecret(f.newEndpoint())
+	other := makeSecret(f.fixture, f.newEndpoint())
 	f.must(IssueSecret(f.ctx, f.s, other, store.Expiry{}))
 	// Times are relative to now; the test revokes the first secret. -1 means no end.
 	type secret struct{ begins, ends time.Duration }
@@ -82,7 +82,7 @@ func effectRevokeSecret(t *testing.T, f *commands) {
 			endpoint := f.newEndpoint()
 			var all []godwit.Secret
 			for i, c := range c.secrets {
-				s := f.makeSecret(endpoint)
+				s := makeSecret(f.fixture, endpoint)
 				s.CreatedAt = f.now.Add(-time.Duration(i) * time.Second) // listed in this order
 				s.NotBefore = f.now.Add(c.begins * time.Microsecond)
 				if c.ends != -1 {
@@ -110,7 +110,7 @@ func effectRevokeSecret(t *testing.T, f *commands) {
 				all[0].ExpiresAt = f.now
 			}
 			same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, endpoint))(t), all)
-			f.remove(endpoint)
+			removeEndpoint(f.fixture, endpoint)
 			f.tried(revoke, store.ErrNotFound)
 		})
 	}
@@ -244,7 +244,7 @@ func effectPurge(t *testing.T, f *commands) {
 func effectRemoveTenant(t *testing.T, f *commands) {
 	second := f.newEndpoint()
 	gone := f.newEndpoint()
-	f.remove(gone)
+	removeEndpoint(f.fixture, gone)
 	doomed := f.tenant
 	f.tenant = f.newTenant()
 	neighbour := f.newEndpoint()

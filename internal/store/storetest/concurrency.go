@@ -50,7 +50,7 @@ func together(t *testing.T, n int, fn func(i int) error) {
 func concurrentReserve(t *testing.T, f *fixture) {
 	var won atomic.Int32
 	together(t, 100, func(i int) error {
-		r := f.reservation("k")
+		r := reservation(f, "k")
 		r.Fingerprint[0] = byte(i)
 		found, err := f.s.Reserve(f.ctx, r)
 		if err == nil && found == nil {
@@ -67,10 +67,10 @@ func concurrentAccept(t *testing.T, f *fixture) {
 	var won atomic.Int32
 	answers := make([]byte, 100)
 	together(t, len(answers), func(i int) error {
-		r := f.makeRecord("k")
+		r := makeRecord(f, "k")
 		r.Response.Body = []byte{byte(i)}
-		a, _ := f.keyed(r)
-		plain, _ := f.keyed(nil)
+		a, _ := keyedAccept(f, r)
+		plain, _ := keyedAccept(f, nil)
 		c, err := f.s.Commit(f.ctx, &store.Batch{Now: f.now, Accepts: []store.Accept{plain, a}})
 		if err != nil {
 			return err

@@ -210,7 +210,7 @@ func verifyCrash(t *testing.T, c Crash, location string, acked *acknowledged) {
 			break
 		}
 	}
-	recorded, attempts := f.crashAttempts()
+	recorded, attempts := crashAttempts(f)
 	for key, n := range events {
 		var id string
 		var wantEvents, wantResults int
@@ -236,11 +236,11 @@ func verifyCrash(t *testing.T, c Crash, location string, acked *acknowledged) {
 			t.Errorf("result %s was acknowledged and is lost", r)
 		}
 	}
-	f.releaseCrashed()
+	releaseCrashed(f)
 }
 
 // crashAttempts reads every attempt, by delivery and number, and counts them by batch.
-func (f *fixture) crashAttempts() (recorded map[string]bool, perBatch map[string]int) {
+func crashAttempts(f *fixture) (recorded map[string]bool, perBatch map[string]int) {
 	f.t.Helper()
 	recorded, perBatch = map[string]bool{}, map[string]int{}
 	for p := (store.Page{Limit: 500}); ; {
@@ -266,7 +266,7 @@ func (f *fixture) crashAttempts() (recorded map[string]bool, perBatch map[string
 }
 
 // releaseCrashed takes over the shards under the killed process's name, so that all pending deliveries can be claimed.
-func (f *fixture) releaseCrashed() {
+func releaseCrashed(f *fixture) {
 	f.t.Helper()
 	pending := got(f.s.CountPending(f.ctx, f.endpoint))(f.t)
 	f.now = f.tick(time.Second)

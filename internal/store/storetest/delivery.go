@@ -20,7 +20,7 @@ var deliveryCases = []testCase{
 
 func deliveryKey(d *godwit.Delivery) [16]byte { return d.ID }
 
-func (f *fixture) list(filter store.DeliveryFilter) []godwit.Delivery {
+func listDeliveries(f *fixture, filter store.DeliveryFilter) []godwit.Delivery {
 	f.t.Helper()
 	filter.TenantID = f.tenant
 	return pages(f.t, deliveryKey, func(p store.Page) ([]godwit.Delivery, error) {
@@ -89,7 +89,7 @@ func deliveryList(t *testing.T, f *fixture) {
 				}
 			}
 			found := map[godwit.DeliveryID]godwit.Delivery{}
-			for _, d := range f.list(c.filter) {
+			for _, d := range listDeliveries(f, c.filter) {
 				found[d.ID] = d
 			}
 			same(t, "deliveries", found, want)
@@ -172,7 +172,7 @@ func deliveryCount(t *testing.T, f *fixture) {
 	for range 5 {
 		f.accept(f.fanOut(f.makeEvent(), f.endpoint, other))
 	}
-	f.acceptAt(time.Hour)
+	acceptAt(f, time.Hour)
 	for _, w := range f.claim(f.endpoint, 2).Work {
 		f.record(f.attempted(w, godwit.DeliveryAccepted))
 	}
@@ -240,7 +240,7 @@ func deliveryTyped(t *testing.T, f *fixture) {
 					want = append(want, all[i])
 				}
 			}
-			if found := f.in(t).list(c.filter); len(found)+len(want) > 0 {
+			if found := listDeliveries(f.in(t), c.filter); len(found)+len(want) > 0 {
 				same(t, "deliveries", found, want)
 			}
 		})

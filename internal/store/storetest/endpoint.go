@@ -22,7 +22,7 @@ var endpointCases = []testCase{
 
 func ptr[T any](v T) *T { return &v }
 
-func (f *fixture) fullEndpoint() *godwit.Endpoint {
+func fullEndpoint(f *fixture) *godwit.Endpoint {
 	e := f.makeEndpoint()
 	e.URL = "https://receiver.example/hook?x=%20&y='\""
 	e.Method, e.Profile, e.Description = "PUT", "cybercube", "Größe \"quoted\""
@@ -47,7 +47,7 @@ func (f *fixture) fullEndpoint() *godwit.Endpoint {
 }
 
 func endpointMembers(t *testing.T, f *fixture) {
-	for name, e := range map[string]*godwit.Endpoint{"full": f.fullEndpoint(), "bare": f.makeEndpoint()} {
+	for name, e := range map[string]*godwit.Endpoint{"full": fullEndpoint(f), "bare": f.makeEndpoint()} {
 		f.must(f.s.CreateEndpoint(f.ctx, e, nil))
 		same(t, name, got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t), e)
 		f.is(f.s.CreateEndpoint(f.ctx, e, nil), store.ErrConflict)
@@ -62,7 +62,7 @@ func endpointMembers(t *testing.T, f *fixture) {
 }
 
 func endpointCodes(t *testing.T, f *fixture) {
-	e := f.fullEndpoint()
+	e := fullEndpoint(f)
 	e.Code = "X2M8KD"
 	f.must(f.s.CreateEndpoint(f.ctx, e, nil))
 	same(t, "by its code", got(f.s.EndpointByCode(f.ctx, f.tenant, "X2M8KD"))(t), e)
@@ -79,11 +79,11 @@ func endpointCodes(t *testing.T, f *fixture) {
 	for _, f := range []*fixture{f, stranger} { // codes are unique across tenants
 		twin := f.makeEndpoint()
 		twin.Code = "X2M8KD"
-		f.is(f.s.CreateEndpoint(f.ctx, twin, f.makeSecret(twin.ID)), store.ErrConflict)
+		f.is(f.s.CreateEndpoint(f.ctx, twin, makeSecret(f, twin.ID)), store.ErrConflict)
 		_, err := f.s.Endpoint(f.ctx, f.tenant, twin.ID)
 		f.is(err, store.ErrNotFound)
 		twin.Code = ""
-		f.must(f.s.CreateEndpoint(f.ctx, twin, f.makeSecret(twin.ID)))
+		f.must(f.s.CreateEndpoint(f.ctx, twin, makeSecret(f, twin.ID)))
 	}
 
 	update := *e
@@ -92,7 +92,7 @@ func endpointCodes(t *testing.T, f *fixture) {
 	same(t, "code after an update", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t).Code, "X2M8KD")
 	same(t, "loaded code", got(f.s.LoadEndpoint(f.ctx, e.ID))(t).Endpoint.Code, "X2M8KD")
 
-	f.remove(e.ID)
+	removeEndpoint(f, e.ID)
 	_, err = f.s.EndpointByCode(f.ctx, f.tenant, "X2M8KD")
 	f.is(err, store.ErrNotFound)
 	late := f.makeEndpoint()
@@ -116,7 +116,7 @@ func endpointMetadata(t *testing.T, f *fixture) {
 
 func endpointVersion(t *testing.T, f *fixture) {
 	old := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
-	e := f.fullEndpoint()
+	e := fullEndpoint(f)
 	e.ID, e.Profile, e.CreatedAt = old.ID, old.Profile, old.CreatedAt
 	for _, version := range []int64{0, 1, 3} {
 		e.Version = version
@@ -144,8 +144,8 @@ func endpointVersion(t *testing.T, f *fixture) {
 	f.is(f.s.UpdateEndpoint(f.ctx, unknown), store.ErrNotFound)
 }
 
-// remove deletes an endpoint as the API does.
-func (f *fixture) remove(id godwit.EndpointID) {
+// removeEndpoint deletes an endpoint as the API does.
+func removeEndpoint(f *fixture, id godwit.EndpointID) {
 	f.t.Helper()
 	e := got(f.s.Endpoint(f.ctx, f.tenant, id))(f.t)
 	e.Status, e.StatusAt, e.UpdatedAt = godwit.EndpointDeleted, f.now, f.now
@@ -155,7 +155,7 @@ func (f *fixture) remove(id godwit.EndpointID) {
 
 func endpointDeleted(t *testing.T, f *fixture) {
 	e := got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
-	f.remove(f.endpoint)
+	removeEndpoint(f, f.endpoint)
 	_, err := f.s.Endpoint(f.ctx, f.tenant, f.endpoint)
 	f.is(err, store.ErrNotFound)
 	_, err = f.s.Secrets(f.ctx, f.tenant, f.endpoint)
@@ -184,7 +184,7 @@ func endpointList(t *testing.T, f *fixture) {
 	all := []godwit.Endpoint{*got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)}
 	for i := range 6 {
 		f.tick(time.Second)
-		e := f.fullEndpoint()
+		e := fullEndpoint(f)
 		e.Status = []godwit.EndpointStatus{godwit.EndpointActive, godwit.EndpointPaused, godwit.EndpointDisabled}[i%3]
 		f.must(f.s.CreateEndpoint(f.ctx, e, nil))
 		all = append([]godwit.Endpoint{*e}, all...)
@@ -211,13 +211,13 @@ func endpointLoad(t *testing.T, f *fixture) {
 	f.must(f.s.CreateTenant(f.ctx, &account))
 	bareID, bareTenant := f.endpoint, f.tenant
 	f.tenant = account.ID
-	e := f.fullEndpoint()
-	s := f.makeSecret(e.ID)
+	e := fullEndpoint(f)
+	s := makeSecret(f, e.ID)
 	f.must(f.s.CreateEndpoint(f.ctx, e, s))
-	second := f.makeSecret(e.ID)
+	second := makeSecret(f, e.ID)
 	second.ID = mint[godwit.SecretID](f.tick(time.Second))
 	f.must(IssueSecret(f.ctx, f.s, second, store.Expiry{}))
-	h := f.makeHealth()
+	h := makeHealth(f)
 	h.EndpointID = e.ID
 	f.commit(&store.Batch{Health: []godwit.Health{h}})
 	want := &store.LoadedEndpoint{Endpoint: *e, Secrets: []godwit.Secret{*second, *s}, Health: h, Account: "ACME22"}

@@ -19,7 +19,7 @@ var engineCases = []testCase{
 	{"move", engineMove},
 }
 
-func (f *fixture) makeHealth() godwit.Health {
+func makeHealth(f *fixture) godwit.Health {
 	var recent godwit.Recent
 	for i := range 90 {
 		recent.Add(f.now.Add(time.Duration(i-90)*time.Minute), time.Minute, i%3 == 0)
@@ -34,7 +34,7 @@ func (f *fixture) makeHealth() godwit.Health {
 }
 
 func engineHealth(t *testing.T, f *fixture) {
-	full := f.makeHealth()
+	full := makeHealth(f)
 	f.commit(&store.Batch{Health: []godwit.Health{full}})
 	same(t, "health", got(f.s.Health(f.ctx, f.endpoint))(t), &full)
 	bare := godwit.Health{EndpointID: f.endpoint, Accepted: 1, UpdatedAt: f.tick(time.Second)}
@@ -51,7 +51,7 @@ func engineHealthEmpty(t *testing.T, f *fixture) {
 }
 
 func engineResetHealth(t *testing.T, f *fixture) {
-	h := f.makeHealth()
+	h := makeHealth(f)
 	f.commit(&store.Batch{Health: []godwit.Health{h}})
 	f.tick(time.Minute)
 	f.must(f.s.ResetHealth(f.ctx, f.endpoint, f.now))
@@ -83,7 +83,7 @@ func engineDisable(t *testing.T, f *fixture) {
 }
 
 func engineEnable(t *testing.T, f *fixture) {
-	h := f.makeHealth()
+	h := makeHealth(f)
 	rest := f.now.Add(24 * time.Hour)
 	want := *got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
 	f.commit(&store.Batch{

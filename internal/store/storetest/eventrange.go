@@ -17,7 +17,7 @@ var eventRangeCases = []testCase{
 	{"belongs to its tenant", eventRangeTenant},
 }
 
-func (f *fixture) after(r store.EventRange) []godwit.Event {
+func eventsAfter(f *fixture, r store.EventRange) []godwit.Event {
 	f.t.Helper()
 	r.TenantID = f.tenant
 	if r.Limit == 0 {
@@ -26,7 +26,7 @@ func (f *fixture) after(r store.EventRange) []godwit.Event {
 	return got(f.s.EventsAfter(f.ctx, r))(f.t)
 }
 
-func (f *fixture) sameEvents(t *testing.T, what string, found, want []godwit.Event) {
+func sameEvents(f *fixture, t *testing.T, what string, found, want []godwit.Event) {
 	t.Helper()
 	if len(found) != len(want) {
 		t.Fatalf("%s: %d events, want %d", what, len(found), len(want))
@@ -83,18 +83,18 @@ func eventRangeList(t *testing.T, f *fixture) {
 				}
 			}
 			f := f.in(t)
-			f.sameEvents(t, "events", f.after(c.ask), want)
+			sameEvents(f, t, "events", eventsAfter(f, c.ask), want)
 			var paged []godwit.Event
 			c.ask.Limit = 2
 			for {
-				page := f.after(c.ask)
+				page := eventsAfter(f, c.ask)
 				paged = append(paged, page...)
 				if len(page) < 2 {
 					break
 				}
 				c.ask.After = page[1].ID
 			}
-			f.sameEvents(t, "events in pages", paged, want)
+			sameEvents(f, t, "events in pages", paged, want)
 		})
 	}
 }
@@ -127,7 +127,7 @@ func eventRangeTime(t *testing.T, f *fixture) {
 			want := slices.DeleteFunc(slices.Clone(all), func(e godwit.Event) bool {
 				return !since.IsZero() && e.Time().Before(since) || !until.IsZero() && e.Time().After(until)
 			})
-			f.sameEvents(t, "events", f.after(store.EventRange{Since: since, Until: until}), want)
+			sameEvents(f, t, "events", eventsAfter(f, store.EventRange{Since: since, Until: until}), want)
 		})
 	}
 }
@@ -152,8 +152,8 @@ func eventRangeBytes(t *testing.T, f *fixture) {
 		{0, 1 << 30, 2, 2},  // more than there are
 		{5, 1 << 30, 10, 0}, // none are left
 	} {
-		found := f.after(store.EventRange{After: all[c.after].ID, MaxBytes: c.bytes, Limit: c.limit})
-		f.sameEvents(t, "events", found, all[c.after+1:c.after+1+c.want])
+		found := eventsAfter(f, store.EventRange{After: all[c.after].ID, MaxBytes: c.bytes, Limit: c.limit})
+		sameEvents(f, t, "events", found, all[c.after+1:c.after+1+c.want])
 	}
 }
 

@@ -15,17 +15,17 @@ var eventTypeCases = []testCase{
 	{"delete", eventTypeDelete},
 }
 
-func (f *fixture) makeEventType(name string) *godwit.EventType {
+func makeEventType(f *fixture, name string) *godwit.EventType {
 	return &godwit.EventType{TenantID: f.tenant, Name: name, CreatedAt: f.now, UpdatedAt: f.now}
 }
 
 func eventTypeMembers(t *testing.T, f *fixture) {
-	bare := f.makeEventType("order.created")
+	bare := makeEventType(f, "order.created")
 	f.must(f.s.PutEventType(f.ctx, bare))
 	same(t, "bare", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), bare)
 
 	first := f.now
-	full := f.makeEventType("order.created")
+	full := makeEventType(f, "order.created")
 	full.Description, full.Deprecated = "An order <came> in & \u2603", true
 	full.Example = json.RawMessage("{\"id\": 12345678901234567890,\n \"total\": 1.10, \"a\": \"<&>\"}")
 	full.Schemas = []godwit.EventSchema{
@@ -52,15 +52,15 @@ func eventTypeList(t *testing.T, f *fixture) {
 	names := []string{"Order.paid", "order", "order-x.a", "order.Paid", "order.created", "order.paid", "order_x"}
 	var want []godwit.EventType
 	for i := range names {
-		e := f.makeEventType(names[(i*3)%len(names)])
+		e := makeEventType(f, names[(i*3)%len(names)])
 		f.must(f.s.PutEventType(f.ctx, e))
 	}
 	for _, name := range names {
-		want = append(want, *f.makeEventType(name))
+		want = append(want, *makeEventType(f, name))
 	}
 	mine := f.tenant
 	f.tenant = f.newTenant()
-	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.created")))
+	f.must(f.s.PutEventType(f.ctx, makeEventType(f, "order.created")))
 
 	var found []godwit.EventType
 	for after := ""; ; after = found[len(found)-1].Name {
@@ -77,8 +77,8 @@ func eventTypeList(t *testing.T, f *fixture) {
 }
 
 func eventTypeDelete(t *testing.T, f *fixture) {
-	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.created")))
-	f.must(f.s.PutEventType(f.ctx, f.makeEventType("order.paid")))
+	f.must(f.s.PutEventType(f.ctx, makeEventType(f, "order.created")))
+	f.must(f.s.PutEventType(f.ctx, makeEventType(f, "order.paid")))
 	stranger := f.newTenant()
 	_, err := f.s.EventType(f.ctx, stranger, "order.created")
 	f.is(err, store.ErrNotFound)
@@ -88,7 +88,7 @@ func eventTypeDelete(t *testing.T, f *fixture) {
 	f.is(err, store.ErrNotFound)
 	f.is(f.s.DeleteEventType(f.ctx, f.tenant, "order.created"), store.ErrNotFound)
 	got(f.s.EventType(f.ctx, f.tenant, "order.paid"))(t)
-	again := f.makeEventType("order.created")
+	again := makeEventType(f, "order.created")
 	again.CreatedAt = f.tick(time.Hour)
 	f.must(f.s.PutEventType(f.ctx, again))
 	same(t, "made again", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), again)

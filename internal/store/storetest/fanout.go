@@ -19,7 +19,7 @@ var fanoutCases = []testCase{
 }
 
 // newFanout stores two events that go to three endpoints.
-func (f *fixture) newFanout() (store.Fanout, []*godwit.Event) {
+func newFanout(f *fixture) (store.Fanout, []*godwit.Event) {
 	f.t.Helper()
 	events := []*godwit.Event{f.makeEvent(), f.makeEvent()}
 	fan := store.Fanout{TenantID: f.tenant, Trigger: godwit.TriggerAccept, Endpoints: []godwit.EndpointID{f.endpoint, f.newEndpoint(), f.newEndpoint()}}
@@ -33,8 +33,8 @@ func (f *fixture) newFanout() (store.Fanout, []*godwit.Event) {
 	return fan, events
 }
 
-// part makes the accept of one event's deliveries to some of the fan-out's endpoints.
-func (f *fixture) part(fan *store.Fanout, e *godwit.Event, from, to int) store.Accept {
+// partOf makes the accept of one event's deliveries to some of the fan-out's endpoints.
+func partOf(f *fixture, fan *store.Fanout, e *godwit.Event, from, to int) store.Accept {
 	first := from % len(fan.Endpoints)
 	return store.Accept{
 		Events: []store.NewEvent{f.fanOut(e, fan.Endpoints[first:first+to-from]...)},
@@ -42,19 +42,19 @@ func (f *fixture) part(fan *store.Fanout, e *godwit.Event, from, to int) store.A
 	}
 }
 
-func (f *fixture) deliveriesOf(e *godwit.Event) int {
+func countDeliveries(f *fixture, e *godwit.Event) int {
 	f.t.Helper()
 	return len(got(f.s.ListDeliveries(f.ctx, store.DeliveryFilter{TenantID: f.tenant, EventID: e.ID}, store.Page{Limit: 100}))(f.t))
 }
 
 func fanoutParts(t *testing.T, f *fixture) {
-	fan, events := f.newFanout()
+	fan, events := newFanout(f)
 	same(t, "fan-out", *got(f.s.Fanout(f.ctx, fan.ID()))(t), fan)
-	if n := f.deliveriesOf(events[0]); n != 0 {
+	if n := countDeliveries(f, events[0]); n != 0 {
 		t.Fatalf("%d deliveries before the first part", n)
 	}
 	for _, step := range []struct{ event, from, to int }{{0, 0, 2}, {0, 2, 3}, {1, 3, 6}} {
-		c := f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[step.event], step.from, step.to)}})
+		c := f.commit(&store.Batch{Accepts: []store.Accept{partOf(f, &fan, events[step.event], step.from, step.to)}})
 		if len(c.Moved) != 0 {
 			t.Fatalf("part %+v was not stored", step)
 		}
@@ -65,7 +65,7 @@ func fanoutParts(t *testing.T, f *fixture) {
 			t.Fatalf("after part %+v the fan-out stands at %d", step, now.Done)
 		}
 	}
-	if a, b := f.deliveriesOf(events[0]), f.deliveriesOf(events[1]); a != 3 || b != 3 {
+	if a, b := countDeliveries(f, events[0]), countDeliveries(f, events[1]); a != 3 || b != 3 {
 		t.Errorf("%d and %d deliveries, want 3 each", a, b)
 	}
 	_, err := f.s.Fanout(f.ctx, fan.ID())
@@ -79,22 +79,22 @@ func fanoutParts(t *testing.T, f *fixture) {
 
 // A repeated part, after a commit with an unknown outcome or by another node, stores no second deliveries.
 func fanoutPartTwice(t *testing.T, f *fixture) {
-	fan, events := f.newFanout()
-	first := f.part(&fan, events[0], 0, 2)
+	fan, events := newFanout(f)
+	first := partOf(f, &fan, events[0], 0, 2)
 	f.commit(&store.Batch{Accepts: []store.Accept{first}})
 	other := f.makeEvent()
 	c := f.commit(&store.Batch{Accepts: []store.Accept{
-		{Events: []store.NewEvent{f.fanOut(other, f.endpoint)}}, first, f.part(&fan, events[0], 0, 3),
+		{Events: []store.NewEvent{f.fanOut(other, f.endpoint)}}, first, partOf(f, &fan, events[0], 0, 3),
 	}})
 	same(t, "moved", c.Moved, []int{1, 2})
-	if a, b := f.deliveriesOf(events[0]), f.deliveriesOf(other); a != 2 || b != 1 {
+	if a, b := countDeliveries(f, events[0]), countDeliveries(f, other); a != 2 || b != 1 {
 		t.Errorf("%d deliveries of the fan-out and %d beside it, want 2 and 1", a, b)
 	}
 	if now := got(f.s.Fanout(f.ctx, fan.ID()))(t); now.Done != 2 {
 		t.Errorf("the fan-out stands at %d", now.Done)
 	}
-	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[0], 2, 3)}})
-	last := f.part(&fan, events[1], 3, 6)
+	f.commit(&store.Batch{Accepts: []store.Accept{partOf(f, &fan, events[0], 2, 3)}})
+	last := partOf(f, &fan, events[1], 3, 6)
 	f.commit(&store.Batch{Accepts: []store.Accept{last}})
 	if c := f.commit(&store.Batch{Accepts: []store.Accept{last}}); len(c.Moved) != 1 {
 		t.Error("the last part was stored twice")
@@ -102,8 +102,8 @@ func fanoutPartTwice(t *testing.T, f *fixture) {
 }
 
 func fanoutClaims(t *testing.T, f *fixture) {
-	fan, events := f.newFanout()
-	part := f.part(&fan, events[0], 0, 3)
+	fan, events := newFanout(f)
+	part := partOf(f, &fan, events[0], 0, 3)
 	d := part.Events[0].Deliveries
 	d[0].ClaimEpoch = f.epoch(fan.Endpoints[0])
 	f.commit(&store.Batch{Accepts: []store.Accept{part}})
@@ -117,8 +117,8 @@ func fanoutClaims(t *testing.T, f *fixture) {
 }
 
 func fanoutAgain(t *testing.T, f *fixture) {
-	fan, events := f.newFanout()
-	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[0], 0, 1)}})
+	fan, events := newFanout(f)
+	f.commit(&store.Batch{Accepts: []store.Accept{partOf(f, &fan, events[0], 0, 1)}})
 	f.commit(&store.Batch{Fanouts: []store.Fanout{fan}})
 	if now := got(f.s.Fanout(f.ctx, fan.ID()))(t); now.Done != 1 {
 		t.Errorf("the fan-out stands at %d", now.Done)
@@ -128,7 +128,7 @@ func fanoutAgain(t *testing.T, f *fixture) {
 func fanoutList(t *testing.T, f *fixture) {
 	var want []godwit.EventID
 	for range 3 {
-		fan, _ := f.newFanout()
+		fan, _ := newFanout(f)
 		want = append(want, fan.ID())
 		f.tick(1_000_000)
 	}
@@ -160,9 +160,9 @@ func fanoutBeside(t *testing.T, f *fixture) {
 	f.commit(&store.Batch{Accepts: []store.Accept{{Events: []store.NewEvent{{Event: e}}, Record: record}}, Fanouts: []store.Fanout{fan}})
 	again := f.makeEvent()
 	c := f.commit(&store.Batch{Accepts: []store.Accept{
-		f.part(&fan, e, 0, 1), {Events: []store.NewEvent{{Event: again}}, Record: record},
+		partOf(f, &fan, e, 0, 1), {Events: []store.NewEvent{{Event: again}}, Record: record},
 	}})
-	if c.Existing[1] == nil || len(c.Moved) != 0 || f.deliveriesOf(e) != 1 {
+	if c.Existing[1] == nil || len(c.Moved) != 0 || countDeliveries(f, e) != 1 {
 		t.Errorf("a repeat beside a part: %+v", c)
 	}
 }
@@ -170,15 +170,15 @@ func fanoutBeside(t *testing.T, f *fixture) {
 // An event that expires before its fan-out is complete is kept. Its deliveries then end like other expired ones, with dead
 // letters.
 func fanoutKeepsEvents(t *testing.T, f *fixture) {
-	fan, events := f.newFanout()
+	fan, events := newFanout(f)
 	for _, age := range []time.Duration{time.Hour, 1000 * time.Hour} { // expired rows of a partition that stays, then a whole expired partition
 		f.tick(age)
 		if n := f.sweepAll(store.Sweep{EventsBefore: f.now}).Events; n != 0 {
 			t.Fatalf("%d events were swept before their fan-out was complete", n)
 		}
 	}
-	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[0], 0, 3)}})
-	f.commit(&store.Batch{Accepts: []store.Accept{f.part(&fan, events[1], 3, 6)}})
+	f.commit(&store.Batch{Accepts: []store.Accept{partOf(f, &fan, events[0], 0, 3)}})
+	f.commit(&store.Batch{Accepts: []store.Accept{partOf(f, &fan, events[1], 3, 6)}})
 	if n := f.sweepAll(store.Sweep{EventsBefore: f.now}); n.Expired != 6 || n.Events != 2 {
 		t.Errorf("after the last part %+v", n)
 	}

@@ -20,7 +20,8 @@ const (
 	ttl   = 30 * time.Second
 )
 
-// A fixture is a store in which node-a holds all shards, with one tenant that has one endpoint.
+// A fixture is a store in which node-a holds all shards, with one tenant that has one endpoint. Its methods are those that cases
+// of many nouns use; helpers for one noun are functions in the file of that noun.
 type fixture struct {
 	t        testing.TB
 	ctx      context.Context

@@ -23,7 +23,7 @@ var handoverCases = []testCase{
 }
 
 // handOver stores an event with claimed deliveries.
-func (f *fixture) handOver(e *godwit.Event, endpoints ...godwit.EndpointID) store.NewEvent {
+func handOver(f *fixture, e *godwit.Event, endpoints ...godwit.EndpointID) store.NewEvent {
 	f.t.Helper()
 	n := f.fanOut(e, endpoints...)
 	for i := range n.Deliveries {
@@ -33,8 +33,8 @@ func (f *fixture) handOver(e *godwit.Event, endpoints ...godwit.EndpointID) stor
 	return n
 }
 
-// fresh returns the initial state of an event's delivery.
-func (f *fixture) fresh(n store.NewEvent, i int) godwit.Delivery {
+// handedOver returns the initial state of an event's delivery.
+func handedOver(f *fixture, n store.NewEvent, i int) godwit.Delivery {
 	d, e := n.Deliveries[i], n.Event
 	return godwit.Delivery{
 		ID: d.ID, TenantID: f.tenant, EventID: e.ID, EndpointID: d.EndpointID, Status: godwit.DeliveryPending,
@@ -55,7 +55,7 @@ func handoverSeen(t *testing.T, f *fixture) {
 			n.Deliveries[0].ClaimEpoch, n.Deliveries[1].ClaimEpoch = f.epoch(f.endpoint), f.epoch(other)
 		}
 		f.accept(n)
-		all = append([]godwit.Delivery{f.fresh(n, 0), f.fresh(n, 1)}, all...)
+		all = append([]godwit.Delivery{handedOver(f, n, 0), handedOver(f, n, 1)}, all...)
 	}
 	for _, d := range all {
 		same(t, "delivery", f.delivery(d.ID), &d)
@@ -92,7 +92,7 @@ func handoverSeen(t *testing.T, f *fixture) {
 					want[d.ID] = d
 				}
 			}
-			for _, d := range f.in(t).list(c.filter) { // list also checks the order of the pages
+			for _, d := range listDeliveries(f.in(t), c.filter) { // listDeliveries also checks the order of the pages
 				found[d.ID] = d
 			}
 			same(t, "deliveries", found, want)
@@ -110,7 +110,7 @@ func handoverSeen(t *testing.T, f *fixture) {
 }
 
 func handoverHeld(t *testing.T, f *fixture) {
-	n := f.handOver(f.makeEvent(), f.endpoint)
+	n := handOver(f, f.makeEvent(), f.endpoint)
 	id := n.Deliveries[0].ID
 	_, err := f.s.Cancel(f.ctx, f.tenant, id, f.now)
 	f.is(err, store.ErrConflict)
@@ -126,7 +126,7 @@ func handoverHeld(t *testing.T, f *fixture) {
 	if sum := f.sweepAll(store.Sweep{EventsBefore: f.now, AttemptsBefore: f.now}); sum.Events != 0 || sum.Expired != 0 {
 		t.Errorf("swept %+v from under the engine", sum)
 	}
-	want := f.fresh(n, 0)
+	want := handedOver(f, n, 0)
 	same(t, "delivery", f.delivery(id), &want)
 	f.record(f.attempted(godwit.Work{Delivery: want, Event: n.Event}, godwit.DeliveryAccepted))
 	if sum := f.sweepAll(store.Sweep{EventsBefore: f.now}); sum.Events != 1 || sum.Deliveries != 1 {
@@ -143,17 +143,17 @@ func handoverResult(t *testing.T, f *fixture) {
 		t.Run(string(status), func(t *testing.T) {
 			f := f.in(t)
 			endpoint := f.newEndpoint()
-			n := f.handOver(f.makeEvent(), endpoint, f.endpoint)
+			n := handOver(f, f.makeEvent(), endpoint, f.endpoint)
 			f.tick(time.Second)
-			r := f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, status)
+			r := f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, status)
 			r.Attempt.Trigger, r.Attempt.Trace.Proto = godwit.TriggerAccept, "HTTP/2.0"
 			f.record(r)
 			same(t, "delivery", f.delivery(r.Delivery.ID), &r.Delivery)
 			same(t, "attempts", got(f.s.Attempts(f.ctx, f.tenant, r.Delivery.ID))(t), []godwit.Attempt{*r.Attempt})
-			if ds := f.list(store.DeliveryFilter{EventID: n.Event.ID}); len(ds) != 2 {
+			if ds := listDeliveries(f, store.DeliveryFilter{EventID: n.Event.ID}); len(ds) != 2 {
 				t.Errorf("the event has %d deliveries, want 2", len(ds))
 			}
-			log := f.log(store.AttemptFilter{EndpointID: endpoint}, 5)
+			log := attemptLog(f, store.AttemptFilter{EndpointID: endpoint}, 5)
 			same(t, "log", log, []store.LoggedAttempt{{Attempt: *r.Attempt, EventType: n.Event.Type, Run: 1, Final: status}})
 			if status.Dead() {
 				same(t, "dead letter", got(f.s.DeadLetter(f.ctx, f.tenant, r.Delivery.ID))(t).Delivery, r.Delivery)
@@ -172,8 +172,8 @@ func handoverResult(t *testing.T, f *fixture) {
 	t.Run("given back", func(t *testing.T) {
 		f := f.in(t)
 		endpoint := f.newEndpoint()
-		n := f.handOver(f.makeEvent(), endpoint)
-		back := f.fresh(n, 0)
+		n := handOver(f, f.makeEvent(), endpoint)
+		back := handedOver(f, n, 0)
 		back.DueAt = f.now.Add(time.Minute)
 		f.record(store.Result{Delivery: back, Epoch: f.epoch(endpoint)})
 		same(t, "delivery", f.delivery(back.ID), &back)
@@ -183,8 +183,8 @@ func handoverResult(t *testing.T, f *fixture) {
 }
 
 func handoverOnce(t *testing.T, f *fixture) {
-	n := f.handOver(f.makeEvent(), f.endpoint)
-	r := f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, godwit.DeliveryAccepted)
+	n := handOver(f, f.makeEvent(), f.endpoint)
+	r := f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, godwit.DeliveryAccepted)
 	unknown := r
 	unknown.Delivery.ID = mint[godwit.DeliveryID](f.now)
 	elsewhere := r
@@ -206,8 +206,8 @@ func handoverOnce(t *testing.T, f *fixture) {
 }
 
 func handoverKept(t *testing.T, f *fixture) {
-	n := f.handOver(f.makeEvent(), f.endpoint)
-	first := f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, godwit.DeliveryPending)
+	n := handOver(f, f.makeEvent(), f.endpoint)
+	first := f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, godwit.DeliveryPending)
 	first.KeepClaim = true
 	second := f.attempted(godwit.Work{Delivery: first.Delivery, Event: n.Event}, godwit.DeliveryPending)
 	second.KeepClaim = true
@@ -243,14 +243,14 @@ func handoverLease(t *testing.T, f *fixture) {
 			f.acquire("node-b")
 			other := f.newEndpoint()
 			endpoint := f.newEndpoint()
-			n := f.handOver(f.makeEvent(), endpoint, other)
-			late := f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, godwit.DeliveryAccepted)
-			done := f.attempted(godwit.Work{Delivery: f.fresh(n, 1), Event: n.Event}, godwit.DeliveryAccepted)
+			n := handOver(f, f.makeEvent(), endpoint, other)
+			late := f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, godwit.DeliveryAccepted)
+			done := f.attempted(godwit.Work{Delivery: handedOver(f, n, 1), Event: n.Event}, godwit.DeliveryAccepted)
 			f.record(done)
 			end(f)
 			same(t, "fenced", f.commit(&store.Batch{Results: []store.Result{late}}).Fenced, []int{0})
 			w := f.claimOne(endpoint)
-			same(t, "claimed", w, godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event})
+			same(t, "claimed", w, godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event})
 			if c := f.claim(other, 5); len(c.Work) != 0 {
 				t.Errorf("a finished one came back: %+v", c)
 			}
@@ -263,7 +263,7 @@ func handoverLease(t *testing.T, f *fixture) {
 
 func handoverReclaim(t *testing.T, f *fixture) {
 	other := f.newEndpoint()
-	n := f.handOver(f.makeEvent(), f.endpoint, f.endpoint, other)
+	n := handOver(f, f.makeEvent(), f.endpoint, f.endpoint, other)
 	lost, held := n.Deliveries[0].ID, n.Deliveries[1].ID
 	f.tick(time.Second)
 	reclaim := func(epoch int64) int {
@@ -282,7 +282,7 @@ func handoverReclaim(t *testing.T, f *fixture) {
 	if w.Delivery.ID != lost || !w.Delivery.DueAt.Equal(f.now) {
 		t.Errorf("claimed %+v", w.Delivery)
 	}
-	f.record(f.attempted(godwit.Work{Delivery: f.fresh(n, 1), Event: n.Event}, godwit.DeliveryAccepted))
+	f.record(f.attempted(godwit.Work{Delivery: handedOver(f, n, 1), Event: n.Event}, godwit.DeliveryAccepted))
 	if _, ok := f.waiting(other); ok {
 		t.Error("another endpoint's claim was taken back")
 	}
@@ -295,11 +295,11 @@ func handoverRepeated(t *testing.T, f *fixture) {
 	b := &store.Batch{Now: f.now, Accepts: []store.Accept{{Events: []store.NewEvent{n}}}}
 	f.commit(b)
 	f.commit(b)
-	r := f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, godwit.DeliveryAccepted)
+	r := f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, godwit.DeliveryAccepted)
 	f.record(r)
 	f.commit(b)
 	same(t, "delivery", f.delivery(r.Delivery.ID), &r.Delivery)
-	same(t, "deliveries", len(f.list(store.DeliveryFilter{})), 2)
+	same(t, "deliveries", len(listDeliveries(f, store.DeliveryFilter{})), 2)
 	for i, id := range []godwit.EndpointID{f.endpoint, other} {
 		if n := got(f.s.CountPending(f.ctx, id))(t); n != int64(i) {
 			t.Errorf("%d are pending for endpoint %d", n, i)
@@ -308,16 +308,16 @@ func handoverRepeated(t *testing.T, f *fixture) {
 			t.Errorf("claimed %+v", c)
 		}
 	}
-	f.record(f.attempted(godwit.Work{Delivery: f.fresh(n, 1), Event: n.Event}, godwit.DeliveryAccepted))
+	f.record(f.attempted(godwit.Work{Delivery: handedOver(f, n, 1), Event: n.Event}, godwit.DeliveryAccepted))
 }
 
 func handoverGains(t *testing.T, f *fixture) {
-	n := f.handOver(f.makeEvent(), f.endpoint)
+	n := handOver(f, f.makeEvent(), f.endpoint)
 	other, third := f.newEndpoint(), f.newEndpoint()
-	more := f.handOver(n.Event, other)
+	more := handOver(f, n.Event, other)
 	waits := f.fanOut(n.Event, third)
 	f.accept(waits)
-	if ds := f.list(store.DeliveryFilter{EventID: n.Event.ID}); len(ds) != 3 {
+	if ds := listDeliveries(f, store.DeliveryFilter{EventID: n.Event.ID}); len(ds) != 3 {
 		t.Errorf("the event has %d deliveries, want 3", len(ds))
 	}
 	for _, id := range []godwit.EndpointID{f.endpoint, other} {
@@ -326,8 +326,8 @@ func handoverGains(t *testing.T, f *fixture) {
 		}
 	}
 	f.record(
-		f.attempted(godwit.Work{Delivery: f.fresh(more, 0), Event: n.Event}, godwit.DeliveryTerminal),
-		f.attempted(godwit.Work{Delivery: f.fresh(n, 0), Event: n.Event}, godwit.DeliveryAccepted),
+		f.attempted(godwit.Work{Delivery: handedOver(f, more, 0), Event: n.Event}, godwit.DeliveryTerminal),
+		f.attempted(godwit.Work{Delivery: handedOver(f, n, 0), Event: n.Event}, godwit.DeliveryAccepted),
 		f.attempted(f.claimOne(third), godwit.DeliveryAccepted))
 	f.tick(time.Hour)
 	if sum := f.sweepAll(store.Sweep{EventsBefore: f.now}); sum.Events != 1 || sum.Deliveries != 3 {

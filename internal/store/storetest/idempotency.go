@@ -15,18 +15,18 @@ var idempotencyCases = []testCase{
 	{"a reserved key stops an accept and the reverse", idempotencyShared},
 }
 
-func (f *fixture) reservation(key string) *godwit.IdempotencyRecord {
-	r := f.makeRecord(key)
+func reservation(f *fixture, key string) *godwit.IdempotencyRecord {
+	r := makeRecord(f, key)
 	r.Response, r.ExpiresAt = nil, f.now.Add(time.Minute)
 	return r
 }
 
 func idempotencyLife(t *testing.T, f *fixture) {
-	r := f.reservation("k")
+	r := reservation(f, "k")
 	if found := got(f.s.Reserve(f.ctx, r))(t); found != nil {
 		t.Fatalf("a new key was there: %+v", found)
 	}
-	again := f.reservation("k")
+	again := reservation(f, "k")
 	copy(again.Fingerprint[:], "another payload")
 	found := got(f.s.Reserve(f.ctx, again))(t)
 	same(t, "reserved", found, r)
@@ -47,16 +47,16 @@ func idempotencyLife(t *testing.T, f *fixture) {
 	_, err := f.s.Recorded(f.ctx, r.ID, r.ExpiresAt)
 	f.is(err, store.ErrNotFound)
 	got(f.s.Recorded(f.ctx, r.ID, r.ExpiresAt.Add(-time.Microsecond)))(t)
-	f.is(f.s.Complete(f.ctx, f.makeRecord("unknown").ID, r.Response, f.now), store.ErrNotFound)
-	_, err = f.s.Recorded(f.ctx, f.makeRecord("unknown").ID, f.now)
+	f.is(f.s.Complete(f.ctx, makeRecord(f, "unknown").ID, r.Response, f.now), store.ErrNotFound)
+	_, err = f.s.Recorded(f.ctx, makeRecord(f, "unknown").ID, f.now)
 	f.is(err, store.ErrNotFound)
 }
 
 func idempotencyLease(t *testing.T, f *fixture) {
-	first := f.reservation("k")
+	first := reservation(f, "k")
 	got(f.s.Reserve(f.ctx, first))(t)
 	f.now = first.ExpiresAt
-	second := f.reservation("k")
+	second := reservation(f, "k")
 	copy(second.Fingerprint[:], "another payload")
 	if found := got(f.s.Reserve(f.ctx, second))(t); found != nil {
 		t.Errorf("a holder that never answered still holds the key: %+v", found)
@@ -65,7 +65,7 @@ func idempotencyLease(t *testing.T, f *fixture) {
 }
 
 func idempotencyForget(t *testing.T, f *fixture) {
-	r := f.reservation("k")
+	r := reservation(f, "k")
 	got(f.s.Reserve(f.ctx, r))(t)
 	f.must(f.s.Forget(f.ctx, r.ID))
 	f.must(f.s.Forget(f.ctx, r.ID))
@@ -75,13 +75,13 @@ func idempotencyForget(t *testing.T, f *fixture) {
 }
 
 func idempotencyShared(t *testing.T, f *fixture) {
-	a, _ := f.keyed(f.makeRecord("k"))
+	a, _ := keyedAccept(f, makeRecord(f, "k"))
 	f.commit(&store.Batch{Accepts: []store.Accept{a}})
-	same(t, "reserve after accept", got(f.s.Reserve(f.ctx, f.reservation("k")))(t), a.Record)
+	same(t, "reserve after accept", got(f.s.Reserve(f.ctx, reservation(f, "k")))(t), a.Record)
 	f.must(f.s.Forget(f.ctx, a.Record.ID))
-	r := f.reservation("k")
+	r := reservation(f, "k")
 	got(f.s.Reserve(f.ctx, r))(t)
-	b, id := f.keyed(f.makeRecord("k"))
+	b, id := keyedAccept(f, makeRecord(f, "k"))
 	same(t, "accept after reserve", f.commit(&store.Batch{Accepts: []store.Accept{b}}).Existing[0], r)
 	f.stored(id, false)
 }

@@ -14,7 +14,7 @@ var keyCases = []testCase{
 	{"belongs to its tenant", keyTenant},
 }
 
-func (f *fixture) makeKey() *godwit.APIKey {
+func makeKey(f *fixture) *godwit.APIKey {
 	token := godwit.MintToken()
 	id := mint[godwit.KeyID](f.now)
 	return &godwit.APIKey{
@@ -27,7 +27,7 @@ func keyMembers(t *testing.T, f *fixture) {
 	var want []godwit.APIKey
 	for i := range 5 {
 		f.tick(time.Second)
-		k := f.makeKey()
+		k := makeKey(f)
 		k.Principal = mint[godwit.KeyID](f.now)
 		if i%2 == 0 {
 			k.ExpiresAt = f.now.Add(time.Hour)
@@ -50,7 +50,7 @@ func keyMembers(t *testing.T, f *fixture) {
 	_, err := f.s.KeyByHash(f.ctx, godwit.HashToken("unknown"))
 	f.is(err, store.ErrNotFound)
 
-	none := f.makeKey()
+	none := makeKey(f)
 	none.Scopes = []godwit.Scope{}
 	f.must(f.s.CreateKey(f.ctx, none))
 	if k := got(f.s.Key(f.ctx, f.tenant, none.ID))(t); len(k.Scopes) != 0 {
@@ -59,7 +59,7 @@ func keyMembers(t *testing.T, f *fixture) {
 }
 
 func keyRevoke(t *testing.T, f *fixture) {
-	k := f.makeKey()
+	k := makeKey(f)
 	f.must(f.s.CreateKey(f.ctx, k))
 	revoked := f.tick(time.Minute)
 	f.must(f.s.RevokeKey(f.ctx, f.tenant, k.ID, revoked))
@@ -71,7 +71,7 @@ func keyRevoke(t *testing.T, f *fixture) {
 }
 
 func keyTenant(t *testing.T, f *fixture) {
-	k := f.makeKey()
+	k := makeKey(f)
 	f.must(f.s.CreateKey(f.ctx, k))
 	stranger := f.newTenant()
 	_, err := f.s.Key(f.ctx, stranger, k.ID)

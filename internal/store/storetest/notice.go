@@ -13,7 +13,7 @@ var noticeCases = []testCase{
 	{"belongs to its tenant", noticeTenant},
 }
 
-func (f *fixture) makeNotice() godwit.Notice {
+func makeNotice(f *fixture) godwit.Notice {
 	return godwit.Notice{
 		ID: mint[godwit.NoticeID](f.now), TenantID: f.tenant, EndpointID: f.endpoint, Kind: godwit.NoticeEndpointDisabled,
 		Detail: "answered 410", CreatedAt: f.now,
@@ -24,7 +24,7 @@ func noticeList(t *testing.T, f *fixture) {
 	var want []godwit.Notice
 	for i := range 5 {
 		f.tick(time.Second)
-		n := f.makeNotice()
+		n := makeNotice(f)
 		if i%2 == 0 {
 			n.Kind, n.Link = godwit.NoticeLegalReview, "<https://legal.example/>; rel=\"blocked-by\""
 			n.DeliveryID, n.EventID = mint[godwit.DeliveryID](f.now), mint[godwit.EventID](f.now)
@@ -50,7 +50,7 @@ func noticeList(t *testing.T, f *fixture) {
 }
 
 func noticeTenant(t *testing.T, f *fixture) {
-	n := f.makeNotice()
+	n := makeNotice(f)
 	f.commit(&store.Batch{Notices: []godwit.Notice{n}})
 	stranger := f.newTenant()
 	_, err := f.s.AcknowledgeNotice(f.ctx, stranger, n.ID, "x", f.now)

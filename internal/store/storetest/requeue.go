@@ -117,7 +117,7 @@ func requeueSwept(t *testing.T, f *fixture) {
 	w := f.claimOne(f.endpoint)
 	same(t, "claimed event", w.Event, e)
 	f.claimOne(other)
-	if ds := f.list(store.DeliveryFilter{EventID: e.ID}); len(ds) != 2 {
+	if ds := listDeliveries(f, store.DeliveryFilter{EventID: e.ID}); len(ds) != 2 {
 		t.Errorf("restored event lists %d deliveries, want 2", len(ds))
 	}
 	r := f.attempted(w, godwit.DeliveryAccepted)

@@ -194,8 +194,8 @@ func resultFencedRest(t *testing.T, f *fixture) {
 		results = append(results, f.attempted(w, godwit.DeliveryAccepted))
 	}
 	results[1].Epoch--
-	a, id := f.keyed(nil)
-	c := f.commit(&store.Batch{Accepts: []store.Accept{a}, Results: results, Notices: []godwit.Notice{f.makeNotice()}})
+	a, id := keyedAccept(f, nil)
+	c := f.commit(&store.Batch{Accepts: []store.Accept{a}, Results: results, Notices: []godwit.Notice{makeNotice(f)}})
 	same(t, "fenced", c.Fenced, []int{1})
 	f.stored(id, true)
 	for i, want := range []godwit.DeliveryStatus{godwit.DeliveryAccepted, godwit.DeliveryPending, godwit.DeliveryAccepted} {
@@ -228,11 +228,11 @@ func resultDead(t *testing.T, f *fixture) {
 func resultMixed(t *testing.T, f *fixture) {
 	f.acceptOne()
 	r := f.attempted(f.claimOne(f.endpoint), godwit.DeliveryAccepted)
-	a, id := f.keyed(f.makeRecord("k"))
+	a, id := keyedAccept(f, makeRecord(f, "k"))
 	health := godwit.Health{EndpointID: f.endpoint, Accepted: 1, LastAcceptedAt: f.now, UpdatedAt: f.now}
 	c := f.commit(&store.Batch{
 		Accepts: []store.Accept{a}, Results: []store.Result{r}, Health: []godwit.Health{health},
-		Notices: []godwit.Notice{f.makeNotice()},
+		Notices: []godwit.Notice{makeNotice(f)},
 	})
 	if c.Existing[0] != nil || len(c.Fenced) != 0 {
 		t.Fatalf("commit found %+v", c)
@@ -250,7 +250,7 @@ func resultOddText(t *testing.T, f *fixture) {
 	r.LastDetail, r.Delivery.Run.Actor = odd, odd
 	r.Attempt.URL, r.Attempt.Verdict.MoveTo = odd, odd
 	r.Attempt.Trace.Body, r.Attempt.Trace.Detail, r.Attempt.Trace.Link = odd, odd, odd
-	notice := f.makeNotice()
+	notice := makeNotice(f)
 	notice.Detail, notice.Link = odd, odd
 	f.commit(&store.Batch{Results: []store.Result{r}, Notices: []godwit.Notice{notice}})
 	if d := f.delivery(id); d.Status != godwit.DeliveryTerminal {

@@ -18,7 +18,7 @@ var secretCases = []testCase{
 	{"belongs to its tenant", secretTenant},
 }
 
-func (f *fixture) makeSecret(endpoint godwit.EndpointID) *godwit.Secret {
+func makeSecret(f *fixture, endpoint godwit.EndpointID) *godwit.Secret {
 	return &godwit.Secret{
 		ID: mint[godwit.SecretID](f.now), EndpointID: endpoint, TenantID: f.tenant, Algorithm: godwit.AlgorithmHMAC,
 		Sealed: []byte("sealed \x00\xff"), CreatedAt: f.now, NotBefore: f.now,
@@ -27,7 +27,7 @@ func (f *fixture) makeSecret(endpoint godwit.EndpointID) *godwit.Secret {
 }
 
 func secretMembers(t *testing.T, f *fixture) {
-	s := f.makeSecret(f.endpoint)
+	s := makeSecret(f, f.endpoint)
 	s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{1, 2, 0, 255}
 	s.NotBefore, s.ExpiresAt = f.now.Add(time.Minute), f.now.Add(time.Hour)
 	f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
@@ -35,14 +35,14 @@ func secretMembers(t *testing.T, f *fixture) {
 	f.is(IssueSecret(f.ctx, f.s, s, store.Expiry{}), store.ErrConflict)
 
 	e := f.makeEndpoint()
-	first := f.makeSecret(e.ID)
+	first := makeSecret(f, e.ID)
 	f.must(f.s.CreateEndpoint(f.ctx, e, first))
 	same(t, "first secret", got(f.s.Secrets(f.ctx, f.tenant, e.ID))(t), []godwit.Secret{*first})
 }
 
 func secretRotation(t *testing.T, f *fixture) {
 	add := func(expires, oldExpire time.Time) godwit.Secret {
-		s := f.makeSecret(f.endpoint)
+		s := makeSecret(f, f.endpoint)
 		s.ID = mint[godwit.SecretID](f.tick(time.Second))
 		s.ExpiresAt = expires
 		f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{At: oldExpire}))
@@ -61,7 +61,7 @@ func secretRotation(t *testing.T, f *fixture) {
 	}
 
 	other := f.newEndpoint()
-	s := f.makeSecret(other)
+	s := makeSecret(f, other)
 	f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{At: f.now}))
 	if ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t); !ss[0].ExpiresAt.IsZero() {
 		t.Error("another endpoint's rotation ended this one's secret")
@@ -99,14 +99,14 @@ func secretKeep(t *testing.T, f *fixture) {
 			}
 			var want []godwit.Secret
 			for i, expires := range c.old {
-				s := f.makeSecret(e)
+				s := makeSecret(f, e)
 				s.ID = mint[godwit.SecretID](f.tick(time.Second))
 				s.ExpiresAt = at(expires)
 				f.must(IssueSecret(f.ctx, f.s, s, store.Expiry{}))
 				s.ExpiresAt = at(c.want[i])
 				want = append([]godwit.Secret{*s}, want...)
 			}
-			fresh := f.makeSecret(e)
+			fresh := makeSecret(f, e)
 			fresh.ID, fresh.NotBefore = mint[godwit.SecretID](f.tick(time.Second)), begin
 			f.must(IssueSecret(f.ctx, f.s, fresh, store.Expiry{At: at(24), Keep: c.keep}))
 			same(t, "secrets", got(f.s.Secrets(f.ctx, f.tenant, e))(t), append([]godwit.Secret{*fresh}, want...))
@@ -117,7 +117,7 @@ func secretKeep(t *testing.T, f *fixture) {
 // A new secret without NotBefore begins when it is created, and ends the older secrets then that are not kept.
 func secretKeepAtOnce(t *testing.T, f *fixture) {
 	oldest, old := addSecret(f, store.Expiry{}), addSecret(f, store.Expiry{})
-	fresh := f.makeSecret(f.endpoint)
+	fresh := makeSecret(f, f.endpoint)
 	fresh.ID = mint[godwit.SecretID](f.tick(time.Second))
 	fresh.CreatedAt, fresh.NotBefore = f.now, time.Time{}
 	oldest.ExpiresAt, old.ExpiresAt = f.now, f.now.Add(24*time.Hour)
@@ -130,10 +130,10 @@ func secretEndBeforeStart(t *testing.T, f *fixture) {
 	for _, keep := range []int{0, 1} {
 		f.endpoint = f.newEndpoint()
 		oldest, old := addSecret(f, store.Expiry{}), addSecret(f, store.Expiry{})
-		between := f.makeSecret(f.endpoint)
+		between := makeSecret(f, f.endpoint)
 		between.ID, between.ExpiresAt = mint[godwit.SecretID](f.tick(time.Second)), f.now.Add(2*time.Hour)
 		f.must(IssueSecret(f.ctx, f.s, between, store.Expiry{}))
-		fresh := f.makeSecret(f.endpoint)
+		fresh := makeSecret(f, f.endpoint)
 		fresh.ID, fresh.NotBefore = mint[godwit.SecretID](f.tick(time.Second)), f.now.Add(3*time.Hour)
 		end := f.now.Add(time.Hour)
 		f.must(IssueSecret(f.ctx, f.s, fresh, store.Expiry{At: end, Keep: keep}))
@@ -145,7 +145,7 @@ func secretEndBeforeStart(t *testing.T, f *fixture) {
 // addSecret adds a secret without an end.
 func addSecret(f *fixture, others store.Expiry) godwit.Secret {
 	f.t.Helper()
-	s := f.makeSecret(f.endpoint)
+	s := makeSecret(f, f.endpoint)
 	s.ID = mint[godwit.SecretID](f.tick(time.Second))
 	f.must(IssueSecret(f.ctx, f.s, s, others))
 	return *s
@@ -155,7 +155,7 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 	var live, all []godwit.Secret
 	for i := range 6 {
 		f.tick(time.Second)
-		s := f.makeSecret(f.endpoint)
+		s := makeSecret(f, f.endpoint)
 		if i%3 != 0 {
 			s.Algorithm, s.PublicKey = godwit.AlgorithmEd25519, []byte{byte(i)}
 		}
@@ -196,16 +196,16 @@ func secretPublicKeys(t *testing.T, f *fixture) {
 }
 
 func secretTenant(t *testing.T, f *fixture) {
-	f.must(IssueSecret(f.ctx, f.s, f.makeSecret(f.endpoint), store.Expiry{}))
+	f.must(IssueSecret(f.ctx, f.s, makeSecret(f, f.endpoint), store.Expiry{}))
 	stranger := f.newTenant()
 	_, err := f.s.Secrets(f.ctx, stranger, f.endpoint)
 	f.is(err, store.ErrNotFound)
-	s := f.makeSecret(f.endpoint)
+	s := makeSecret(f, f.endpoint)
 	s.TenantID = stranger
 	f.is(IssueSecret(f.ctx, f.s, s, store.Expiry{At: f.now}), store.ErrNotFound)
 	ss := got(f.s.Secrets(f.ctx, f.tenant, f.endpoint))(t)
 	if len(ss) != 1 || !ss[0].ExpiresAt.IsZero() {
 		t.Errorf("a stranger changed the secrets: %+v", ss)
 	}
-	f.is(IssueSecret(f.ctx, f.s, f.makeSecret(mint[godwit.EndpointID](f.now)), store.Expiry{At: f.now}), store.ErrNotFound)
+	f.is(IssueSecret(f.ctx, f.s, makeSecret(f, mint[godwit.EndpointID](f.now)), store.Expiry{At: f.now}), store.ErrNotFound)
 }

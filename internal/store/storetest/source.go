@@ -21,25 +21,25 @@ var sourceCases = []testCase{
 	{"what an event carries", sourceCarried},
 }
 
-func (f *fixture) makeSource(name string) *godwit.Source {
+func makeSource(f *fixture, name string) *godwit.Source {
 	return &godwit.Source{
 		ID: mint[godwit.SourceID](f.now), TenantID: f.tenant, Name: name, Scheme: "github", Mode: godwit.PassThrough,
 		Status: godwit.SourceActive, CreatedAt: f.now, UpdatedAt: f.now, Version: 1,
 	}
 }
 
-func (f *fixture) newSource(name string) *godwit.Source {
+func newSource(f *fixture, name string) *godwit.Source {
 	f.t.Helper()
-	s := f.makeSource(name)
+	s := makeSource(f, name)
 	f.must(f.s.CreateSource(f.ctx, s))
 	return s
 }
 
 func sourceMembers(t *testing.T, f *fixture) {
-	bare := f.newSource("bare")
+	bare := newSource(f, "bare")
 	same(t, "bare", got(f.s.Source(f.ctx, f.tenant, bare.ID))(t), bare)
 
-	full := f.makeSource("full")
+	full := makeSource(f, "full")
 	full.Description, full.Scheme, full.Adopt, full.Mode = "A <partner> & \u2603", "eds", true, godwit.StoreAndForward
 	full.Settings = godwit.SourceSettings{WebhookID: "w", EndToEnd: "origin", PutAgreement: "https://agreed.example/"}
 	full.Sealed = []byte{0, 0xff, 1}
@@ -67,22 +67,22 @@ func sourceMembers(t *testing.T, f *fixture) {
 }
 
 func sourceNames(t *testing.T, f *fixture) {
-	first, second := f.newSource("stripe"), f.newSource("github")
-	f.is(f.s.CreateSource(f.ctx, f.makeSource("stripe")), store.ErrConflict)
+	first, second := newSource(f, "stripe"), newSource(f, "github")
+	f.is(f.s.CreateSource(f.ctx, makeSource(f, "stripe")), store.ErrConflict)
 	second.Name, second.Version = "stripe", 2
 	f.is(f.s.UpdateSource(f.ctx, second), store.ErrConflict)
 	first.Status, first.Version = godwit.SourceDeleted, 2
 	f.must(f.s.UpdateSource(f.ctx, first))
 	f.must(f.s.UpdateSource(f.ctx, second)) // the name is free again
 	f.tenant = f.newTenant()
-	f.newSource("stripe")
+	newSource(f, "stripe")
 }
 
 func sourceOutside(t *testing.T, f *fixture) {
 	tenant := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Code: "X2M8KD", Name: "acme", CreatedAt: f.now}
 	f.must(f.s.CreateTenant(f.ctx, &tenant))
 	f.tenant = tenant.ID
-	s := f.newSource("stripe")
+	s := newSource(f, "stripe")
 	same(t, "by its id", got(f.s.SourceAt(f.ctx, s.ID))(t), s)
 	same(t, "by its name", got(f.s.SourceNamed(f.ctx, "X2M8KD", "stripe"))(t), s)
 	nowhere := func(account, name string) {
@@ -106,7 +106,7 @@ func sourceList(t *testing.T, f *fixture) {
 	var want []godwit.Source
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		f.tick(time.Second)
-		want = append([]godwit.Source{*f.newSource(name)}, want...)
+		want = append([]godwit.Source{*newSource(f, name)}, want...)
 	}
 	list := pages(t, func(s *godwit.Source) [16]byte { return s.ID }, func(p store.Page) ([]godwit.Source, error) {
 		return f.s.ListSources(f.ctx, f.tenant, p)
@@ -121,7 +121,7 @@ func sourceList(t *testing.T, f *fixture) {
 }
 
 func sourceDeleted(t *testing.T, f *fixture) {
-	s := f.newSource("gone")
+	s := newSource(f, "gone")
 	s.Status, s.Version = godwit.SourceDeleted, 2
 	f.must(f.s.UpdateSource(f.ctx, s))
 	_, err := f.s.Source(f.ctx, f.tenant, s.ID)
@@ -139,13 +139,13 @@ func sourceDeleted(t *testing.T, f *fixture) {
 }
 
 func sourceSealed(t *testing.T, f *fixture) {
-	s := f.makeSource("sealed")
+	s := makeSource(f, "sealed")
 	s.Sealed = []byte{7, 7}
 	f.must(f.s.CreateSource(f.ctx, s))
-	e := f.fullEndpoint()
-	secret := f.makeSecret(e.ID)
+	e := fullEndpoint(f)
+	secret := makeSecret(f, e.ID)
 	f.must(f.s.CreateEndpoint(f.ctx, e, secret))
-	rows := f.sealedRows()
+	rows := sealedRows(f)
 	if len(rows) != 3 {
 		t.Fatalf("%d sealed values, want those of endpoint, secret and source", len(rows))
 	}
@@ -158,7 +158,7 @@ func sourceSealed(t *testing.T, f *fixture) {
 }
 
 func sourceAcknowledgments(t *testing.T, f *fixture) {
-	s, other := f.newSource("one"), f.newSource("other")
+	s, other := newSource(f, "one"), newSource(f, "other")
 	var want []godwit.Acknowledgment
 	for i := range 5 {
 		f.tick(time.Second)
@@ -185,7 +185,7 @@ func sourceAcknowledgments(t *testing.T, f *fixture) {
 }
 
 func sourceRejections(t *testing.T, f *fixture) {
-	s, other := f.newSource("one"), f.newSource("other")
+	s, other := newSource(f, "one"), newSource(f, "other")
 	add := func(source godwit.SourceID) godwit.Rejection {
 		f.tick(time.Second)
 		j := godwit.Rejection{

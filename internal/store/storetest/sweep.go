@@ -54,8 +54,8 @@ func sweepNothing(t *testing.T, f *fixture) {
 	f.acceptOne()
 	f.finish(godwit.DeliveryTerminal)
 	f.acceptOne()
-	f.commit(&store.Batch{Notices: []godwit.Notice{f.makeNotice()}})
-	a, _ := f.keyed(f.makeRecord("k"))
+	f.commit(&store.Batch{Notices: []godwit.Notice{makeNotice(f)}})
+	a, _ := keyedAccept(f, makeRecord(f, "k"))
 	f.commit(&store.Batch{Accepts: []store.Accept{a}})
 	for _, s := range []store.Sweep{
 		{}, // zero times keep everything
@@ -87,7 +87,7 @@ func sweepEvents(t *testing.T, f *fixture) {
 		_, err := f.s.Delivery(f.ctx, f.tenant, d.ID)
 		f.is(err, store.ErrNotFound)
 	}
-	if ds := f.list(store.DeliveryFilter{}); len(ds) != 1 || ds[0].ID != young {
+	if ds := listDeliveries(f, store.DeliveryFilter{}); len(ds) != 1 || ds[0].ID != young {
 		t.Errorf("deliveries left: %+v", ds)
 	}
 	if as := got(f.s.Attempts(f.ctx, f.tenant, young))(t); len(as) != 1 {
@@ -179,9 +179,9 @@ func sweepDeadLetters(t *testing.T, f *fixture) {
 }
 
 func sweepNotices(t *testing.T, f *fixture) {
-	f.commit(&store.Batch{Notices: []godwit.Notice{f.makeNotice(), f.makeNotice()}})
+	f.commit(&store.Batch{Notices: []godwit.Notice{makeNotice(f), makeNotice(f)}})
 	cut := f.tick(time.Hour)
-	young := f.makeNotice()
+	young := makeNotice(f)
 	f.commit(&store.Batch{Notices: []godwit.Notice{young}})
 	if n := f.sweepAll(store.Sweep{NoticesBefore: cut}); n.Notices != 2 {
 		t.Errorf("swept %+v, want 2 notices", n)
@@ -190,10 +190,10 @@ func sweepNotices(t *testing.T, f *fixture) {
 }
 
 func sweepRecords(t *testing.T, f *fixture) {
-	short, long := f.makeRecord("short"), f.makeRecord("long")
+	short, long := makeRecord(f, "short"), makeRecord(f, "long")
 	short.ExpiresAt = f.now.Add(time.Minute)
-	a, _ := f.keyed(short)
-	b, _ := f.keyed(long)
+	a, _ := keyedAccept(f, short)
+	b, _ := keyedAccept(f, long)
 	f.commit(&store.Batch{Accepts: []store.Accept{a, b}})
 	f.tick(time.Minute)
 	if n := f.sweepAll(store.Sweep{}); n.Records != 1 {
@@ -209,12 +209,12 @@ func sweepRecordsBehind(t *testing.T, f *fixture) {
 	b := &store.Batch{}
 	var short []*godwit.IdempotencyRecord
 	for i := range 40 {
-		r := f.makeRecord(fmt.Sprint("record ", i))
+		r := makeRecord(f, fmt.Sprint("record ", i))
 		if r.ExpiresAt = f.now.Add(30 * 24 * time.Hour); i >= 30 {
 			r.ExpiresAt = f.now.Add(time.Minute)
 			short = append(short, r)
 		}
-		a, _ := f.keyed(r)
+		a, _ := keyedAccept(f, r)
 		b.Accepts = append(b.Accepts, a)
 	}
 	f.commit(b)
@@ -235,7 +235,7 @@ func sweepCancelled(t *testing.T, f *fixture) {
 	f.acceptOne()
 	before := *f.delivery(n.Deliveries[0].ID)
 	claimed := f.claim(f.endpoint, 1).Work[0]
-	f.remove(f.endpoint)
+	removeEndpoint(f, f.endpoint)
 	f.tick(time.Minute)
 	if sum := f.sweepAll(store.Sweep{}); sum.Cancelled != 1 || sum.Events != 0 {
 		t.Errorf("swept %+v, want 1 cancelled", sum)

@@ -61,17 +61,17 @@ func tenantCodes(t *testing.T, f *fixture) {
 func tenantDelete(t *testing.T, f *fixture) {
 	second := f.newEndpoint()
 	gone := f.newEndpoint()
-	f.remove(gone)
-	key := f.makeKey()
+	removeEndpoint(f, gone)
+	key := makeKey(f)
 	f.must(f.s.CreateKey(f.ctx, key))
-	revoked := f.makeKey()
+	revoked := makeKey(f)
 	revoked.RevokedAt = f.now.Add(-time.Hour)
 	f.must(f.s.CreateKey(f.ctx, revoked))
 
 	doomed, endpoint := f.tenant, f.endpoint
 	f.tenant = f.newTenant()
 	neighbour := f.newEndpoint()
-	neighbourKey := f.makeKey()
+	neighbourKey := makeKey(f)
 	f.must(f.s.CreateKey(f.ctx, neighbourKey))
 
 	f.tick(time.Minute)

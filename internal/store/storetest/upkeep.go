@@ -20,7 +20,7 @@ var upkeepCases = []testCase{
 	{"a context that ended", upkeepContext},
 }
 
-func (f *fixture) sealedRows() map[string]store.SealedRow {
+func sealedRows(f *fixture) map[string]store.SealedRow {
 	f.t.Helper()
 	rows := map[string]store.SealedRow{}
 	after := ""
@@ -42,25 +42,25 @@ func (f *fixture) sealedRows() map[string]store.SealedRow {
 func sealedPages(t *testing.T, f *fixture) {
 	want := map[string][]byte{}
 	for i := range 3 {
-		e := f.fullEndpoint()
+		e := fullEndpoint(f)
 		e.Sealed = []byte{byte(i), 0}
-		s := f.makeSecret(e.ID)
+		s := makeSecret(f, e.ID)
 		s.Sealed = []byte{byte(i), 1}
 		f.must(f.s.CreateEndpoint(f.ctx, e, s))
 		want[e.ID.String()], want[s.ID.String()] = e.Sealed, s.Sealed
 	}
 	found := map[string][]byte{}
-	for bound, r := range f.sealedRows() {
+	for bound, r := range sealedRows(f) {
 		found[bound] = r.Sealed
 	}
 	same(t, "sealed values by what they are bound to", found, want) // the fixture's endpoint has no sealed value
 }
 
 func sealedReplace(t *testing.T, f *fixture) {
-	e := f.fullEndpoint()
-	s := f.makeSecret(e.ID)
+	e := fullEndpoint(f)
+	s := makeSecret(f, e.ID)
 	f.must(f.s.CreateEndpoint(f.ctx, e, s))
-	rows := f.sealedRows()
+	rows := sealedRows(f)
 	for _, bound := range []string{e.ID.String(), s.ID.String()} {
 		f.must(f.s.ReplaceSealed(f.ctx, rows[bound], []byte("new")))
 		f.is(f.s.ReplaceSealed(f.ctx, rows[bound], []byte("newer")), store.ErrConflict)
