@@ -25,6 +25,7 @@ type devCommand struct {
 	Listen    string  `name:"listen" local:"" help:"Address to serve on. Defaults to 127.0.0.1:8080, or a free port when that is taken." placeholder:"HOST:PORT"`
 	Data      string  `name:"data" local:"" help:"Directory to keep data in. Defaults to a temporary one, removed at exit." placeholder:"DIR"`
 	Store     string  `name:"store" local:"" help:"\"sqlite\", or the URL of a PostgreSQL database." default:"sqlite" placeholder:"sqlite|URL"`
+	Node      string  `name:"node" local:"" help:"Name of this process among those that share a PostgreSQL database. Defaults to the host's name." placeholder:"NAME"`
 	NoSamples bool    `name:"no-samples" help:"Start no sample endpoint and post no sample events."`
 	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant and api_key, then one for each attempt."`
 	TimeScale float64 `name:"time-scale" help:"Run retry delays, windows and retentions this many times faster." default:"1" placeholder:"N"`
@@ -83,7 +84,7 @@ func (c *devCommand) Run(env *environment) error {
 
 func (c *devCommand) config() (cfg config.Config, remove func(), err error) {
 	cfg, remove = config.Default(), func() {}
-	cfg.Listen, cfg.Data, cfg.Store = c.Listen, c.Data, c.Store
+	cfg.Listen, cfg.Data, cfg.Store, cfg.Node = c.Listen, c.Data, c.Store, c.Node
 	cfg.AllowHTTP, cfg.Commands.Probe, cfg.Commands.File = true, true, c.Commands
 	for _, n := range []string{"127.0.0.0/8", "::1/128"} {
 		var network config.Network
@@ -216,7 +217,7 @@ func awaitReady(ctx context.Context, env *environment, a *app.App) bool {
 		case <-ctx.Done():
 			return false
 		case <-waiting:
-			fmt.Fprintln(env.stderr, "godwit: another node delivers from this store; waiting until it stops")
+			fmt.Fprintf(env.stderr, "godwit: another node delivers from this store: %s; waiting until it stops\n", a.Holder())
 			waiting = nil // closed for good: stop selecting it
 		}
 	}

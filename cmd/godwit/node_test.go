@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -11,18 +13,20 @@ import (
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 )
 
-// served is a `godwit serve` process.
+// served is a `godwit` process that serves.
 type served struct {
 	cmd     *exec.Cmd
 	serving chan struct{} // closed once the process logs that it serves
 	ended   chan struct{} // closed once the process has closed its output
 	mu      sync.Mutex
 	log     strings.Builder
+	news    chan struct{} // holds a value after a line was logged
 }
 
-func startServe(t *testing.T, args ...string) *served {
+// startServe starts the subcommand, which is serve or dev --verbose.
+func startServe(t *testing.T, subcommand string, args ...string) *served {
 	t.Helper()
-	s := &served{cmd: exec.Command("godwit", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), serving: make(chan struct{}), ended: make(chan struct{})}
+	s := &served{cmd: exec.Command("godwit", append([]string{subcommand, "--listen", "127.0.0.1:0"}, args...)...), serving: make(chan struct{}), ended: make(chan struct{}), news: make(chan struct{}, 1)}
 	out, err := s.cmd.StderrPipe()
 	if err == nil {
 		err = s.cmd.Start()
@@ -38,6 +42,10 @@ func startServe(t *testing.T, args ...string) *served {
 			s.mu.Lock()
 			s.log.WriteString(line)
 			s.mu.Unlock()
+			select {
+			case s.news <- struct{}{}:
+			default:
+			}
 			if !said && strings.Contains(line, "msg=serving") {
 				said = true
 				close(s.serving)
@@ -61,6 +69,24 @@ func (s *served) serves(t *testing.T) {
 	}
 }
 
+// says waits until the process prints the text on standard error.
+func (s *served) says(t *testing.T, text string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		log := s.log.String()
+		s.mu.Unlock()
+		if strings.Contains(log, text) {
+			return
+		}
+		select {
+		case <-s.news:
+		case <-s.ended:
+			t.Fatalf("it ended without the text %q:\n%s", text, s.wait())
+		}
+	}
+}
+
 // wait waits for the end of the process and returns its log.
 func (s *served) wait() string {
 	<-s.ended
@@ -75,9 +101,9 @@ func (s *served) wait() string {
 func TestNodeNameIsClaimed(t *testing.T) {
 	flags := []string{"--store", postgrestest.URL(t), "--data", t.TempDir(), "--node", "a"}
 	t.Setenv("GODWIT_KEYRING", app.GenerateRing())
-	first := startServe(t, flags...)
+	first := startServe(t, "serve", flags...)
 	first.serves(t)
-	second := startServe(t, flags...)
+	second := startServe(t, "serve", flags...)
 	log := second.wait()
 	if code := second.cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(log, `node name "a" is in use by process`) || !strings.Contains(log, "--node") {
 		t.Errorf("the second process ended with %d and said:\n%s", code, log)
@@ -86,11 +112,29 @@ func TestNodeNameIsClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.wait()
-	third := startServe(t, flags...)
+	third := startServe(t, "serve", flags...)
 	third.serves(t)
 	third.mu.Lock()
 	if log := third.log.String(); strings.Contains(log, "waiting") {
 		t.Errorf("after the first was killed, the next had to wait:\n%s", log)
 	}
 	third.mu.Unlock()
+}
+
+// Two trials on one database: the second is told how to get a name of its own, and with it, which process it waits for.
+func TestSecondTrialNamesTheFirst(t *testing.T) {
+	flags := []string{"--store", postgrestest.URL(t), "--no-samples", "--verbose", "--node"}
+	first := startServe(t, "dev", append(flags, "a")...)
+	first.serves(t)
+	holder := fmt.Sprintf("a (process %d on ", first.cmd.Process.Pid)
+	same := startServe(t, "dev", append(flags, "a")...)
+	if log := same.wait(); !strings.Contains(log, fmt.Sprintf(`node name "a" is in use by process %d on `, first.cmd.Process.Pid)) || !strings.Contains(log, "--node") {
+		t.Errorf("with the same name it said:\n%s", log)
+	}
+	other := startServe(t, "dev", append(flags, "b")...)
+	other.says(t, "another node delivers from this store: "+holder)
+	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	other.serves(t)
 }

@@ -245,6 +245,9 @@ func (a *App) Ready() <-chan struct{} { return a.ready }
 // Waiting returns a channel that is closed when another node delivers from the same store and this one stands by.
 func (a *App) Waiting() <-chan struct{} { return a.engine.Waiting() }
 
+// Holder describes the node that this one waits for. It may be called once Waiting is closed.
+func (a *App) Holder() string { return a.engine.Holder() }
+
 // Engine returns the engine, for programs that run an app within their own process: the dev command and tests.
 func (a *App) Engine() *engine.Engine { return a.engine }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// A second node on the same store logs that it waits, and logs its URL only when it has taken over and is ready.
+// A second node on the same store logs that it waits and for which process, and logs its URL only when it has taken over and is ready.
 func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
 	first := apptest.Start(t, apptest.Options{Postgres: true})
 	cfg := first.Config
@@ -39,7 +39,7 @@ func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
 		return w.Code
 	}
 	<-second.Waiting()
-	if log.Has("msg=serving") || !log.Has("waiting", "another node", `node="second `) || readyz() != http.StatusServiceUnavailable {
+	if log.Has("msg=serving") || !log.Has("waiting", "another node", `node="second `, `holder="`+first.Config.Node+` (process `) || !strings.HasPrefix(second.Holder(), first.Config.Node+" (process ") || readyz() != http.StatusServiceUnavailable {
 		t.Errorf("while it waits, /readyz answers %d and the log says:\n%s", readyz(), log)
 	}
 	if err := first.Stop(); err != nil {

@@ -107,6 +107,9 @@ func (e *Engine) Started() <-chan struct{} { return e.started }
 // them or its leases expire; Started is closed then.
 func (e *Engine) Waiting() <-chan struct{} { return e.shards.Standby() }
 
+// Holder describes the node that held all shards. It may be called once Waiting is closed.
+func (e *Engine) Holder() string { return e.shards.Holder() }
+
 // Ready reports whether events can be taken in and delivered now.
 func (e *Engine) Ready() error {
 	switch {

@@ -18,6 +18,9 @@ type Leases interface {
 	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
 	// Release gives up the leases and the claims under them at once. The epoch grows, so that late results are fenced.
 	Release(ctx context.Context, held []godwit.Lease, now time.Time) error
+	// Holders lists the processes that hold shards, expired or not, for messages to operators. A process of an earlier release
+	// has no Holder.
+	Holders(ctx context.Context) ([]godwit.Node, error)
 }
 
 // Nodes records which process runs under each node name.

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,7 @@ type Config struct {
 type Keeper struct {
 	cfg     Config
 	standby chan struct{}
+	holder  string // processes that hold the shards; set before standby is closed
 
 	mu    sync.RWMutex
 	epoch [godwit.Shards]int64 // 0: not ours
@@ -61,6 +63,9 @@ func NewKeeper(cfg Config) *Keeper { return &Keeper{cfg: cfg, standby: make(chan
 
 // Standby is closed when Acquire finds all shards held by another node.
 func (k *Keeper) Standby() <-chan struct{} { return k.standby }
+
+// Holder describes the node that this one waits for. It may be called once Standby is closed.
+func (k *Keeper) Holder() string { return k.holder }
 
 // EpochAt returns the epoch under which this node may deliver for the shard at now, or 0.
 func (k *Keeper) EpochAt(shard int, now time.Time) int64 {
@@ -150,14 +155,28 @@ func (k *Keeper) Acquire(ctx context.Context, owner Owner) error {
 		case err != nil:
 			k.cfg.Log.Error("acquire shards", "error", err)
 		case !waited:
+			k.holder = k.findHolder(ctx)
 			k.cfg.Log.Warn("waiting: another node delivers from this store; this node takes over when that one stops or is silent",
-				"node", k.cfg.Node, "silent_for", k.cfg.TTL)
+				"node", k.cfg.Node, "holder", k.holder, "silent_for", k.cfg.TTL)
 			close(k.standby)
 		}
 		if !clock.Wait(ctx, k.cfg.Clock, time.Second) {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// findHolder describes the processes that hold the shards.
+func (k *Keeper) findHolder(ctx context.Context) string {
+	nodes, err := k.cfg.Store.Holders(ctx)
+	if err != nil || len(nodes) == 0 { // a message without the name is better than no message
+		return "another node"
+	}
+	names := make([]string, len(nodes))
+	for i := range nodes {
+		names[i] = nodes[i].String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // Keep renews the leases until ctx ends; a node that lost all of them acquires shards again.

@@ -137,3 +137,18 @@ func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time
 	}
 	return failed("release leases", err)
 }
+
+// Holders lists the owners of leases.
+func (s *Store) Holders(ctx context.Context) ([]godwit.Node, error) {
+	r, err := s.pool.Query(ctx, `SELECT DISTINCT l.owner, coalesce(n.holder, '') FROM leases l LEFT JOIN nodes n ON l.owner = n.name || ' ' || n.instance
+		WHERE l.owner <> '' ORDER BY l.owner`)
+	if err != nil {
+		return nil, failed("list lease holders", err)
+	}
+	nodes, err := pgx.CollectRows(r, func(row pgx.CollectableRow) (godwit.Node, error) {
+		var owner, holder string
+		err := row.Scan(&owner, &holder)
+		return godwit.NodeOf(owner, holder), err
+	})
+	return nodes, failed("list lease holders", err)
+}

@@ -129,6 +129,10 @@ func takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (other *nodeH
 		if err != nil {
 			return err
 		}
+		// Hosts with generated names, such as containers, leave a row at every start.
+		if _, err := tx.Exec(ctx, `DELETE FROM nodes WHERE name <> $1 AND seen_at < clock_timestamp() - interval '30 days'`, n.Name); err != nil {
+			return err
+		}
 		// An owner without an instance was stored by an earlier release.
 		_, err = tx.Exec(ctx, `UPDATE leases SET owner = '' WHERE owner = $1 OR starts_with(owner, $1 || ' ')`, n.Name)
 		return err

@@ -134,3 +134,16 @@ func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time
 		return s.releaseOrphans(ctx, c)
 	})
 }
+
+// Holders lists the owners of leases.
+func (s *Store) Holders(ctx context.Context) (nodes []godwit.Node, err error) {
+	err = s.read(ctx, "list lease holders", func(c *conn) error {
+		const owners = `SELECT DISTINCT l.owner, coalesce(n.holder, '') FROM leases l LEFT JOIN nodes n ON l.owner = n.name || ' ' || n.instance
+			WHERE l.owner <> '' ORDER BY l.owner`
+		return c.each(ctx, owners, nil, func(r *rows) error {
+			nodes = append(nodes, godwit.NodeOf(r.text(0), r.text(1)))
+			return nil
+		})
+	})
+	return nodes, err
+}

@@ -21,6 +21,11 @@ func (s *nodes) ClaimNode(ctx context.Context, n godwit.Node) error {
 		if other, claimed := s.claimed[n.Name]; claimed && other.Instance != n.Instance {
 			return &store.NodeTaken{Name: n.Name, Holder: other.Holder}
 		}
+		if len(s.nodes) == 0 { // the other rows are of processes that have ended
+			if _, err := c.exec("DELETE FROM nodes WHERE name <> ?", n.Name); err != nil {
+				return err
+			}
+		}
 		_, err := c.exec(`INSERT INTO nodes (name, instance, holder) VALUES (?1, ?2, ?3)
 			ON CONFLICT (name) DO UPDATE SET instance = ?2, holder = ?3`, n.Name, n.Instance, n.Holder)
 		if err != nil {

@@ -16,6 +16,7 @@ var leaseCases = []testCase{
 	{"limits", leaseLimit},
 	{"renew", leaseRenew},
 	{"release", leaseRelease},
+	{"holders", leaseHolders},
 }
 
 func byShard(t testing.TB, leases []godwit.Lease) map[int]godwit.Lease {
@@ -176,5 +177,22 @@ func leaseRelease(t *testing.T, f *fixture) {
 	f.must(f.s.Release(f.ctx, held, f.now)) // another node has the lease by now: no effect
 	if w := f.claimOne(f.endpoint); w.Delivery.ID != id {
 		t.Errorf("claimed %v", w.Delivery.ID)
+	}
+}
+
+func leaseHolders(t *testing.T, f *fixture) {
+	b := godwit.Node{Name: "node-b", Instance: "0b", Holder: "process 12 on b.example"}
+	if err := f.s.ClaimNode(f.ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	nodes := got(f.s.Holders(f.ctx))(t)
+	if len(nodes) != 1 || nodes[0] != (godwit.Node{Name: owner}) { // the owner of the fixture is one of an earlier release
+		t.Errorf("holders are %+v", nodes)
+	}
+	f.tick(ttl)
+	f.acquire(b.Owner())
+	nodes = got(f.s.Holders(f.ctx))(t)
+	if len(nodes) != 1 || nodes[0] != b || nodes[0].String() != "node-b (process 12 on b.example)" {
+		t.Errorf("holders are %+v", nodes)
 	}
 }
