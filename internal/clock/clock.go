@@ -11,6 +11,8 @@ import (
 // A Clock tells the time and wakes callers.
 type Clock interface {
 	Now() time.Time
+	// Steady returns the time since a fixed moment. Setting the machine's clock does not change it.
+	Steady() time.Duration
 	// AfterFunc runs f on its own goroutine once d has passed.
 	AfterFunc(d time.Duration, f func()) Timer
 }
@@ -47,6 +49,9 @@ type Real struct{}
 // wait.
 func (Real) Now() time.Time { return time.Now().UTC() }
 
+// Steady returns the time since the machine's start, sleep included where the system counts it.
+func (Real) Steady() time.Duration { return sinceBoot() }
+
 // AfterFunc is time.AfterFunc.
 func (Real) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
@@ -54,13 +59,14 @@ func (Real) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d
 type Manual struct {
 	mu     sync.Mutex
 	now    time.Time
+	zero   time.Time // where Steady is 0; a step moves it
 	timers map[*manualTimer]struct{}
 	set    chan struct{} // closed and replaced when a timer is set
 }
 
 // NewManual starts at the given time.
 func NewManual(start time.Time) *Manual {
-	return &Manual{now: start.UTC(), timers: map[*manualTimer]struct{}{}, set: make(chan struct{})}
+	return &Manual{now: start.UTC(), zero: start.UTC(), timers: map[*manualTimer]struct{}{}, set: make(chan struct{})}
 }
 
 type manualTimer struct {
@@ -74,6 +80,13 @@ func (m *Manual) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
+}
+
+// Steady is how far it was advanced, without steps.
+func (m *Manual) Steady() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now.Sub(m.zero)
 }
 
 // AfterFunc runs f when the clock is advanced to or past d from now.
@@ -144,7 +157,7 @@ func (m *Manual) Advance(d time.Duration) {
 func (m *Manual) Step(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now = m.now.Add(d)
+	m.now, m.zero = m.now.Add(d), m.zero.Add(d)
 	for t := range m.timers {
 		t.at = t.at.Add(d)
 	}

@@ -68,3 +68,75 @@ func TestRetrySetByAClockThatWasAheadOfARestart(t *testing.T) {
 		triedAgain(t, apptest.Start(t, o), ev, ep)
 	})
 }
+
+// A clock that is set forward does not make a delivery old: it is retried, and neither swept nor exhausted.
+func TestClockSetForwardExhaustsNothing(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		hands := clock.NewManual(start)
+		o.Clock, o.Tune = hands, longLease
+		srv := apptest.Start(t, o)
+		sink := apptest.NewSink(t)
+		sink.Script("/", apptest.Status(503))
+		ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"max_elapsed_seconds": 3600}))
+		ev := srv.Publish("order.paid", `{}`)
+		srv.WaitAttempts(ev, ep, 1)
+		hands.Step(100 * day) // longer than events are kept
+		srv.Advance(2 * time.Second)
+		srv.WaitAttempts(ev, ep, 2)
+		srv.Advance(5 * time.Minute) // a sweep
+		srv.WaitAttempts(ev, ep, 3)
+		if d := srv.Delivery(ev, ep); d.Status != godwit.DeliveryPending {
+			t.Fatalf("delivery is %+v", d)
+		}
+		sink.Script("/", apptest.Status(200))
+		hands.Step(-100 * day)
+		srv.Advance(10 * time.Second) // the poll interval
+		for d := srv.Delivery(ev, ep); d.Status == godwit.DeliveryPending; d = srv.Delivery(ev, ep) {
+			srv.Advance(time.Second)
+		}
+		srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	})
+}
+
+// The bound on a run counts time that passes after the clock was set forward.
+func TestClockSetForwardDoesNotEndTheBound(t *testing.T) {
+	hands := clock.NewManual(start)
+	srv := apptest.Start(t, apptest.Options{Clock: hands, Tune: longLease})
+	sink := apptest.NewSink(t)
+	sink.Script("/", apptest.Status(503))
+	ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"max_elapsed_seconds": 3600}))
+	ev := srv.Publish("order.paid", `{}`)
+	srv.WaitAttempts(ev, ep, 1)
+	hands.Step(day)
+	srv.Advance(2 * time.Second)
+	srv.WaitAttempts(ev, ep, 2)
+	d := srv.Delivery(ev, ep)
+	for ; d.Status == godwit.DeliveryPending; d = srv.Delivery(ev, ep) { // each iteration reads the store
+		srv.Advance(time.Minute)
+	}
+	if d.Status != godwit.DeliveryExhausted || hands.Now().Before(start.Add(day+time.Hour-time.Minute)) {
+		t.Errorf("at %s the delivery is %+v", hands.Now(), d)
+	}
+}
+
+// An endpoint that was disabled while the clock was ahead rests as long as its policy says after the clock stepped back.
+func TestRestSetByAClockThatWasAhead(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		hands := clock.NewManual(start)
+		o.Clock, o.Tune = hands, longLease
+		srv := apptest.Start(t, o)
+		sink := apptest.NewSink(t)
+		sink.Script("/", apptest.Status(503), apptest.Status(200))
+		ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"disable_after_failures": 1, "reenable_after_seconds": 60}))
+		hands.Step(day)
+		ev := srv.Publish("order.paid", `{}`)
+		srv.WaitAttempts(ev, ep, 1)
+		hands.Step(-day)
+		srv.Advance(10 * time.Second) // the poll interval
+		for endpoint(t, srv, ep).ReenableAt.After(start.Add(time.Hour)) {
+			continue // each iteration reads the store, so this is not a busy wait
+		}
+		srv.Advance(61 * time.Second)
+		srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+	})
+}

@@ -65,7 +65,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta,
 	})
 	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
-	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes}
+	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps()}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	return e, e.lanes.Load(ctx)
 }

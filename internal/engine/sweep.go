@@ -39,6 +39,7 @@ const (
 type sweeper struct {
 	cfg        *Config
 	lanes      *dispatch.Dispatcher
+	jumps      *clock.Jumps
 	cancelling atomic.Int32
 }
 
@@ -48,6 +49,7 @@ func (s *sweeper) run(ctx context.Context) {
 	for clock.Wait(ctx, s.cfg.Clock, scale.Real(s.cfg.Retention.Interval)) {
 		s.rounds(ctx, "sweep", func() store.Sweep {
 			now := s.cfg.Clock.Now()
+			now = now.Add(-s.jumps.Since(time.Time{})) // a clock that is set forward by mistake must not delete anything
 			return store.Sweep{
 				EventsBefore:      now.Add(-scale.Real(s.cfg.Retention.Events)),
 				AttemptsBefore:    now.Add(-scale.Real(s.cfg.Retention.Attempts)),

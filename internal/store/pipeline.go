@@ -138,7 +138,9 @@ type EndpointChange struct {
 	ReenableAt time.Time
 	// Enable makes a disabled endpoint active if its ReenableAt has passed. An endpoint that an operator has changed since
 	// stays disabled. StatusAt becomes the batch's Now, and failure counts are cleared as by ResetHealth.
-	Enable   bool
+	Enable bool
+	// RestUntil, when not zero, is the earlier ReenableAt of a disabled endpoint that has a later one.
+	RestUntil time.Time
 	MoveFrom string // with MoveTo: the URL changes only if it is still this one
 	MoveTo   string // new URL after a permanent redirect; empty: no
 }

@@ -32,11 +32,17 @@ type Sender interface {
 	CheckRedirect(from, to string) error
 }
 
-// A Maker prepares targets, sends jobs to them and judges the answers. It is stateless.
-type Maker struct{ cfg Config }
+// A Maker prepares targets, sends jobs to them and judges the answers. It keeps no state of deliveries.
+type Maker struct {
+	cfg   Config
+	jumps *clock.Jumps
+}
 
 // NewMaker returns a Maker with the configuration.
-func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg} }
+func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg, jumps: clock.NewJumps(cfg.Clock)} }
+
+// Jumps returns how far the clock was set forward.
+func (m *Maker) Jumps() *clock.Jumps { return m.jumps }
 
 // A Job is a claimed delivery that is about to be sent, or is in flight.
 type Job struct {
@@ -144,7 +150,14 @@ func (m *Maker) decide(t *Target, run *godwit.Run, v *godwit.Verdict, s Situatio
 	if sunset.IsZero() {
 		sunset = s.SunsetAt
 	}
-	decision := godwit.Decide(&t.Policy, v, &counted, godwit.Moment{Now: now, SunsetAt: sunset, Scale: m.cfg.TimeScale, Draw: m.cfg.Draw})
+	moment := godwit.Moment{Now: now, SunsetAt: sunset, Scale: m.cfg.TimeScale, Draw: m.cfg.Draw}
+	decision := godwit.Decide(&t.Policy, v, &counted, moment)
+	if decision.Reason == godwit.ReasonTimeExhausted || decision.Reason == godwit.ReasonRetryAfterBudget {
+		if ahead := m.jumps.Since(counted.FirstAt); ahead > 0 { // the clock was set forward: less time has passed than it shows
+			counted.FirstAt = counted.FirstAt.Add(ahead)
+			decision = godwit.Decide(&t.Policy, v, &counted, moment)
+		}
+	}
 	if decision.Status == godwit.DeliveryPending && s.Deleted {
 		return godwit.Decision{Status: godwit.DeliveryCancelled, Reason: godwit.ReasonEndpointDeleted}
 	}
@@ -207,18 +220,25 @@ func lastDetail(x *godwit.Exchange, v *godwit.Verdict) string {
 }
 
 // budgetStart returns when the time of a run began: with its first attempt, or when the endpoint was last resumed, since the
-// time of a pause does not count.
+// time of a pause does not count. It has no monotonic reading: jumps of the clock are counted apart, and after a restart only
+// the stored wall time is known.
 func budgetStart(t *Target, run *godwit.Run) time.Time {
-	if t.Endpoint.StatusAt.After(run.FirstAt) {
+	first := run.FirstAt.Round(0)
+	if t.Endpoint.StatusAt.After(first) {
 		return t.Endpoint.StatusAt
 	}
-	return run.FirstAt
+	return first
 }
 
 // OutOfTime reports whether a delivery's run ended while it waited, behind an open circuit for instance. It is not sent again:
-// the receiver may have forgotten its key by now (EDS T-10).
+// the receiver may have forgotten its key by now (EDS T-10). Time that the clock skipped when it was set forward does not count.
 func (m *Maker) OutOfTime(t *Target, d *godwit.Delivery, now time.Time) bool {
-	return !d.Run.FirstAt.IsZero() && now.After(budgetStart(t, &d.Run).Add(m.cfg.TimeScale.Real(t.Policy.MaxElapsed)))
+	if d.Run.FirstAt.IsZero() {
+		return false
+	}
+	start := budgetStart(t, &d.Run)
+	end := start.Add(m.cfg.TimeScale.Real(t.Policy.MaxElapsed))
+	return now.After(end) && now.After(end.Add(m.jumps.Since(start)))
 }
 
 // Expired makes the record of a delivery that is out of time: exhausted.

@@ -2,14 +2,17 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A clock that ran ahead leaves due times in the store that are too late by that lead. The dispatcher corrects them when it
-// sees the clock step back, and when it takes over shards, since the step may have come while no node was running.
+// A clock that ran ahead leaves times in the store that are too late by that lead: when deliveries are due, and when endpoints
+// are enabled again. The dispatcher corrects them when it sees the clock step back, and when it takes over shards, since the
+// step may have come while no node was running. While the clock is ahead, attempt.Maker does not count the lead as age.
 
 // clockWatch detects that the wall clock was set back. It ignores the monotonic reading of Go's times, which does not step.
 type clockWatch struct {
@@ -47,6 +50,7 @@ func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (do
 	if len(shards) == 0 {
 		return true
 	}
+	d.shortenRests(shards)
 	limited, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	n := 0
@@ -76,6 +80,24 @@ func (d *Dispatcher) bringBack(ctx context.Context, shards []int, seen bool) (do
 		d.cfg.Log.Warn("due times brought back: they were set while the clock was ahead", "deliveries", n)
 	}
 	return true
+}
+
+// shortenRests corrects when disabled endpoints of the shards are enabled again: no later than after one rest from now. It works
+// in the background.
+func (d *Dispatcher) shortenRests(shards []int) {
+	now := d.cfg.Clock.Now()
+	d.index.each(func(l *Lane) {
+		if !slices.Contains(shards, l.id.Shard()) {
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		t := l.Target()
+		latest := now.Add(d.cfg.TimeScale.Real(t.Policy.ReenableAfter))
+		if t.Endpoint.Status == godwit.EndpointDisabled && t.Policy.ReenableAfter > 0 && t.Endpoint.ReenableAt.After(latest.Add(stepTolerance)) {
+			d.Go(func() { l.reenabler.shorten(latest) })
+		}
+	})
 }
 
 // latenessOf returns how far ahead deliveries to the lane's endpoint may be due.

@@ -90,3 +90,25 @@ func (r *reenabler) run() {
 		l.pump() // it stays disabled: an operator disabled it again, or the clock was set back
 	}
 }
+
+// shorten stores an earlier end of the rest and reads the endpoint again.
+func (r *reenabler) shorten(until time.Time) {
+	l := r.lane
+	d, log := l.d, l.d.cfg.Log
+	for {
+		answer := d.cfg.Commits.Do(commit.Request{
+			Tenant: l.Target().Endpoint.TenantID, Change: &store.EndpointChange{EndpointID: l.id, RestUntil: until},
+		})
+		if answer.Err == nil {
+			break
+		}
+		log.Error("shorten an endpoint's rest", "endpoint", l.id.String(), "error", answer.Err)
+		if !clock.Wait(d.base, d.cfg.Clock, storeRetry) {
+			return
+		}
+	}
+	log.Warn("endpoint is enabled earlier: its rest was set while the clock was ahead", "endpoint", l.id.String(), "at", until)
+	if err := d.Changed(d.base, l.id); err != nil {
+		log.Error("read endpoint with a shorter rest", "endpoint", l.id.String(), "error", err) // the dispatcher reads it later
+	}
+}

@@ -90,6 +90,7 @@ func (d *Dispatcher) Poll(ctx context.Context) {
 	stepped := false
 	for clock.Wait(ctx, d.cfg.Clock, d.cfg.PollInterval) {
 		shards := d.cfg.Shards.Shards()
+		d.cfg.Maker.Jumps().Look()
 		if stepped = d.wall.stepped(d.cfg.Clock.Now()) || stepped; stepped {
 			stepped = !d.bringBack(ctx, shards, true)
 		}

@@ -36,6 +36,10 @@ func (l *leases) Release(_ context.Context, held []godwit.Lease, _ time.Time) er
 	return nil
 }
 
+func (l *leases) Holders(context.Context) ([]godwit.Node, error) {
+	return []godwit.Node{{Name: "b", Holder: "process 7 on b.example"}, {Name: "c"}}, nil
+}
+
 // owner records the calls to it.
 type owner struct{ told []string }
 
@@ -92,6 +96,9 @@ func TestAcquireAfterAnotherNode(t *testing.T) {
 	o, done := &owner{}, make(chan error, 1)
 	go func() { done <- k.Acquire(context.Background(), o) }()
 	<-k.Standby()
+	if got := k.Holder(); got != "b (process 7 on b.example), c" {
+		t.Errorf("it waits for %s", got)
+	}
 	if !hands.Await(start.Add(time.Second), time.Minute) {
 		t.Fatal("it does not try again")
 	}

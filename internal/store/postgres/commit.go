@@ -218,6 +218,9 @@ var (
 			SET status = 'active', status_reason = '', status_at = $2, reenable_at = NULL, updated_at = $2, version = version + 1
 			WHERE id = $1 AND status = 'disabled' AND reenable_at <= $2 RETURNING id)
 		UPDATE endpoint_health SET `+clearedHealth+`, updated_at = $2 FROM enabled WHERE endpoint_id = enabled.id`)
+	shortenRest = prepared("shorten_rest", `UPDATE endpoints
+		SET reenable_at = $2, status_at = least(status_at, $3), updated_at = $3, version = version + 1
+		WHERE id = $1 AND status = 'disabled' AND reenable_at > $2`)
 	moveEndpoint = prepared("move", `UPDATE endpoints SET url = $3, updated_at = $4, version = version + 1
 		WHERE id = $1 AND url = $2 AND status <> 'deleted'`)
 )
@@ -237,6 +240,13 @@ func (c *commit) addChanges(p *pipeline) {
 			a.scalarID(change.EndpointID)
 			a.scalarTime(c.batch.Now)
 			p.add(enableEndpoint, nil)
+		}
+		if !change.RestUntil.IsZero() {
+			a := p.begin()
+			a.scalarID(change.EndpointID)
+			a.scalarTime(change.RestUntil)
+			a.scalarTime(c.batch.Now)
+			p.add(shortenRest, nil)
 		}
 		if change.MoveTo != "" {
 			a := p.begin()

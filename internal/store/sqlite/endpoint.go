@@ -130,6 +130,13 @@ func changeEndpoint(c *conn, ch *store.EndpointChange, now int64) error {
 			return err
 		}
 	}
+	if !ch.RestUntil.IsZero() {
+		_, err := c.exec(`UPDATE endpoints SET reenable_at = ?1, status_at = min(status_at, ?2), updated_at = ?2, version = version + 1
+			WHERE id = ?3 AND status = 'disabled' AND reenable_at > ?1`, micros(ch.RestUntil), now, ch.EndpointID[:])
+		if err != nil {
+			return err
+		}
+	}
 	if ch.MoveTo != "" {
 		_, err := c.exec(`UPDATE endpoints SET url = ?, updated_at = ?, version = version + 1
 			WHERE id = ? AND url = ? AND status <> 'deleted'`, ch.MoveTo, now, ch.EndpointID[:], ch.MoveFrom)

@@ -15,6 +15,7 @@ var engineCases = []testCase{
 	{"reset of health", engineResetHealth},
 	{"disable", engineDisable},
 	{"enable after a time of rest", engineEnable},
+	{"shorten a rest", engineShortenRest},
 	{"enable leaves what a person has changed", engineEnableRefused},
 	{"move", engineMove},
 }
@@ -116,6 +117,30 @@ func engineEnable(t *testing.T, f *fixture) {
 	f.commit(enable)
 	same(t, "enabled again", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
 	same(t, "health of an active one", got(f.s.Health(f.ctx, f.endpoint))(t), &h)
+}
+
+func engineShortenRest(t *testing.T, f *fixture) {
+	ahead, early := f.now.Add(24*time.Hour), f.now.Add(time.Hour)
+	want := *got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t)
+	shorten := func(until time.Time) {
+		f.commit(&store.Batch{Now: f.now, Changes: []store.EndpointChange{{EndpointID: f.endpoint, RestUntil: until}}})
+	}
+	shorten(early)
+	same(t, "active endpoint", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	f.commit(&store.Batch{Now: ahead, Changes: []store.EndpointChange{
+		{EndpointID: f.endpoint, Disable: "failures", ReenableAt: ahead.Add(time.Hour)},
+	}})
+	shorten(early)
+	want.Status, want.StatusReason, want.StatusAt, want.UpdatedAt, want.ReenableAt = godwit.EndpointDisabled, "failures", f.now, f.now, early
+	want.Version += 2
+	same(t, "shortened", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	shorten(early.Add(time.Minute))
+	same(t, "a rest does not become longer", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
+	want.ReenableAt = time.Time{}
+	want.Version++
+	f.must(f.s.UpdateEndpoint(f.ctx, &want))
+	shorten(early)
+	same(t, "disabled for good", got(f.s.Endpoint(f.ctx, f.tenant, f.endpoint))(t), &want)
 }
 
 func engineEnableRefused(t *testing.T, f *fixture) {
