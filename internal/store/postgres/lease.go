@@ -139,7 +139,7 @@ func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time
 }
 
 // Holders lists the owners of leases.
-func (s *Store) Holders(ctx context.Context) ([]godwit.Node, error) {
+func (s *leases) Holders(ctx context.Context) ([]godwit.Node, error) {
 	r, err := s.pool.Query(ctx, `SELECT DISTINCT l.owner, coalesce(n.holder, '') FROM leases l LEFT JOIN nodes n ON l.owner = n.name || ' ' || n.instance
 		WHERE l.owner <> '' ORDER BY l.owner`)
 	if err != nil {

@@ -136,7 +136,7 @@ func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time
 }
 
 // Holders lists the owners of leases.
-func (s *Store) Holders(ctx context.Context) (nodes []godwit.Node, err error) {
+func (s *leases) Holders(ctx context.Context) (nodes []godwit.Node, err error) {
 	err = s.read(ctx, "list lease holders", func(c *conn) error {
 		const owners = `SELECT DISTINCT l.owner, coalesce(n.holder, '') FROM leases l LEFT JOIN nodes n ON l.owner = n.name || ' ' || n.instance
 			WHERE l.owner <> '' ORDER BY l.owner`

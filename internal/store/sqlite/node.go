@@ -21,7 +21,7 @@ func (s *nodes) ClaimNode(ctx context.Context, n godwit.Node) error {
 		if other, claimed := s.claimed[n.Name]; claimed && other.Instance != n.Instance {
 			return &store.NodeTaken{Name: n.Name, Holder: other.Holder}
 		}
-		if len(s.nodes) == 0 { // the other rows are of processes that have ended
+		if len(s.claimed) == 0 { // the other rows are of processes that have ended
 			if _, err := c.exec("DELETE FROM nodes WHERE name <> ?", n.Name); err != nil {
 				return err
 			}
