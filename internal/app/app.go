@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -137,6 +138,15 @@ func (a *App) publicURL(addr net.Addr) string {
 		host = "127.0.0.1"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// authority returns the host and port of the app's URL.
+func (a *App) authority() string {
+	u, err := url.Parse(a.url)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // Run serves and delivers until ctx ends, then stops in order: intake, delivery, server. It closes the app.

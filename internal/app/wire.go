@@ -157,7 +157,7 @@ func (a *App) wireHTTP(d Dependencies) error {
 	if err != nil {
 		return err
 	}
-	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Ring: a.ring, Idempotency: guard, Problems: problems, Now: a.clock.Now,
+	pages, err := wellknown.New(wellknown.Config{Keys: a.store, Ring: a.ring, Idempotency: guard, Problems: problems, Now: a.clock.Now, Authority: a.authority(),
 		Addresses: config.Prefixes(a.cfg.WebhookIPs),
 		Service:   &wellknown.Service{Terms: terms, Deadline: a.cfg.RelayDeadline.Real(), MaxBody: int64(a.cfg.MaxBody)}})
 	if err != nil {

@@ -141,8 +141,8 @@ type EndpointChange struct {
 	Enable bool
 	// RestUntil, when not zero, is the earlier ReenableAt of a disabled endpoint that has a later one.
 	RestUntil time.Time
-	MoveFrom string // with MoveTo: the URL changes only if it is still this one
-	MoveTo   string // new URL after a permanent redirect; empty: no
+	MoveFrom  string // with MoveTo: the URL changes only if it is still this one
+	MoveTo    string // new URL after a permanent redirect; empty: no
 }
 
 // Committed is the result of a Commit.

@@ -1,6 +1,7 @@
 package wellknown
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,14 @@ type jwk struct {
 	Expires   int64  `json:"exp,omitempty"`
 }
 
-type directory struct{ cfg Config }
+type directory struct {
+	cfg    Config
+	signer *directorySigner
+}
+
+func newDirectory(cfg Config) *directory {
+	return &directory{cfg, &directorySigner{cfg: cfg, recent: map[[sha256.Size]byte]directorySignatures{}}}
+}
 
 // ServeHTTP returns all live keys in pages, or with ?keyid= the one key with a delivery's keyid. ?kid= is the older spelling
 // of ?keyid=.
@@ -66,13 +74,14 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.cfg.Problems.Write(w, r, err)
 		return
 	}
-	d.sign(w, r, secrets)
+	body = append(body, '\n')
+	d.signer.sign(w, r, secrets, body)
 	w.Header().Set("Content-Type", directoryType)
 	// Old keys go on signing for the overlap of a rotation, and receivers ask again when they see a new keyid, so caching
 	// for minutes is safe.
 	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", directoryAge/time.Second))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Write(append(body, '\n'))
+	w.Write(body)
 }
 
 func (d *directory) one(r *http.Request, kid string) ([]godwit.Secret, error) {

@@ -24,6 +24,7 @@ type Keys interface {
 type Config struct {
 	Keys        Keys
 	Ring        *keyring.Ring // decrypts the keys that sign the directory
+	Authority   string        // host and port under which receivers reach the server; the directory is signed for it
 	Idempotency *idempotency.Guard
 	Problems    *problem.Writer
 	Now         func() time.Time
@@ -53,7 +54,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+problem.PageIdempotency, page(idempotencyPage))
 	mux.HandleFunc("GET "+problem.PageProblems, page(problemsPage))
-	mux.Handle("GET "+DirectoryPath, &directory{cfg})
+	mux.Handle("GET "+DirectoryPath, newDirectory(cfg))
 	mux.Handle("GET "+AddressesPath, sources)
 	if cfg.Service != nil {
 		described, err := newService(cfg.Service, cfg.Idempotency.Policy())

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,19 @@ type fixture struct {
 	store  *sqlite.Store
 	server *httptest.Server
 	guard  *idempotency.Guard
+	now    time.Time
+	opened atomic.Int64 // how often private keys were read
+}
+
+// countingKeys counts how often private keys are read.
+type countingKeys struct {
+	*sqlite.Store
+	opened *atomic.Int64
+}
+
+func (k *countingKeys) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
+	k.opened.Add(1)
+	return k.Store.Secrets(ctx, tenant, endpoint)
 }
 
 func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
@@ -51,13 +65,15 @@ func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
 	if tune != nil {
 		tune(&cfg)
 	}
-	f := &fixture{t: t, store: s, ring: ring}
+	f := &fixture{t: t, store: s, ring: ring, now: now}
 	f.guard, err = idempotency.New(cfg)
 	must(t, err)
-	h, err := wellknown.New(wellknown.Config{Keys: s, Ring: ring, Idempotency: f.guard, Problems: problems, Now: cfg.Now,
+	f.server = httptest.NewUnstartedServer(nil)
+	h, err := wellknown.New(wellknown.Config{Keys: &countingKeys{s, &f.opened}, Authority: f.server.Listener.Addr().String(), Ring: ring, Idempotency: f.guard, Problems: problems, Now: func() time.Time { return f.now },
 		Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	must(t, err)
-	f.server = httptest.NewServer(h)
+	f.server.Config.Handler = h
+	f.server.Start()
 	t.Cleanup(f.server.Close)
 	return f
 }
@@ -215,24 +231,29 @@ func (f *fixture) secret(id godwit.SecretID, expires time.Time) *godwit.Secret {
 }
 
 // signed checks that each key has signed the response for the host of the request, as the directory draft requires.
-func (f *fixture) signed(resp *http.Response, keys ...*godwit.Secret) {
+func (f *fixture) signed(resp *http.Response, body string, keys ...*godwit.Secret) {
 	f.t.Helper()
 	inputs := strings.Split(resp.Header.Get("Signature-Input"), ", ")
 	signatures := strings.Split(resp.Header.Get("Signature"), ", ")
 	if len(inputs) != len(keys) || len(signatures) != len(keys) {
 		f.t.Fatalf("%d keys, signatures %q", len(keys), resp.Header["Signature-Input"])
 	}
+	sum := sha256.Sum256([]byte(body))
+	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+	if got := resp.Header.Get("Content-Digest"); got != digest {
+		f.t.Errorf("Content-Digest %s, want %s", got, digest)
+	}
 	for i, key := range keys {
 		label := fmt.Sprintf("sig%d=", i+1)
 		params := strings.TrimPrefix(inputs[i], label)
-		want := fmt.Sprintf(`("@authority";req);created=%d;expires=%d;alg="ed25519";keyid="%s";tag="http-message-signatures-directory"`,
+		want := fmt.Sprintf(`("@authority";req "content-digest");created=%d;expires=%d;alg="ed25519";keyid="%s";tag="http-message-signatures-directory"`,
 			now.Unix(), now.Unix()+600, wellknown.Thumbprint(key.PublicKey))
 		if params != want {
 			f.t.Errorf("Signature-Input %s\nwant %s", params, want)
 		}
 		signature, err := base64.StdEncoding.DecodeString(strings.Trim(strings.TrimPrefix(signatures[i], label), ":"))
 		must(f.t, err)
-		base := `"@authority";req: ` + strings.TrimPrefix(f.server.URL, "http://") + "\n" + `"@signature-params": ` + params
+		base := `"@authority";req: ` + strings.TrimPrefix(f.server.URL, "http://") + "\n" + `"content-digest": ` + digest + "\n" + `"@signature-params": ` + params
 		if !ed25519.Verify(key.PublicKey, []byte(base), signature) {
 			f.t.Errorf("signature %d does not verify", i+1)
 		}
@@ -276,7 +297,7 @@ func TestKeyDirectory(t *testing.T) {
 			t.Error("more than public keys is shown")
 		}
 	}
-	f.signed(resp, forever, ending)
+	f.signed(resp, body, forever, ending)
 	for _, query := range []string{"?keyid=", "?kid="} {
 		for _, suffix := range []string{"", "/stripe"} {
 			resp, body = f.get(wellknown.DirectoryPath + query + ending.ID.String() + suffix)
@@ -285,7 +306,7 @@ func TestKeyDirectory(t *testing.T) {
 			if len(set.Keys) != 1 || set.Keys[0].Keyid != ending.ID.String() {
 				t.Errorf("by %s: %s", query, body)
 			}
-			f.signed(resp, ending)
+			f.signed(resp, body, ending)
 		}
 	}
 	for path, want := range map[string]int{
@@ -294,6 +315,50 @@ func TestKeyDirectory(t *testing.T) {
 		if resp, _ := f.get(wellknown.DirectoryPath + path); resp.StatusCode != want {
 			t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
 		}
+	}
+}
+
+// The directory is signed for the server's own host only: another host could pass on its requests and show the keys as its own.
+func TestKeyDirectoryIsSignedForItsOwnHost(t *testing.T) {
+	f := newFixture(t, nil)
+	f.secret(godwit.NewSecretID(now), time.Time{})
+	host := f.server.Listener.Addr().String()
+	for named, signed := range map[string]bool{host: true, "evil.example": false, "evil.example:443": false, strings.ToUpper(host): true} {
+		req, err := http.NewRequest(http.MethodGet, f.server.URL+wellknown.DirectoryPath, nil)
+		must(t, err)
+		req.Host = named
+		resp, err := f.server.Client().Do(req)
+		must(t, err)
+		resp.Body.Close()
+		if got := resp.Header.Get("Signature") != ""; resp.StatusCode != 200 || got != signed {
+			t.Errorf("Host %s: %d, signed: %t", named, resp.StatusCode, got)
+		}
+	}
+}
+
+// Signatures are kept for a minute, as long as the keys stay the same.
+func TestKeyDirectorySignaturesAreKept(t *testing.T) {
+	f := newFixture(t, nil)
+	first := f.secret(godwit.NewSecretID(now), time.Time{})
+	var header string
+	for range 3 {
+		resp, body := f.get(wellknown.DirectoryPath)
+		f.signed(resp, body, first)
+		header = resp.Header.Get("Signature")
+	}
+	if n := f.opened.Load(); n != 1 {
+		t.Errorf("private keys were read %d times", n)
+	}
+	second := f.secret(godwit.NewSecretID(now.Add(time.Millisecond)), time.Time{})
+	resp, body := f.get(wellknown.DirectoryPath)
+	f.signed(resp, body, first, second)
+	if n := f.opened.Load(); n != 3 {
+		t.Errorf("with a new key, private keys were read %d times", n)
+	}
+	f.now = now.Add(61 * time.Second)
+	resp, _ = f.get(wellknown.DirectoryPath)
+	if n := f.opened.Load(); n != 5 || resp.Header.Get("Signature") == header || !strings.Contains(resp.Header.Get("Signature-Input"), fmt.Sprintf("created=%d", f.now.Unix())) {
+		t.Errorf("a minute later private keys were read %d times: %s", n, resp.Header.Get("Signature-Input"))
 	}
 }
 
