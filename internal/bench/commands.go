@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,12 +33,15 @@ type CommandsReport struct {
 	First       int64   `json:"first"`
 	Replayed    int64   `json:"replayed"`
 	Failed      int64   `json:"failed"`
+	// CPU of the server for each; without the CPU of the database.
+	FirstCPU  float64 `json:"first_server_cpu_us"`
+	ReplayCPU float64 `json:"replayed_server_cpu_us"`
 }
 
 func (r *CommandsReport) print(t *table) {
 	t.row("bare insert", "%.0f/s\ta row and a transaction each", r.BarePerS)
-	t.row("commands executed", "%.0f/s\t%.2f of the bare insert, p99 %.1f ms", r.FirstPerS, r.RatioFirst, r.FirstP99)
-	t.row("duplicates replayed", "%.0f/s\t%.2f of the bare insert, p99 %.1f ms", r.ReplayPerS, r.RatioReplay, r.ReplayP99)
+	t.row("commands executed", "%.0f/s\t%.2f of the bare insert, p99 %.1f ms, %.0f µs of the server's CPU each", r.FirstPerS, r.RatioFirst, r.FirstP99, r.FirstCPU)
+	t.row("duplicates replayed", "%.0f/s\t%.2f of the bare insert, p99 %.1f ms, %.0f µs of the server's CPU each", r.ReplayPerS, r.RatioReplay, r.ReplayP99, r.ReplayCPU)
 	t.row("submissions", "%d\t%d refused", r.First+r.Replayed, r.Failed)
 }
 
@@ -53,26 +55,7 @@ func (b *bench) commands(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("measure bare inserts: %w", err)
 	}
-	err = b.withServer(ctx, func(srv *server) error {
-		c, err := newCommanders(ctx, srv, b.o.Connections)
-		if err != nil {
-			return err
-		}
-		b.o.Progress("commands for %s", part.Round(time.Second))
-		first, err := c.run(ctx, part, func(i, k int) int { return k*b.o.Connections + i })
-		if err != nil {
-			return err
-		}
-		b.o.Progress("duplicates for %s", part.Round(time.Second))
-		again, err := c.run(ctx, part, func(i, k int) int { return (k*b.o.Connections + i) % int(max(first.ok, 1)) })
-		if err != nil {
-			return err
-		}
-		r.First, r.FirstPerS, r.FirstP99 = first.ok, first.perS, ms(first.latency.quantile(0.99))
-		r.Replayed, r.ReplayPerS, r.ReplayP99 = again.ok, again.perS, ms(again.latency.quantile(0.99))
-		r.Failed = first.failed + again.failed
-		return nil
-	})
+	err = b.withServer(ctx, func(srv *server) error { return b.submitCommands(ctx, srv, part) })
 	if err != nil {
 		return err
 	}
@@ -82,6 +65,43 @@ func (b *bench) commands(ctx context.Context) error {
 	}
 	r.BarePerS = round((before+after)/2, 0)
 	r.RatioFirst, r.RatioReplay = round(r.FirstPerS/r.BarePerS, 2), round(r.ReplayPerS/r.BarePerS, 2)
+	return nil
+}
+
+// submitCommands measures first executions, and then duplicates of the same commands.
+func (b *bench) submitCommands(ctx context.Context, srv *server, length time.Duration) error {
+	c, err := newCommanders(ctx, srv, b.o.Connections)
+	if err != nil {
+		return err
+	}
+	before, err := srv.usage()
+	if err != nil {
+		return err
+	}
+	b.o.Progress("commands for %s", length.Round(time.Second))
+	profiled := b.startProfile(ctx, srv, length-time.Second)
+	first, err := c.submitFor(ctx, length, func(i, k int) int { return k*b.o.Connections + i })
+	if err := errors.Join(err, <-profiled); err != nil {
+		return err
+	}
+	between, err := srv.usage()
+	if err != nil {
+		return err
+	}
+	b.o.Progress("duplicates for %s", length.Round(time.Second))
+	again, err := c.submitFor(ctx, length, func(i, k int) int { return (k*b.o.Connections + i) % int(max(first.ok.Load(), 1)) })
+	if err != nil {
+		return err
+	}
+	after, err := srv.usage()
+	if err != nil {
+		return err
+	}
+	r := b.report.Commands
+	r.First, r.FirstPerS, r.FirstP99 = first.ok.Load(), first.perS, ms(first.latency.quantile(0.99))
+	r.Replayed, r.ReplayPerS, r.ReplayP99 = again.ok.Load(), again.perS, ms(again.latency.quantile(0.99))
+	r.FirstCPU, r.ReplayCPU = each(between.cpu-before.cpu, r.First), each(after.cpu-between.cpu, r.Replayed)
+	r.Failed = first.failed.Load() + again.failed.Load()
 	return nil
 }
 
@@ -176,22 +196,20 @@ func barePostgres(ctx context.Context, url string, connections int) (func(contex
 
 // commanders submit commands, each after the response to the one before.
 type commanders struct {
-	url, key      string
+	addr, key     string
 	tenant, actor string
-	run1          string
+	run           string // distinguishes the commands of this run from those of earlier ones
 	clients       int
-	http          *http.Client
 }
 
 func newCommanders(ctx context.Context, srv *server, clients int) (*commanders, error) {
-	c := &commanders{url: srv.url, key: srv.key, clients: clients, run1: fmt.Sprintf("bench %d", time.Now().UnixNano()),
-		http: &http.Client{Timeout: answerWithin, Transport: &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/ids/v1/registry", nil)
+	c := &commanders{addr: hostOf(srv.url), key: srv.key, clients: clients, run: fmt.Sprintf("bench %d", time.Now().UnixNano())}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.url+"/ids/v1/registry", nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
-	resp, err := c.http.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -210,61 +228,58 @@ func newCommanders(ctx context.Context, srv *server, clients int) (*commanders, 
 }
 
 type commandTally struct {
-	ok, failed int64
+	ok, failed atomic.Int64
 	perS       float64
-	latency    *histogram
+	latency    histogram
 }
 
-// run submits for a while; number says which command the k-th of a client is.
-func (c *commanders) run(ctx context.Context, length time.Duration, number func(client, k int) int) (*commandTally, error) {
+// submitFor submits for a while; number says which command the k-th of a client is.
+func (c *commanders) submitFor(ctx context.Context, length time.Duration, number func(client, k int) int) (*commandTally, error) {
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var (
-		ok, failed atomic.Int64
-		wg         sync.WaitGroup
-		errs       = make([]error, c.clients)
-		t          = &commandTally{latency: &histogram{}}
+		wg   sync.WaitGroup
+		errs = make([]error, c.clients)
+		t    = &commandTally{}
 	)
 	began := time.Now()
 	for i := range c.clients {
-		wg.Go(func() {
-			for k := 0; ctx.Err() == nil; k++ {
-				at := time.Now()
-				status, err := c.submit(number(i, k))
-				switch {
-				case err != nil:
-					errs[i] = err
-					return
-				case status == http.StatusOK:
-					ok.Add(1)
-					t.latency.add(time.Since(at))
-				default:
-					failed.Add(1)
-				}
-			}
-		})
+		wg.Go(func() { errs[i] = c.client(ctx, t, func(k int) int { return number(i, k) }) })
 	}
 	wg.Wait()
-	t.ok, t.failed = ok.Load(), failed.Load()
-	t.perS = round(float64(t.ok)/time.Since(began).Seconds(), 0)
+	t.perS = round(float64(t.ok.Load())/time.Since(began).Seconds(), 0)
 	return t, errors.Join(errs...)
 }
 
-func (c *commanders) submit(n int) (status int, err error) {
+// client submits commands over one connection until the context ends. It then waits for the last response.
+func (c *commanders) client(ctx context.Context, t *commandTally, number func(k int) int) error {
+	conn, err := dial(context.WithoutCancel(ctx), c.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	var request []byte
+	for k := 0; ctx.Err() == nil; k++ {
+		request = c.appendRequest(request[:0], number(k))
+		at := time.Now()
+		status, err := conn.exchange(request)
+		switch {
+		case err != nil:
+			return fmt.Errorf("submit a command: %w", err)
+		case status == http.StatusOK:
+			t.ok.Add(1)
+			t.latency.add(time.Since(at))
+		default:
+			t.failed.Add(1)
+		}
+	}
+	return nil
+}
+
+func (c *commanders) appendRequest(buf []byte, n int) []byte {
 	now := time.Now().UTC()
 	body := fmt.Sprintf(`{"command_id":%q,"tenant_id":%q,"actor_id":%q,"intent":{"entity":"probe","action":"touch"},"args":{"run":%q,"n":%d},"issued_at":%q}`,
-		godwit.NewCommandID(now).String(), c.tenant, c.actor, c.run1, n, now.Format(time.RFC3339Nano))
-	req, err := http.NewRequest(http.MethodPost, c.url+"/ids/v1/commands", bytes.NewReader([]byte(body)))
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, err
+		godwit.NewCommandID(now).String(), c.tenant, c.actor, c.run, n, now.Format(time.RFC3339Nano))
+	return fmt.Appendf(buf, "POST /ids/v1/commands HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		c.addr, c.key, len(body), body)
 }

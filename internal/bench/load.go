@@ -103,7 +103,7 @@ type connection struct {
 }
 
 func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", l.addr)
+	c, err := dial(ctx, l.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,16 @@ func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
 	}
 	head += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	request := append([]byte(head), body...)
-	return &connection{conn: conn, br: bufio.NewReaderSize(conn, 4<<10), request: request, body: request[len(head):]}, nil
+	c.request, c.body = request, request[len(head):]
+	return c, nil
+}
+
+func dial(ctx context.Context, addr string) (*connection, error) {
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn: conn, br: bufio.NewReaderSize(conn, 4<<10)}, nil
 }
 
 func (c *connection) close() { c.conn.Close() }
@@ -124,10 +133,15 @@ const answerWithin = 30 * time.Second
 
 func (c *connection) post(seq uint64, at time.Duration) (status int, err error) {
 	stamp(c.body, seq, at)
+	return c.exchange(c.request)
+}
+
+// exchange sends a request and reads the response, of which only the status counts.
+func (c *connection) exchange(request []byte) (status int, err error) {
 	if err := c.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
 		return 0, err
 	}
-	if _, err := c.conn.Write(c.request); err != nil {
+	if _, err := c.conn.Write(request); err != nil {
 		return 0, err
 	}
 	line, err := c.br.Peek(len("HTTP/1.1 200"))

@@ -108,14 +108,7 @@ func (b *bench) fullLoad(ctx context.Context, srv *server, s *sink) error {
 	if err != nil {
 		return err
 	}
-	profiled := make(chan error, 1)
-	go func() {
-		if b.o.CPUProfile == "" {
-			profiled <- nil
-			return
-		}
-		profiled <- srv.profile(ctx, b.share(28), b.o.CPUProfile)
-	}()
+	profiled := b.startProfile(ctx, srv, b.share(28))
 	r, err := b.measure(ctx, b.load(t, b.share(30)), s)
 	if err = errors.Join(err, <-profiled); err != nil {
 		return err

@@ -226,6 +226,17 @@ func (s *server) profile(ctx context.Context, length time.Duration, path string)
 	return errors.Join(err, f.Close())
 }
 
+// startProfile writes a CPU profile of the server if one was asked for. The channel yields the result.
+func (b *bench) startProfile(ctx context.Context, srv *server, length time.Duration) <-chan error {
+	done := make(chan error, 1)
+	if b.o.CPUProfile == "" {
+		done <- nil
+		return done
+	}
+	go func() { done <- srv.profile(ctx, length, b.o.CPUProfile) }()
+	return done
+}
+
 // settledUsage waits until the memory is stable: the runtime returns it with some delay.
 func (s *server) settledUsage(ctx context.Context) (usage, error) {
 	last := usage{rss: -1}
