@@ -40,8 +40,8 @@ type Step struct {
 	// Effects are applied first. If one fails, the store undoes all effects of this step and still calls Settle.
 	Effects []Effect
 	// Settle decides what to store. It gets the results of the effects, or the error of one of them, and the record to
-	// replace (nil if there was none). The store calls it within the transaction, possibly more than once: it must have no
-	// side effects.
+	// replace (nil if there was none). The store calls it within the transaction, possibly more than once, and possibly
+	// for a step that it refuses in the end: it must have no side effects.
 	Settle func(Applied) (Change, error)
 }
 

@@ -13,14 +13,20 @@ import (
 
 var _ store.Commands = (*Store)(nil)
 
-// Advance applies steps in one transaction and two round trips, unless they carry other effects than new events:
+// Advance applies steps in one transaction. If they have other effects than new events, or need heads and records that this
+// node did not store last, it takes two round trips:
 //
 //	BEGIN ─ lock the heads of the tenants ─ read the records ─► steps, in memory ─► events ─ records ─ evidence ─ heads ─ COMMIT
 //
 // The lock on the heads makes the transactions of a tenant take turns, so that the records cannot change until the end.
 //
-// Advance assumes that events are new. If the database reports that one is already stored, Advance rolls back and repeats the
-// transaction with a check for stored events.
+// Otherwise Advance assumes that heads and records are as this node stored them, and that keys it does not know are free. It
+// then takes one round trip. The database checks the assumption while it holds the same locks:
+//
+//	steps, in memory ─► lock the heads ─ heads as assumed? ─ events ─ records as assumed? ─ evidence
+//
+// In both cases Advance assumes that events are new. If the database reports that an assumption is wrong, Advance rolls back
+// and repeats the transaction without it.
 func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Step) ([]command.Result, error) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -30,16 +36,32 @@ func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Ste
 		return nil, hotFailed("advance commands", err)
 	}
 	defer conn.Release()
-	t := &transaction{conn: conn.Conn(), now: now}
+	t := &transaction{conn: conn.Conn(), now: now, known: s.recent.assume(now, steps)}
 	results, err := t.advance(ctx, steps)
+	if t.known != nil && outdated(err) {
+		s.recent.wrong()
+		t = &transaction{conn: conn.Conn(), now: now}
+		results, err = t.advance(ctx, steps)
+	}
 	if t.deferred && sqlState(err) == stateUniqueViolation {
 		t = &transaction{conn: conn.Conn(), now: now, careful: true}
 		results, err = t.advance(ctx, steps)
 	}
 	if err != nil {
+		s.recent.forget(steps)
 		return nil, hotFailed("advance commands", err)
 	}
+	s.recent.stored(t)
 	return results, nil
+}
+
+// outdated reports whether a transaction was rolled back because heads or records were not as assumed.
+func outdated(err error) bool {
+	switch sqlState(err) {
+	case stateUniqueViolation, stateRecordMoved, stateSerialization:
+		return true
+	}
+	return false
 }
 
 // begin names the isolation level: each statement must see rows that were committed while it waited for its locks.
@@ -63,6 +85,11 @@ type transaction struct {
 	conn *pgx.Conn
 	now  time.Time
 
+	// known holds assumed heads and records. The transaction then neither reads nor writes before its commit.
+	known *command.Snapshot
+	read  command.Snapshot
+	wrote *command.Writes
+
 	// careful makes Publish check for stored events before it inserts. Other transactions defer the insert to the commit.
 	careful  bool
 	deferred bool       // events were deferred
@@ -83,31 +110,59 @@ func (t *transaction) advance(ctx context.Context, steps []*command.Step) ([]com
 }
 
 func (t *transaction) Read(ctx context.Context, tenants []string, records []command.RecordID) (command.Snapshot, error) {
-	read := command.Snapshot{Heads: map[string]evidence.Head{}, Records: make(map[command.RecordID]*command.Record, len(records))}
+	if t.known != nil {
+		return *t.known, nil
+	}
+	t.read = command.Snapshot{Heads: map[string]evidence.Head{}, Records: make(map[command.RecordID]*command.Record, len(records))}
 	p := newPipeline(ctx, t.conn.PgConn())
 	p.command(begin)
-	addLock(p, sorted(tenants), read.Heads)
+	addLock(p, sorted(tenants), t.read.Heads)
 	if len(records) > 0 {
 		addRecordIDs(p.begin(), records)
 		p.add(lockCommands, func(r *row) {
 			record := readCommand(r)
-			read.Records[command.RecordID{Tenant: record.Tenant, Key: record.Key}] = record
+			t.read.Records[command.RecordID{Tenant: record.Tenant, Key: record.Key}] = record
 		})
 	}
-	return read, p.run()
+	return t.read, p.run()
 }
 
 // Commit stores everything in one round trip. With nothing to store, it ends the transaction without waiting for the disk.
 func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
+	t.wrote = w
+	if t.known != nil {
+		return t.commitAssumed(ctx, w)
+	}
 	p := newPipeline(ctx, t.conn.PgConn())
 	addOutbox(p, t.outbox)
 	addCommands(p, w.Records)
-	addEvidence(p, w.Items, w.Heads)
+	addEvidence(p, w.Items)
+	addHeads(p, w.Heads)
 	if w.Empty() {
 		p.command(`ROLLBACK`)
 	} else {
 		p.command(`COMMIT`)
 	}
+	return p.run()
+}
+
+// commitAssumed stores everything in a transaction of its own, unless heads or records are not as assumed.
+func (t *transaction) commitAssumed(ctx context.Context, w *command.Writes) error {
+	if w.Empty() {
+		return nil
+	}
+	tenants := make([]string, 0, len(t.known.Heads))
+	for tenant := range t.known.Heads {
+		tenants = append(tenants, tenant)
+	}
+	p := newPipeline(ctx, t.conn.PgConn())
+	if len(tenants) > 1 || len(w.Heads) == 0 { // else moving the head locks it
+		addHeadLock(p, sorted(tenants))
+	}
+	addAssumedHeads(p, w.Heads, t.known.Heads)
+	addOutbox(p, t.outbox)
+	addAssumedCommands(p, w.Records, t.known.Records)
+	addEvidence(p, w.Items)
 	return p.run()
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,13 +25,54 @@ var (
 	findCommandID = prepared("command_find_id", selectCommands+` WHERE tenant = $1 AND command_id = $2 ORDER BY created_at LIMIT 1`)
 	storeCommands = prepared("command_store", insert("command_records", commandColumns...)+
 		` ON CONFLICT (tenant, idempotency_key) `+replace(commandColumns))
+
+	insertCommands = prepared("command_insert", insert("command_records", commandColumns...))
+	updateCommands = prepared("command_update", `WITH moved AS (UPDATE command_records AS r
+			SET (`+names(commandColumns[2:])+`) = ROW(`+prefixed("n.", commandColumns[2:])+`)
+			FROM `+rows(1, append(slices.Clone(commandColumns), "was_version int8", "was_mac bytea")...)+` AS n
+			WHERE r.tenant = n.tenant AND r.idempotency_key = n.idempotency_key AND r.version = n.was_version
+				AND r.mac IS NOT DISTINCT FROM n.was_mac RETURNING 1)
+		SELECT expect(count(*), $19, '`+stateRecordMoved+`') FROM moved`)
 )
 
+// addCommands stores records, whether the database has one under their key or not.
 func addCommands(p *pipeline, list []command.RecordWrite) {
-	if len(list) == 0 {
-		return
+	if len(list) > 0 {
+		addColumns(p.begin(), list)
+		p.add(storeCommands, nil)
 	}
-	a := p.begin()
+}
+
+// addAssumedCommands stores records in place of those that were under their keys, and fails the transaction if the database
+// has others. A version is not enough to compare: a record that another node made anew has the same numbers.
+func addAssumedCommands(p *pipeline, list []command.RecordWrite, were map[command.RecordID]*command.Record) {
+	was := func(r command.RecordWrite) *command.Record {
+		return were[command.RecordID{Tenant: r.Tenant, Key: r.Key}]
+	}
+	var added, changed []command.RecordWrite
+	for _, r := range list {
+		if was(r) == nil {
+			added = append(added, r)
+		} else {
+			changed = append(changed, r)
+		}
+	}
+	if len(added) > 0 {
+		addColumns(p.begin(), added)
+		p.add(insertCommands, nil)
+	}
+	if len(changed) > 0 {
+		a := p.begin()
+		addColumns(a, changed)
+		column(a, typeInt8, changed, func(r command.RecordWrite) { a.int8(was(r).Version) })
+		column(a, typeBytes, changed, func(r command.RecordWrite) { a.optionalBytes(was(r).MAC) })
+		a.scalarInt8(int64(len(changed)))
+		p.add(updateCommands, nil)
+	}
+}
+
+// addColumns adds the columns of records, in the order of commandColumns.
+func addColumns(a *parameters, list []command.RecordWrite) {
 	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.Tenant) })
 	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.Key) })
 	column(a, typeText, list, func(r command.RecordWrite) { a.text(r.CommandID) })
@@ -47,7 +89,6 @@ func addCommands(p *pipeline, list []command.RecordWrite) {
 	column(a, typeBytes, list, func(r command.RecordWrite) { a.optionalBytes(r.Envelope) })
 	column(a, typeJSON, list, func(r command.RecordWrite) { a.bytes(r.Document) })
 	column(a, typeBytes, list, func(r command.RecordWrite) { a.optionalBytes(r.MAC) })
-	p.add(storeCommands, nil)
 }
 
 func readCommand(r *row) *command.Record {

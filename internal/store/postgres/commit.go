@@ -19,6 +19,7 @@ import (
 type batches struct {
 	*database
 	vacuum *vacuumer // told how many rows a commit left behind
+	recent *recent   // told how chains of evidence have grown
 }
 
 // Commit stores a batch in one transaction and one round trip. It assumes the ordinary case: nothing of the batch is stored
@@ -47,6 +48,9 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 	}
 	if err != nil {
 		return nil, hotFailed("commit", err)
+	}
+	if c.chains != nil {
+		s.recent.grown(c.chains.Heads())
 	}
 	s.vacuum.note(len(c.finished) + len(c.waiting))
 	return c.committed(), nil
@@ -120,7 +124,8 @@ func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) err
 	c.addChanges(p)
 	c.addNotices(p)
 	if c.chains != nil {
-		addEvidence(p, c.chains.Items(), c.chains.Heads())
+		addEvidence(p, c.chains.Items())
+		addHeads(p, c.chains.Heads())
 	}
 	if last != "" {
 		p.command(last)

@@ -3,8 +3,10 @@
 //	Commit ─► one pipeline, one round trip, one transaction:
 //	            hold the leases ─► records ─► events ─► pending ─► claims still held? ─► deliveries ─► attempts ─► health …
 //	          a surprise (a repeated batch, a lost claim) rolls it back, and careful.go does it again row by row
-//	Advance ─► one transaction, two round trips:
-//	            lock the heads of the tenants' chains ─► read records │ steps │ records ─► evidence ─► heads
+//	Advance ─► one transaction; one round trip if the steps continue what this node stored last (recent.go):
+//	            steps │ lock the heads of the tenants' chains, as remembered? ─► events ─► records, as remembered? ─► evidence
+//	          two round trips otherwise:
+//	            lock the heads ─► read records │ steps │ events ─► records ─► evidence ─► heads
 //	          effects run in between, behind a savepoint for each step that has some (effect.go)
 //
 // Layout: unfinished deliveries are in pending_deliveries, a small table that is vacuumed often; finished ones are appended to

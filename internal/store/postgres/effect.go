@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,7 +32,7 @@ const (
 
 // Apply defers new events to the commit. Before any other effect it inserts the deferred events, so that the effect sees them.
 func (t *transaction) Apply(ctx context.Context, list []command.Effect) (results command.Results, refusal, err error) {
-	if !t.deferrable(list) {
+	if t.careful || !deferrable(t.now, list) {
 		if err := t.prepare(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -47,14 +48,14 @@ func (t *transaction) Apply(ctx context.Context, list []command.Effect) (results
 }
 
 // deferrable reports whether all effects publish events that must be new.
-func (t *transaction) deferrable(list []command.Effect) bool {
+func deferrable(now time.Time, list []command.Effect) bool {
 	for _, effect := range list {
 		e, ok := effect.(store.Publish)
-		if !ok || t.careful {
+		if !ok {
 			return false
 		}
 		for i := range e.Events {
-			if t.now.Sub(e.Events[i].Event.CreatedAt) > longAgo {
+			if now.Sub(e.Events[i].Event.CreatedAt) > longAgo {
 				return false
 			}
 		}

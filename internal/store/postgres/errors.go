@@ -24,6 +24,8 @@ const (
 	stateLeaseLost       = "GW001" // raised by expect
 	stateClaimLost       = "GW002" // raised by expect
 	stateFanoutMoved     = "GW003" // raised by expect
+	stateRecordMoved     = "GW004" // raised by expect: a head or a record of a command
+	stateSerialization   = "40001"
 )
 
 // passing lists the classes of SQLSTATE that may be temporary.

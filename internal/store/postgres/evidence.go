@@ -24,6 +24,11 @@ var (
 		ORDER BY tenant FOR UPDATE`)
 	moveHeads = prepared("heads_move", `UPDATE evidence_heads AS h SET seq = n.seq, hash = n.hash, at = n.at
 		FROM `+rows(1, "tenant text", "seq int8", "hash text", "at timestamptz")+` AS n WHERE h.tenant = n.tenant`)
+	moveAssumedHeads = prepared("heads_move_assumed", `WITH moved AS (
+			UPDATE evidence_heads AS h SET seq = n.seq, hash = n.hash, at = n.at
+			FROM `+rows(1, "tenant text", "seq int8", "hash text", "at timestamptz", "was_seq int8", "was_hash text")+` AS n
+			WHERE h.tenant = n.tenant AND h.seq = n.was_seq AND h.hash = n.was_hash RETURNING 1)
+		SELECT expect(count(*), $7, '`+stateRecordMoved+`') FROM moved`)
 	insertEvidence = prepared("evidence", insert("evidence_items",
 		"tenant text", "seq int8", "key text", "command_id text", "submitted_id text", "hash text", "line bytea"))
 )
@@ -42,8 +47,15 @@ func addLock(p *pipeline, tenants []string, heads map[string]evidence.Head) {
 	})
 }
 
-// addEvidence stores new items and the heads of their chains.
-func addEvidence(p *pipeline, items []evidence.Item, heads []evidence.Head) {
+// addHeadLock locks heads that exist.
+func addHeadLock(p *pipeline, tenants []string) {
+	a := p.begin()
+	column(a, typeText, tenants, func(tenant string) { a.text(tenant) })
+	p.add(lockHeads, nil)
+}
+
+// addEvidence stores new items.
+func addEvidence(p *pipeline, items []evidence.Item) {
 	if len(items) == 0 {
 		return
 	}
@@ -62,13 +74,34 @@ func addEvidence(p *pipeline, items []evidence.Item, heads []evidence.Head) {
 	column(a, typeText, items, func(i evidence.Item) { a.text(i.Hash) })
 	column(a, typeBytes, items, func(i evidence.Item) { a.bytes(evidence.Line(&i)) })
 	p.add(insertEvidence, nil)
+}
 
-	a = p.begin()
+// addHeads moves the heads of chains that have grown.
+func addHeads(p *pipeline, heads []evidence.Head) {
+	if len(heads) > 0 {
+		headColumns(p.begin(), heads)
+		p.add(moveHeads, nil)
+	}
+}
+
+// addAssumedHeads moves heads that are still as they were, and fails the transaction if one is not.
+func addAssumedHeads(p *pipeline, heads []evidence.Head, were map[string]evidence.Head) {
+	if len(heads) == 0 {
+		return
+	}
+	a := p.begin()
+	headColumns(a, heads)
+	column(a, typeInt8, heads, func(h evidence.Head) { a.int8(were[h.Tenant].Seq) })
+	column(a, typeText, heads, func(h evidence.Head) { a.text(were[h.Tenant].Hash) })
+	a.scalarInt8(int64(len(heads)))
+	p.add(moveAssumedHeads, nil)
+}
+
+func headColumns(a *parameters, heads []evidence.Head) {
 	column(a, typeText, heads, func(h evidence.Head) { a.text(h.Tenant) })
 	column(a, typeInt8, heads, func(h evidence.Head) { a.int8(h.Seq) })
 	column(a, typeText, heads, func(h evidence.Head) { a.text(h.Hash) })
 	column(a, typeTime, heads, func(h evidence.Head) { a.time(h.At) })
-	p.add(moveHeads, nil)
 }
 
 // lockHeads locks the heads of the chains that a batch appends to, after the command first if there is one.

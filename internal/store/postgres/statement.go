@@ -52,21 +52,22 @@ func unnest(n int, column string) string {
 
 // names lists the names of columns given as "name type".
 func names(columns []string) string {
+	return prefixed("", columns)
+}
+
+// prefixed lists the names of columns given as "name type", each after a prefix.
+func prefixed(prefix string, columns []string) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
-		list[i], _, _ = strings.Cut(c, " ")
+		name, _, _ := strings.Cut(c, " ")
+		list[i] = prefix + name
 	}
 	return strings.Join(list, ", ")
 }
 
 // replace returns a DO UPDATE that sets all columns from the new row.
 func replace(columns []string) string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		name, _, _ := strings.Cut(c, " ")
-		list[i] = "excluded." + name
-	}
-	return fmt.Sprintf("DO UPDATE SET (%s) = ROW(%s)", names(columns), strings.Join(list, ", "))
+	return fmt.Sprintf("DO UPDATE SET (%s) = ROW(%s)", names(columns), prefixed("excluded.", columns))
 }
 
 // prepareHot prepares all hot statements in one round trip and keeps their descriptions with the connection.

@@ -8,6 +8,7 @@ type Store struct {
 	*database
 	partitions *partitions
 	lookups    lookups // of commands by their keys
+	recent     *recent // commands that this node stored last
 
 	*batches
 	*fanouts
@@ -40,9 +41,10 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 func newStore(db *database, o *Options) *Store {
+	recent := &recent{}
 	s := &Store{
-		database: db, partitions: &partitions{database: db, width: o.PartitionWidth},
-		batches: &batches{database: db, vacuum: newVacuumer(db)},
+		database: db, recent: recent, partitions: &partitions{database: db, width: o.PartitionWidth},
+		batches: &batches{database: db, vacuum: newVacuumer(db), recent: recent},
 		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},

@@ -100,9 +100,10 @@ func recordPrevious(t *testing.T, f *records) {
 		stored.Previous = old.CommandID
 		return command.Change{Record: &stored}, nil
 	}
-	if r := f.advance(reserve)[0]; !r.Refused || told != nil {
-		t.Fatalf("settle was called for a refused step, result %+v", r)
+	if r := f.advance(reserve)[0]; !r.Refused || r.Stored.CommandID != old.CommandID {
+		t.Fatalf("a step on a taken key was not refused: %+v", r)
 	}
+	f.holds(old.Key, &old)
 	f.tick(time.Minute)
 	next.CreatedAt = f.now
 	f.apply(reserve)
