@@ -1,5 +1,5 @@
--- What is left to do for events whose deliveries are too many for one transaction. The lists are ids, one after the other; they
--- lie outside of the row, so that moving the cursor does not write them again.
+-- The remaining work for events with too many deliveries for one transaction. The lists are concatenated ids. They are
+-- stored outside of the row, so that moving the cursor does not write them again.
 CREATE TABLE fanouts (
     id          uuid PRIMARY KEY, -- of the first event
     tenant_id   uuid NOT NULL,

@@ -1,6 +1,6 @@
--- Which process runs under a node's name. The instance is random and new with every process; it is empty before the first.
--- The process holds an advisory lock for its instance on a connection of its own, which ends with the process. Times are
--- those of the database.
+-- The process that runs under each node name. Every process has a new random instance; before the first process it is empty.
+-- The process holds an advisory lock for its instance on a separate connection, which ends with the process. Times are those
+-- of the database.
 CREATE TABLE nodes (
     name       text COLLATE "C" PRIMARY KEY,
     instance   text COLLATE "C" NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE nodes (
     seen_at    timestamptz NOT NULL
 );
 
--- By what a key ring and an evidence key are known to be this store's own.
+-- Check values that prove that a key ring and an evidence key belong to this store.
 CREATE TABLE key_checks (
     name  text COLLATE "C" PRIMARY KEY,
     value bytea NOT NULL

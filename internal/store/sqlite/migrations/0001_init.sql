@@ -1,7 +1,7 @@
--- Ids are the 16 bytes of a UUID. Times are microseconds since 1970 in UTC, 0 for none. Documents are JSON, NULL when
+-- Ids are the 16 bytes of a UUID. Times are microseconds since 1970 in UTC; 0 means none. Documents are JSON, NULL when
 -- empty. Tables that hold payloads have an integer key: a wide row in a WITHOUT ROWID table costs an overflow page, and
--- insertion order is what retention goes by. Nothing here refers to another table by a foreign key: the transitions keep
--- rows together, and a check for each row would be paid on the hot path.
+-- retention follows insertion order. There are no foreign keys: the transitions of package store keep rows consistent, and a
+-- check for each row would slow the hot path.
 
 CREATE TABLE tenants (
     id                      BLOB PRIMARY KEY,
@@ -79,7 +79,7 @@ CREATE TABLE health (
     updated_at           INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- kept_since is what retention counts from: created_at, or the time an event was restored from a dead letter.
+-- kept_since is the time from which retention counts: created_at, or the time an event was restored from a dead letter.
 CREATE TABLE events (
     n            INTEGER PRIMARY KEY,
     tenant_id    BLOB NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE UNIQUE INDEX events_id ON events (tenant_id, id);
 
--- claim_epoch is 0 while nobody holds the delivery in memory.
+-- claim_epoch is 0 while no node holds the delivery in memory.
 CREATE TABLE deliveries (
     n             INTEGER PRIMARY KEY,
     tenant_id     BLOB NOT NULL,
@@ -119,12 +119,12 @@ CREATE TABLE deliveries (
 CREATE UNIQUE INDEX deliveries_id ON deliveries (tenant_id, id);
 CREATE INDEX deliveries_event ON deliveries (event_id);
 CREATE INDEX deliveries_endpoint ON deliveries (endpoint_id, id);
--- What waits, by endpoint; and what is in memory, in the order it came, so that a burst to many endpoints touches few
--- pages. A delivery that is accepted at once never enters the first.
+-- deliveries_due lists waiting deliveries by endpoint. deliveries_claimed lists deliveries in memory in the order they came,
+-- so that a burst to many endpoints touches few pages. A delivery that is accepted at once never enters the first.
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at) WHERE status = 'pending' AND claim_epoch = 0;
 CREATE INDEX deliveries_claimed ON deliveries (claim_epoch) WHERE status = 'pending' AND claim_epoch > 0;
--- The states that people look for, and that an ordinary success never enters. Not as an IN: SQLite would build a set for
--- every row that changes.
+-- The states that people search for, and that an ordinary success never enters. The condition has no IN: SQLite would build
+-- a set for every row that changes.
 CREATE INDEX deliveries_ended ON deliveries (tenant_id, status, id) WHERE status <> 'pending' AND status <> 'accepted';
 
 -- Tenant, event and endpoint of an attempt are those of its delivery.
@@ -216,6 +216,6 @@ CREATE TABLE leases (
 WITH RECURSIVE shards (shard) AS (SELECT 0 UNION ALL SELECT shard + 1 FROM shards WHERE shard < 63)
 INSERT INTO leases SELECT shard, '', 0, 0 FROM shards;
 
--- Written to find out whether writing is possible.
+-- Ping writes this row to find out whether the store takes writes.
 CREATE TABLE heartbeat (beats INTEGER NOT NULL) STRICT;
 INSERT INTO heartbeat VALUES (0);

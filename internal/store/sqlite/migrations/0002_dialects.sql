@@ -1,8 +1,8 @@
--- What the dialects need: the form of an event and its producer's word on it, dead letters that stay after a replay,
--- codes that people read to each other, a catalogue of event types.
+-- Changes for the dialects: the format of an event and its producer's id and time, dead letters that stay after a replay,
+-- codes that people can read to each other, and a catalogue of event types.
 
--- Made anew, so that the body stays the last column: what stands behind a large one is read through all of its pages.
--- deliveries names those of an event, one after the other: id, endpoint, then epoch and trigger packed, both of them empty
+-- The table is rebuilt so that the body stays the last column: reading a column behind a large body means reading all of its
+-- pages. The column deliveries lists the deliveries of an event: id, endpoint, then the packed epoch and trigger, both empty
 -- here.
 CREATE TABLE events_new (
     n            INTEGER PRIMARY KEY,
@@ -30,17 +30,17 @@ DROP TABLE events;
 ALTER TABLE events_new RENAME TO events;
 CREATE UNIQUE INDEX events_id ON events (tenant_id, id);
 
--- Which events of one commit have deliveries without a row: from the first to the last.
+-- A handover names the events of one commit that have deliveries without a row: from the first to the last.
 CREATE TABLE handovers (
     first INTEGER PRIMARY KEY,
     last  INTEGER NOT NULL
 ) STRICT;
 
--- The first attempt, packed; further ones stand in attempts.
+-- first_attempt is the first attempt, packed. Further attempts are rows of the table attempts.
 ALTER TABLE deliveries ADD COLUMN first_attempt BLOB;
 DROP INDEX deliveries_event;
 
--- What was tried more than once, by when it was last; an ordinary success never enters it.
+-- Deliveries with more than one attempt, by the time of the last. An ordinary success never enters this index.
 CREATE INDEX deliveries_tried ON deliveries (endpoint_id, updated_at) WHERE attempts > 1;
 
 -- replayed_at is 0 while a dead letter is open.
@@ -92,8 +92,8 @@ ALTER TABLE tenants ADD COLUMN validation TEXT NOT NULL DEFAULT '';
 ALTER TABLE endpoints ADD COLUMN code TEXT NOT NULL DEFAULT '';
 ALTER TABLE endpoints ADD COLUMN reenable_at INTEGER NOT NULL DEFAULT 0;
 
--- Codes for what is there: a number of 30 bits for each row, five to a character. An odd factor makes each number occur
--- once, where numbers drawn one by one would meet sooner or later.
+-- Existing rows get codes: a number of 30 bits for each row, five bits to a character. Multiplication by an odd factor makes
+-- all numbers different; random numbers would collide sooner or later.
 CREATE TABLE codes (id BLOB PRIMARY KEY, x INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO codes
     WITH draw AS MATERIALIZED (SELECT random() & 1073741823 AS start, (random() & 1073741823) | 1 AS factor),

@@ -1,8 +1,8 @@
--- What an intermediary needs: where upstreams deliver to us, what they agreed to, what was not taken in, and what an
--- event brings along.
+-- Changes for intermediaries: sources that upstreams deliver to, acknowledgments of their agreement, rejected requests, and
+-- the members that an event carries along.
 
--- Behind the body, since a new column can stand nowhere else without writing every row anew. NULL, which is the ordinary
--- case, takes no byte there and is known without reading the body's pages.
+-- The column comes after the body, because adding it elsewhere would rewrite every row. In the ordinary case it is NULL,
+-- which takes no space and is read without the body's pages.
 ALTER TABLE events ADD COLUMN carried TEXT;
 ALTER TABLE dead_letters ADD COLUMN carried TEXT;
 

@@ -1,7 +1,7 @@
--- What was commanded, and the evidence of it.
+-- Records of commands and their evidence.
 
--- document is what is never searched by. ttl_expires_at is 0 for a window without an end; it counts once the status is a
--- last one. outcome and envelope are sealed, and stand behind what is read without them.
+-- document holds the members that no query searches by. ttl_expires_at is 0 for a window without an end, and counts once the
+-- status is final. outcome and envelope are sealed; they come last, so that other columns can be read without them.
 CREATE TABLE command_records (
     tenant          TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
@@ -29,7 +29,7 @@ CREATE INDEX command_records_unconfirmed ON command_records (lease_until)
 CREATE INDEX command_records_expiry ON command_records (ttl_expires_at)
     WHERE status <> 'in_progress' AND ttl_expires_at > 0;
 
--- line is an item as it is exported and hashed; the other columns say what it holds, to find it by.
+-- line is the item exactly as it is exported and hashed. The other columns repeat members of it for searches.
 CREATE TABLE evidence_items (
     tenant       TEXT NOT NULL,
     seq          INTEGER NOT NULL,
@@ -42,12 +42,12 @@ CREATE TABLE evidence_items (
 ) STRICT;
 CREATE INDEX evidence_items_key ON evidence_items (tenant, key, seq) WHERE key <> '';
 CREATE INDEX evidence_items_command ON evidence_items (tenant, command_id, seq) WHERE command_id <> '';
--- A first submission has the id of the command, and is found by that.
+-- A first submission has the id of the command, and is found by that id.
 CREATE INDEX evidence_items_submitted ON evidence_items (tenant, submitted_id, seq)
     WHERE submitted_id <> '' AND submitted_id <> command_id;
 
--- Evidence is appended and nothing else (IDS-EVD-8). Whoever takes the triggers away is found by the chain. A REPLACE fires
--- no trigger of its deletion, therefore the third.
+-- Evidence is only appended (IDS-EVD-8). The chain shows if the triggers were removed and an item changed. REPLACE deletes a
+-- row without firing the delete trigger, so a third trigger is needed.
 CREATE TRIGGER evidence_items_change BEFORE UPDATE ON evidence_items
 BEGIN
     SELECT RAISE(ABORT, 'evidence is never changed');

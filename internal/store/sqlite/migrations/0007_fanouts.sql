@@ -1,5 +1,5 @@
--- What is left to do for events whose deliveries are too many for one transaction. The lists stand apart from the cursor: an
--- update writes a whole row.
+-- The remaining work for events with too many deliveries for one transaction. The lists are in a separate table from the
+-- cursor, because an update writes a whole row.
 CREATE TABLE fanouts (
     id   BLOB PRIMARY KEY,
     done INTEGER NOT NULL
