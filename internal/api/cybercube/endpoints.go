@@ -230,7 +230,7 @@ func (s *server) deleteEndpoint(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
 		giveBack()
 		return err
 	}

@@ -129,7 +129,7 @@ func (s *server) replayRange(c *httpapi.Call) error {
 		return err
 	}
 	v := rangeView{ReplayID: newReplayID()}
-	v.Queued, v.HasMore, err = s.cfg.Commands.ReplayEvents(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
+	v.Queued, v.HasMore, err = s.cfg.Commands.ReplayEvents(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
 	if err != nil {
 		if v.Queued == 0 {
 			giveBack()

@@ -33,7 +33,7 @@ func (s *server) rotateSecret(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, rotation)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, rotation)
 	if err != nil {
 		return err
 	}

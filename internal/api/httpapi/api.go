@@ -109,16 +109,16 @@ type Call struct {
 // Tenant is the tenant that the call is made for.
 func (c *Call) Tenant() godwit.TenantID { return c.Caller.Tenant.ID }
 
-// Order returns the order of an operation that is a command: the caller, the API, and the key that the guard accepted for
-// the request. Methods other than POST need no key (IKH-DEF-2).
-func (a *API) Order(r *http.Request, caller *management.Caller) builtincommand.Request {
-	order := builtincommand.Request{Caller: caller, Channel: a.cfg.Channel}
+// CommandRequest describes the request of an operation that is a command: the caller, the API, and the key that the guard
+// accepted for the request. Methods other than POST need no key (IKH-DEF-2).
+func (a *API) CommandRequest(r *http.Request, caller *management.Caller) builtincommand.Request {
+	request := builtincommand.Request{Caller: caller, Channel: a.cfg.Channel}
 	if r.Method == http.MethodPost && idempotency.Present(r.Header) {
 		if key, err := a.cfg.Idempotency.Key(r.Header); err == nil {
-			order.Key = key
+			request.Key = key
 		}
 	}
-	return order
+	return request
 }
 
 // A Route describes how requests of one route are handled.

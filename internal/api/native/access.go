@@ -17,17 +17,18 @@ import (
 type access []godwit.Scope
 
 var (
-	mayIngest   = access{godwit.ScopeIngest}
-	mayRead     = access{godwit.ScopeRead}
-	mayManage   = access{godwit.ScopeManage}
-	mayAdmin    = access{godwit.ScopeAdmin}
-	mayMintKeys = access{godwit.ScopeManage, godwit.ScopeAdmin}
-	mayReadKeys = access{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin}
-	anyone      = access(nil) // no key needed
+	mayIngest     = access{godwit.ScopeIngest}
+	mayRead       = access{godwit.ScopeRead}
+	mayManage     = access{godwit.ScopeManage}
+	mayAdmin      = access{godwit.ScopeAdmin}
+	mayCreateKeys = access{godwit.ScopeManage, godwit.ScopeAdmin}
+	mayReadKeys   = access{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin}
+	anyone        = access(nil) // no key needed
 )
 
-// A session holds the caller and the id of a management request.
+// A session holds the caller, the id and the API of a management request.
 type session struct {
+	api       *httpapi.API
 	caller    *management.Caller
 	requestID string
 	request   *http.Request
@@ -40,21 +41,21 @@ func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*
 
 // managed wraps huma's handler of a management operation. PUT is idempotent and needs no key (IKH-DEF-2). A confirmation
 // continues the command that the first request created; the command recognises its repeats.
-func (s *server) managed(pattern string, next http.HandlerFunc) http.Handler {
-	route := httpapi.Route{Need: s.patterns[pattern], MediaTypes: []string{jsonType}, SkipKey: func(r *http.Request) bool {
-		return r.Method == http.MethodPut || len(r.Header[confirmationHeader]) > 0
-	}, CheckBody: func(_ *http.Request, body []byte) error { return s.refuseNull(pattern, body) }}
+func (r *router) managed(pattern string, next http.HandlerFunc) http.Handler {
+	route := httpapi.Route{Need: r.patterns[pattern], MediaTypes: []string{jsonType}, SkipKey: func(req *http.Request) bool {
+		return req.Method == http.MethodPut || len(req.Header[confirmationHeader]) > 0
+	}, CheckBody: func(_ *http.Request, body []byte) error { return r.refuseNull(pattern, body) }}
 	if strings.HasPrefix(pattern, http.MethodPatch+" ") {
 		route.MediaTypes = []string{jsonType, "application/merge-patch+json"}
 	}
-	return s.http.Handle(route, func(c *httpapi.Call) error {
-		if err := checkQuery(c.R); err != nil {
+	return r.http.Handle(route, func(c *httpapi.Call) error {
+		if _, err := readQuery(c.R.URL, anyParameters); err != nil {
 			return err
 		}
-		in := &session{caller: c.Caller, requestID: c.W.Header().Get(problem.RequestIDHeader), request: c.R}
-		r := c.R.WithContext(context.WithValue(c.R.Context(), sessionKey{}, in))
-		r.Body = io.NopCloser(bytes.NewReader(c.Body)) // the body was read above
-		next(c.W, r)
+		in := &session{api: r.http, caller: c.Caller, requestID: c.W.Header().Get(problem.RequestIDHeader), request: c.R}
+		req := c.R.WithContext(context.WithValue(c.R.Context(), sessionKey{}, in))
+		req.Body = io.NopCloser(bytes.NewReader(c.Body)) // the body was read above
+		next(c.W, req)
 		return nil
 	})
 }

@@ -17,44 +17,51 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// postBatch accepts up to godwit.MaxEventsPerBatch events in one transaction. It checks all events before it stores any.
-func (s *server) postBatch(w http.ResponseWriter, r *http.Request, c *management.Caller) {
+// batchIngest accepts batches of events.
+type batchIngest struct {
+	intake   *intake.Intake
+	bodies   *httpapi.Quota
+	maxBody  int64
+	problems *problem.Writer // completes the problems of single events
+}
+
+// post accepts up to godwit.MaxEventsPerBatch events in one transaction. It checks all events before it stores any.
+func (h *batchIngest) post(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
+	if _, err := readQuery(r.URL, noParameters); err != nil {
+		return err
+	}
 	key := ""
 	if idempotency.Present(r.Header) {
 		var err error
-		if key, err = s.cfg.Intake.Key(r.Header, c.Tenant); err != nil {
-			s.fail(w, r, err)
-			return
+		if key, err = h.intake.Key(r.Header, c.Tenant); err != nil {
+			return err
 		}
 	}
-	taken, err := s.bodies.AcquireBody(r, c.Tenant.ID, s.cfg.MaxBatchBody)
+	taken, err := h.bodies.AcquireBody(r, c.Tenant.ID, h.maxBody)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	defer s.bodies.Release(c.Tenant.ID, taken)
-	body, err := httpapi.ReadBody(w, r, s.cfg.MaxBatchBody)
+	defer h.bodies.Release(c.Tenant.ID, taken)
+	body, err := httpapi.ReadBody(w, r, h.maxBody)
 	if err == nil {
 		err = httpapi.CheckMediaType(r, body, jsonType)
 	}
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	producer := intake.Caller(c)
 	var whole *intake.Repeat // recognises the batch as one request; nil if each event has its own key
 	if key != "" {
-		whole = s.cfg.Intake.ByBatchKey(producer, key, jsonType, body)
+		whole = h.intake.ByBatchKey(producer, key, jsonType, body)
 	}
-	items, err := s.parseBatch(r.Context(), producer, body, whole)
-	switch {
-	case err != nil:
-		s.fail(w, r, err)
-	case whole != nil:
-		s.submitWhole(w, r, producer, items, whole)
-	default:
-		s.submitEach(w, r, producer, items)
+	items, err := h.parse(r.Context(), producer, body, whole)
+	if err != nil {
+		return err
 	}
+	if whole != nil {
+		return h.submitWhole(w, r, producer, items, whole)
+	}
+	return h.submitEach(w, r, producer, items)
 }
 
 // An item is an admitted event of a batch.
@@ -64,7 +71,7 @@ type item struct {
 }
 
 // submitWhole stores the batch under one key, entirely or not at all.
-func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item, whole *intake.Repeat) {
+func (h *batchIngest) submitWhole(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item, whole *intake.Repeat) error {
 	sub := intake.Submission{
 		Producer: p, Events: make([]intake.Admission, len(items)), Repeat: whole,
 		Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
@@ -74,18 +81,19 @@ func (s *server) submitWhole(w http.ResponseWriter, r *http.Request, p intake.Pr
 	for i := range items {
 		sub.Events[i] = items[i].admission
 	}
-	receipts, err := s.cfg.Intake.Submit(r.Context(), sub)
+	receipts, err := h.intake.Submit(r.Context(), sub)
 	if err == nil {
 		err = receipts[0].Err
 	}
 	switch {
 	case err != nil:
-		s.fail(w, r, err)
+		return err
 	case receipts[0].Replayed != nil:
 		idempotency.Replay(w, receipts[0].Replayed)
 	default:
 		writeJSON(w, http.StatusAccepted, wholeBody(receipts[0].Events, receipts[0].Fanout))
 	}
+	return nil
 }
 
 func wholeBody(events []godwit.Event, fanout []int) []byte {
@@ -101,17 +109,16 @@ func wholeBody(events []godwit.Event, fanout []int) []byte {
 }
 
 // submitEach stores every event as a separate request in one transaction, so that each item's key is checked separately.
-func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item) {
+func (h *batchIngest) submitEach(w http.ResponseWriter, r *http.Request, p intake.Producer, items []item) error {
 	subs := make([]intake.Submission, len(items))
 	for i := range items {
 		subs[i] = intake.Submission{
 			Producer: p, Events: []intake.Admission{items[i].admission}, Repeat: items[i].repeat, Respond: acceptedResponse,
 		}
 	}
-	receipts, err := s.cfg.Intake.Submit(r.Context(), subs...)
+	receipts, err := h.intake.Submit(r.Context(), subs...)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	status := http.StatusAccepted
 	b := make([]byte, 0, 64+256*len(receipts))
@@ -123,7 +130,7 @@ func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Pro
 		switch rc := &receipts[i]; {
 		case rc.Err != nil:
 			status = http.StatusMultiStatus
-			b = appendItem(b, i, "refused", s.refusal(r, w, rc.Err))
+			b = appendItem(b, i, "refused", h.refusal(r, w, rc.Err))
 		case rc.Replayed != nil:
 			b = appendItem(b, i, "replayed", bytes.TrimSpace(rc.Replayed.Body))
 		default:
@@ -131,11 +138,12 @@ func (s *server) submitEach(w http.ResponseWriter, r *http.Request, p intake.Pro
 		}
 	}
 	writeJSON(w, status, append(b, "]}\n"...))
+	return nil
 }
 
 // refusal renders the problem of one item as a member of that item.
-func (s *server) refusal(r *http.Request, w http.ResponseWriter, err error) []byte {
-	p := s.cfg.Problems.Complete(r, w.Header().Get(problem.RequestIDHeader), err)
+func (h *batchIngest) refusal(r *http.Request, w http.ResponseWriter, err error) []byte {
+	p := h.problems.Complete(r, w.Header().Get(problem.RequestIDHeader), err)
 	return fmt.Appendf(nil, `{"problem":%s}`, bytes.TrimSpace(p.JSON()))
 }
 
@@ -158,8 +166,8 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Write(body)
 }
 
-// parseBatch reads {"events":[…]} and names every invalid event, up to a bound.
-func (s *server) parseBatch(ctx context.Context, p intake.Producer, body []byte, whole *intake.Repeat) ([]item, error) {
+// parse reads {"events":[…]} and names every invalid event, up to a bound.
+func (h *batchIngest) parse(ctx context.Context, p intake.Producer, body []byte, whole *intake.Repeat) ([]item, error) {
 	var raw []json.RawMessage
 	seen := false
 	err := eachMember("", body, func(name string, value json.RawMessage) error {
@@ -180,17 +188,17 @@ func (s *server) parseBatch(ctx context.Context, p intake.Producer, body []byte,
 	case len(raw) > godwit.MaxEventsPerBatch:
 		return nil, problem.InvalidRequest.In("events", "must hold at most %d events", godwit.MaxEventsPerBatch)
 	}
-	return s.parseItems(ctx, p, raw, whole)
+	return h.parseItems(ctx, p, raw, whole)
 }
 
 const maxBatchErrors = 20
 
-func (s *server) parseItems(ctx context.Context, p intake.Producer, raw []json.RawMessage, whole *intake.Repeat) ([]item, error) {
+func (h *batchIngest) parseItems(ctx context.Context, p intake.Producer, raw []json.RawMessage, whole *intake.Repeat) ([]item, error) {
 	items := make([]item, 0, len(raw))
 	keys := map[string]int{}
 	var wrong *problem.Problem
 	for i, text := range raw {
-		it, err := s.parseItem(ctx, p, text, i, whole, keys)
+		it, err := h.parseItem(ctx, p, text, i, whole, keys)
 		if err == nil {
 			items = append(items, it)
 			continue
@@ -214,26 +222,26 @@ func (s *server) parseItems(ctx context.Context, p intake.Producer, raw []json.R
 	return items, nil
 }
 
-func (s *server) parseItem(ctx context.Context, p intake.Producer, raw json.RawMessage, i int, whole *intake.Repeat, keys map[string]int) (item, error) {
+func (h *batchIngest) parseItem(ctx context.Context, p intake.Producer, raw json.RawMessage, i int, whole *intake.Repeat, keys map[string]int) (item, error) {
 	prefix := fmt.Sprintf("events[%d].", i)
 	env, err := parseEnvelope(prefix, raw)
 	if err != nil {
 		return item{}, err
 	}
-	if err := s.checkItemKey(p, prefix+"idempotency_key", env, i, whole != nil, keys); err != nil {
+	if err := h.checkItemKey(p, prefix+"idempotency_key", env, i, whole != nil, keys); err != nil {
 		return item{}, err
 	}
 	event, at, err := env.event(prefix)
 	if err != nil {
 		return item{}, err
 	}
-	it := item{repeat: s.cfg.Intake.ByKey(p, event)}
+	it := item{repeat: h.intake.ByKey(p, event)}
 	known := it.repeat
 	if whole != nil {
 		known = whole
 	}
 	event.Body = bytes.Clone(event.Body) // a waiting event must not keep the whole batch in memory
-	if it.admission, err = s.cfg.Intake.Admit(ctx, p, event, known); err != nil {
+	if it.admission, err = h.intake.Admit(ctx, p, event, known); err != nil {
 		return item{}, at.name(err)
 	}
 	return it, nil
@@ -241,7 +249,7 @@ func (s *server) parseItem(ctx context.Context, p intake.Producer, raw json.RawM
 
 // checkItemKey validates the key of an item. Keys must differ within the batch. If the batch has a key, its items must not
 // have keys.
-func (s *server) checkItemKey(p intake.Producer, field string, env *envelope, i int, oneKey bool, keys map[string]int) error {
+func (h *batchIngest) checkItemKey(p intake.Producer, field string, env *envelope, i int, oneKey bool, keys map[string]int) error {
 	given := env.has["idempotency_key"]
 	if oneKey {
 		if given {
@@ -249,7 +257,7 @@ func (s *server) checkItemKey(p intake.Producer, field string, env *envelope, i 
 		}
 		return nil
 	}
-	if err := s.cfg.Intake.ItemKey(p.Tenant, env.IdempotencyKey, given); err != nil || !given {
+	if err := h.intake.ItemKey(p.Tenant, env.IdempotencyKey, given); err != nil || !given {
 		return problem.InField(field, err)
 	}
 	if first, twice := keys[env.IdempotencyKey]; twice {

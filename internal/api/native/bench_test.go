@@ -42,7 +42,7 @@ func BenchmarkIngest(b *testing.B) {
 	h.events.Engine = instant{}
 	events, err := intake.New(h.events)
 	must(b, err)
-	h.api.cfg.Intake = events
+	h.api.handlers.event.intake = events
 	payload := bytes.Repeat([]byte("x"), 1024)
 	envelope := []byte(`{"type":"order.created","data":"` + string(payload[:1000]) + `"}`)
 	for name, c := range map[string]struct {

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -11,38 +10,30 @@ import (
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
-	"github.com/godwit-hq/godwit/internal/engine"
-	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Store is the storage that the API reads without package management or the engine.
 type Store interface {
-	store.Events
-	store.DeadLetters
-	store.Notices
-	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
-	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
-	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
-	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
-	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	eventStore
+	deliveryStore
+	deadLetterStore
+	noticeStore
+	healthStore
 }
 
 // Engine is the part of the engine that the API uses.
 type Engine interface {
-	Submit(ctx context.Context, subs ...engine.Submission) ([]engine.Receipt, error)
-	Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error)
-	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
-	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
-	ReplayEvent(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, endpoints []godwit.EndpointID, actor string) ([]godwit.Delivery, error)
-	SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
-	Watch(tenant godwit.TenantID) (items <-chan engine.FeedItem, stop func())
-	Health(id godwit.EndpointID) (godwit.Health, bool)
+	eventEngine
+	deliveryEngine
+	deadLetterEngine
+	trialEngine
+	streamEngine
+	healthEngine
 }
 
 // Config holds the API's dependencies and settings.
@@ -98,20 +89,20 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &server{
-		cfg: cfg, mux: http.NewServeMux(), bodies: cfg.Bodies,
-		streams: httpapi.NewQuota(maxStreams, maxStreamsOfAll), exports: httpapi.NewQuota(maxExports, maxExportsOfAll),
-	}
-	var err error
-	s.http, err = httpapi.New(httpapi.Config{
-		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies,
-	})
+	r, err := newRouter(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.mux.Handle("/", httpapi.Unmatched(s.mux, cfg.Problems, "; /openapi.json lists what there is"))
-	if err := s.routes(); err != nil {
+	s := &server{router: r, handlers: newHandlers(&cfg, r.http)}
+	r.routes(s.handlers, &cfg)
+	if err := r.serveDocument(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// server is the API: its routes and their handlers.
+type server struct {
+	*router
+	handlers *handlers
 }

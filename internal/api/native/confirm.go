@@ -10,8 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/builtincommand"
-	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/management"
 )
 
 // channel is the executor's name of this API.
@@ -20,9 +18,10 @@ const channel = "native"
 // confirmationHeader confirms a command that an earlier request created.
 const confirmationHeader = "Godwit-Confirmation"
 
-// order returns the order of an operation that is a command: its caller and its key.
-func (s *server) order(ctx context.Context, c *management.Caller) builtincommand.Request {
-	return s.http.Order(sessionOf(ctx).request, c)
+// commandRequest returns the caller, the API and the key of an operation that is a command.
+func commandRequest(ctx context.Context) builtincommand.Request {
+	in := sessionOf(ctx)
+	return in.api.CommandRequest(in.request, in.caller)
 }
 
 // ConfirmationParams are the headers of a request that may need a confirmation.
@@ -50,28 +49,29 @@ type Asked struct {
 	Affects *builtincommand.Affected `json:"affects,omitempty" doc:"purge-dead-letters: what would go if it were confirmed now"`
 }
 
-// askedOutput is either the request for a confirmation or, after the confirmation, the result.
-type askedOutput[T any] struct {
+// confirmedOutput is either the request for a confirmation or, after the confirmation, the result.
+type confirmedOutput[T any] struct {
 	Status int
 	Body   any
 }
 
-// asks describes an operation of two steps. done is the body of the second response; nil means 204.
-func (s *server) asks(op huma.Operation, done any) huma.Operation {
+// withConfirmation describes an operation of two steps. T is the body of the second response; struct{} means 204.
+func withConfirmation[T any](r *router, op huma.Operation) huma.Operation {
 	op.Description += "\n\nIt is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, " +
 		"with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer."
 	op.DefaultStatus = http.StatusAccepted
-	op.Responses = s.failures(map[string]*huma.Response{"202": jsonResponse("Awaits confirmation; nothing was done", s.refOf(Asked{}))})
-	if done == nil {
+	op.Responses = r.failures(map[string]*huma.Response{"202": jsonResponse("Awaits confirmation; nothing was done", r.refOf(Asked{}))})
+	var done T
+	if _, empty := any(done).(struct{}); empty {
 		op.Responses["204"] = &huma.Response{Description: "Done"}
 	} else {
-		op.Responses["200"] = jsonResponse("Done", s.refOf(done))
+		op.Responses["200"] = jsonResponse("Done", r.refOf(done))
 	}
 	return op
 }
 
-// asked renders the result of an order that must be confirmed. If there is no T to show, the response has no body.
-func asked[T any](d *builtincommand.Done, err error) (*askedOutput[T], error) {
+// confirmed renders the result of a command that must be confirmed. If there is no T to show, the response has no body.
+func confirmed[T any](d *builtincommand.Done, err error) (*confirmedOutput[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -80,41 +80,14 @@ func asked[T any](d *builtincommand.Done, err error) (*askedOutput[T], error) {
 		if a.StepUp {
 			v.StepUpURL = "/ids/v1/commands/" + d.CommandID + "/step-up"
 		}
-		return &askedOutput[T]{Status: http.StatusAccepted, Body: v}, nil
+		return &confirmedOutput[T]{Status: http.StatusAccepted, Body: v}, nil
 	}
 	var v T
 	if _, empty := any(v).(struct{}); empty {
-		return &askedOutput[T]{Status: http.StatusNoContent}, nil
+		return &confirmedOutput[T]{Status: http.StatusNoContent}, nil
 	}
 	if err := json.Unmarshal(d.Result, &v); err != nil {
 		return nil, fmt.Errorf("read result of %s: %w", d.CommandID, err)
 	}
-	return &askedOutput[T]{Status: http.StatusOK, Body: v}, nil
-}
-
-// RevokedSecret is the result of a revocation.
-type RevokedSecret struct {
-	EndpointID string `json:"endpoint_id"`
-	SecretID   string `json:"secret_id" doc:"It no longer signs"`
-}
-
-type revokeInput struct {
-	EndpointPath
-	ConfirmationParams
-	Secret string `path:"secret" doc:"Id of the secret"`
-}
-
-func (s *server) revokeSecret(ctx context.Context, c *management.Caller, in *revokeInput) (*askedOutput[RevokedSecret], error) {
-	id, err := s.endpointID(ctx, c, "id", in.ID)
-	if err != nil {
-		return nil, err
-	}
-	secret, err := godwit.ParseSecretID(in.Secret)
-	if err != nil {
-		return nil, badID("secret", "sec_…")
-	}
-	if _, err := s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id); err != nil {
-		return nil, err
-	}
-	return asked[RevokedSecret](s.cfg.Commands.RevokeSecret(ctx, s.order(ctx, c), id, secret, in.confirmation()))
+	return &confirmedOutput[T]{Status: http.StatusOK, Body: v}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -40,7 +41,8 @@ type deadLetterFilter struct {
 	Replayed bool // includes replayed dead letters
 }
 
-func (s *server) deadLetterFilter(ctx context.Context, c *management.Caller, f deadLetterFilter) (store.DeadLetterFilter, error) {
+// resolve checks the filter and finds its endpoint.
+func (f deadLetterFilter) resolve(ctx context.Context, c *management.Caller, finder endpointFinder) (store.DeadLetterFilter, error) {
 	out := store.DeadLetterFilter{
 		TenantID: c.Tenant.ID, EventType: f.Type, Status: godwit.DeliveryStatus(f.Status), Reason: godwit.Reason(f.Reason),
 		Since: f.Since, Until: f.Until, Replayed: f.Replayed,
@@ -49,7 +51,7 @@ func (s *server) deadLetterFilter(ctx context.Context, c *management.Caller, f d
 		return out, problem.Invalid.In("type", "%s", why)
 	}
 	var err error
-	out.EndpointID, err = s.endpointParam(ctx, c, f.Endpoint)
+	out.EndpointID, err = finder.filter(ctx, c, f.Endpoint)
 	return out, err
 }
 
@@ -137,79 +139,107 @@ type (
 	}
 )
 
-func (s *server) deadLetterRoutes() {
-	tags := []string{"Dead letters"}
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/v1/dead-letters", Tags: tags, Summary: "List dead letters",
+// Descriptions of the operations on dead letters.
+var (
+	listDeadLettersDoc = huma.Operation{
+		OperationID: "list-dead-letters", Summary: "List dead letters",
 		Description: "Those that are open: deliveries which ended without being accepted and were not replayed since.",
-	}, s.listDeadLetters)
-	s.raw(mayRead, exportOperation(s), s.exportDeadLetters)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "get-dead-letter", Method: http.MethodGet, Path: "/v1/dead-letters/{id}", Tags: tags, Summary: "Get the open dead letter of a delivery",
-	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		d, err := s.cfg.Store.DeadLetter(ctx, c.Tenant.ID, id)
-		if err != nil {
-			return nil, err
-		}
-		return &deadLetterOutput{Body: deadLetterView(d)}, nil
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "replay-dead-letter", Method: http.MethodPost, Path: "/v1/dead-letters/{id}/replay", Tags: tags, Summary: "Replay a dead letter",
+	}
+	getDeadLetterDoc = huma.Operation{
+		OperationID: "get-dead-letter", Summary: "Get the open dead letter of a delivery",
+	}
+	replayDeadLetterDoc = huma.Operation{
+		OperationID: "replay-dead-letter", Summary: "Replay a dead letter",
 		DefaultStatus: http.StatusAccepted, Description: "Starts a new run under the same idempotency key. The dead letter is marked as replayed and kept until it expires.",
-	}, s.replayDeadLetter)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "replay-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/replay", Tags: tags, Summary: "Replay the dead letters that match",
+	}
+	replayDeadLettersDoc = huma.Operation{
+		OperationID: "replay-dead-letters", Summary: "Replay the dead letters that match",
 		DefaultStatus: http.StatusAccepted,
 		Description: "Newest first, up to limit in one request; next_cursor continues where it ended. To select all, say all: true. It runs as the command dead_letters.replay, " +
 			"one for each thousand.",
-	}, s.replayDeadLetters)
-	typed(s, mayManage, s.asks(huma.Operation{
-		OperationID: "purge-dead-letters", Method: http.MethodPost, Path: "/v1/dead-letters/purge", Tags: tags, Summary: "Remove the dead letters that match",
+	}
+	purgeDeadLettersDoc = huma.Operation{
+		OperationID: "purge-dead-letters", Summary: "Remove the dead letters that match",
 		Description: "For good, with the copies of their events; newest first, up to limit in one request. To select all, say all: true. It runs as the command dead_letters.purge. " +
 			"The first answer tells in affects how many dead letters would go, and from which endpoints.",
-	}, Purged{}), s.purgeDeadLetters)
-}
-
-func (s *server) listDeadLetters(ctx context.Context, c *management.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
-	f, err := s.deadLetterFilter(ctx, c, in.filter())
-	if err != nil {
-		return nil, err
 	}
-	return deadLetters.page(in.PageParams, func(p store.Page) ([]godwit.DeadLetter, error) {
-		return s.cfg.Store.ListDeadLetters(ctx, f, p)
-	})
+)
+
+// deadLetterHandlers serve the operations on dead letters.
+type deadLetterHandlers struct {
+	store  deadLetterStore
+	engine deadLetterEngine
+	// commands replay and purge many at once.
+	commands interface {
+		ReplayDeadLetters(ctx context.Context, r builtincommand.Request, f store.DeadLetterFilter, after godwit.DeliveryID, limit int) (replayed int, next godwit.DeliveryID, err error)
+		PurgeDeadLetters(ctx context.Context, r builtincommand.Request, f store.DeadLetterFilter, limit int, c *builtincommand.Confirmation) (*builtincommand.Done, error)
+	}
+	// preview counts the dead letters that a purge would remove.
+	preview interface {
+		Purge(ctx context.Context, f store.DeadLetterFilter, limit int) (*builtincommand.Affected, error)
+	}
+	finder endpointFinder
 }
 
-func (s *server) replayDeadLetter(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+// deadLetterStore is the part of the store that dead letters are read from.
+type deadLetterStore interface {
+	DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error)
+	ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
+}
+
+// deadLetterEngine is the part of the engine that sends dead letters again.
+type deadLetterEngine interface {
+	Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
+}
+
+func (h *deadLetterHandlers) get(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deadLetterOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.cfg.Store.DeadLetter(ctx, c.Tenant.ID, id); err != nil {
+	d, err := h.store.DeadLetter(ctx, c.Tenant.ID, id)
+	if err != nil {
 		return nil, err
 	}
-	replayed, err := s.cfg.Engine.Replay(ctx, c.Tenant.ID, []godwit.DeliveryID{id}, c.Actor())
+	return &deadLetterOutput{Body: deadLetterView(d)}, nil
+}
+
+func (h *deadLetterHandlers) list(ctx context.Context, c *management.Caller, in *listDeadLettersInput) (*listOutput[DeadLetter], error) {
+	f, err := in.filter().resolve(ctx, c, h.finder)
+	if err != nil {
+		return nil, err
+	}
+	return deadLetters.page(in.PageParams, func(p store.Page) ([]godwit.DeadLetter, error) {
+		return h.store.ListDeadLetters(ctx, f, p)
+	})
+}
+
+func (h *deadLetterHandlers) replay(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.store.DeadLetter(ctx, c.Tenant.ID, id); err != nil {
+		return nil, err
+	}
+	replayed, err := h.engine.Replay(ctx, c.Tenant.ID, []godwit.DeliveryID{id}, c.Actor())
 	if err != nil {
 		return nil, err
 	}
 	if len(replayed) == 0 {
-		return nil, problem.Conflict.With("it was replayed by somebody else, or its endpoint is deleted")
+		return nil, problem.Conflict.With("another request has replayed it, or its endpoint is deleted")
 	}
 	return &deliveryOutput{Body: deliveryView(&replayed[0])}, nil
 }
 
-// replayDeadLetters replays dead letters in commands of at most a thousand, so that a million of them neither fill memory
+// replayMany replays dead letters in commands of at most a thousand, so that a million of them neither fill memory
 // nor hold a transaction open.
-func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
+func (h *deadLetterHandlers) replayMany(ctx context.Context, c *management.Caller, in *bulkReplayInput) (*bulkReplayOutput, error) {
 	b := &in.Body
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	filter, err := s.deadLetterFilter(ctx, c, b.filter())
+	filter, err := b.filter().resolve(ctx, c, h.finder)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +248,7 @@ func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in
 		return nil, err
 	}
 	out := &bulkReplayOutput{}
-	replayed, next, err := s.cfg.Commands.ReplayDeadLetters(ctx, s.order(ctx, c), filter, after, b.Limit)
+	replayed, next, err := h.commands.ReplayDeadLetters(ctx, commandRequest(ctx), filter, after, b.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -229,22 +259,22 @@ func (s *server) replayDeadLetters(ctx context.Context, c *management.Caller, in
 	return out, nil
 }
 
-func (s *server) purgeDeadLetters(ctx context.Context, c *management.Caller, in *purgeInput) (*askedOutput[Purged], error) {
+func (h *deadLetterHandlers) purge(ctx context.Context, c *management.Caller, in *purgeInput) (*confirmedOutput[Purged], error) {
 	if err := in.Body.check(); err != nil {
 		return nil, err
 	}
 	f := in.Body.filter()
 	f.Replayed = in.Body.Replayed
-	filter, err := s.deadLetterFilter(ctx, c, f)
+	filter, err := f.resolve(ctx, c, h.finder)
 	if err != nil {
 		return nil, err
 	}
-	out, err := asked[Purged](s.cfg.Commands.PurgeDeadLetters(ctx, s.order(ctx, c), filter, in.Body.Limit, in.confirmation()))
+	out, err := confirmed[Purged](h.commands.PurgeDeadLetters(ctx, commandRequest(ctx), filter, in.Body.Limit, in.confirmation()))
 	if err != nil {
 		return nil, err
 	}
 	if first, ok := out.Body.(Asked); ok {
-		if first.Affects, err = s.cfg.Preview.Purge(ctx, filter, in.Body.Limit); err != nil {
+		if first.Affects, err = h.preview.Purge(ctx, filter, in.Body.Limit); err != nil {
 			return nil, err
 		}
 		out.Body = first

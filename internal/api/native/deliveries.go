@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -91,35 +90,59 @@ type (
 	deliveryDetailOutput struct{ Body DeliveryDetail }
 )
 
-func (s *server) deliveryRoutes() {
-	tags := []string{"Deliveries"}
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-deliveries", Method: http.MethodGet, Path: "/v1/deliveries", Tags: tags, Summary: "List deliveries",
-	}, s.listDeliveries)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "get-delivery", Method: http.MethodGet, Path: "/v1/deliveries/{id}", Tags: tags, Summary: "Get a delivery and its attempts",
-	}, s.getDelivery)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "retry-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/retry", Tags: tags, Summary: "Try a delivery now",
+// Descriptions of the operations on deliveries.
+var (
+	listDeliveriesDoc = huma.Operation{
+		OperationID: "list-deliveries", Summary: "List deliveries",
+	}
+	getDeliveryDoc = huma.Operation{
+		OperationID: "get-delivery", Summary: "Get a delivery and its attempts",
+	}
+	retryDeliveryDoc = huma.Operation{
+		OperationID: "retry-delivery", Summary: "Try a delivery now",
 		DefaultStatus: http.StatusAccepted,
 		Description:   "A waiting one is made due at once; a finished one starts a new run under the same idempotency key.",
-	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return deliveryShown(s.cfg.Engine.Retry(ctx, c.Tenant.ID, id, c.Actor()))
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "cancel-delivery", Method: http.MethodPost, Path: "/v1/deliveries/{id}/cancel", Tags: tags, Summary: "Cancel a delivery",
+	}
+	cancelDeliveryDoc = huma.Operation{
+		OperationID: "cancel-delivery", Summary: "Cancel a delivery",
 		Description: "Ends one that waits. Conflict when it is finished, or under way at this moment.",
-	}, func(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return deliveryShown(s.cfg.Engine.Cancel(ctx, c.Tenant.ID, id))
-	})
+	}
+)
+
+// deliveryHandlers serve the operations on deliveries.
+type deliveryHandlers struct {
+	store  deliveryStore
+	engine deliveryEngine
+	finder endpointFinder
+}
+
+// deliveryStore is the part of the store that deliveries are read from.
+type deliveryStore interface {
+	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+}
+
+// deliveryEngine is the part of the engine that changes the course of a delivery.
+type deliveryEngine interface {
+	Retry(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, actor string) (*godwit.Delivery, error)
+	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
+}
+
+func (h *deliveryHandlers) retry(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return deliveryShown(h.engine.Retry(ctx, c.Tenant.ID, id, c.Actor()))
+}
+
+func (h *deliveryHandlers) cancel(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return deliveryShown(h.engine.Cancel(ctx, c.Tenant.ID, id))
 }
 
 func deliveryShown(d *godwit.Delivery, err error) (*deliveryOutput, error) {
@@ -129,7 +152,7 @@ func deliveryShown(d *godwit.Delivery, err error) (*deliveryOutput, error) {
 	return &deliveryOutput{Body: deliveryView(d)}, nil
 }
 
-func (s *server) listDeliveries(ctx context.Context, c *management.Caller, in *listDeliveriesInput) (*listOutput[Delivery], error) {
+func (h *deliveryHandlers) list(ctx context.Context, c *management.Caller, in *listDeliveriesInput) (*listOutput[Delivery], error) {
 	f := store.DeliveryFilter{
 		TenantID: c.Tenant.ID, EventType: in.Type, Status: godwit.DeliveryStatus(in.Status), Since: in.Since, Until: in.Until,
 	}
@@ -137,7 +160,7 @@ func (s *server) listDeliveries(ctx context.Context, c *management.Caller, in *l
 		return nil, problem.Invalid.In("type", "%s", why)
 	}
 	var err error
-	if f.EndpointID, err = s.endpointParam(ctx, c, in.Endpoint); err != nil {
+	if f.EndpointID, err = h.finder.filter(ctx, c, in.Endpoint); err != nil {
 		return nil, err
 	}
 	if in.Event != "" {
@@ -145,36 +168,19 @@ func (s *server) listDeliveries(ctx context.Context, c *management.Caller, in *l
 			return nil, err
 		}
 	}
-	return deliveries.page(in.PageParams, func(p store.Page) ([]godwit.Delivery, error) { return s.cfg.Store.ListDeliveries(ctx, f, p) })
+	return deliveries.page(in.PageParams, func(p store.Page) ([]godwit.Delivery, error) { return h.store.ListDeliveries(ctx, f, p) })
 }
 
-// endpointParam returns the endpoint that a filter names; zero if it names none.
-func (s *server) endpointParam(ctx context.Context, c *management.Caller, text string) (godwit.EndpointID, error) {
-	if text == "" {
-		return godwit.EndpointID{}, nil
-	}
-	id, err := s.endpointID(ctx, c, "endpoint", text)
-	return id, missing("endpoint", "endpoint", err)
-}
-
-// missing returns an error that names the member whose object does not exist.
-func missing(field, noun string, err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return problem.Invalid.In(field, "names no %s of this tenant", noun)
-	}
-	return err
-}
-
-func (s *server) getDelivery(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
+func (h *deliveryHandlers) get(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.cfg.Store.Delivery(ctx, c.Tenant.ID, id)
+	d, err := h.store.Delivery(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	attempts, err := s.cfg.Store.Attempts(ctx, c.Tenant.ID, id)
+	attempts, err := h.store.Attempts(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}

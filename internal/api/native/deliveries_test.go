@@ -384,7 +384,7 @@ func TestAttemptStream(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Errorf("stream did not end well: %v", err)
 	}
-	h.do(call{method: "GET", path: "/v1/attempts/stream?x=1"}).refused(400, problem.InvalidRequest, "query")
+	h.do(call{method: "GET", path: "/v1/attempts/stream?x=1"}).refused(400, problem.InvalidRequest, "x")
 }
 
 func TestPagesAreStable(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 )
 
 // serveDocument renders the OpenAPI document after all routes are registered.
-func (s *server) serveDocument() error {
-	raw, err := json.Marshal(s.api.OpenAPI())
+func (r *router) serveDocument() error {
+	raw, err := json.Marshal(r.api.OpenAPI())
 	if err != nil {
 		return fmt.Errorf("render OpenAPI document: %w", err)
 	}
@@ -24,12 +24,12 @@ func (s *server) serveDocument() error {
 	if err != nil {
 		return fmt.Errorf("render OpenAPI document: %w", err)
 	}
-	s.document = append(text, '\n')
-	s.patterns["GET /openapi.json"] = anyone
-	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	r.document = append(text, '\n')
+	r.patterns["GET /openapi.json"] = anyone
+	r.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 		w.Header().Set("Cache-Control", "no-cache")
-		w.Write(s.document)
+		w.Write(r.document)
 	})
 	return nil
 }

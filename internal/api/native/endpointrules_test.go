@@ -35,7 +35,7 @@ func TestMethodNeedsAgreement(t *testing.T) {
 		if r.Method != "PUT" || r.Header.Get("Idempotency-Key") == "" {
 			t.Errorf("on the wire: %s %v", r.Method, r.Header)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("nothing arrived")
 	}
 	var stats EndpointStats

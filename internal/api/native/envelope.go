@@ -26,12 +26,12 @@ type envelope struct {
 
 // readEnvelope reads the single event of a request. The body limit is larger than that of a payload, because of base64 and
 // the other members; the size of the payload is checked later.
-func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
+func (h *eventIngest) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
 		return nil, place{}, problem.UnsupportedMediaType.In("Content-Type",
 			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
 	}
-	body, err := httpapi.ReadBody(w, r, s.maxEnvelope())
+	body, err := httpapi.ReadBody(w, r, h.maxEnvelope())
 	if err != nil {
 		return nil, place{}, err
 	}
@@ -47,7 +47,7 @@ func (s *server) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.E
 }
 
 // maxEnvelope bounds a body that holds one event.
-func (s *server) maxEnvelope() int64 { return s.cfg.Intake.MaxPayload()/2*3 + 64<<10 }
+func (h *eventIngest) maxEnvelope() int64 { return h.intake.MaxPayload()/2*3 + 64<<10 }
 
 // parseEnvelope reads an envelope strictly: it rejects unknown and repeated members, and compares names exactly.
 func parseEnvelope(prefix string, raw []byte) (*envelope, error) {

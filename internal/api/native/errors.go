@@ -26,9 +26,9 @@ func init() {
 const requiredPrefix = "missing member: "
 
 // complete turns an error into the problem that huma writes.
-func (s *server) complete(ctx context.Context, err error) *problem.Problem {
+func (r *router) complete(ctx context.Context, err error) *problem.Problem {
 	in := sessionOf(ctx)
-	return s.cfg.Problems.Complete(in.request, in.requestID, err)
+	return r.problems.Complete(in.request, in.requestID, err)
 }
 
 // fromHuma converts the errors that huma found before the handler ran. It leaves values out, because they may be secrets.

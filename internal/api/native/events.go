@@ -98,49 +98,65 @@ type (
 	}
 )
 
-func (s *server) eventRoutes() {
-	s.raw(mayIngest, postEventOperation(s), s.postEvent)
-	s.raw(mayIngest, postBatchOperation(s), s.postBatch)
-	s.raw(mayRead, eventBodyOperation(s), s.eventBody)
-	tags := []string{"Events"}
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-events", Method: http.MethodGet, Path: "/v1/events", Tags: tags, Summary: "List events",
-	}, s.listEvents)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "get-event", Method: http.MethodGet, Path: "/v1/events/{id}", Tags: tags, Summary: "Get an event and its deliveries",
-	}, s.getEvent)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "replay-event", Method: http.MethodPost, Path: "/v1/events/{id}/replay", Tags: tags, Summary: "Deliver an event again",
+// Descriptions of the operations on stored events.
+var (
+	listEventsDoc = huma.Operation{
+		OperationID: "list-events", Summary: "List events",
+	}
+	getEventDoc = huma.Operation{
+		OperationID: "get-event", Summary: "Get an event and its deliveries",
+	}
+	replayEventDoc = huma.Operation{
+		OperationID: "replay-event", Summary: "Deliver an event again",
 		DefaultStatus: http.StatusAccepted,
 		Description:   "Every delivery starts a new run under the same idempotency key. An endpoint that the event has not gone to yet gets it now.",
-	}, s.replayEvent)
+	}
+)
+
+// eventHandlers serve the operations on stored events.
+type eventHandlers struct {
+	store  eventStore
+	engine eventEngine
+	finder endpointFinder
 }
 
-func (s *server) listEvents(ctx context.Context, c *management.Caller, in *listEventsInput) (*listOutput[Event], error) {
+// eventStore is the part of the store that events are read from.
+type eventStore interface {
+	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
+	ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error)
+	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+}
+
+// eventEngine is the part of the engine that sends events again.
+type eventEngine interface {
+	ReplayEvent(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, endpoints []godwit.EndpointID, actor string) ([]godwit.Delivery, error)
+}
+
+func (h *eventHandlers) list(ctx context.Context, c *management.Caller, in *listEventsInput) (*listOutput[Event], error) {
 	if why := godwit.ValidPattern(in.Type); in.Type != "" && why != "" {
 		return nil, problem.Invalid.In("type", "%s", why)
 	}
 	f := store.EventFilter{TenantID: c.Tenant.ID, Type: in.Type, Key: in.Key, Since: in.Since, Until: in.Until}
-	return events.page(in.PageParams, func(p store.Page) ([]godwit.Event, error) { return s.cfg.Store.ListEvents(ctx, f, p) })
+	return events.page(in.PageParams, func(p store.Page) ([]godwit.Event, error) { return h.store.ListEvents(ctx, f, p) })
 }
 
-func (s *server) getEvent(ctx context.Context, c *management.Caller, in *EventPath) (*eventOutput, error) {
+func (h *eventHandlers) get(ctx context.Context, c *management.Caller, in *EventPath) (*eventOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.cfg.Store.Event(ctx, c.Tenant.ID, id)
+	e, err := h.store.Event(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	deliveries, err := s.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: c.Tenant.ID, EventID: id}, store.Page{Limit: 200})
+	deliveries, err := h.store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: c.Tenant.ID, EventID: id}, store.Page{Limit: 200})
 	if err != nil {
 		return nil, err
 	}
 	return &eventOutput{Body: EventDetail{Event: eventView(e), Size: len(e.Body), Deliveries: deliveryViews(deliveries)}}, nil
 }
 
-func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *replayEventInput) (*deliveriesOutput, error) {
+func (h *eventHandlers) replay(ctx context.Context, c *management.Caller, in *replayEventInput) (*deliveriesOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -149,10 +165,7 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 	if in.Body != nil {
 		for i, text := range in.Body.Endpoints {
 			field := "endpoints[" + strconv.Itoa(i) + "]"
-			if !plausibleEndpoint(text) {
-				return nil, badID(field, "sub_…")
-			}
-			endpoint, err := s.cfg.Management.Endpoints.Resolve(ctx, c.Tenant.ID, text)
+			endpoint, err := h.finder.endpoint(ctx, c, field, text)
 			if err != nil {
 				return nil, missing(field, "endpoint", err)
 			}
@@ -162,7 +175,7 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 			endpoints = append(endpoints, endpoint.ID)
 		}
 	}
-	deliveries, err := s.cfg.Engine.ReplayEvent(ctx, c.Tenant.ID, id, endpoints, c.Actor())
+	deliveries, err := h.engine.ReplayEvent(ctx, c.Tenant.ID, id, endpoints, c.Actor())
 	if err != nil {
 		return nil, err
 	}
@@ -171,26 +184,28 @@ func (s *server) replayEvent(ctx context.Context, c *management.Caller, in *repl
 	return out, nil
 }
 
-// eventBody returns a payload byte for byte. A producer chose its content, so a browser must neither guess its type nor run
+// body returns a payload byte for byte. A producer chose its content, so a browser must neither guess its type nor run
 // it.
-func (s *server) eventBody(w http.ResponseWriter, r *http.Request, c *management.Caller) {
+func (h *eventHandlers) body(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
+	if _, err := readQuery(r.URL, noParameters); err != nil {
+		return err
+	}
 	id, err := EventPath{ID: r.PathValue("id")}.parse()
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	e, err := s.cfg.Store.Event(r.Context(), c.Tenant.ID, id)
+	e, err := h.store.Event(r.Context(), c.Tenant.ID, id)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	h := w.Header()
-	h.Set("Content-Type", e.ContentType)
-	h.Set("Content-Length", strconv.Itoa(len(e.Body)))
-	h.Set("Content-Disposition", `attachment; filename="`+e.ID.String()+`"`)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "no-store")
+	header := w.Header()
+	header.Set("Content-Type", e.ContentType)
+	header.Set("Content-Length", strconv.Itoa(len(e.Body)))
+	header.Set("Content-Disposition", `attachment; filename="`+e.ID.String()+`"`)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	w.Write(e.Body)
+	return nil
 }

@@ -85,34 +85,42 @@ type (
 	eventTypeOutput struct{ Body EventTypeDetail }
 )
 
-func (s *server) eventTypeRoutes() {
-	tags := []string{"Event types"}
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-event-types", Method: http.MethodGet, Path: "/v1/event-types", Tags: tags, Summary: "List event types",
+// Descriptions of the operations on event types.
+var (
+	listEventTypesDoc = huma.Operation{
+		OperationID: "list-event-types", Summary: "List event types",
 		Description: "By name. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.",
-	}, s.listEventTypes)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "get-event-type", Method: http.MethodGet, Path: "/v1/event-types/{name}", Tags: tags, Summary: "Get an event type",
+	}
+	getEventTypeDoc = huma.Operation{
+		OperationID: "get-event-type", Summary: "Get an event type",
 		Description: "The tenant's own, or else the one of a standard.",
-	}, s.getEventType)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "put-event-type", Method: http.MethodPut, Path: "/v1/event-types/{name}", Tags: tags, Summary: "Write an event type",
+	}
+	putEventTypeDoc = huma.Operation{
+		OperationID: "put-event-type", Summary: "Write an event type",
 		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept.",
-	}, s.putEventType)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "delete-event-type", Method: http.MethodDelete, Path: "/v1/event-types/{name}", Tags: tags,
-		Summary: "Delete an event type", DefaultStatus: http.StatusNoContent, Description: "With all versions of its schema. Events stay.",
-	}, func(ctx context.Context, c *management.Caller, in *eventTypePath) (*struct{}, error) {
-		return nil, s.cfg.Catalogue.Delete(ctx, c.Tenant.ID, in.Name)
-	})
+	}
+	deleteEventTypeDoc = huma.Operation{
+		OperationID: "delete-event-type",
+		Summary:     "Delete an event type", DefaultStatus: http.StatusNoContent, Description: "With all versions of its schema. Events stay.",
+	}
+)
+
+// eventTypeHandlers serve the operations on event types.
+type eventTypeHandlers struct {
+	catalogue interface {
+		List(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error)
+		Get(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
+		Put(ctx context.Context, tenant godwit.TenantID, name string, d catalogue.Draft) (*godwit.EventType, error)
+		Delete(ctx context.Context, tenant godwit.TenantID, name string) error
+	}
 }
 
-func (s *server) listEventTypes(ctx context.Context, c *management.Caller, in *listEventTypesInput) (*listOutput[EventType], error) {
+func (h *eventTypeHandlers) list(ctx context.Context, c *management.Caller, in *listEventTypesInput) (*listOutput[EventType], error) {
 	after, err := parseNameCursor(in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	types, err := s.eventTypes(ctx, c, in.Standard, after, in.Limit+1)
+	types, err := h.after(ctx, c, in.Standard, after, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +135,11 @@ func (s *server) listEventTypes(ctx context.Context, c *management.Caller, in *l
 	return out, nil
 }
 
-// eventTypes lists the types that follow a name, of a standard or of the tenant.
-func (s *server) eventTypes(ctx context.Context, c *management.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
+// after lists the types that follow a name, of a standard or of the tenant.
+func (h *eventTypeHandlers) after(ctx context.Context, c *management.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
 	built, ok := catalogue.StandardNamed(standard)
 	if !ok {
-		return s.cfg.Catalogue.List(ctx, c.Tenant.ID, after, limit)
+		return h.catalogue.List(ctx, c.Tenant.ID, after, limit)
 	}
 	types := slices.SortedFunc(slices.Values(built.Types()), func(a, b godwit.EventType) int { return strings.Compare(a.Name, b.Name) })
 	from, _ := slices.BinarySearchFunc(types, after+"\x00", func(t godwit.EventType, name string) int { return strings.Compare(t.Name, name) })
@@ -156,8 +164,8 @@ func parseNameCursor(text string) (string, error) {
 	return string(b[2:]), nil
 }
 
-func (s *server) getEventType(ctx context.Context, c *management.Caller, in *eventTypePath) (*eventTypeOutput, error) {
-	own, err := s.cfg.Catalogue.Get(ctx, c.Tenant.ID, in.Name)
+func (h *eventTypeHandlers) get(ctx context.Context, c *management.Caller, in *eventTypePath) (*eventTypeOutput, error) {
+	own, err := h.catalogue.Get(ctx, c.Tenant.ID, in.Name)
 	if err == nil {
 		return eventTypeShown(own, ""), nil
 	}
@@ -172,8 +180,8 @@ func (s *server) getEventType(ctx context.Context, c *management.Caller, in *eve
 	return nil, err
 }
 
-func (s *server) putEventType(ctx context.Context, c *management.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
-	t, err := s.cfg.Catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
+func (h *eventTypeHandlers) put(ctx context.Context, c *management.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
+	t, err := h.catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
 		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
 		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
 	})
@@ -189,4 +197,8 @@ func present(v json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return v
+}
+
+func (h *eventTypeHandlers) delete(ctx context.Context, c *management.Caller, in *eventTypePath) (*struct{}, error) {
+	return nil, h.catalogue.Delete(ctx, c.Tenant.ID, in.Name)
 }

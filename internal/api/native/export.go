@@ -2,7 +2,9 @@ package native
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,67 +24,89 @@ type ExportedDeadLetter struct {
 	BodyText   *string `json:"body_text,omitempty" doc:"The payload as text, where it is valid UTF-8"`
 }
 
-// exportPage returns how many dead letters are in memory at once: fewer if payloads may be large.
-func (s *server) exportPage() int {
-	return int(max(1, min(50, exportPageMemory/s.cfg.Intake.MaxPayload())))
+// deadLetterExport streams dead letters.
+type deadLetterExport struct {
+	store interface {
+		ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
+	}
+	finder  endpointFinder
+	running *httpapi.Quota
+	stall   time.Duration // how long a client may read nothing
+	page    int           // dead letters in memory at once
+	log     *slog.Logger
 }
 
-// exportDeadLetters streams dead letters with their payloads, one JSON document a line. If it fails half-way it closes the
-// connection, so that the client does not take a partial export for a complete one.
-func (s *server) exportDeadLetters(w http.ResponseWriter, r *http.Request, c *management.Caller) {
-	filter, err := exportFilter(r.URL.Query())
+// exportPage returns how many dead letters are in memory at once: fewer if payloads may be large.
+func exportPage(maxPayload int64) int { return int(max(1, min(50, exportPageMemory/maxPayload))) }
+
+// serve streams dead letters with their payloads, one JSON document a line. If it fails half-way it closes the connection,
+// so that the client does not take a partial export for a complete one.
+func (x *deadLetterExport) serve(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
+	f, err := x.filter(r, c)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	f, err := s.deadLetterFilter(r.Context(), c, filter)
+	if err := x.running.Acquire(c.Tenant.ID, "exports"); err != nil {
+		return err
+	}
+	defer x.running.Release(c.Tenant.ID, 1)
+	letters, err := x.store.ListDeadLetters(r.Context(), f, store.Page{Limit: x.page})
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	if err := s.exports.Acquire(c.Tenant.ID, "exports"); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	defer s.exports.Release(c.Tenant.ID, 1)
-	f.WithBody = true
-	letters, err := s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{Limit: s.exportPage()})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	out := s.toReader(w) // writes as long as the client reads
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Content-Disposition", `attachment; filename="dead-letters.ndjson"`)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
+	out := newReader(w, x.stall)
 	defer out.end()
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
 	for len(letters) > 0 {
-		for i := range letters {
-			line.Reset()
-			if err := enc.Encode(exported(&letters[i])); err != nil {
-				s.cfg.Log.Error("dead letter cannot be exported", "error", err)
-				panic(http.ErrAbortHandler)
-			}
-			if out.write(line.Bytes()) != nil {
-				return // the client has disconnected
-			}
-		}
-		if out.flush() != nil {
-			return
+		if x.write(out, letters) != nil {
+			return nil // the client has disconnected
 		}
 		last := letters[len(letters)-1].Delivery.ID
-		if letters, err = s.cfg.Store.ListDeadLetters(r.Context(), f, store.Page{After: last, Limit: s.exportPage()}); err != nil {
-			s.cfg.Log.Warn("dead letter export cut short", "error", err)
+		if letters, err = x.store.ListDeadLetters(r.Context(), f, store.Page{After: last, Limit: x.page}); err != nil {
+			x.log.Warn("dead letter export cut short", "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}
+	return nil
+}
+
+// filter reads the dead letters that the query selects.
+func (x *deadLetterExport) filter(r *http.Request, c *management.Caller) (store.DeadLetterFilter, error) {
+	query, err := readQuery(r.URL, exportParameters)
+	if err != nil {
+		return store.DeadLetterFilter{}, err
+	}
+	chosen, err := exportFilter(query)
+	if err != nil {
+		return store.DeadLetterFilter{}, err
+	}
+	f, err := chosen.resolve(r.Context(), c, x.finder)
+	f.WithBody = true
+	return f, err
+}
+
+// write writes a page of the export as long as the client reads.
+func (x *deadLetterExport) write(out *reader, letters []godwit.DeadLetter) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	for i := range letters {
+		line.Reset()
+		if err := enc.Encode(exported(&letters[i])); err != nil {
+			x.log.Error("dead letter cannot be exported", "error", err)
+			panic(http.ErrAbortHandler)
+		}
+		if err := out.write(line.Bytes()); err != nil {
+			return err
+		}
+	}
+	return out.flush()
 }
 
 func exported(d *godwit.DeadLetter) ExportedDeadLetter {
@@ -94,42 +118,31 @@ func exported(d *godwit.DeadLetter) ExportedDeadLetter {
 	return v
 }
 
-func exportFilter(q url.Values) (f deadLetterFilter, err error) {
-	for name, values := range q {
-		if len(values) > 1 {
-			return f, problem.InvalidRequest.In(httpapi.Clip(name), "must be given once")
-		}
-		switch v := values[0]; name {
-		case "endpoint":
-			f.Endpoint = v
-		case "type":
-			f.Type = v
-		case "reason":
-			f.Reason = v
-		case "status":
-			if f.Status = v; v != string(godwit.DeliveryTerminal) && v != string(godwit.DeliveryExhausted) {
-				return f, problem.InvalidRequest.In(name, "must be terminal or exhausted")
-			}
-		case "replayed":
-			if f.Replayed = v == "true"; v != "true" && v != "false" {
-				return f, problem.InvalidRequest.In(name, "must be true or false")
-			}
-		case "since":
-			f.Since, err = timeParam(name, v)
-		case "until":
-			f.Until, err = timeParam(name, v)
-		default:
-			err = problem.InvalidRequest.In(httpapi.Clip(name), "is not a parameter of this operation")
-		}
-		if err != nil {
-			return f, err
-		}
+// exportParameters are the query parameters of an export.
+var exportParameters = []string{"endpoint", "type", "status", "reason", "since", "until", "replayed"}
+
+func exportFilter(q url.Values) (deadLetterFilter, error) {
+	f := deadLetterFilter{Endpoint: q.Get("endpoint"), Type: q.Get("type"), Reason: q.Get("reason"), Status: q.Get("status"), Replayed: q.Get("replayed") == "true"}
+	if q.Has("status") && f.Status != string(godwit.DeliveryTerminal) && f.Status != string(godwit.DeliveryExhausted) {
+		return f, problem.InvalidRequest.In("status", "must be terminal or exhausted")
 	}
-	return f, nil
+	if q.Has("replayed") && !f.Replayed && q.Get("replayed") != "false" {
+		return f, problem.InvalidRequest.In("replayed", "must be true or false")
+	}
+	var err error
+	if f.Since, err = timeParam(q, "since"); err != nil {
+		return f, err
+	}
+	f.Until, err = timeParam(q, "until")
+	return f, err
 }
 
-func timeParam(name, text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, text)
+// timeParam reads a time; an absent parameter gives the zero time.
+func timeParam(q url.Values, name string) (time.Time, error) {
+	if !q.Has(name) {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, q.Get(name))
 	if err != nil {
 		return t, problem.InvalidRequest.In(name, "must be a time as in 2026-01-02T15:04:05Z")
 	}

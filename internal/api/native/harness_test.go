@@ -32,8 +32,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// patience bounds a wait. No passing test reaches it.
-const patience = 5 * time.Minute
+// waitLimit bounds a wait. No passing test reaches it.
+const waitLimit = 5 * time.Minute
 
 // shifted is the real clock plus an offset: windows of a day pass while timers run normally.
 type shifted struct {
@@ -357,7 +357,7 @@ func (s *sink) wait(t *testing.T) sinkRequest {
 	select {
 	case r := <-s.arrived:
 		return r
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("nothing arrived at the sink")
 		panic("unreachable")
 	}
@@ -378,7 +378,7 @@ func (h *harness) watch() *watch {
 // until waits for the delivery to reach the status.
 func (w *watch) until(status godwit.DeliveryStatus) engine.FeedItem {
 	w.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(waitLimit)
 	for {
 		select {
 		case item := <-w.items:

@@ -29,62 +29,64 @@ var (
 	noStoreValue  = []string{"no-store"}
 )
 
-// postEvent accepts one event. The body is the payload if the URL or a header names the type, otherwise an envelope.
-func (s *server) postEvent(w http.ResponseWriter, r *http.Request, c *management.Caller) {
-	key, err := s.cfg.Intake.Key(r.Header, c.Tenant)
+// eventIngest accepts single events.
+type eventIngest struct {
+	intake *intake.Intake
+	bodies *httpapi.Quota
+}
+
+// post accepts one event. The body is the payload if the URL or a header names the type, otherwise an envelope.
+func (h *eventIngest) post(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
+	key, err := h.intake.Key(r.Header, c.Tenant)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	taken, err := s.bodies.AcquireBody(r, c.Tenant.ID, s.maxEnvelope())
+	taken, err := h.bodies.AcquireBody(r, c.Tenant.ID, h.maxEnvelope())
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	defer s.bodies.Release(c.Tenant.ID, taken)
-	event, at, err := s.readEvent(w, r)
+	defer h.bodies.Release(c.Tenant.ID, taken)
+	event, at, err := h.readEvent(w, r)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	event.Key = key
 	producer := intake.Caller(c)
-	repeat := s.cfg.Intake.ByKey(producer, event)
-	admission, err := s.cfg.Intake.Admit(r.Context(), producer, event, repeat)
+	repeat := h.intake.ByKey(producer, event)
+	admission, err := h.intake.Admit(r.Context(), producer, event, repeat)
 	if err != nil {
-		s.fail(w, r, at.name(err))
-		return
+		return at.name(err)
 	}
-	s.submitOne(w, r, intake.Submission{Producer: producer, Events: []intake.Admission{admission}, Repeat: repeat})
+	return h.submit(w, r, intake.Submission{Producer: producer, Events: []intake.Admission{admission}, Repeat: repeat})
 }
 
-func (s *server) submitOne(w http.ResponseWriter, r *http.Request, sub intake.Submission) {
+func (h *eventIngest) submit(w http.ResponseWriter, r *http.Request, sub intake.Submission) error {
 	var resp *godwit.StoredResponse
 	sub.Respond = func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
 		resp = acceptedResponse(events, fanout)
 		return resp
 	}
-	receipts, err := s.cfg.Intake.Submit(r.Context(), sub)
+	receipts, err := h.intake.Submit(r.Context(), sub)
 	if err == nil {
 		err = receipts[0].Err
 	}
 	switch {
 	case err != nil:
-		s.fail(w, r, err)
-		return
+		return err
 	case receipts[0].Replayed != nil:
 		idempotency.Replay(w, receipts[0].Replayed)
-		return
+		return nil
 	case resp == nil: // without a key no response is stored
 		resp = acceptedResponse(receipts[0].Events, receipts[0].Fanout)
 	}
-	h := w.Header()
-	h["Content-Type"] = jsonTypeValue
-	h["Cache-Control"] = noStoreValue
-	h["Location"] = []string{resp.Location}
-	h["Content-Length"] = []string{strconv.Itoa(len(resp.Body))}
+	header := w.Header()
+	header["Content-Type"] = jsonTypeValue
+	header["Cache-Control"] = noStoreValue
+	header["Location"] = []string{resp.Location}
+	header["Content-Length"] = []string{strconv.Itoa(len(resp.Body))}
 	w.WriteHeader(resp.Status)
 	w.Write(resp.Body)
+	return nil
 }
 
 // A place is the position of an event in a request, so that a refusal uses the client's names of the fields.
@@ -163,7 +165,7 @@ func acceptedView(e *godwit.Event, deliveries int) Accepted {
 }
 
 // readEvent reads the event from the request, and returns its place in it.
-func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
+func (h *eventIngest) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
 	eventType, attributes, err := outside(r)
 	if err != nil {
 		return nil, place{}, err
@@ -173,26 +175,26 @@ func (s *server) readEvent(w http.ResponseWriter, r *http.Request) (*intake.Even
 		if len(attributes) > 0 {
 			return nil, place{}, problem.InvalidRequest.In("type", "must come in the query too when attributes do")
 		}
-		return s.readEnvelope(w, r)
+		return h.readEnvelope(w, r)
 	}
 	event := &intake.Event{Type: strings.Clone(eventType), Attributes: attributes}
 	if event.ContentType, err = intake.MediaType(r.Header); err != nil {
 		return nil, place{}, err
 	}
 	if isCloudEvent {
-		return event, place{}, s.readCloudEvent(w, r, event)
+		return event, place{}, h.readCloudEvent(w, r, event)
 	}
 	if err := intake.CheckType(event.Type); err != nil { // before the body is read
 		return nil, place{}, err
 	}
-	event.Body, err = httpapi.ReadBody(w, r, s.cfg.Intake.MaxPayload())
+	event.Body, err = httpapi.ReadBody(w, r, h.intake.MaxPayload())
 	return event, place{}, err
 }
 
 // readCloudEvent completes an event that is a CloudEvent. In structured mode its body is forwarded unchanged; in binary mode
 // its attributes are forwarded as header fields. Its type becomes the event's type, unless the URL names another.
-func (s *server) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (err error) {
-	if event.Body, err = httpapi.ReadBody(w, r, s.cfg.Intake.MaxPayload()); err != nil {
+func (h *eventIngest) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (err error) {
+	if event.Body, err = httpapi.ReadBody(w, r, h.intake.MaxPayload()); err != nil {
 		return err
 	}
 	ce, wrong := cloudevents.Read(r.Header, event.Body)

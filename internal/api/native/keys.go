@@ -70,44 +70,37 @@ type issuedKeyOutput struct {
 
 type keyOutput struct{ Body Key }
 
-func (s *server) keyRoutes() {
-	typed(s, mayMintKeys, huma.Operation{
-		OperationID: "create-key", Method: http.MethodPost, Path: "/v1/keys", Tags: []string{"Keys"},
-		Summary: "Create an API key", DefaultStatus: http.StatusCreated,
+// Descriptions of the operations on API keys.
+var (
+	createKeyDoc = huma.Operation{
+		OperationID: "create-key",
+		Summary:     "Create an API key", DefaultStatus: http.StatusCreated,
 		Description: "The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
-	}, s.createKey)
-	typed(s, mayReadKeys, huma.Operation{
-		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: []string{"Keys"}, Summary: "List API keys",
-	}, func(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Key], error) {
-		return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return s.cfg.Management.Keys.List(ctx, c.Tenant.ID, p) })
-	})
-	typed(s, mayReadKeys, huma.Operation{
-		OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: []string{"Keys"}, Summary: "Get an API key",
-	}, func(ctx context.Context, c *management.Caller, in *KeyPath) (*keyOutput, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		k, err := s.cfg.Management.Keys.Get(ctx, c.Tenant.ID, id)
-		if err != nil {
-			return nil, err
-		}
-		return &keyOutput{Body: keyView(k)}, nil
-	})
-	typed(s, mayMintKeys, huma.Operation{
-		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: []string{"Keys"},
-		Summary: "Revoke an API key", DefaultStatus: http.StatusNoContent,
+	}
+	listKeysDoc = huma.Operation{
+		OperationID: "list-keys", Summary: "List API keys",
+	}
+	getKeyDoc = huma.Operation{
+		OperationID: "get-key", Summary: "Get an API key",
+	}
+	revokeKeyDoc = huma.Operation{
+		OperationID: "revoke-key",
+		Summary:     "Revoke an API key", DefaultStatus: http.StatusNoContent,
 		Description: "It is refused at once by this node and within seconds by all others. It stays in the list.",
-	}, func(ctx context.Context, c *management.Caller, in *KeyPath) (*struct{}, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.cfg.Management.Keys.Revoke(ctx, c, c.Tenant.ID, id)
-	})
+	}
+)
+
+// keyHandlers serve the operations on API keys.
+type keyHandlers struct {
+	keys interface {
+		Create(ctx context.Context, by *management.Caller, tenant godwit.TenantID, spec management.KeySpec) (*godwit.APIKey, string, error)
+		Get(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
+		List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.APIKey, error)
+		Revoke(ctx context.Context, by *management.Caller, tenant godwit.TenantID, id godwit.KeyID) error
+	}
 }
 
-func (s *server) createKey(ctx context.Context, c *management.Caller, in *keyInput) (*issuedKeyOutput, error) {
+func (h *keyHandlers) create(ctx context.Context, c *management.Caller, in *keyInput) (*issuedKeyOutput, error) {
 	spec := management.KeySpec{Name: in.Body.Name}
 	for _, scope := range in.Body.Scopes {
 		spec.Scopes = append(spec.Scopes, godwit.Scope(scope))
@@ -122,9 +115,33 @@ func (s *server) createKey(ctx context.Context, c *management.Caller, in *keyInp
 		}
 		spec.Replaces = id
 	}
-	k, token, err := s.cfg.Management.Keys.Create(ctx, c, c.Tenant.ID, spec)
+	k, token, err := h.keys.Create(ctx, c, c.Tenant.ID, spec)
 	if err != nil {
 		return nil, err
 	}
 	return &issuedKeyOutput{Location: "/v1/keys/" + k.ID.String(), Body: IssuedKey{Key: keyView(k), Token: token}}, nil
+}
+
+func (h *keyHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Key], error) {
+	return keys.page(*in, func(p store.Page) ([]godwit.APIKey, error) { return h.keys.List(ctx, c.Tenant.ID, p) })
+}
+
+func (h *keyHandlers) get(ctx context.Context, c *management.Caller, in *KeyPath) (*keyOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	k, err := h.keys.Get(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: keyView(k)}, nil
+}
+
+func (h *keyHandlers) revoke(ctx context.Context, c *management.Caller, in *KeyPath) (*struct{}, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return nil, h.keys.Revoke(ctx, c, c.Tenant.ID, id)
 }

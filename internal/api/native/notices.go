@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,34 +44,53 @@ func noticeView(n *godwit.Notice) Notice {
 
 type noticeOutput struct{ Body Notice }
 
-func (s *server) noticeRoutes() {
-	type listInput struct {
-		PageParams
-		Open bool `query:"open" doc:"Only those that nobody has acknowledged"`
-	}
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-notices", Method: http.MethodGet, Path: "/v1/notices", Tags: []string{"Notices"}, Summary: "List notices",
+type listNoticesInput struct {
+	PageParams
+	Open bool `query:"open" doc:"Only those that nobody has acknowledged"`
+}
+
+type noticePath struct {
+	ID string `path:"id" doc:"Id of the notice"`
+}
+
+// Descriptions of the operations on notices.
+var (
+	listNoticesDoc = huma.Operation{
+		OperationID: "list-notices", Summary: "List notices",
 		Description: "What a person should know or decide: an endpoint was disabled, has moved, refuses for legal reasons, resolves to a forbidden address.",
-	}, func(ctx context.Context, c *management.Caller, in *listInput) (*listOutput[Notice], error) {
-		return notices.page(in.PageParams, func(p store.Page) ([]godwit.Notice, error) {
-			return s.cfg.Store.ListNotices(ctx, c.Tenant.ID, in.Open, p)
-		})
-	})
-	type path struct {
-		ID string `path:"id" doc:"Id of the notice"`
 	}
-	typed(s, mayManage, huma.Operation{
-		OperationID: "acknowledge-notice", Method: http.MethodPost, Path: "/v1/notices/{id}/acknowledge", Tags: []string{"Notices"},
-		Summary: "Acknowledge a notice",
-	}, func(ctx context.Context, c *management.Caller, in *path) (*noticeOutput, error) {
-		id, err := godwit.ParseNoticeID(in.ID)
-		if err != nil {
-			return nil, badID("id", "ntc_…")
-		}
-		n, err := s.cfg.Store.AcknowledgeNotice(ctx, c.Tenant.ID, id, c.Actor(), s.cfg.Clock.Now())
-		if err != nil {
-			return nil, err
-		}
-		return &noticeOutput{Body: noticeView(n)}, nil
+	acknowledgeNoticeDoc = huma.Operation{
+		OperationID: "acknowledge-notice",
+		Summary:     "Acknowledge a notice",
+	}
+)
+
+// noticeHandlers serve the operations on notices.
+type noticeHandlers struct {
+	store noticeStore
+	now   func() time.Time
+}
+
+// noticeStore is the part of the store that keeps notices.
+type noticeStore interface {
+	ListNotices(ctx context.Context, tenant godwit.TenantID, openOnly bool, p store.Page) ([]godwit.Notice, error)
+	AcknowledgeNotice(ctx context.Context, tenant godwit.TenantID, id godwit.NoticeID, by string, at time.Time) (*godwit.Notice, error)
+}
+
+func (h *noticeHandlers) list(ctx context.Context, c *management.Caller, in *listNoticesInput) (*listOutput[Notice], error) {
+	return notices.page(in.PageParams, func(p store.Page) ([]godwit.Notice, error) {
+		return h.store.ListNotices(ctx, c.Tenant.ID, in.Open, p)
 	})
+}
+
+func (h *noticeHandlers) acknowledge(ctx context.Context, c *management.Caller, in *noticePath) (*noticeOutput, error) {
+	id, err := godwit.ParseNoticeID(in.ID)
+	if err != nil {
+		return nil, badID("id", "ntc_…")
+	}
+	n, err := h.store.AcknowledgeNotice(ctx, c.Tenant.ID, id, c.Actor(), h.now())
+	if err != nil {
+		return nil, err
+	}
+	return &noticeOutput{Body: noticeView(n)}, nil
 }

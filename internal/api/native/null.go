@@ -12,21 +12,21 @@ import (
 )
 
 // keepBodySchema stores the schema of an operation's body for refuseNull.
-func (s *server) keepBodySchema(method, path string) {
-	item := s.api.OpenAPI().Paths[path]
+func (r *router) keepBodySchema(method, path string) {
+	item := r.api.OpenAPI().Paths[path]
 	op := map[string]*huma.Operation{http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch}[method]
 	if op == nil || op.RequestBody == nil {
 		return
 	}
 	for _, media := range op.RequestBody.Content {
-		s.bodySchemas[method+" "+path] = media.Schema
+		r.bodySchemas[method+" "+path] = media.Schema
 	}
 }
 
 // refuseNull rejects a null member if the OpenAPI document does not allow null. huma treats such a member as absent, so a
 // filter of null would become no filter.
-func (s *server) refuseNull(pattern string, body []byte) error {
-	schema := s.bodySchemas[pattern]
+func (r *router) refuseNull(pattern string, body []byte) error {
+	schema := r.bodySchemas[pattern]
 	if schema == nil || len(body) == 0 {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (s *server) refuseNull(pattern string, body []byte) error {
 	if json.Unmarshal(body, &document) != nil {
 		return nil // huma rejects invalid JSON
 	}
-	if at := nullMember(s.api.OpenAPI().Components.Schemas, schema, "", document); at != "" {
+	if at := nullMember(r.api.OpenAPI().Components.Schemas, schema, "", document); at != "" {
 		return problem.InvalidRequest.In(at, "must not be null; leave the member out")
 	}
 	return nil
@@ -85,19 +85,4 @@ func allowsNull(registry huma.Registry, schema *huma.Schema) bool {
 		schema = registry.SchemaFromRef(schema.Ref)
 	}
 	return schema.Nullable || schema.Type == ""
-}
-
-// checkQuery rejects empty and repeated parameters. huma would ignore an empty one and use one of the repeated ones, and the
-// filter would not be the one that the client meant.
-func checkQuery(r *http.Request) error {
-	query := r.URL.Query()
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		switch values := query[name]; {
-		case len(values) > 1:
-			return problem.InvalidRequest.In(name, "must be given once")
-		case values[0] == "" && name != "cursor": // an empty cursor means the first page
-			return problem.InvalidRequest.In(name, "must not be empty; leave the parameter out")
-		}
-	}
-	return nil
 }

@@ -20,13 +20,13 @@ POST and PATCH honour ` + "`Idempotency-Key`" + `; see /docs/idempotency. Lists 
 Times are RFC 3339 in UTC. Unknown members and parameters are refused.`
 
 // openAPI configures huma: JSON only, no documentation pages, no links in responses.
-func (s *server) openAPI() huma.Config {
-	cfg := huma.DefaultConfig("Godwit", s.cfg.Version)
+func (r *router) openAPI(version string) huma.Config {
+	cfg := huma.DefaultConfig("Godwit", version)
 	cfg.Info.Description = apiDescription
 	cfg.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.CreateHooks = nil
-	cfg.Transformers = []huma.Transformer{s.completeRefusal}
+	cfg.Transformers = []huma.Transformer{r.completeRefusal}
 	cfg.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	cfg.Formats = map[string]huma.Format{
 		jsonType: huma.DefaultJSONFormat,
@@ -42,12 +42,12 @@ func (s *server) openAPI() huma.Config {
 }
 
 // completeRefusal adds the type and the request id to huma's own refusals; huma knows neither.
-func (s *server) completeRefusal(ctx huma.Context, _ string, v any) (any, error) {
+func (r *router) completeRefusal(ctx huma.Context, _ string, v any) (any, error) {
 	p, ok := v.(*problem.Problem)
 	if !ok || p.Type != "" {
 		return v, nil
 	}
-	done := s.complete(ctx.Context(), p)
+	done := r.complete(ctx.Context(), p)
 	for name, values := range done.GetHeaders() {
 		for _, value := range values {
 			ctx.SetHeader(name, value)
@@ -65,33 +65,32 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // describeCommon adds the parameters of every operation.
-func (s *server) describeCommon(op *huma.Operation) {
+func (r *router) describeCommon(op *huma.Operation) {
 	text := &huma.Schema{Type: huma.TypeString}
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: httpapi.TenantHeader, In: "header", Schema: text,
 		Description: "Id of the tenant to act for; needs the scope admin. Absent: the API key's own.",
 	})
 	if op.Method == http.MethodPost || op.Method == http.MethodPatch {
-		f := s.cfg.Idempotency.Policy().Format
 		op.Parameters = append(op.Parameters, &huma.Param{
 			Name: idempotency.Header, In: "header", Schema: text, Example: `"8e03978e-40d5-43e8-bc93-6894a57f9324"`,
 			Description: fmt.Sprintf("A structured-field string of %d to %d characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency.",
-				f.MinLength, f.MaxLength),
+				r.keys.MinLength, r.keys.MaxLength),
 		})
 	}
 }
 
 // refOf returns a reference to the schema of a type, for operations that are described by hand.
-func (s *server) refOf(v any) *huma.Schema {
+func (r *router) refOf(v any) *huma.Schema {
 	t := reflect.TypeOf(v)
-	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+	return r.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
 }
 
 // failures adds the error responses of an operation that is described by hand.
-func (s *server) failures(responses map[string]*huma.Response) map[string]*huma.Response {
+func (r *router) failures(responses map[string]*huma.Response) map[string]*huma.Response {
 	responses["default"] = &huma.Response{
 		Description: "Error",
-		Content:     map[string]*huma.MediaType{problem.ContentType: {Schema: s.refOf(problem.Problem{})}},
+		Content:     map[string]*huma.MediaType{problem.ContentType: {Schema: r.refOf(problem.Problem{})}},
 	}
 	return responses
 }

@@ -2,7 +2,6 @@ package native
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,16 +93,6 @@ type AgreementPatch struct {
 type patchInput struct {
 	EndpointPath
 	Body EndpointPatch
-}
-
-func (s *server) updateEndpoint(ctx context.Context, c *management.Caller, in *patchInput) (*endpointOutput, error) {
-	id, err := s.endpointID(ctx, c, "id", in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return shown(s.cfg.Management.Endpoints.Update(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
-		return patchSpec(spec, in.Body.document)
-	}))
 }
 
 // patchSpec applies a merge patch to the endpoint's specification.

@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,59 +39,59 @@ type BatchItem struct {
 	Problem        any    `json:"problem,omitempty" doc:"Problem details of a refused event"`
 }
 
-func postEventOperation(s *server) huma.Operation {
+func postEventDoc(r *router, maxPayload int64) huma.Operation {
 	text := &huma.Schema{Type: huma.TypeString}
-	accepted := jsonResponse("Stored durably; it will be delivered", s.refOf(Accepted{}))
+	accepted := jsonResponse("Stored durably; it will be delivered", r.refOf(Accepted{}))
 	accepted.Headers = map[string]*huma.Param{
 		"Location":             {Schema: text, Description: "Where the event is"},
 		"Idempotency-Replayed": {Schema: text, Description: "true when this is the answer to an earlier request with the same key"},
 	}
 	return huma.Operation{
-		OperationID: "post-event", Method: http.MethodPost, Path: "/v1/events", Tags: []string{"Events"}, Summary: "Post an event",
+		OperationID: "post-event", Summary: "Post an event",
 		Description: fmt.Sprintf("Two forms. With type in the query (or in the header %s) the body is the payload, delivered byte for byte with its Content-Type. Without it the body is an envelope in JSON. A CloudEvent may come in either mode of its HTTP binding: structured (application/cloudevents+json) or binary (ce-* fields, which go with every attempt); its type is the event's, with / and : replaced by dots, and its id is not its key. In binary mode Content-Type may be absent; the event is then delivered as application/octet-stream. Types that begin with webhook. or godwit. are the server's own and are refused.\n\nThe answer leaves after the event is on disk. The payload may have up to %d bytes.",
-			EventTypeHeader, s.cfg.Intake.MaxPayload()),
+			EventTypeHeader, maxPayload),
 		Parameters: []*huma.Param{
 			{Name: "type", In: "query", Schema: text, Description: "Type of the event; the body is then its payload"},
 			{Name: "attr.NAME", In: "query", Schema: text, Description: "Value of the attribute NAME; repeat with other names. Only with type."},
 			{Name: EventTypeHeader, In: "header", Schema: text, Description: "Type of the event, in place of the query"},
 		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			jsonType: {Schema: s.refOf(EventEnvelope{})},
+			jsonType: {Schema: r.refOf(EventEnvelope{})},
 			"*/*":    {Schema: &huma.Schema{Description: "The payload, when type is given outside the body"}},
 		}},
-		Responses: s.failures(map[string]*huma.Response{"202": accepted}),
+		Responses: r.failures(map[string]*huma.Response{"202": accepted}),
 	}
 }
 
-func postBatchOperation(s *server) huma.Operation {
+func postBatchDoc(r *router, maxBody int64) huma.Operation {
 	return huma.Operation{
-		OperationID: "post-event-batch", Method: http.MethodPost, Path: "/v1/events/batch", Tags: []string{"Events"}, Summary: "Post a batch of events",
+		OperationID: "post-event-batch", Summary: "Post a batch of events",
 		Description: fmt.Sprintf("Up to %d events in one transaction. All are checked first: if one is wrong, none is stored. An Idempotency-Key in the header stands for the whole batch, and each event then gets a key of its own; without it every event may bring its key, and repeats are told apart one by one. The body may have up to %d bytes.",
-			godwit.MaxEventsPerBatch, s.cfg.MaxBatchBody),
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{jsonType: {Schema: s.refOf(EventBatch{})}}},
-		Responses: s.failures(map[string]*huma.Response{
-			"202": jsonResponse("All are stored, now or before", s.refOf(BatchResult{})),
-			"207": jsonResponse("Some were refused because of their keys; the others are stored", s.refOf(BatchResult{})),
+			godwit.MaxEventsPerBatch, maxBody),
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{jsonType: {Schema: r.refOf(EventBatch{})}}},
+		Responses: r.failures(map[string]*huma.Response{
+			"202": jsonResponse("All are stored, now or before", r.refOf(BatchResult{})),
+			"207": jsonResponse("Some were refused because of their keys; the others are stored", r.refOf(BatchResult{})),
 		}),
 	}
 }
 
-func eventBodyOperation(s *server) huma.Operation {
+func eventBodyDoc(r *router) huma.Operation {
 	return huma.Operation{
-		OperationID: "get-event-body", Method: http.MethodGet, Path: "/v1/events/{id}/body", Tags: []string{"Events"}, Summary: "Get the payload of an event",
+		OperationID: "get-event-body", Summary: "Get the payload of an event",
 		Description: "Byte for byte as posted, with its Content-Type.",
 		Parameters:  []*huma.Param{{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Description: "Id of the event"}},
-		Responses: s.failures(map[string]*huma.Response{
+		Responses: r.failures(map[string]*huma.Response{
 			"200": {Description: "The payload", Content: map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{}}}},
 		}),
 	}
 }
 
-func exportOperation(s *server) huma.Operation {
+func exportDoc(r *router) huma.Operation {
 	text := &huma.Schema{Type: huma.TypeString}
 	when := &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 	return huma.Operation{
-		OperationID: "export-dead-letters", Method: http.MethodGet, Path: "/v1/dead-letters/export", Tags: []string{"Dead letters"},
+		OperationID: "export-dead-letters",
 		Summary:     "Export dead letters with their payloads",
 		Description: "One JSON document a line, newest first. The connection is cut if the export cannot be completed.",
 		Parameters: []*huma.Param{
@@ -101,18 +100,18 @@ func exportOperation(s *server) huma.Operation {
 			{Name: "reason", In: "query", Schema: text}, {Name: "since", In: "query", Schema: when}, {Name: "until", In: "query", Schema: when},
 			{Name: "replayed", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Also those that were replayed since"},
 		},
-		Responses: s.failures(map[string]*huma.Response{
-			"200": {Description: "Lines of dead letters", Content: map[string]*huma.MediaType{"application/x-ndjson": {Schema: s.refOf(ExportedDeadLetter{})}}},
+		Responses: r.failures(map[string]*huma.Response{
+			"200": {Description: "Lines of dead letters", Content: map[string]*huma.MediaType{"application/x-ndjson": {Schema: r.refOf(ExportedDeadLetter{})}}},
 		}),
 	}
 }
 
-func streamOperation(s *server) huma.Operation {
+func streamDoc(r *router) huma.Operation {
 	return huma.Operation{
-		OperationID: "stream-attempts", Method: http.MethodGet, Path: "/v1/attempts/stream", Tags: []string{"Deliveries"}, Summary: "Watch attempts as they happen",
+		OperationID: "stream-attempts", Summary: "Watch attempts as they happen",
 		Description: "Server-sent events named attempt, whose data is one attempt in JSON. A client that reads too slowly misses some.",
-		Responses: s.failures(map[string]*huma.Response{
-			"200": {Description: "A stream of attempts", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: s.refOf(StreamedAttempt{})}}},
+		Responses: r.failures(map[string]*huma.Response{
+			"200": {Description: "A stream of attempts", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: r.refOf(StreamedAttempt{})}}},
 		}),
 	}
 }

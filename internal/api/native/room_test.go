@@ -21,14 +21,14 @@ import (
 // until repeats a request until the response has the status.
 func (h *harness) until(status int, c call) *answer {
 	h.t.Helper()
-	patient, cancel := context.WithTimeout(context.Background(), patience)
+	limited, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	for {
 		a := h.do(c)
 		if a.status == status {
 			return a
 		}
-		if patient.Err() != nil {
+		if limited.Err() != nil {
 			h.t.Fatalf("still %d, want %d: %s", a.status, status, a.body)
 		}
 	}
@@ -58,7 +58,8 @@ func (h *harness) openAs(token, method, path, more string) (net.Conn, *bufio.Rea
 // A tenant with large requests in progress is refused another; other tenants are not affected.
 func TestIntakeIsBounded(t *testing.T) {
 	h := newHarness(t)
-	h.api.bodies = httpapi.NewQuota(150<<10, 220<<10)
+	bodies := httpapi.NewQuota(150<<10, 220<<10)
+	h.api.handlers.event.bodies, h.api.handlers.batch.bodies = bodies, bodies
 	payload := `"` + strings.Repeat("x", 100<<10) + `"`
 	post := call{method: "POST", path: "/v1/events?type=a.b", body: payload}
 	second, third := h.stranger("second"), h.stranger("third")
@@ -99,8 +100,8 @@ func TestIntakeIsBounded(t *testing.T) {
 // slot for long.
 func TestStalledExportIsCutOff(t *testing.T) {
 	h := newHarness(t)
-	h.api.cfg.StallTimeout = 5 * time.Second
-	h.api.exports = httpapi.NewQuota(1, 10)
+	h.api.handlers.export.stall = 5 * time.Second
+	h.api.handlers.export.running = httpapi.NewQuota(1, 10)
 	receiver := newSink(t, 400)
 	h.endpoint(receiver.URL, `"policy":{"disable_after":100}`)
 	w := h.watch()
@@ -123,7 +124,7 @@ func TestStalledExportIsCutOff(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	h := newHarness(t)
-	h.api.streams = httpapi.NewQuota(1, 10)
+	h.api.handlers.attempts.running = httpapi.NewQuota(1, 10)
 	conn, answers := h.openAs(h.token, "GET", "/v1/attempts/stream", "\r\n")
 	_, err := http.ReadResponse(answers, nil)
 	must(t, err)
@@ -137,7 +138,7 @@ func TestStreamsAreBounded(t *testing.T) {
 func TestRevokedKeyLosesABusyStream(t *testing.T) {
 	h := newHarness(t)
 	manual := clock.NewManual(h.clock.Now())
-	h.api.cfg.Clock = manual
+	h.api.handlers.attempts.clock = manual
 	h.endpoint(newSink(t, 200).URL)
 	key, token := h.mint(h.tenant.ID, godwit.ScopeRead)
 	_, answers := h.openAs(token, "GET", "/v1/attempts/stream", "\r\n")

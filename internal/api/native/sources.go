@@ -1,11 +1,7 @@
 package native
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -13,7 +9,6 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -30,27 +25,6 @@ func (p SourcePath) parse() (godwit.SourceID, error) {
 		return id, badID("id", "src_…")
 	}
 	return id, nil
-}
-
-// SourcePatch is a merge patch of a source. Its members give the types for the OpenAPI document. The patch itself is applied
-// from the raw document.
-type SourcePatch struct {
-	Name        string          `json:"name,omitempty" maxLength:"64"`
-	Description *string         `json:"description,omitempty" nullable:"true"`
-	Scheme      string          `json:"scheme,omitempty" doc:"Cannot change"`
-	Settings    map[string]any  `json:"settings,omitempty" nullable:"true"`
-	Adopt       *bool           `json:"adopt,omitempty" nullable:"true"`
-	Mode        *string         `json:"mode,omitempty" nullable:"true" enum:"store-and-forward,pass-through"`
-	EventType   map[string]any  `json:"event_type,omitempty" nullable:"true"`
-	KeepHeaders nullableStrings `json:"keep_headers,omitempty"`
-
-	document []byte
-}
-
-// UnmarshalJSON keeps the raw document; huma has checked it against the members above.
-func (p *SourcePatch) UnmarshalJSON(b []byte) error {
-	p.document = bytes.Clone(b)
-	return nil
 }
 
 type (
@@ -71,100 +45,86 @@ type (
 			OverlapSeconds *float64       `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long the old ones are good beside the new one. Defaults to 86400."`
 		} `nameHint:"SourceRotation"`
 	}
-	acknowledgeInput struct {
-		SourcePath
-		Body struct {
-			Version string `json:"version" maxLength:"64" doc:"Of the service description that was read, at /.well-known/webhook-service"`
-			By      string `json:"by" maxLength:"200" doc:"Who agreed to it, on the upstream's side"`
-		} `nameHint:"NewAcknowledgment"`
+)
+
+// Descriptions of the operations on sources.
+var (
+	createSourceDoc = huma.Operation{
+		OperationID: "create-source", Summary: "Register an upstream",
+		DefaultStatus: http.StatusCreated,
+		Description:   "Its deliveries to path go on to the endpoints. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
 	}
-	acknowledgmentOutput struct{ Body Acknowledgment }
-	sourceListInput      struct {
-		SourcePath
-		PageParams
+	listSourcesDoc = huma.Operation{
+		OperationID: "list-sources", Summary: "List sources",
+	}
+	getSourceDoc = huma.Operation{
+		OperationID: "get-source", Summary: "Get a source, with the mode in force",
+	}
+	updateSourceDoc = huma.Operation{
+		OperationID: "update-source", Summary: "Change a source",
+		Description: "A JSON merge patch (RFC 7396). The scheme cannot change; credentials change by rotate.",
+	}
+	deleteSourceDoc = huma.Operation{
+		OperationID: "delete-source", Summary: "Delete a source",
+		DefaultStatus: http.StatusNoContent, Description: "Upstreams find nothing there from now on. What was taken in is delivered.",
+	}
+	pauseSourceDoc = huma.Operation{
+		OperationID: "pause-source", Summary: "Pause a source",
+		Description: "Upstreams are told to come again later (503).",
+	}
+	resumeSourceDoc = huma.Operation{
+		OperationID: "resume-source", Summary: "Resume a source",
+	}
+	rotateSourceCredentialDoc = huma.Operation{
+		OperationID: "rotate-source-credential", Summary: "Add a credential and let the others run out",
+		Description: "The new one is good at once. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
 	}
 )
 
-func (s *server) sourceRoutes() {
-	tags := []string{"Sources"}
-	typed(s, mayManage, huma.Operation{
-		OperationID: "create-source", Method: http.MethodPost, Path: "/v1/sources", Tags: tags, Summary: "Register an upstream",
-		DefaultStatus: http.StatusCreated,
-		Description:   "Its deliveries to path go on to the endpoints. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
-	}, s.createSource)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-sources", Method: http.MethodGet, Path: "/v1/sources", Tags: tags, Summary: "List sources",
-	}, func(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Source], error) {
-		return sources.page(*in, func(p store.Page) ([]godwit.Source, error) { return s.cfg.Sources.List(ctx, c.Tenant.ID, p) })
-	})
-	typed(s, mayRead, huma.Operation{
-		OperationID: "get-source", Method: http.MethodGet, Path: "/v1/sources/{id}", Tags: tags, Summary: "Get a source, with the mode in force",
-	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		src, err := s.cfg.Sources.Get(ctx, c.Tenant.ID, id)
-		return s.shownSource(ctx, c, src, err)
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "update-source", Method: http.MethodPatch, Path: "/v1/sources/{id}", Tags: tags, Summary: "Change a source",
-		Description: "A JSON merge patch (RFC 7396). The scheme cannot change; credentials change by rotate.",
-	}, s.updateSource)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "delete-source", Method: http.MethodDelete, Path: "/v1/sources/{id}", Tags: tags, Summary: "Delete a source",
-		DefaultStatus: http.StatusNoContent, Description: "Upstreams find nothing there from now on. What was taken in is delivered.",
-	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*struct{}, error) {
-		_, err := s.setSourceStatus(ctx, c, in, godwit.SourceDeleted)
-		return nil, err
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "pause-source", Method: http.MethodPost, Path: "/v1/sources/{id}/pause", Tags: tags, Summary: "Pause a source",
-		Description: "Upstreams are told to come again later (503).",
-	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
-		return s.setSourceStatus(ctx, c, in, godwit.SourcePaused)
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "resume-source", Method: http.MethodPost, Path: "/v1/sources/{id}/resume", Tags: tags, Summary: "Resume a source",
-	}, func(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
-		return s.setSourceStatus(ctx, c, in, godwit.SourceActive)
-	})
-	typed(s, mayManage, huma.Operation{
-		OperationID: "rotate-source-credential", Method: http.MethodPost, Path: "/v1/sources/{id}/rotate", Tags: tags, Summary: "Add a credential and let the others run out",
-		Description: "The new one is good at once. A secret that is made here is in this answer and in no other, but for a repeat with the same Idempotency-Key.",
-	}, s.rotateSource)
-	typed(s, mayManage, huma.Operation{
-		OperationID: "acknowledge-description", Method: http.MethodPost, Path: "/v1/sources/{id}/acknowledgments", Tags: tags,
-		Summary: "Record that the upstream acknowledged the service description", DefaultStatus: http.StatusCreated,
-		Description: "This is what lets deliveries be answered before they are delivered on (store-and-forward). It holds until a description promises less.",
-	}, s.acknowledge)
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-acknowledgments", Method: http.MethodGet, Path: "/v1/sources/{id}/acknowledgments", Tags: tags, Summary: "List acknowledgments of the service description",
-	}, func(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Acknowledgment], error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return acknowledgments.page(in.PageParams, func(p store.Page) ([]godwit.Acknowledgment, error) {
-			return s.cfg.Sources.Acknowledgments(ctx, c.Tenant.ID, id, p)
-		})
-	})
-	typed(s, mayRead, huma.Operation{
-		OperationID: "list-rejections", Method: http.MethodGet, Path: "/v1/sources/{id}/rejections", Tags: tags, Summary: "List what a source did not take in",
-		Description: fmt.Sprintf("The newest %d, for some days. Without payloads, credentials and header values.", godwit.MaxRejections),
-	}, func(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Rejection], error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return rejections.page(in.PageParams, func(p store.Page) ([]godwit.Rejection, error) {
-			return s.cfg.Sources.Rejections(ctx, c.Tenant.ID, id, p)
-		})
-	})
+// sourceHandlers serve the operations on sources and their credentials.
+type sourceHandlers struct {
+	sources interface {
+		Create(ctx context.Context, tenant godwit.TenantID, spec source.Spec, permit source.Permit) (*godwit.Source, *source.Issued, error)
+		Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error)
+		List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error)
+		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
+		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
+		Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit source.Permit) (*godwit.Source, *source.Issued, error)
+		ModeOf(ctx context.Context, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
+	}
+	commands interface {
+		PermitCommands(ctx context.Context, c *management.Caller, before, after *godwit.Source) error
+	}
 }
 
-// shownSource renders a source with the mode that is in force.
-func (s *server) shownSource(ctx context.Context, c *management.Caller, src *godwit.Source, err error) (*sourceOutput, error) {
+func (h *sourceHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Source], error) {
+	return sources.page(*in, func(p store.Page) ([]godwit.Source, error) { return h.sources.List(ctx, c.Tenant.ID, p) })
+}
+
+func (h *sourceHandlers) get(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	src, err := h.sources.Get(ctx, c.Tenant.ID, id)
+	return h.shown(ctx, c, src, err)
+}
+
+func (h *sourceHandlers) delete(ctx context.Context, c *management.Caller, in *SourcePath) (*struct{}, error) {
+	_, err := h.setStatus(ctx, c, in, godwit.SourceDeleted)
+	return nil, err
+}
+
+func (h *sourceHandlers) pause(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
+	return h.setStatus(ctx, c, in, godwit.SourcePaused)
+}
+
+func (h *sourceHandlers) resume(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
+	return h.setStatus(ctx, c, in, godwit.SourceActive)
+}
+
+// shown renders a source with the mode that is in force.
+func (h *sourceHandlers) shown(ctx context.Context, c *management.Caller, src *godwit.Source, err error) (*sourceOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +132,7 @@ func (s *server) shownSource(ctx context.Context, c *management.Caller, src *god
 	if c.Tenant.Code != "" {
 		v.PublicPath = "/in/" + profile.FormatCode(profile.CodeTenant, c.Tenant.Code) + "/" + src.Name
 	}
-	mode, held, err := s.cfg.Sources.ModeOf(ctx, src)
+	mode, held, err := h.sources.ModeOf(ctx, src)
 	if err != nil {
 		return nil, err
 	}
@@ -184,74 +144,39 @@ func (s *server) shownSource(ctx context.Context, c *management.Caller, src *god
 	return &sourceOutput{Body: v}, nil
 }
 
-func (s *server) createSource(ctx context.Context, c *management.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
-	src, issued, err := s.cfg.Sources.Create(ctx, c.Tenant.ID, in.Body.spec(), s.permit(ctx, c))
-	shown, err := s.shownSource(ctx, c, src, err)
+func (h *sourceHandlers) create(ctx context.Context, c *management.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
+	src, issued, err := h.sources.Create(ctx, c.Tenant.ID, in.Body.spec(), h.permit(ctx, c))
+	shown, err := h.shown(ctx, c, src, err)
 	if err != nil {
 		return nil, err
 	}
 	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
 }
 
-func (s *server) updateSource(ctx context.Context, c *management.Caller, in *patchSourceInput) (*sourceOutput, error) {
+func (h *sourceHandlers) update(ctx context.Context, c *management.Caller, in *patchSourceInput) (*sourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.cfg.Sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, s.permit(ctx, c))
-	return s.shownSource(ctx, c, src, err)
+	src, err := h.sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, h.permit(ctx, c))
+	return h.shown(ctx, c, src, err)
 }
 
 // permit returns a check whether the caller may let a source submit commands for an API key.
-func (s *server) permit(ctx context.Context, c *management.Caller) source.Permit {
-	return func(before, after *godwit.Source) error { return s.cfg.Commands.PermitCommands(ctx, c, before, after) }
+func (h *sourceHandlers) permit(ctx context.Context, c *management.Caller) source.Permit {
+	return func(before, after *godwit.Source) error { return h.commands.PermitCommands(ctx, c, before, after) }
 }
 
-// patchSource applies a merge patch to the source's specification.
-func patchSource(spec *source.Spec, patch []byte) error {
-	current, err := json.Marshal(spec)
-	if err != nil {
-		return fmt.Errorf("encode source: %w", err)
-	}
-	document, err := decodeObject(current)
-	if err != nil {
-		return fmt.Errorf("decode source: %w", err)
-	}
-	changes, err := decodeObject(patch)
-	if err != nil {
-		return problem.MalformedJSON.In("body", "must be a JSON object")
-	}
-	merged, err := json.Marshal(mergePatch(document, changes))
-	if err != nil {
-		return fmt.Errorf("encode source: %w", err)
-	}
-	var next source.Spec
-	dec := json.NewDecoder(bytes.NewReader(merged))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&next); err != nil {
-		var typeErr *json.UnmarshalTypeError
-		if errors.As(err, &typeErr) {
-			return problem.InvalidRequest.In(typeErr.Field, "has the wrong type")
-		}
-		return problem.InvalidRequest.In("body", "does not describe a source")
-	}
-	if next.Mode == "" {
-		next.Mode = godwit.StoreAndForward
-	}
-	*spec = next
-	return nil
-}
-
-func (s *server) setSourceStatus(ctx context.Context, c *management.Caller, in *SourcePath, status godwit.SourceStatus) (*sourceOutput, error) {
+func (h *sourceHandlers) setStatus(ctx context.Context, c *management.Caller, in *SourcePath, status godwit.SourceStatus) (*sourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	src, err := s.cfg.Sources.SetStatus(ctx, c.Tenant.ID, id, status)
-	return s.shownSource(ctx, c, src, err)
+	src, err := h.sources.SetStatus(ctx, c.Tenant.ID, id, status)
+	return h.shown(ctx, c, src, err)
 }
 
-func (s *server) rotateSource(ctx context.Context, c *management.Caller, in *rotateSourceInput) (*issuedSourceOutput, error) {
+func (h *sourceHandlers) rotate(ctx context.Context, c *management.Caller, in *rotateSourceInput) (*issuedSourceOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -267,22 +192,10 @@ func (s *server) rotateSource(ctx context.Context, c *management.Caller, in *rot
 			given = &credential
 		}
 	}
-	src, issued, err := s.cfg.Sources.Rotate(ctx, c.Tenant.ID, id, given, overlap, s.permit(ctx, c))
-	shown, err := s.shownSource(ctx, c, src, err)
+	src, issued, err := h.sources.Rotate(ctx, c.Tenant.ID, id, given, overlap, h.permit(ctx, c))
+	shown, err := h.shown(ctx, c, src, err)
 	if err != nil {
 		return nil, err
 	}
 	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
-}
-
-func (s *server) acknowledge(ctx context.Context, c *management.Caller, in *acknowledgeInput) (*acknowledgmentOutput, error) {
-	id, err := in.parse()
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.cfg.Sources.Acknowledge(ctx, c.Tenant.ID, id, in.Body.Version, in.Body.By, c.Actor())
-	if err != nil {
-		return nil, err
-	}
-	return &acknowledgmentOutput{Body: acknowledgmentView(a)}, nil
 }

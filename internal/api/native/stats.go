@@ -1,16 +1,12 @@
 package native
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // EndpointStats holds the health of an endpoint and its delivery policy.
@@ -86,43 +82,6 @@ type ActiveAgreement struct {
 	Document      string   `json:"document"`
 	VisibleToBoth bool     `json:"visible_to_both"`
 	Covers        []string `json:"covers" doc:"What rests on it, as in statuses.404, multi_status, method"`
-}
-
-type statsOutput struct{ Body EndpointStats }
-
-// deadLetterCount bounds the count of dead letters; the list has the others.
-const deadLetterCount = 1000
-
-func (s *server) endpointStats(ctx context.Context, c *management.Caller, in *EndpointPath) (*statsOutput, error) {
-	id, err := s.endpointID(ctx, c, "id", in.ID)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.cfg.Management.Endpoints.Get(ctx, c.Tenant.ID, id)
-	if err != nil {
-		return nil, err
-	}
-	policy, err := management.EffectivePolicy(e)
-	if err != nil {
-		return nil, err
-	}
-	health, err := httpapi.HealthOf(ctx, s.cfg.Engine, s.cfg.Store, id)
-	if err != nil {
-		return nil, err
-	}
-	pending, err := s.cfg.Store.CountPending(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	dead, err := s.cfg.Store.ListDeadLetters(ctx, store.DeadLetterFilter{TenantID: c.Tenant.ID, EndpointID: id}, store.Page{Limit: deadLetterCount + 1})
-	if err != nil {
-		return nil, err
-	}
-	return &statsOutput{Body: EndpointStats{
-		EndpointID: id.String(), Status: string(e.Status), StatusReason: e.StatusReason, ReenableAt: timestamp(e.ReenableAt),
-		Pending: pending, DeadLetters: min(len(dead), deadLetterCount), DeadLettersCapped: len(dead) > deadLetterCount,
-		Health: healthView(health), Policy: policyView(&policy), Overrides: overridden(&e.Policy), Agreements: agreements(e),
-	}}, nil
 }
 
 func healthView(h *godwit.Health) Health {

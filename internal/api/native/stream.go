@@ -2,13 +2,15 @@ package native
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // StreamedAttempt is an attempt in the live stream.
@@ -21,42 +23,53 @@ type StreamedAttempt struct {
 // heartbeat is short enough to keep proxies from closing an idle stream.
 const heartbeat = 15 * time.Second
 
-func (s *server) streamRoutes() {
-	s.raw(mayRead, streamOperation(s), s.streamAttempts)
+// attemptStream sends the attempts of a tenant as they are recorded.
+type attemptStream struct {
+	engine streamEngine
+	// authorize checks the API key of a running stream again.
+	authorize func(r *http.Request, need ...godwit.Scope) (*management.Caller, error)
+	running   *httpapi.Quota
+	stall     time.Duration // how long a client may read nothing
+	done      <-chan struct{}
+	clock     clock.Clock
+	log       *slog.Logger
 }
 
-// streamAttempts sends every new attempt of the tenant as a server-sent event. A client that reads too slowly misses
-// attempts, because delivery never waits for a stream.
-func (s *server) streamAttempts(w http.ResponseWriter, r *http.Request, c *management.Caller) {
-	if r.URL.RawQuery != "" {
-		s.fail(w, r, problem.InvalidRequest.In("query", "this operation takes no parameters"))
-		return
+// streamEngine is the part of the engine that tells of attempts.
+type streamEngine interface {
+	Watch(tenant godwit.TenantID) (items <-chan engine.FeedItem, stop func())
+}
+
+// serve sends every new attempt of the tenant as a server-sent event. A client that reads too slowly misses attempts,
+// because delivery never waits for a stream.
+func (s *attemptStream) serve(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
+	if _, err := readQuery(r.URL, noParameters); err != nil {
+		return err
 	}
-	if err := s.streams.Acquire(c.Tenant.ID, "streams"); err != nil {
-		s.fail(w, r, err)
-		return
+	if err := s.running.Acquire(c.Tenant.ID, "streams"); err != nil {
+		return err
 	}
-	defer s.streams.Release(c.Tenant.ID, 1)
-	items, stop := s.cfg.Engine.Watch(c.Tenant.ID)
+	defer s.running.Release(c.Tenant.ID, 1)
+	items, stop := s.engine.Watch(c.Tenant.ID)
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
-	out := s.toReader(w)
+	out := newReader(w, s.stall)
 	defer out.end()
-	beat := newPulse(s.cfg.Clock)
+	beat := newPulse(s.clock)
 	defer beat.stop()
 	for line := ": attempts from now on\n\n"; ; {
 		if out.write([]byte(line)) != nil || out.flush() != nil {
-			return
+			return nil
 		}
 		var ok bool
 		if line, ok = s.next(r, items, beat); !ok {
-			return
+			return nil
 		}
 	}
 }
@@ -77,56 +90,26 @@ func newPulse(c clock.Clock) *pulse {
 func (p *pulse) again() { p.timer = p.clock.AfterFunc(heartbeat, func() { p.beat <- struct{}{} }) }
 func (p *pulse) stop()  { p.timer.Stop() }
 
-// A reader is a client that must read in time; otherwise the server closes its connection. A client that reads nothing would
-// hold memory and a connection without limit, and its key would never be checked again.
-type reader struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	stall   time.Duration
-}
-
-func (s *server) toReader(w http.ResponseWriter) *reader {
-	return &reader{w, http.NewResponseController(w), s.cfg.StallTimeout}
-}
-
-func (r *reader) write(b []byte) error {
-	return r.within(func() error { _, err := r.Write(b); return err })
-}
-
-func (r *reader) flush() error { return r.within(r.control.Flush) }
-
-// end sets a deadline for what net/http writes after the handler returns.
-func (r *reader) end() { _ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) }
-
-// within runs f under the write deadline and removes the deadline afterwards: a stream may be idle for long, and HTTP/2 ends
-// a stream whose deadline passes even if it is idle. Sockets use the machine's clock, even where the server's clock is a
-// manual one.
-func (r *reader) within(f func() error) error {
-	_ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) // test recorders do not support deadlines
-	defer func() { _ = r.control.SetWriteDeadline(time.Time{}) }()
-	return f()
-}
-
 // next waits for an attempt or a heartbeat to send.
-func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
+func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
 	select {
 	case item, open := <-items:
 		if !open {
 			return "", false
 		}
-		return s.streamed(&item), true
+		return s.line(&item), true
 	case <-beat.beat:
 		beat.again()
-		if _, err := s.http.Authorize(r, mayRead...); err != nil {
+		if _, err := s.authorize(r, mayRead...); err != nil {
 			return "", false // the key was revoked or has expired
 		}
 		return ": still here\n\n", true
 	case <-r.Context().Done():
-	case <-s.cfg.Done:
+	case <-s.done:
 		select { // attempts that were recorded before the end are still sent
 		case item, open := <-items:
 			if open {
-				return s.streamed(&item), true
+				return s.line(&item), true
 			}
 		default:
 		}
@@ -134,12 +117,12 @@ func (s *server) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse
 	return "", false
 }
 
-func (s *server) streamed(item *engine.FeedItem) string {
+func (s *attemptStream) line(item *engine.FeedItem) string {
 	data, err := json.Marshal(StreamedAttempt{
 		Attempt: attemptView(&item.Attempt), EventType: item.EventType, DeliveryStatus: string(item.Status),
 	})
 	if err != nil {
-		s.cfg.Log.Error("attempt cannot be streamed", "error", err)
+		s.log.Error("attempt cannot be streamed", "error", err)
 		return ": skipped\n\n"
 	}
 	return "event: attempt\nid: " + item.Attempt.ID.String() + "\ndata: " + string(data) + "\n\n"

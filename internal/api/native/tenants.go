@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -68,73 +69,87 @@ func (p TenantPath) parse() (godwit.TenantID, error) {
 	return id, nil
 }
 
+type deleteTenantInput struct {
+	TenantPath
+	ConfirmationParams
+}
+
 type tenantOutput struct {
 	Location string `header:"Location"`
 	Body     Tenant
 }
 
-func (s *server) tenantRoutes() {
-	typed(s, mayAdmin, huma.Operation{
-		OperationID: "create-tenant", Method: http.MethodPost, Path: "/v1/tenants", Tags: []string{"Tenants"},
-		Summary: "Create a tenant", DefaultStatus: http.StatusCreated,
+// Descriptions of the operations on tenants.
+var (
+	createTenantDoc = huma.Operation{
+		OperationID: "create-tenant",
+		Summary:     "Create a tenant", DefaultStatus: http.StatusCreated,
 		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.",
-	}, func(ctx context.Context, _ *management.Caller, in *tenantInput) (*tenantOutput, error) {
-		t, err := s.cfg.Management.Tenants.Create(ctx, management.TenantSpec{
-			Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
-			AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
-		})
-		if err != nil {
-			return nil, err
-		}
-		return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), Body: tenantView(t)}, nil
-	})
-	typed(s, mayAdmin, huma.Operation{
-		OperationID: "list-tenants", Method: http.MethodGet, Path: "/v1/tenants", Tags: []string{"Tenants"}, Summary: "List tenants",
-	}, func(ctx context.Context, _ *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
-		return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return s.cfg.Management.Tenants.List(ctx, p) })
-	})
-	typed(s, mayAdmin, huma.Operation{
-		OperationID: "get-tenant", Method: http.MethodGet, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"}, Summary: "Get a tenant",
-	}, s.getTenant)
-	typed(s, mayAdmin, huma.Operation{
-		OperationID: "update-tenant", Method: http.MethodPatch, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"}, Summary: "Change a tenant",
-	}, s.updateTenant)
-	typed(s, mayAdmin, s.asks(huma.Operation{
-		OperationID: "delete-tenant", Method: http.MethodDelete, Path: "/v1/tenants/{id}", Tags: []string{"Tenants"},
-		Summary: "Delete a tenant",
+	}
+	listTenantsDoc = huma.Operation{
+		OperationID: "list-tenants", Summary: "List tenants",
+	}
+	getTenantDoc = huma.Operation{
+		OperationID: "get-tenant", Summary: "Get a tenant",
+	}
+	updateTenantDoc = huma.Operation{
+		OperationID: "update-tenant", Summary: "Change a tenant",
+	}
+	deleteTenantDoc = huma.Operation{
+		OperationID: "delete-tenant",
+		Summary:     "Delete a tenant",
 		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key " +
 			"belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token " +
 			"it gets goes into Godwit-Step-Up.",
-	}, nil), func(ctx context.Context, c *management.Caller, in *struct {
-		TenantPath
-		ConfirmationParams
-	}) (*askedOutput[struct{}], error) {
-		id, err := in.parse()
-		if err != nil {
-			return nil, err
-		}
-		return asked[struct{}](s.cfg.Commands.DeleteTenant(ctx, s.order(ctx, c), id, in.confirmation()))
-	})
+	}
+)
+
+// tenantHandlers serve the operations on tenants.
+type tenantHandlers struct {
+	tenants interface {
+		Create(ctx context.Context, spec management.TenantSpec) (*godwit.Tenant, error)
+		Get(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+		List(ctx context.Context, p store.Page) ([]godwit.Tenant, error)
+		Update(ctx context.Context, id godwit.TenantID, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
+	}
+	commands interface {
+		DeleteTenant(ctx context.Context, r builtincommand.Request, id godwit.TenantID, c *builtincommand.Confirmation) (*builtincommand.Done, error)
+	}
 }
 
-func (s *server) getTenant(ctx context.Context, _ *management.Caller, in *TenantPath) (*tenantOutput, error) {
+func (h *tenantHandlers) create(ctx context.Context, _ *management.Caller, in *tenantInput) (*tenantOutput, error) {
+	t, err := h.tenants.Create(ctx, management.TenantSpec{
+		Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
+		AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), Body: tenantView(t)}, nil
+}
+
+func (h *tenantHandlers) list(ctx context.Context, _ *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
+	return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.List(ctx, p) })
+}
+
+func (h *tenantHandlers) get(ctx context.Context, _ *management.Caller, in *TenantPath) (*tenantOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.cfg.Management.Tenants.Get(ctx, id)
+	t, err := h.tenants.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return &tenantOutput{Body: tenantView(t)}, nil
 }
 
-func (s *server) updateTenant(ctx context.Context, _ *management.Caller, in *tenantPatch) (*tenantOutput, error) {
+func (h *tenantHandlers) update(ctx context.Context, _ *management.Caller, in *tenantPatch) (*tenantOutput, error) {
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.cfg.Management.Tenants.Update(ctx, id, func(spec *management.TenantSpec) error {
+	t, err := h.tenants.Update(ctx, id, func(spec *management.TenantSpec) error {
 		if in.Body.Name != nil {
 			spec.Name = *in.Body.Name
 		}
@@ -153,4 +168,12 @@ func (s *server) updateTenant(ctx context.Context, _ *management.Caller, in *ten
 		return nil, err
 	}
 	return &tenantOutput{Body: tenantView(t)}, nil
+}
+
+func (h *tenantHandlers) delete(ctx context.Context, _ *management.Caller, in *deleteTenantInput) (*confirmedOutput[struct{}], error) {
+	id, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	return confirmed[struct{}](h.commands.DeleteTenant(ctx, commandRequest(ctx), id, in.confirmation()))
 }

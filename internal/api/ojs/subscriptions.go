@@ -157,7 +157,7 @@ func (s *server) deleteSubscription(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
 		return err
 	}
 	c.W.WriteHeader(http.StatusNoContent)
@@ -183,7 +183,7 @@ func (s *server) rotateSecret(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.Order(c.R, c.Caller), e.ID, rot)
+	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, rot)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,59 @@
+package native
+
+import (
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
+)
+
+// handlers are the handlers of each noun. Each holds only what it uses of the services.
+type handlers struct {
+	event          *eventIngest
+	batch          *batchIngest
+	events         *eventHandlers
+	eventTypes     *eventTypeHandlers
+	endpoints      *endpointHandlers
+	endpointStatus *endpointStatusHandlers
+	secrets        *secretHandlers
+	trials         *trialHandlers
+	deliveries     *deliveryHandlers
+	attempts       *attemptStream
+	deadLetters    *deadLetterHandlers
+	export         *deadLetterExport
+	notices        *noticeHandlers
+	sources        *sourceHandlers
+	sourceRecords  *sourceRecordHandlers
+	keys           *keyHandlers
+	tenants        *tenantHandlers
+}
+
+func newHandlers(cfg *Config, api *httpapi.API) *handlers {
+	finder, now := endpointFinder{cfg.Management.Endpoints}, cfg.Clock.Now
+	return &handlers{
+		event:      &eventIngest{intake: cfg.Intake, bodies: cfg.Bodies},
+		batch:      &batchIngest{intake: cfg.Intake, bodies: cfg.Bodies, maxBody: cfg.MaxBatchBody, problems: cfg.Problems},
+		events:     &eventHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		eventTypes: &eventTypeHandlers{catalogue: cfg.Catalogue},
+		endpoints:  &endpointHandlers{endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now},
+		endpointStatus: &endpointStatusHandlers{
+			endpoints: cfg.Management.Endpoints, store: cfg.Store, engine: cfg.Engine, finder: finder,
+		},
+		secrets: &secretHandlers{
+			secrets: cfg.Management.Secrets, endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now,
+		},
+		trials:     &trialHandlers{endpoints: cfg.Management.Endpoints, engine: cfg.Engine, finder: finder},
+		deliveries: &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		attempts: &attemptStream{
+			engine: cfg.Engine, authorize: api.Authorize, running: httpapi.NewQuota(maxStreams, maxStreamsOfAll),
+			stall: cfg.StallTimeout, done: cfg.Done, clock: cfg.Clock, log: cfg.Log,
+		},
+		deadLetters: &deadLetterHandlers{store: cfg.Store, engine: cfg.Engine, commands: cfg.Commands, preview: cfg.Preview, finder: finder},
+		export: &deadLetterExport{
+			store: cfg.Store, finder: finder, running: httpapi.NewQuota(maxExports, maxExportsOfAll),
+			stall: cfg.StallTimeout, page: exportPage(cfg.Intake.MaxPayload()), log: cfg.Log,
+		},
+		notices:       &noticeHandlers{store: cfg.Store, now: now},
+		sources:       &sourceHandlers{sources: cfg.Sources, commands: cfg.Commands},
+		sourceRecords: &sourceRecordHandlers{sources: cfg.Sources},
+		keys:          &keyHandlers{keys: cfg.Management.Keys},
+		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
+	}
+}
