@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
-	"github.com/godwit-hq/godwit/internal/profile"
 )
 
 // An Event is an event as a door parsed it.
@@ -71,18 +70,6 @@ func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (A
 		Type: e.Type, ContentType: e.ContentType, Body: e.Body, Compose: e.Compose, Attributes: e.Attributes, Key: e.Key,
 		Format: e.Format, SourceID: e.SourceID, OccurredAt: e.OccurredAt, KeptHeaders: e.KeptHeaders, Origin: e.Origin,
 	}}, nil
-}
-
-// CheckType rejects a malformed or reserved type. Admit calls it too; a door calls it to reject a request before it reads
-// the body.
-func CheckType(eventType string) error {
-	if why := godwit.ValidEventType(eventType); why != "" {
-		return problem.Invalid.In("type", "%s", why)
-	}
-	if profile.Meta(eventType) {
-		return problem.Invalid.In("type", "must not begin with webhook. or godwit.: these are the server's own events; choose another type")
-	}
-	return nil
 }
 
 func checkAttributes(attributes map[string]string) error {

@@ -233,7 +233,7 @@ func TestReplyBeforeRequestIsSent(t *testing.T) {
 }
 
 func TestDeadlineAndInterruption(t *testing.T) {
-	places := map[string]func(*peer){
+	moments := map[string]func(*peer){
 		"no reply":      func(p *peer) { p.next(); p.hold() },
 		"after header":  func(p *peer) { p.next(); p.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"); p.hold() },
 		"within header": func(p *peer) { p.next(); p.say("HTTP/1.1 200 OK\r\nContent-"); p.hold() },
@@ -249,7 +249,7 @@ func TestDeadlineAndInterruption(t *testing.T) {
 			}
 		},
 	}
-	for name, play := range places {
+	for name, play := range moments {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			started := make(chan struct{}, 2)

@@ -121,8 +121,8 @@ func (s *Sender) dropOldestClientIDLocked() {
 	delete(s.clientIDs, oldest)
 }
 
-// usesLinks reports whether a request to a place goes over a link, as far as is known.
-func (c *clientID) usesLinks(p *place) bool {
+// usesLinks reports whether a request to a destination goes over a link, as far as is known.
+func (c *clientID) usesLinks(p *destination) bool {
 	return linksWork && !c.proxied && !(p.secure && c.links.speaksHTTP2(p.origin))
 }
 

@@ -117,7 +117,7 @@ func (r *rival) read(text []byte, piece int) (reading, error) {
 	return got, nil
 }
 
-var rivalURL = newPlace(must(http.NewRequest(http.MethodPost, scriptedURL, nil)).URL)
+var rivalURL = newDestination(must(http.NewRequest(http.MethodPost, scriptedURL, nil)).URL)
 
 // FuzzLink compares a link with a plain client of net/http, for any bytes that a receiver may send.
 func FuzzLink(f *testing.F) {

@@ -42,7 +42,7 @@ func (d *scratch) free() {
 
 // encode writes the head of a request to d.out, and the payload as well if both are small: then it is whole. It checks every
 // field, so that the result is exactly one request. last asks the peer to close the connection after it.
-func (d *scratch) encode(req *http.Request, p *place, payload []byte, last bool) (whole bool, err error) {
+func (d *scratch) encode(req *http.Request, p *destination, payload []byte, last bool) (whole bool, err error) {
 	d.names = slices.AppendSeq(d.names[:0], maps.Keys(req.Header))
 	slices.Sort(d.names)
 	out := append(d.out[:0], req.Method...)

@@ -13,8 +13,8 @@ import (
 
 // overLink makes the request over a link and writes the result to x. If the receiver speaks HTTP/2, nothing was sent, and the
 // connection is returned for net/http.
-func (h *hop) overLink(b *bound, d *scratch, req *http.Request, x *godwit.Exchange) *offer {
-	whole, err := d.encode(req, h.place, h.request.Body, h.request.FreshConnection)
+func (h *hop) overLink(b *attemptContext, d *scratch, req *http.Request, x *godwit.Exchange) *offer {
+	whole, err := d.encode(req, h.destination, h.request.Body, h.request.FreshConnection)
 	if err != nil {
 		x.Failure = unsendable(err)
 		return nil
@@ -41,15 +41,15 @@ func (h *hop) overLink(b *bound, d *scratch, req *http.Request, x *godwit.Exchan
 }
 
 // connect returns an idle link or a new one.
-func (h *hop) connect(b *bound) (*link, *offer, error) {
-	if l := h.id.links.take(h.place.origin); l != nil {
+func (h *hop) connect(b *attemptContext) (*link, *offer, error) {
+	if l := h.id.links.take(h.destination.origin); l != nil {
 		h.reused = true
 		return l, nil, nil
 	}
 	h.reused = false
-	l, http2, err := h.id.dialLink(b, h.place)
+	l, http2, err := h.id.dialLink(b, h.destination)
 	if http2 != nil {
-		h.id.links.speakHTTP2(h.place.origin, true)
+		h.id.links.speakHTTP2(h.destination.origin, true)
 		return nil, newOffer(http2), nil
 	}
 	return l, nil, err
@@ -57,7 +57,7 @@ func (h *hop) connect(b *bound) (*link, *offer, error) {
 
 // exchange sends the request over a link and reads the response. It returns true if the request must use another link: this one
 // was idle and had died, and no byte of the request was written.
-func (h *hop) exchange(b *bound, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
+func (h *hop) exchange(b *attemptContext, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
 	l.begin(b.at, h.sender.maxResponseHeader)
 	stopWatching := func() bool { return true }
 	if b.Context.Done() != nil {
@@ -92,7 +92,7 @@ func (h *hop) exchange(b *bound, d *scratch, l *link, req *http.Request, whole b
 }
 
 // readResponse reads the response to its end. It reports whether the connection can serve another request.
-func (h *hop) readResponse(b *bound, l *link, resp *http.Response, x *godwit.Exchange) (keep bool) {
+func (h *hop) readResponse(b *attemptContext, l *link, resp *http.Response, x *godwit.Exchange) (keep bool) {
 	x.Status, x.Header, x.Proto = resp.StatusCode, resp.Header, resp.Proto
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		x.Failure = switchedUnasked()
@@ -111,7 +111,7 @@ func (h *hop) readResponse(b *bound, l *link, resp *http.Response, x *godwit.Exc
 }
 
 // failedOverLink returns why there is no response header, and the status if the status line had arrived.
-func failedOverLink(b *bound, l *link, err error) (*godwit.Failure, int) {
+func failedOverLink(b *attemptContext, l *link, err error) (*godwit.Failure, int) {
 	if f := outOfTime(b, l, l.written > 0); f != nil {
 		return f, 0
 	}
@@ -120,7 +120,7 @@ func failedOverLink(b *bound, l *link, err error) (*godwit.Failure, int) {
 
 // outOfTime returns nil unless the attempt's deadline has passed or its context has ended. The link's own timer decides: it and
 // the machine's clock may differ slightly.
-func outOfTime(b *bound, l *link, sent bool) *godwit.Failure {
+func outOfTime(b *attemptContext, l *link, sent bool) *godwit.Failure {
 	switch {
 	case b.Context.Err() != nil:
 		return contextFailure(b, sent)

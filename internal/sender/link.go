@@ -130,8 +130,8 @@ func (l *link) close() {
 	l.conn.Close()
 }
 
-// dialLink connects to a place. If the receiver chose HTTP/2, it returns the connection instead of a link.
-func (c *clientID) dialLink(b *bound, p *place) (*link, *tls.Conn, error) {
+// dialLink connects to a destination. If the receiver chose HTTP/2, it returns the connection instead of a link.
+func (c *clientID) dialLink(b *attemptContext, p *destination) (*link, *tls.Conn, error) {
 	conn, err := c.dialer.dial(b, "tcp", p.addr)
 	if err != nil {
 		return nil, nil, err

@@ -153,8 +153,8 @@ func TestQuietUnderTLS(t *testing.T) {
 		p.hold()
 	})
 	s := newSender(t)
-	at, _ := s.place(st.secureURL())
-	b := newBound(context.Background(), 0)
+	at, _ := s.destination(st.secureURL())
+	b := newAttemptContext(context.Background(), 0)
 	defer b.end()
 	l, _, err := s.shared.dialLink(b, at)
 	if err != nil {
@@ -201,8 +201,8 @@ func TestLinkThatDiesUnderTheRequest(t *testing.T) {
 	st := newStub(t, nil, serve("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"))
 	for takes, status := range map[int]int{0: 202, 1: 200, 200: 200} {
 		s := newSender(t)
-		at, _ := s.place(st.url())
-		b := newBound(context.Background(), 0)
+		at, _ := s.destination(st.url())
+		b := newAttemptContext(context.Background(), 0)
 		defer b.end()
 		l, _, err := s.shared.dialLink(b, at)
 		if err != nil {
@@ -215,7 +215,7 @@ func TestLinkThatDiesUnderTheRequest(t *testing.T) {
 		d := takeScratch()
 		defer d.free()
 		var x godwit.Exchange
-		h := hop{sender: s, request: post(st.url()), id: s.shared, place: at, reused: true}
+		h := hop{sender: s, request: post(st.url()), id: s.shared, destination: at, reused: true}
 		req := h.build(b, d.header, &x)
 		whole, err := d.encode(req, at, h.request.Body, false)
 		if err != nil {

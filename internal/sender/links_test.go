@@ -95,11 +95,11 @@ func TestLinksBooks(t *testing.T) {
 	st := newStub(t, nil, func(p *peer) { p.hold() })
 	s := newSender(t)
 	ls := &links{max: 6, maxHost: 3, timeout: time.Hour}
-	b := newBound(t.Context(), 0)
+	b := newAttemptContext(t.Context(), 0)
 	defer b.end()
 	for i := range 40 {
-		at, _ := s.place(fmt.Sprintf("http://127.0.0.%d:%s/", 1+i%5, st.Addr().String()[len("127.0.0.1:"):]))
-		link, _, err := s.shared.dialLink(b, &place{origin: at.origin, addr: st.Addr().String()})
+		at, _ := s.destination(fmt.Sprintf("http://127.0.0.%d:%s/", 1+i%5, st.Addr().String()[len("127.0.0.1:"):]))
+		link, _, err := s.shared.dialLink(b, &destination{origin: at.origin, addr: st.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,29 +154,29 @@ func TestHTTP2OriginsAreBounded(t *testing.T) {
 
 func TestPlaceCache(t *testing.T) {
 	s := newSender(t)
-	first, problem := s.place("http://receiver.test/a?b#")
+	first, problem := s.destination("http://receiver.test/a?b#")
 	if problem == nil {
 		t.Errorf("%+v accepted", first)
 	}
-	again, _ := s.place("http://Receiver.test/a?b")
+	again, _ := s.destination("http://Receiver.test/a?b")
 	if again.origin != "http://receiver.test:80" || again.addr != "receiver.test:80" || again.uri != "/a?b" || again.secure {
 		t.Errorf("%+v", again)
 	}
-	if p, _ := s.place("https://[2606:4700::1111]"); p.addr != "[2606:4700::1111]:443" || p.uri != "/" || !p.secure {
+	if p, _ := s.destination("https://[2606:4700::1111]"); p.addr != "[2606:4700::1111]:443" || p.uri != "/" || !p.secure {
 		t.Errorf("%+v", p)
 	}
-	for i := range 3 * maxPlaces {
-		if _, problem := s.place(fmt.Sprintf("http://receiver.test/%d", i)); problem != nil {
+	for i := range 3 * maxDestinations {
+		if _, problem := s.destination(fmt.Sprintf("http://receiver.test/%d", i)); problem != nil {
 			t.Fatal(problem)
 		}
-		if p, _ := s.place("http://Receiver.test/a?b"); p != again {
+		if p, _ := s.destination("http://Receiver.test/a?b"); p != again {
 			t.Fatal("what is asked for all the time was forgotten")
 		}
 	}
-	if n := len(s.places.now) + len(s.places.past); n > 2*maxPlaces {
-		t.Errorf("%d places", n)
+	if n := len(s.destinations.now) + len(s.destinations.past); n > 2*maxDestinations {
+		t.Errorf("%d destinations", n)
 	}
-	if _, problem := s.place("http://" + strings.Repeat("x", 3000)); problem == nil || problem.Problem != ProblemLength {
+	if _, problem := s.destination("http://" + strings.Repeat("x", 3000)); problem == nil || problem.Problem != ProblemLength {
 		t.Errorf("%+v", problem)
 	}
 }

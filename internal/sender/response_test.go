@@ -75,14 +75,14 @@ const scriptedURL = "http://192.0.2.1/hook"
 
 // byLink makes the exchange over a link. It returns whether the link was kept, and how many bytes were read beyond the response.
 func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool, left int) {
-	b := newBound(context.Background(), time.Minute)
+	b := newAttemptContext(context.Background(), time.Minute)
 	defer b.end()
-	at, _ := s.place(scriptedURL)
+	at, _ := s.destination(scriptedURL)
 	c := newScripted(text, piece)
 	l := newLink(c, &socket{Conn: c}, at.origin)
 	d := takeScratch()
 	defer d.free()
-	h := hop{sender: s, request: post(scriptedURL), id: s.shared, place: at}
+	h := hop{sender: s, request: post(scriptedURL), id: s.shared, destination: at}
 	req := h.build(b, d.header, &x)
 	whole, err := d.encode(req, at, h.request.Body, false)
 	if err != nil {
@@ -97,15 +97,15 @@ func byLink(s *Sender, text []byte, piece int) (x godwit.Exchange, keep bool, le
 
 // byTransport is the same by net/http.
 func byTransport(s *Sender, text []byte, piece int) (x godwit.Exchange) {
-	b := newBound(context.Background(), time.Minute)
+	b := newAttemptContext(context.Background(), time.Minute)
 	defer b.end()
 	id := s.newClientID(nil)
 	id.transport.DisableKeepAlives = true
 	id.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		return newWire(newScripted(text, piece), true), nil
 	}
-	at, _ := s.place(scriptedURL)
-	h := hop{sender: s, request: post(scriptedURL), id: id, place: at}
+	at, _ := s.destination(scriptedURL)
+	h := hop{sender: s, request: post(scriptedURL), id: id, destination: at}
 	req := h.build(b, http.Header{}, &x)
 	h.transport(b, req, &x)
 	return x
@@ -182,7 +182,7 @@ func FuzzEncode(f *testing.F) {
 	f.Add("X-A", "a\r\n\r\nGET / HTTP/1.1\r\n\r\n", []byte("x"), false)
 	f.Add("Transfer-Encoding", "chunked", []byte("x"), false)
 	s := newSender(f)
-	at, _ := s.place("http://receiver.test:8080/hook?a=b%20c")
+	at, _ := s.destination("http://receiver.test:8080/hook?a=b%20c")
 	f.Fuzz(func(t *testing.T, name, value string, payload []byte, last bool) {
 		d := takeScratch()
 		defer d.free()

@@ -22,7 +22,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 	x.Started = s.clock()
 	defer func() { x.Duration = s.clock().Sub(x.Started) }()
 	x.URL = r.URL
-	at, problem := s.place(r.URL)
+	at, problem := s.destination(r.URL)
 	if problem != nil {
 		x.Failure = refusedURL(problem)
 		return x
@@ -31,12 +31,12 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 		x.Failure = &godwit.Failure{Kind: godwit.FailureInterrupted, Detail: ErrInterrupted.Error()}
 		return x
 	}
-	b := newBound(ctx, r.Timeout)
+	b := newAttemptContext(ctx, r.Timeout)
 	defer b.end()
 
 	registered := at
 	for {
-		h := hop{sender: s, request: r, place: at, otherOrigin: registered.origin != at.origin}
+		h := hop{sender: s, request: r, destination: at, otherOrigin: registered.origin != at.origin}
 		if !h.otherOrigin {
 			h.cert = r.ClientCertificate // a certificate is a credential and stays with its origin (EDS-RED-6)
 		}
@@ -51,7 +51,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 		}
 		from := x.URL
 		x.Hops = append(x.Hops, godwit.Hop{Status: x.Status, From: from, To: next.String()})
-		x.URL, at = next.String(), newPlace(next)
+		x.URL, at = next.String(), newDestination(next)
 		x.Status, x.Header, x.Body, x.BodyCapped = 0, nil, nil, false
 		x.Proto, x.RemoteAddr, x.Reused = "", "", false
 	}
@@ -69,7 +69,7 @@ func refusedURL(problem *URLError) *godwit.Failure {
 type hop struct {
 	sender      *Sender
 	request     *Request
-	place       *place
+	destination *destination
 	otherOrigin bool
 	cert        *tls.Certificate // used if the server asks for one; nil for none
 	id          *clientID
@@ -77,14 +77,14 @@ type hop struct {
 }
 
 // run makes the request and writes the result to x.
-func (h *hop) run(b *bound, x *godwit.Exchange) {
+func (h *hop) run(b *attemptContext, x *godwit.Exchange) {
 	var err error
 	if h.id, err = h.sender.clientID(h.cert, h.request.FreshConnection); err != nil {
 		x.Failure = &godwit.Failure{Kind: godwit.FailureCredential, Detail: err.Error()}
 		return
 	}
 	defer h.sender.leave(h.id, h.request.FreshConnection)
-	if !h.id.usesLinks(h.place) {
+	if !h.id.usesLinks(h.destination) {
 		if req := h.build(b, http.Header{}, x); req != nil {
 			h.transport(b, req, x)
 		}
@@ -105,7 +105,7 @@ func (h *hop) run(b *bound, x *godwit.Exchange) {
 
 // build makes the request with its complete header, or writes to x why there is none. The header is empty and becomes the
 // request's.
-func (h *hop) build(b *bound, header http.Header, x *godwit.Exchange) *http.Request {
+func (h *hop) build(b *attemptContext, header http.Header, x *godwit.Exchange) *http.Request {
 	r := h.request
 	for name, values := range r.Header {
 		header[name] = slices.Clip(values)
@@ -125,7 +125,7 @@ func (h *hop) build(b *bound, header http.Header, x *godwit.Exchange) *http.Requ
 		x.Failure = &godwit.Failure{Kind: godwit.FailureInvalidRequest, Detail: "method cannot be sent"}
 		return nil
 	}
-	u := *h.place.url
+	u := *h.destination.url
 	req := (&http.Request{
 		Method: method, URL: &u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

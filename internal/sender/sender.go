@@ -31,9 +31,9 @@ type Sender struct {
 	dialer dialer
 	tls    *tls.Config
 
-	places placeCache
-	shared *clientID // for requests without a client certificate
-	closed atomic.Bool
+	destinations destinationCache
+	shared       *clientID // for requests without a client certificate
+	closed       atomic.Bool
 
 	mu        sync.Mutex // guards what follows
 	clientIDs map[[sha256.Size]byte]*clientID

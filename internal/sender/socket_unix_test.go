@@ -53,8 +53,8 @@ func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
 				<-over // and reads nothing
 			})
 			s := newSender(t)
-			at, _ := s.place(st.secureURL())
-			b := newBound(context.Background(), 0)
+			at, _ := s.destination(st.secureURL())
+			b := newAttemptContext(context.Background(), 0)
 			defer b.end()
 			l, _, err := s.shared.dialLink(b, at)
 			if err != nil {

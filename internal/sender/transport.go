@@ -97,7 +97,7 @@ func (t *trip) gotConn(info httptrace.GotConnInfo) {
 	}
 	if t.wire != nil {
 		t.turn = t.wire.begin()
-		t.id.links.speakHTTP2(t.place.origin, false) // no longer
+		t.id.links.speakHTTP2(t.destination.origin, false) // no longer
 	}
 }
 

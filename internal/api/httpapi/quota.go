@@ -8,13 +8,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Bounds of the request bodies that are in memory at once.
-const (
-	maxTenantBodies = 128 << 20 // bytes of one tenant
-	maxAllBodies    = 512 << 20 // bytes of all tenants together
-	uncountedBody   = 64 << 10  // a body up to this length costs less than its connection and is not counted
-)
-
 // A Quota bounds a resource that requests hold, for each tenant and for all tenants together. A request beyond the quota is
 // refused at once: with 429 if its tenant has used its share, with 503 if all tenants together have used the total.
 type Quota struct {
@@ -29,9 +22,6 @@ type Quota struct {
 func NewQuota(perTenant, total int64) *Quota {
 	return &Quota{perTenant: perTenant, total: total, taken: map[godwit.TenantID]int64{}}
 }
-
-// NewBodyQuota returns the quota of request bodies. All APIs of a server share one, because they share its memory.
-func NewBodyQuota() *Quota { return NewQuota(maxTenantBodies, maxAllBodies) }
 
 // take takes n units. If that would exceed a bound, it takes nothing and reports which bound.
 func (q *Quota) take(tenant godwit.TenantID, n int64) (overShare, overAll bool) {

@@ -113,7 +113,7 @@ func (x *exchange) await(id godwit.EventID, repeated bool) error {
 	var since map[godwit.DeliveryID]int
 	if repeated {
 		var err error
-		since, err = x.cfg.Engine.Again(x.unhurried(), x.src.TenantID, id, x.src.ID.String())
+		since, err = x.cfg.Engine.RepeatedUpstream(x.unhurried(), x.src.TenantID, id, x.src.ID.String())
 		switch {
 		case errors.Is(err, engine.ErrInProgress):
 			return problem.Unavailable.With("the event is being given to its endpoints")

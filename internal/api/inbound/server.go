@@ -30,7 +30,7 @@ type Store interface {
 
 // Engine is the part of the engine that the handler uses.
 type Engine interface {
-	Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (map[godwit.DeliveryID]int, error)
+	RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (map[godwit.DeliveryID]int, error)
 	Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*engine.Awaited, error)
 }
 

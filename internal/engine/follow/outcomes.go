@@ -35,7 +35,7 @@ type Config struct {
 
 // Lanes is this node's knowledge of unfinished deliveries.
 type Lanes interface {
-	Standing(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) dispatch.Standing
+	LiveState(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) dispatch.LiveState
 	// Changed reads an endpoint, which may have been created on another node.
 	Changed(ctx context.Context, id godwit.EndpointID) error
 }
@@ -230,7 +230,7 @@ func (p *progress) read(ctx context.Context) error {
 // meet reads the endpoint of a delivery that another node made: it may have been created there.
 func (p *progress) meet(ctx context.Context, d *godwit.Delivery) {
 	_, before := p.known[d.ID]
-	if before || d.Status != godwit.DeliveryPending || p.o.cfg.Lanes.Standing(d.EndpointID, d.ID, p.until).Known {
+	if before || d.Status != godwit.DeliveryPending || p.o.cfg.Lanes.LiveState(d.EndpointID, d.ID, p.until).Known {
 		return
 	}
 	if err := p.o.cfg.Lanes.Changed(ctx, d.EndpointID); err != nil {
@@ -288,7 +288,7 @@ func (p *progress) stageOf(d *known, now time.Time) stage {
 	if d.Status != godwit.DeliveryPending {
 		return decided
 	}
-	s := p.o.cfg.Lanes.Standing(d.EndpointID, d.ID, now)
+	s := p.o.cfg.Lanes.LiveState(d.EndpointID, d.ID, now)
 	tried := d.Attempts > p.since[d.ID]
 	// A delivery read while its lane holds it may be between two attempts, the second of which follows at once. The second
 	// attempt decides.

@@ -17,18 +17,18 @@ var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 type rig struct {
 	hands    *clock.Manual
 	delivery godwit.Delivery // in the store
-	standing dispatch.Standing
+	standing dispatch.LiveState
 	reads    chan struct{}
 	o        *Outcomes
 }
 
-func (r *rig) Standing(godwit.EndpointID, godwit.DeliveryID, time.Time) dispatch.Standing {
+func (r *rig) LiveState(godwit.EndpointID, godwit.DeliveryID, time.Time) dispatch.LiveState {
 	return r.standing
 }
 
 func (r *rig) Changed(context.Context, godwit.EndpointID) error { return nil }
 
-func newRig(s dispatch.Standing) *rig {
+func newRig(s dispatch.LiveState) *rig {
 	r := &rig{hands: clock.NewManual(start), standing: s, reads: make(chan struct{}, 100)}
 	r.delivery = godwit.Delivery{
 		ID: godwit.NewDeliveryID(start), EventID: godwit.NewEventID(start), Status: godwit.DeliveryPending, CreatedAt: start, UpdatedAt: start,
@@ -61,7 +61,7 @@ func (r *rig) tried(status godwit.DeliveryStatus, attempts int) *godwit.Delivery
 	return &d
 }
 
-var owned = dispatch.Standing{Known: true, Owned: true, Held: true}
+var owned = dispatch.LiveState{Known: true, Owned: true, Held: true}
 
 // The commit of this node passes on the outcome; Await does not read the store again.
 func TestOutcomeIsTold(t *testing.T) {
@@ -82,16 +82,16 @@ func TestOutcomeIsTold(t *testing.T) {
 // Await returns at once if all outcomes are already known.
 func TestAwaitReturnsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		standing   dispatch.Standing
+		standing   dispatch.LiveState
 		status     godwit.DeliveryStatus
 		attempts   int
 		open, held int
 	}{
 		"finished":                     {owned, godwit.DeliveryAccepted, 1, 0, 0},
-		"tried, and not held":          {dispatch.Standing{Known: true, Owned: true}, godwit.DeliveryPending, 1, 0, 0},
-		"tried by another node":        {dispatch.Standing{Known: true}, godwit.DeliveryPending, 1, 0, 0},
-		"its endpoint is not known":    {dispatch.Standing{}, godwit.DeliveryPending, 0, 1, 1},
-		"not sent before the limit":    {dispatch.Standing{Known: true, Owned: true, NotBefore: start.Add(time.Minute)}, godwit.DeliveryPending, 0, 1, 1},
+		"tried, and not held":          {dispatch.LiveState{Known: true, Owned: true}, godwit.DeliveryPending, 1, 0, 0},
+		"tried by another node":        {dispatch.LiveState{Known: true}, godwit.DeliveryPending, 1, 0, 0},
+		"its endpoint is not known":    {dispatch.LiveState{}, godwit.DeliveryPending, 0, 1, 1},
+		"not sent before the limit":    {dispatch.LiveState{Known: true, Owned: true, NotBefore: start.Add(time.Minute)}, godwit.DeliveryPending, 0, 1, 1},
 		"cancelled, so not waited for": {owned, godwit.DeliveryCancelled, 0, 0, 0},
 	} {
 		r := newRig(c.standing)
@@ -116,7 +116,7 @@ func TestAwaitCountsNewAttempts(t *testing.T) {
 
 // Await polls the store for a delivery of another node, and for one whose result was refused.
 func TestAwaitPolls(t *testing.T) {
-	for name, s := range map[string]dispatch.Standing{"another node's": {Known: true}, "refused": owned} {
+	for name, s := range map[string]dispatch.LiveState{"another node's": {Known: true}, "refused": owned} {
 		r := newRig(s)
 		done := r.await(t, 0)
 		if s.Owned {

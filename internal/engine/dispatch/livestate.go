@@ -12,8 +12,8 @@ import (
 // never is later than any caller waits.
 var never = time.Unix(1<<40, 0)
 
-// Standing is this node's knowledge of an unfinished delivery.
-type Standing struct {
+// LiveState is this node's knowledge of an unfinished delivery.
+type LiveState struct {
 	Known bool // its endpoint has a lane here
 	Owned bool // this node delivers for its endpoint
 	Held  bool // it is in the lane's window
@@ -22,13 +22,13 @@ type Standing struct {
 	NotBefore time.Time
 }
 
-// Standing returns the standing of an endpoint's delivery at now.
-func (d *Dispatcher) Standing(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) Standing {
+// LiveState returns the state of an endpoint's delivery at now.
+func (d *Dispatcher) LiveState(endpoint godwit.EndpointID, delivery godwit.DeliveryID, now time.Time) LiveState {
 	l := d.index.lane(endpoint)
 	if l == nil {
-		return Standing{}
+		return LiveState{}
 	}
-	s := Standing{Known: true, Owned: l.epoch(now) != 0}
+	s := LiveState{Known: true, Owned: l.epoch(now) != 0}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.window.held[delivery]

@@ -11,12 +11,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Again makes the unfinished deliveries of an event due at once, because its upstream delivered it once more. It returns how
+// RepeatedUpstream makes the unfinished deliveries of an event due at once, because its upstream delivered it once more. It returns how
 // often each was tried before. It never sends accepted deliveries again, not even those accepted during the call. It sends
 // refused deliveries again only if no unfinished ones are left: then the upstream knows of the refusal and asks again on
 // purpose; otherwise its repeat is meant for the unfinished ones. An event without live deliveries goes to the endpoints that
 // match it now.
-func (e *Engine) Again(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
+func (e *Engine) RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
 	list, err := e.deliveriesOf(ctx, tenant, id)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A bound is the context of one attempt: the caller's context with the attempt's deadline. A request over a link uses its
+// An attemptContext is the context of one attempt: the caller's context with the attempt's deadline. A request over a link uses its
 // connection's deadline. The timer is made only when something else waits for the context: a name server, a handshake, a token
 // endpoint, net/http.
-type bound struct {
+type attemptContext struct {
 	context.Context // the caller's
 	at              time.Time
 
@@ -21,8 +21,8 @@ type bound struct {
 
 var errDeadline = fmt.Errorf("attempt: %w", context.DeadlineExceeded)
 
-// newBound starts the deadline of an attempt. The deadline is in the machine's time, not the clock's.
-func newBound(ctx context.Context, timeout time.Duration) *bound {
+// newAttemptContext starts the deadline of an attempt. The deadline is in the machine's time, not the clock's.
+func newAttemptContext(ctx context.Context, timeout time.Duration) *attemptContext {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
@@ -30,14 +30,14 @@ func newBound(ctx context.Context, timeout time.Duration) *bound {
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(at) {
 		at = earlier
 	}
-	return &bound{Context: ctx, at: at}
+	return &attemptContext{Context: ctx, at: at}
 }
 
-func (b *bound) Deadline() (time.Time, bool) { return b.at, true }
+func (b *attemptContext) Deadline() (time.Time, bool) { return b.at, true }
 
-func (b *bound) Done() <-chan struct{} { return b.withTimer().Done() }
+func (b *attemptContext) Done() <-chan struct{} { return b.withTimer().Done() }
 
-func (b *bound) Err() error {
+func (b *attemptContext) Err() error {
 	b.mu.Lock()
 	timed := b.timed
 	b.mu.Unlock()
@@ -50,7 +50,7 @@ func (b *bound) Err() error {
 	return b.withTimer().Err() // so that context.Cause finds the cause as well
 }
 
-func (b *bound) Value(key any) any {
+func (b *attemptContext) Value(key any) any {
 	b.mu.Lock()
 	timed := b.timed
 	b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *bound) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-func (b *bound) withTimer() context.Context {
+func (b *attemptContext) withTimer() context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timed == nil {
@@ -71,7 +71,7 @@ func (b *bound) withTimer() context.Context {
 }
 
 // end frees what the bound holds.
-func (b *bound) end() {
+func (b *attemptContext) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stop != nil {
