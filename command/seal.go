@@ -100,6 +100,12 @@ func (r *Record) digest() [32]byte {
 		add(c.StepUpHash)
 		text(c.StepUpBy)
 		number(micros(c.ExpiresAt), micros(c.ConfirmedAt), micros(c.StepUpTill))
+		// Only Approve reads the makers. Later records leave them out, as records did before the digest had makers.
+		if len(c.Makers) > 0 && r.Substatus == AwaitingConfirmation {
+			text("makers")
+			number(int64(len(c.Makers)))
+			text(c.Makers...)
+		}
 	}
 	number(int64(len(r.Ledger)))
 	for i := range r.Ledger {
