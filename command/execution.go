@@ -105,7 +105,10 @@ func (x *Executor) newRecord(s *submission) (*Record, string, error) {
 	rec := &Record{
 		Tenant: s.caller.Tenant, Key: s.derived.Key, KeyVersion: s.derived.KeyVersion, CommandID: s.envelope.CommandID, Intent: s.envelope.Intent,
 		Class: s.command.Class, Actor: s.caller.Actor, Principal: s.derived.Principal, Fingerprint: s.derived.Fingerprint, Status: InProgress,
-		CreatedAt: now, UpdatedAt: now, Owner: x.ownName(), LeaseUntil: now.Add(x.cfg.Lease), Try: 1, Version: 1,
+		CreatedAt: now, UpdatedAt: now, Owner: x.ownName(), LeaseUntil: now.Add(x.cfg.Lease), Try: 1,
+		// Versions of a key never occur again, not even after its record was swept. An executor that wakes up after a long
+		// time would otherwise change the record of a later command.
+		Version: max(now.UnixMicro(), 1),
 	}
 	if s.command.Window != Forever {
 		rec.ExpiresAt = now.Add(x.cfg.Scale(s.command.Window.Duration()))

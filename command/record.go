@@ -63,7 +63,7 @@ type Record struct {
 	// Previous is the command that had this key in an earlier window.
 	Previous string
 
-	Version int64 // grows by one with every change
+	Version int64 // begins with the time of the reservation in microseconds, and grows by one with every change
 	MAC     []byte
 }
 
