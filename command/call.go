@@ -29,8 +29,8 @@ type ledger interface {
 	open() []string
 }
 
-// Open names the calls of the command whose results are not known. A Reconciler whose handler makes several calls has to
-// ask the provider about these only.
+// Open names the calls of the command whose results are not known. In Reconcile it is the one call to ask the provider
+// about.
 func (c *Call) Open() []string {
 	if c.ledger == nil {
 		return nil
@@ -41,7 +41,8 @@ func (c *Call) Open() []string {
 // A Reconciler is a Handler that can ask the provider for the result of a call. S3 and S4 require it.
 type Reconciler interface {
 	Handler
-	// Reconcile asks the provider for its effects of this command, for the open call: see Call.Open.
+	// Reconcile asks the provider for its effects of one open call, which Call.Open names. If several calls of a command
+	// are open, the executor calls Reconcile for each.
 	Reconcile(ctx context.Context, c *Call) (Found, error)
 }
 

@@ -74,7 +74,10 @@ func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error
 		Result: map[string]any{"command_id": rec.CommandID, "status": Compensated, "effects": len(found.Effects)}}, nil
 }
 
-const claimed = "compensate/"
+const (
+	claimed      = "compensate/"
+	compensating = "compensate " // and the id of the effect: the call that undoes it
+)
 
 // claim assigns a command to this compensation until the compensation ends. Otherwise two compensations of the same
 // command would both find its effects and both undo them.
@@ -117,13 +120,9 @@ func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error)
 	if err != nil || found.Uncertain {
 		return found, err
 	}
-	e := call.ledger.(*execution)
-	for _, entry := range e.rec.Load().Ledger {
-		if entry.State != CallStarted {
-			continue
-		}
+	for _, name := range call.Open() {
 		for _, effect := range found.Effects {
-			if effect.ID == strings.TrimPrefix(entry.Name, compensating) {
+			if name == compensating+effect.ID {
 				return Found{}, nil // it still exists: the undoing did not happen
 			}
 		}

@@ -273,7 +273,10 @@ func (e *execution) tell(o *Outcome, stored bool) {
 
 // end handles a handler's return. It returns the reason if the handler has to run again, or nil.
 func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline time.Time) *TransientError {
-	var passing *TransientError
+	var (
+		passing *TransientError
+		taken   *errCompensated
+	)
 	cause := context.Cause(ctx)
 	again := cause == nil && e.x.cfg.Now().Before(deadline)
 	switch {
@@ -284,7 +287,7 @@ func (e *execution) end(ctx context.Context, o *Outcome, err error, deadline tim
 		e.err = &Refusal{Code: ExecutorStopping, Detail: cause.Error() + "; the command goes on later", CommandID: e.call.CommandID, Key: e.call.Key}
 	case errors.As(err, &passing) && again:
 		return passing
-	case errors.Is(err, ErrUnresolved) || err != nil && e.uncertain():
+	case errors.Is(err, ErrUnresolved) || err != nil && e.uncertain() && !errors.As(err, &taken):
 		e.leave(NeedsReconciliation, e.x.cfg.Now().Add(e.x.cfg.ReconcileEvery))
 	default:
 		return e.finish(o, err, again)

@@ -131,6 +131,9 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 	next := last.next()
 	next.Status, next.Substatus, next.UpdatedAt = stored.Status, Running, now
 	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+last.CommandID, nil, time.Time{}
+	if stored.Status == Compensated {
+		next.closeCalls(CallDone, now)
+	}
 	next.forgetResults()
 	sealed, digest, serr := e.x.seal(stored, outcomeBound(next.Tenant, next.Key))
 	if serr != nil {

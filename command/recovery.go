@@ -3,8 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -145,103 +143,7 @@ func (x *Executor) takeOver(rec *Record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	resumed := HandlerFunc(func(ctx context.Context, call *Call) (*Outcome, error) { return x.resume(ctx, c, call) })
+	resumed := HandlerFunc(func(ctx context.Context, call *Call) (*Outcome, error) { return call.ledger.(*execution).resume(ctx) })
 	_, err = x.start(c, resumed, Caller{Tenant: rec.Tenant, Actor: rec.Actor}, call, stored)
 	return err == nil, err
-}
-
-// resume continues an interrupted execution. Its effects in the store did not happen, or the record would be terminal, so
-// the handler may run again. The provider is asked first about calls without a known result, unless it recognises repeats
-// (IDS-STO-17).
-func (x *Executor) resume(ctx context.Context, c *Registered, call *Call) (*Outcome, error) {
-	e := call.ledger.(*execution)
-	if !e.rec.Load().openCalls() || slices.Contains(c.Shielding, S1) {
-		return c.Handler.Execute(ctx, call)
-	}
-	r, ok := c.Handler.(Reconciler)
-	if !ok {
-		return nil, ErrUnresolved
-	}
-	found, err := r.Reconcile(ctx, call)
-	switch {
-	case err != nil:
-		x.cfg.Log.Warn("provider cannot be asked what became of a call", "command_id", call.CommandID, "error", err)
-		return nil, ErrUnresolved
-	case found.Uncertain:
-		return nil, ErrUnresolved
-	case len(found.Effects) > 1:
-		return e.compensateExtra(ctx, found.Effects)
-	}
-	if err := e.reconciled(found.Effects); err != nil {
-		return nil, err
-	}
-	if len(found.Effects) == 1 && e.rec.Load().compensating() {
-		return nil, compensatedBut(found.Effects[0])
-	}
-	return c.Handler.Execute(ctx, call)
-}
-
-// reconciled records the provider's report: whether the open call happened.
-func (e *execution) reconciled(effects []ProviderEffect) error {
-	err := e.update(func(r *Record) []evidence.Entry {
-		for i := range r.Ledger {
-			entry := &r.Ledger[i]
-			if entry.State != CallStarted {
-				continue
-			}
-			entry.State, entry.EndedAt = CallFailed, e.x.now()
-			if len(effects) == 1 {
-				entry.State, entry.Result = CallDone, e.sealed(entry.Name, effects[0].Result)
-			}
-		}
-		r.Substatus = Running
-		return nil
-	})
-	if err != nil {
-		return e.lostCall(err)
-	}
-	return nil
-}
-
-// errCompensated ends an execution in the state compensated.
-type errCompensated struct{ outcome StoredOutcome }
-
-func (*errCompensated) Error() string { return "compensated" }
-
-func compensatedBut(first ProviderEffect) error {
-	return &errCompensated{StoredOutcome{Status: Compensated, Result: first.Result, Summary: "The provider had done it more than once; all but one were taken back."}}
-}
-
-const compensating = "compensate "
-
-func (r *Record) compensating() bool {
-	return slices.ContainsFunc(r.Ledger, func(e LedgerEntry) bool { return strings.HasPrefix(e.Name, compensating) })
-}
-
-// compensateExtra undoes all but the first effect of a call that a provider performed more than once, and ends the command
-// as compensated (IDS-SHD-6). The ledger records each undoing like any other call; after a crash the provider is asked
-// again for the remaining effects.
-func (e *execution) compensateExtra(ctx context.Context, effects []ProviderEffect) (*Outcome, error) {
-	comp, ok := e.command.Handler.(Compensator)
-	if !ok {
-		return nil, ErrUnresolved
-	}
-	for _, extra := range effects[1:] {
-		name := compensating + extra.ID
-		if known := e.rec.Load().entry(name); known != nil && known.State == CallStarted {
-			// The provider still has the effect: that call did nothing.
-			if err := e.close(name, CallFailed, nil); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := e.call.Do(ctx, name, func(ctx context.Context, _ string) (any, error) {
-			return nil, comp.Compensate(ctx, e.call, extra)
-		}); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.reconciled(effects[:1]); err != nil {
-		return nil, err
-	}
-	return nil, compensatedBut(effects[0])
 }

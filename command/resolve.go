@@ -75,14 +75,7 @@ func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict St
 	next := rec.next()
 	next.Status, next.Substatus, next.UpdatedAt, next.Owner = verdict, Running, now, mark
 	next.OutcomeRef, next.Envelope, next.LeaseUntil = "outcome:"+rec.CommandID, nil, time.Time{}
-	for i := range next.Ledger {
-		if entry := &next.Ledger[i]; entry.State == CallStarted {
-			entry.State, entry.EndedAt = CallFailed, now
-			if verdict == Executed {
-				entry.State = CallDone
-			}
-		}
-	}
+	next.closeCalls(map[Status]LedgerState{Executed: CallDone, Failed: CallFailed}[verdict], now)
 	next.forgetResults()
 	kept := StoredOutcome{Status: verdict, Summary: "Resolved by an operator: " + note, Reason: resolvedByOperator, Detail: note}
 	if verdict == Executed {

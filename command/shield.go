@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
 )
@@ -105,6 +107,9 @@ func (e *execution) close(name string, state LedgerState, result []byte) error {
 		}
 		entry.State, entry.EndedAt, entry.Result = state, e.x.now(), e.sealed(name, result)
 		r.put(entry)
+		if !r.openCalls() {
+			r.Substatus = Running
+		}
 		return nil
 	})
 	if err != nil {
@@ -183,9 +188,10 @@ func (r *Record) put(entry LedgerEntry) {
 	r.Ledger = append(r.Ledger, entry)
 }
 
+// open names the handler's calls whose results are not known.
 func (e *execution) open() (names []string) {
 	for _, entry := range e.rec.Load().Ledger {
-		if entry.State == CallStarted {
+		if entry.State == CallStarted && !strings.HasPrefix(entry.Name, undoing) {
 			names = append(names, entry.Name)
 		}
 	}
@@ -197,6 +203,15 @@ func (e *execution) open() (names []string) {
 func (r *Record) forgetResults() {
 	for i := range r.Ledger {
 		r.Ledger[i].Result = nil
+	}
+}
+
+// closeCalls sets the state of all open calls.
+func (r *Record) closeCalls(state LedgerState, at time.Time) {
+	for i := range r.Ledger {
+		if entry := &r.Ledger[i]; entry.State == CallStarted {
+			entry.State, entry.EndedAt = state, at
+		}
 	}
 }
 
