@@ -50,7 +50,7 @@ type execution struct {
 	over  bool                   // this execution stores nothing any more
 	calls sync.Mutex             // held while the ledger is written
 
-	// The following members are set before ended is closed.
+	// The following members are set before ended is closed, and before rec holds a terminal record.
 	final   *Record
 	outcome *StoredOutcome // as the first answer shows it, including secrets
 	value   any            // the result of that outcome, before it was encoded
@@ -216,11 +216,9 @@ func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
 	select {
 	case <-e.ended:
 	case <-ctx.Done():
-		select {
-		case <-e.ended: // it has just ended: the answer with secrets is still available
-		default:
-			return x.answer(e.rec.Load(), e.command, e.caller, FirstSeen)
-		}
+		if rec := e.rec.Load(); !rec.Status.Terminal() {
+			return x.answer(rec, e.command, e.caller, FirstSeen)
+		} // otherwise final and outcome are set, and only this answer can show the secrets
 	}
 	if e.err != nil {
 		return nil, e.err

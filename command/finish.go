@@ -40,10 +40,9 @@ func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 		case serr == nil && r.Refused && !(r.Stored != nil && r.Stored.Owner == last.Owner && r.Stored.Status.Terminal()):
 			e.err = e.takenOver()
 		case serr == nil:
+			e.final, e.applied = r.Stored, r.Applied
 			e.rec.Store(r.Stored)
-			e.final = r.Stored
 			e.x.fault("finished")
-			e.applied = r.Applied
 		case errors.Is(serr, errStopped) || e.x.isStopping():
 			e.err = fmt.Errorf("store outcome: %w", serr)
 		default:
