@@ -52,3 +52,27 @@ func TestExecutorThatWakesAfterTheWindow(t *testing.T) {
 		t.Errorf("the new command is %+v, with %d effects", a, c.n.Load())
 	}
 }
+
+// The store takes longer for the reservation than the lease lasts. Another executor may have the command by then, so this one
+// makes no call.
+func TestLeaseCountsFromTheReservation(t *testing.T) {
+	u, p := &unreliable{}, &provider{}
+	r := newRig(t, unreliably(u))
+	r.register(ledgered, charging{p})
+	u.become(func(steps []*Step) (bool, bool) {
+		if steps[0].Key != "" && steps[0].Expect == 0 {
+			r.pass(61 * time.Second)
+		}
+		return false, false
+	})
+	e := r.envelope()
+	if a, err := r.x.Submit(context.Background(), payer, e); err == nil || p.count() != 0 {
+		t.Fatalf("%+v, %d charges", a, p.count())
+	}
+	if n, err := r.x.Recover(context.Background()); n != 1 || err != nil {
+		t.Fatalf("recovered %d, %v", n, err)
+	}
+	if a := r.ends(e.CommandID); a.Status != Executed || p.count() != 1 {
+		t.Errorf("%s with %d charges", a.Status, p.count())
+	}
+}

@@ -27,18 +27,21 @@ func (e *execution) keepLease() (stop func()) {
 	k := &leaseKeeper{e: e}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.lapse = k.lapseTimer()
-	k.schedule()
+	// A slow store may have used up a part of the lease, or all of it.
+	left := min(e.rec.Load().LeaseUntil.Sub(e.x.cfg.Now()), e.x.cfg.Lease)
+	if left <= 0 {
+		e.cancel(errLapsed)
+	}
+	k.lapse = k.lapseAfter(left)
+	k.renewAfter(left / 3)
 	return k.stop
 }
 
-func (k *leaseKeeper) lapseTimer() func() bool {
-	return k.e.x.cfg.AfterFunc(k.e.x.cfg.Lease, func() { k.e.cancel(errLapsed) })
+func (k *leaseKeeper) lapseAfter(d time.Duration) func() bool {
+	return k.e.x.cfg.AfterFunc(d, func() { k.e.cancel(errLapsed) })
 }
 
-func (k *leaseKeeper) schedule() {
-	k.renewal = k.e.x.cfg.AfterFunc(k.e.x.cfg.Lease/3, k.renew)
-}
+func (k *leaseKeeper) renewAfter(d time.Duration) { k.renewal = k.e.x.cfg.AfterFunc(d, k.renew) }
 
 func (k *leaseKeeper) renew() {
 	k.mu.Lock()
@@ -50,7 +53,7 @@ func (k *leaseKeeper) renew() {
 	k.mu.Unlock()
 	defer k.renewed.Done()
 
-	lapse := k.lapseTimer() // it counts from before the renewal
+	lapse := k.lapseAfter(k.e.x.cfg.Lease) // it counts from before the renewal
 	err := k.e.update(func(r *Record) []evidence.Entry {
 		r.LeaseUntil = k.e.x.now().Add(k.e.x.cfg.Lease)
 		return nil
@@ -67,7 +70,7 @@ func (k *leaseKeeper) renew() {
 	case errors.Is(err, errSuperseded):
 		k.e.cancel(errSuperseded)
 	default:
-		k.schedule()
+		k.renewAfter(k.e.x.cfg.Lease / 3)
 	}
 }
 

@@ -66,7 +66,7 @@ var ledgered = Declaration{Class: I3, Justification: "for a test", Shielding: []
 // mistaken for it.
 func TestStepsAfterALostAnswer(t *testing.T) {
 	u, p := &unreliable{}, &provider{}
-	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 600 * time.Millisecond }))
+	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 3 * time.Second }))
 	r.register(ledgered, acting{charging{p}, func(ctx context.Context, call *Call) (*Outcome, error) {
 		tries, given := 0, make(chan struct{})
 		u.become(func([]*Step) (bool, bool) {

@@ -32,6 +32,9 @@ func (c *Call) Do(ctx context.Context, name string, call func(ctx context.Contex
 	if c.ledger == nil {
 		return nil, errors.New("a read-only command makes no calls")
 	}
+	if ctx.Err() != nil { // another executor may continue the command, and both would call
+		return nil, Transient(fmt.Errorf("%s was not called: %w", name, context.Cause(ctx)))
+	}
 	entry, make, err := c.ledger.begin(ctx, name)
 	if err != nil {
 		return nil, err
