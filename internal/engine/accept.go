@@ -47,6 +47,11 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 	if len(admitted) == 0 {
 		return receipts, nil
 	}
+	if total > maxInline && !submissions[0].Own {
+		if open, _ := e.fanouts.Open(submissions[0].TenantID); open >= e.cfg.MaxFanouts {
+			return nil, ErrFanouts
+		}
+	}
 	request := commit.Request{Tenant: submissions[0].TenantID, Accepts: make([]store.Accept, len(admitted))}
 	for k := range admitted {
 		if total <= maxInline {

@@ -14,7 +14,7 @@ func (e *Engine) Announce(ctx context.Context, a profile.Announcement) error {
 		a.At = e.cfg.Clock.Now()
 	}
 	own := a.Event()
-	_, err := e.Submit(ctx, Submission{TenantID: a.TenantID, Events: []Publication{{
+	_, err := e.Submit(ctx, Submission{TenantID: a.TenantID, Own: true, Events: []Publication{{
 		Type: own.Type, ContentType: own.ContentType, Format: own.Format,
 		Compose: func(event *godwit.Event) { event.Body = own.Body(event.ID) },
 	}}})

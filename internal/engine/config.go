@@ -51,6 +51,9 @@ type Config struct {
 	MaxHeldBytes int64
 	// MaxHeld bounds the deliveries in memory over all endpoints. Above it each endpoint holds only a few. Defaults to 16384.
 	MaxHeld int64
+	// MaxFanouts is how many large fan-outs of a tenant may be open. While that many are, Submit refuses further ones. Defaults
+	// to 64.
+	MaxFanouts int
 	// Linger is how long a commit waits for further requests under load. Defaults to 1 ms.
 	Linger time.Duration
 	// LeaseTTL is how long a node keeps its shards without renewing their leases. Defaults to 15 s.
@@ -90,6 +93,7 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.MaxInFlight, 2048)
 	defaultTo(&c.MaxHeldBytes, 64<<20)
 	defaultTo(&c.MaxHeld, 16384)
+	defaultTo(&c.MaxFanouts, 64)
 	defaultTo(&c.Linger, time.Millisecond)
 	defaultTo(&c.LeaseTTL, 15*time.Second)
 	defaultTo(&c.PollInterval, 10*time.Second)

@@ -144,10 +144,11 @@ func (e *Engine) Watch(tenant godwit.TenantID) (items <-chan FeedItem, stop func
 
 // Await waits until every delivery of an event has an outcome, at most until the limit; see follow.Outcomes.
 func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, since map[godwit.DeliveryID]int, limit time.Duration) (*Awaited, error) {
+	begun := e.cfg.Clock.Steady()
 	if complete, err := e.fanouts.WaitUpTo(ctx, id, limit); err != nil || !complete {
 		return &Awaited{Open: 1}, err
 	}
-	return e.outcomes.Await(ctx, tenant, id, since, limit)
+	return e.outcomes.Await(ctx, tenant, id, since, max(limit-(e.cfg.Clock.Steady()-begun), 0))
 }
 
 // Watermark returns a time before which this node adds no more events; see follow.Watermark.

@@ -2,11 +2,16 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/engine/fanout"
@@ -163,5 +168,102 @@ func TestFanoutOutlivesAFailingStore(t *testing.T) {
 		if len(deliveries) != 30 {
 			t.Fatalf("event %d has %d deliveries", i, len(deliveries))
 		}
+	}
+}
+
+// While too many fan-outs of a tenant are open, further ones are refused in the shape of each API. Small submissions and
+// other tenants are not affected.
+func TestOpenFanoutsAreBounded(t *testing.T) {
+	const endpoints = 30
+	gate := make(chan struct{})
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		for i := range b.Accepts {
+			if b.Accepts[i].Part != nil {
+				<-gate
+			}
+		}
+		return commit()
+	}}
+	srv := boot(t, s, nil, func(c *engine.Config) { c.MaxFanouts = 1 })
+	f := newFan(t, srv, endpoints)
+	large := engine.Submission{TenantID: srv.Tenant, Events: publications(100)}
+	first, err := srv.App.Engine().Submit(context.Background(), large)
+	must(t, err)
+	if _, err := srv.App.Engine().Submit(context.Background(), large); !errors.Is(err, engine.ErrFanouts) {
+		t.Errorf("a second large submission: %v", err)
+	}
+	if open := srv.App.Engine().Stats().Fanouts; open != 1 {
+		t.Errorf("%d fan-outs are open", open)
+	}
+	var list, jobs []string
+	for i := range 100 {
+		list = append(list, `{"type":"order.paid","data":{}}`)
+		jobs = append(jobs, fmt.Sprintf(`{"specversion":"1.0","id":"e%d","type":"order.paid","source":"ojs://shop/orders","time":"2026-01-01T00:00:00Z","data":{}}`, i))
+	}
+	for path, c := range map[string]struct{ events, code string }{
+		"/v1/events/batch":     {strings.Join(list, ","), `"code":"too-many-requests"`},
+		"/ojs/v1/events/batch": {strings.Join(jobs, ","), `"code":"rate_limited"`},
+	} {
+		r := srv.Call(apptest.Call{Path: path, Body: `{"events":[` + c.events + `]}`})
+		if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") == "" || !strings.Contains(string(r.Body), c.code) {
+			t.Errorf("%s: %d %v %s", path, r.Status, r.Header, r.Body)
+		}
+	}
+	other, _ := srv.NewTenant("other", godwit.ScopeIngest)
+	taken := make(chan error, 2)
+	for _, tenant := range []godwit.TenantID{srv.Tenant, other} {
+		go func() {
+			_, err := srv.App.Engine().Submit(context.Background(), engine.Submission{TenantID: tenant, Events: publications(1)})
+			taken <- err
+		}()
+	}
+	close(gate)
+	must(t, errors.Join(<-taken, <-taken))
+	f.sink.Wait(101 * endpoints)
+	for i := range first[0].Events {
+		srv.WaitDelivery(first[0].Events[i].ID, f.endpoints[0], godwit.DeliveryAccepted)
+	}
+}
+
+// The limit of a wait for outcomes counts the wait for the fan-out, too.
+func TestAwaitCountsTheFanout(t *testing.T) {
+	const limit = 20 * time.Second
+	hands := clock.NewManual(start)
+	gate := make(chan struct{})
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		for i := range b.Accepts {
+			if b.Accepts[i].Part != nil {
+				<-gate
+			}
+		}
+		return commit()
+	}}
+	srv := boot(t, s, hands, longLease)
+	sink := apptest.NewSink(t)
+	hang := make(chan struct{})
+	defer close(hang)
+	sink.Script("/", apptest.Status(200).Until(hang))
+	for range 12 {
+		srv.Endpoint(sink.URL("/"))
+	}
+	receipts, err := srv.App.Engine().Submit(context.Background(), engine.Submission{TenantID: srv.Tenant, Events: publications(100)})
+	must(t, err)
+	awaited := make(chan *engine.Awaited, 1)
+	go func() {
+		a, err := srv.App.Engine().Await(context.Background(), srv.Tenant, receipts[0].Events[0].ID, nil, limit)
+		if err != nil {
+			t.Error(err)
+		}
+		awaited <- a
+	}()
+	if !hands.Await(start.Add(limit), time.Minute) {
+		t.Fatal("it does not wait for the fan-out")
+	}
+	hands.Advance(limit - time.Second)
+	close(gate)
+	sink.Wait(12)
+	hands.Advance(time.Second)
+	if a := <-awaited; a != nil && a.Open == 0 {
+		t.Errorf("the endpoints answered: %+v", a)
 	}
 }

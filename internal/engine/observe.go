@@ -28,14 +28,16 @@ type Stats struct {
 	Active      int // of those, neither paused nor disabled nor deleted
 	OpenCircuit int
 	Shards      int // owned
+	Fanouts     int // whose deliveries are not all stored
 }
 
 // Stats returns the current state.
 func (e *Engine) Stats() Stats {
 	s := e.lanes.Stats()
+	_, fanouts := e.fanouts.Open(godwit.TenantID{})
 	return Stats{
 		InFlight: s.InFlight, Held: s.Held, HeldBytes: s.HeldBytes, Endpoints: s.Endpoints, Active: s.Active, OpenCircuit: s.OpenCircuit,
-		Shards: len(e.shards.Shards()),
+		Shards: len(e.shards.Shards()), Fanouts: fanouts,
 	}
 }
 

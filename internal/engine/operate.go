@@ -73,7 +73,7 @@ func (e *Engine) deliveriesOf(ctx context.Context, tenant godwit.TenantID, id go
 		return nil, err
 	}
 	var all []godwit.Delivery
-	page := store.Page{Limit: 200}
+	page := store.Page{Limit: 5000} // each page costs SQLite a pass over the event's list
 	for {
 		part, err := e.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: id}, page)
 		if err != nil {

@@ -13,6 +13,8 @@ var (
 	ErrInProgress = errors.New("a request with this idempotency key is still in progress")
 	// ErrKeyReused reports that the key was used before with another payload (422).
 	ErrKeyReused = errors.New("idempotency key was used with another payload")
+	// ErrFanouts reports that too many large fan-outs of the tenant are open (429). Nothing was stored.
+	ErrFanouts = errors.New("too many large fan-outs of the tenant are open")
 	// ErrStopping reports that the engine accepts no more events (503).
 	ErrStopping = commit.ErrStopping
 )
@@ -22,6 +24,7 @@ type Submission struct {
 	TenantID  godwit.TenantID
 	Principal godwit.KeyID
 	Events    []Publication
+	Own       bool // the server's own event: it is not refused for open fan-outs
 	// Idempotency is nil when the request carried no key.
 	Idempotency *Idempotency
 }

@@ -112,6 +112,8 @@ func From(err error) *Problem {
 		return Unavailable.With("the store cannot be reached or written now")
 	case errors.Is(err, engine.ErrStopping):
 		return Unavailable.With("the server is stopping")
+	case errors.Is(err, engine.ErrFanouts):
+		return TooManyRequests.With("the deliveries of too many earlier events of this tenant are still being stored; nothing was stored of this request")
 	case errors.Is(err, engine.ErrInFlight):
 		return Conflict.With("a request for it is on the wire at this moment")
 	case errors.Is(err, engine.ErrInProgress):

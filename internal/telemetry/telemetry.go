@@ -73,6 +73,7 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 		{"godwit.endpoints", "Endpoints known to this process.", func(s engine.Stats) int64 { return int64(s.Endpoints) }},
 		{"ojs.webhook.subscription.count", "ojs.webhook.subscription.count: subscriptions that are active.", func(s engine.Stats) int64 { return int64(s.Active) }},
 		{"godwit.endpoints.circuit_open", "Endpoints that are probed instead of sent to.", func(s engine.Stats) int64 { return int64(s.OpenCircuit) }},
+		{"godwit.fanouts.open", "Large fan-outs whose deliveries are not all stored yet.", func(s engine.Stats) int64 { return int64(s.Fanouts) }},
 		{"godwit.shards.owned", "Shards this process delivers for.", func(s engine.Stats) int64 { return int64(s.Shards) }},
 	}
 	instruments := make([]metric.Observable, len(gauges))

@@ -29,7 +29,9 @@ const (
 	// PartRows is the number of deliveries that one transaction stores.
 	PartRows = commit.MaxPart - 16
 	retry    = time.Second
-	listed   = 64
+	// lookInterval is how old the list of fan-outs in the store may be when a caller waits for one.
+	lookInterval = time.Second
+	pageSize     = 64
 )
 
 // Store declares the methods that an expander reads with.
@@ -56,6 +58,16 @@ type Expander struct {
 	tenants map[godwit.TenantID][]*work // the first is in progress
 	known   map[godwit.EventID]*work    // by fan-out
 	events  map[godwit.EventID]*work    // by event
+
+	listed   bool          // the store was asked for fan-outs
+	listedAt time.Duration // when, on the steady clock
+}
+
+// Open returns how many fan-outs are open, of the tenant and of all.
+func (x *Expander) Open(tenant godwit.TenantID) (own, all int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.tenants[tenant]), len(x.known)
 }
 
 // work is a fan-out in progress. Its endpoints are nil until its turn: a tenant may have many large fan-outs in line, and
@@ -97,38 +109,40 @@ func (x *Expander) Add(f store.Fanout) {
 // Run takes up fan-outs that a crash or another node left, at once and every interval, until ctx ends.
 func (x *Expander) Run(ctx context.Context, interval time.Duration) {
 	for again := true; again; again = clock.Wait(ctx, x.cfg.Clock, interval) {
-		x.resume(ctx)
+		if err := x.resume(ctx); err != nil && ctx.Err() == nil {
+			x.cfg.Log.Error("list fan-outs", "error", err) // the next poll tries again
+		}
 	}
 }
 
 // resume takes up stored fan-outs that this expander does not know.
-func (x *Expander) resume(ctx context.Context) {
+func (x *Expander) resume(ctx context.Context) error {
+	begun := x.cfg.Clock.Steady()
 	var after godwit.EventID
 	for {
-		list, err := x.cfg.Store.Fanouts(ctx, after, listed)
+		list, err := x.cfg.Store.Fanouts(ctx, after, pageSize)
 		if err != nil {
-			if ctx.Err() == nil {
-				x.cfg.Log.Error("list fan-outs", "error", err) // the next poll tries again
-			}
-			return
+			return err
 		}
 		for _, f := range list {
 			x.Add(f)
 			after = f.ID()
 		}
-		if len(list) < listed {
-			return
+		if len(list) < pageSize {
+			x.mu.Lock()
+			x.listed, x.listedAt = true, begun
+			x.mu.Unlock()
+			return nil
 		}
 	}
 }
 
-// Wait returns when this expander has no open fan-out of the event. The error is the context's, or commit.ErrStopping.
+// Wait returns when the event has no open fan-out. Those of other nodes are known to the second. The error is the context's, the
+// store's, or commit.ErrStopping.
 func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
-	x.mu.Lock()
-	w := x.events[id]
-	x.mu.Unlock()
-	if w == nil {
-		return nil
+	w, err := x.find(ctx, id)
+	if w == nil || err != nil {
+		return err
 	}
 	select {
 	case <-w.done:
@@ -138,6 +152,22 @@ func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	case <-x.cfg.Lanes.Base().Done():
 		return commit.ErrStopping
 	}
+}
+
+// find returns the open fan-out of an event, or nil. It looks in the store if that was not done within the last second.
+func (x *Expander) find(ctx context.Context, id godwit.EventID) (*work, error) {
+	x.mu.Lock()
+	w, listed, at := x.events[id], x.listed, x.listedAt
+	x.mu.Unlock()
+	if w != nil || listed && x.cfg.Clock.Steady()-at < lookInterval {
+		return w, nil
+	}
+	if err := x.resume(ctx); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.events[id], nil
 }
 
 // WaitUpTo waits like Wait, at most until the limit; it reports whether the event's fan-out is complete.

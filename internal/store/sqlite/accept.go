@@ -50,7 +50,11 @@ func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committ
 		return nil
 	}
 	for k := range a.Events {
-		if err := acceptAgain(c, a.Events[k].Event, s.recipients(&a.Events[k])); err != nil {
+		added := s.recipients(&a.Events[k])
+		if err := addPart(c, a.Events[k].Event, a.Part.From, added); err != nil {
+			return err
+		}
+		if err := insertDeliveries(c, a.Events[k].Event, added); err != nil {
 			return err
 		}
 	}
@@ -174,6 +178,11 @@ func acceptAgain(c *conn, e *godwit.Event, all []recipient) error {
 	if err != nil {
 		return err
 	}
+	return insertDeliveries(c, e, added)
+}
+
+// insertDeliveries stores a row for each delivery.
+func insertDeliveries(c *conn, e *godwit.Event, added []recipient) error {
 	fresh := inserter{bulk: deliveryRows, c: c}
 	for i := range added {
 		fresh.args = appendDelivery(fresh.args, newDelivery(e, &added[i]), added[i].epoch, nil)

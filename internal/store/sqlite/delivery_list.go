@@ -16,9 +16,7 @@ func (s *deliveries) ListDeliveries(ctx context.Context, f store.DeliveryFilter,
 	var ds []godwit.Delivery
 	err := s.read(ctx, "list deliveries", func(c *conn) (err error) {
 		if !f.EventID.IsZero() {
-			if ds, err = deliveriesOf(ctx, c, f.TenantID, f.EventID); err == nil {
-				ds = paged(ds, &f, p)
-			}
+			ds, err = deliveriesOf(ctx, c, &f, p)
 			return err
 		}
 		if ds, err = listRows(ctx, c, &f, p); err != nil || f.Status != "" && f.Status != godwit.DeliveryPending || f.Tried != nil && *f.Tried {

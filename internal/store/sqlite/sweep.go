@@ -161,7 +161,7 @@ func (s *sweeps) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limi
 
 // sweepEvent removes an event with its deliveries, unless one of them is held, and returns the number of affected rows.
 func (s *sweeps) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.Time, out *store.Swept) (int, error) {
-	recipients, err := unpackRecipients(e.recipients)
+	recipients, err := recipientsOf(ctx, c, e.n, e.recipients)
 	if err != nil {
 		return 0, err
 	}
@@ -187,8 +187,10 @@ func (s *sweeps) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.
 			return 0, err
 		}
 	}
-	if _, err := c.exec("DELETE FROM events WHERE n = ?", e.n); err != nil {
-		return 0, err
+	for _, query := range []string{"DELETE FROM event_parts WHERE event = ?", "DELETE FROM events WHERE n = ?"} {
+		if _, err := c.exec(query, e.n); err != nil {
+			return 0, err
+		}
 	}
 	out.Events++
 	out.Deliveries += int64(len(ds))
