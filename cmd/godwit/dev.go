@@ -245,7 +245,6 @@ func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string)
   url      %s
   API      %s/openapi.json
   dialects %s/ojs/v1/webhooks, %s/api/v1/webhooks
-  metrics  %s/metrics
   tenant   %s
   API key  %s
   store    %s %s, %s (%s)
@@ -260,8 +259,12 @@ Have it delivered to you:
   curl -d '{"url":"http://127.0.0.1:3000/","patterns":["hello.*"]}' -H 'Content-Type: application/json' \
     -H 'Authorization: Bearer %s' '%s/v1/endpoints'
 
-`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
-		token, a.URL(), token, a.URL())
+Read the metrics:
+
+  curl -H 'Authorization: Bearer %s' '%s/metrics'
+
+`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
+		token, a.URL(), token, a.URL(), token, a.URL())
 	if !c.NoSamples {
 		fmt.Fprintf(env.stdout, "A sample event is posted every second to a sample endpoint that fails about one time in three.\n\n")
 	}
