@@ -28,3 +28,24 @@ func TestWhoMayGrantMetrics(t *testing.T) {
 		}
 	}
 }
+
+// A key shows which principals made it, so that an administrator can see why it may not approve a command.
+func TestKeyShowsItsMakers(t *testing.T) {
+	h := newHarness(t)
+	root, token := h.mint(h.tenant.ID, godwit.ScopeManage)
+	type view struct {
+		ID, Principal, Token string
+		MadeBy               []string `json:"made_by"`
+	}
+	var first, second, shown view
+	h.do(call{method: "POST", path: "/v1/keys", token: token, body: `{"name":"first","scopes":["manage"]}`}).want(201).into(&first)
+	h.do(call{method: "POST", path: "/v1/keys", token: first.Token, body: `{"name":"second","scopes":["manage"]}`}).want(201).into(&second)
+	h.do(call{method: "GET", path: "/v1/keys/" + second.ID, token: token}).want(200).into(&shown)
+	if !slices.Equal(first.MadeBy, []string{root.Principal.String()}) || !slices.Equal(shown.MadeBy, []string{root.Principal.String(), first.Principal}) {
+		t.Errorf("made by %v and %v", first.MadeBy, shown.MadeBy)
+	}
+	h.do(call{method: "GET", path: "/v1/keys/" + root.ID.String(), token: token}).want(200).into(&shown)
+	if shown.MadeBy == nil || len(shown.MadeBy) != 0 {
+		t.Errorf("the operator's key is made by %v", shown.MadeBy)
+	}
+}

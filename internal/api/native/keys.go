@@ -19,6 +19,7 @@ type Key struct {
 	Hint      string     `json:"hint" doc:"First characters of the token, to tell keys apart"`
 	Scopes    []string   `json:"scopes"`
 	Principal string     `json:"principal" doc:"Identity that idempotency is scoped by; a key that replaces another keeps it"`
+	MadeBy    []string   `json:"made_by" doc:"Principals that made the key: that of the key it was created with, and those that made that one. None of them and this key's principal can approve each other's commands. Empty for keys made with godwit keys create, and for keys older than this record."`
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
@@ -32,11 +33,14 @@ type IssuedKey struct {
 
 func keyView(k *godwit.APIKey) Key {
 	v := Key{
-		ID: k.ID.String(), Name: k.Name, Hint: k.Hint, Principal: k.Principal.String(), Scopes: []string{},
+		ID: k.ID.String(), Name: k.Name, Hint: k.Hint, Principal: k.Principal.String(), Scopes: []string{}, MadeBy: []string{},
 		CreatedAt: k.CreatedAt.UTC(), ExpiresAt: timestamp(k.ExpiresAt), RevokedAt: timestamp(k.RevokedAt),
 	}
 	for _, s := range k.Scopes {
 		v.Scopes = append(v.Scopes, string(s))
+	}
+	for _, m := range k.Makers {
+		v.MadeBy = append(v.MadeBy, m.String())
 	}
 	return v
 }

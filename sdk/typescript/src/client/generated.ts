@@ -516,6 +516,8 @@ export interface IssuedKey {
   /** First characters of the token, to tell keys apart */
   hint: string;
   id: string;
+  /** Principals that made the key: that of the key it was created with, and those that made that one. None of them and this key's principal can approve each other's commands. Empty for keys made with godwit keys create, and for keys older than this record. */
+  made_by: string[];
   name: string;
   /** Identity that idempotency is scoped by; a key that replaces another keeps it */
   principal: string;
@@ -581,6 +583,8 @@ export interface Key {
   /** First characters of the token, to tell keys apart */
   hint: string;
   id: string;
+  /** Principals that made the key: that of the key it was created with, and those that made that one. None of them and this key's principal can approve each other's commands. Empty for keys made with godwit keys create, and for keys older than this record. */
+  made_by: string[];
   name: string;
   /** Identity that idempotency is scoped by; a key that replaces another keeps it */
   principal: string;

@@ -590,6 +590,11 @@ class _IssuedKeyRequired(TypedDict):
     hint: str
     """First characters of the token, to tell keys apart"""
     id: str
+    made_by: list[str]
+    """Principals that made the key: that of the key it was created with, and those that made that one. None of them
+    and this key's principal can approve each other's commands. Empty for keys made with godwit keys create, and
+    for keys older than this record.
+    """
     name: str
     principal: str
     """Identity that idempotency is scoped by; a key that replaces another keeps it"""
@@ -671,6 +676,11 @@ class _KeyRequired(TypedDict):
     hint: str
     """First characters of the token, to tell keys apart"""
     id: str
+    made_by: list[str]
+    """Principals that made the key: that of the key it was created with, and those that made that one. None of them
+    and this key's principal can approve each other's commands. Empty for keys made with godwit keys create, and
+    for keys older than this record.
+    """
     name: str
     principal: str
     """Identity that idempotency is scoped by; a key that replaces another keeps it"""
