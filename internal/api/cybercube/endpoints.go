@@ -1,12 +1,14 @@
 package cybercube
 
 import (
+	"context"
 	"encoding/base64"
 	"maps"
 	"net/http"
 	"strconv"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -15,7 +17,26 @@ import (
 // wireProfile is the profile of endpoints that this API creates.
 const wireProfile = "cybercube"
 
-func (s *server) createEndpoint(c *httpapi.Call) error {
+// endpointHandlers serve the operations on endpoints.
+type endpointHandlers struct {
+	endpoints interface {
+		Create(ctx context.Context, tenant godwit.TenantID, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
+		List(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error)
+		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
+		Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error)
+		Disable(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error)
+		Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	}
+	commands interface {
+		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID) error
+	}
+	api    *httpapi.API
+	finder endpointFinder
+	views  *endpointViews
+	limits *budgets
+}
+
+func (h *endpointHandlers) create(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "url", "description", "events", "filter")
 	if err != nil {
 		return err
@@ -27,17 +48,17 @@ func (s *server) createEndpoint(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	giveBack, err := s.limits.create.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.create.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
 	ctx := c.R.Context()
-	e, secret, err := s.cfg.Management.Endpoints.Create(ctx, c.Tenant(), n)
+	e, secret, err := h.endpoints.Create(ctx, c.Tenant(), n)
 	if err != nil {
 		giveBack()
 		return err
 	}
-	v, err := s.view(ctx, c, e)
+	v, err := h.views.view(ctx, c, e)
 	if err != nil {
 		return err
 	}
@@ -52,7 +73,7 @@ const (
 	pageMost  = 100
 )
 
-func (s *server) listEndpoints(c *httpapi.Call) error {
+func (h *endpointHandlers) list(c *httpapi.Call) error {
 	p, err := query(c.R.URL, "limit", "cursor")
 	if err != nil {
 		return err
@@ -62,7 +83,7 @@ func (s *server) listEndpoints(c *httpapi.Call) error {
 		return err
 	}
 	page.Limit++ // one more, to learn whether there is a next page
-	endpoints, err := s.cfg.Management.Endpoints.List(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
+	endpoints, err := h.endpoints.List(c.R.Context(), store.EndpointFilter{TenantID: c.Tenant()}, page)
 	if err != nil {
 		return err
 	}
@@ -73,7 +94,7 @@ func (s *server) listEndpoints(c *httpapi.Call) error {
 			next = cursor(endpoints[i-1].ID)
 			break
 		}
-		v, err := s.view(c.R.Context(), c, &endpoints[i])
+		v, err := h.views.view(c.R.Context(), c, &endpoints[i])
 		if err != nil {
 			return err
 		}
@@ -112,25 +133,25 @@ func paged[T any](c *httpapi.Call, p *params, items []T, next string) list[T] {
 	return l
 }
 
-func (s *server) getEndpoint(c *httpapi.Call) error {
-	e, err := s.named(c)
+func (h *endpointHandlers) get(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
-	return s.show(c, e)
+	return h.show(c, e)
 }
 
-func (s *server) show(c *httpapi.Call, e *godwit.Endpoint) error {
-	v, err := s.view(c.R.Context(), c, e)
+func (h *endpointHandlers) show(c *httpapi.Call, e *godwit.Endpoint) error {
+	v, err := h.views.view(c.R.Context(), c, e)
 	if err != nil {
 		return err
 	}
 	return answer(c, http.StatusOK, v)
 }
 
-// updateEndpoint changes the members that the request names (CCW-API-11).
-func (s *server) updateEndpoint(c *httpapi.Call) error {
-	e, err := s.named(c)
+// update changes the members that the request names (CCW-API-11).
+func (h *endpointHandlers) update(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
@@ -143,17 +164,17 @@ func (s *server) updateEndpoint(c *httpapi.Call) error {
 		return err
 	}
 	if len(f.members) == 0 {
-		return s.show(c, e)
+		return h.show(c, e)
 	}
-	giveBack, err := s.limits.update.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.update.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
-	if e, err = s.change(c, e, edit, status); err != nil {
+	if e, err = h.change(c, e, edit, status); err != nil {
 		giveBack()
 		return err
 	}
-	return s.show(c, e)
+	return h.show(c, e)
 }
 
 // changes reads the requested changes: of the endpoint's specification and of its status.
@@ -202,35 +223,35 @@ func refilter(old, given godwit.Filter) godwit.Filter {
 }
 
 // change applies the edit before the status, because only the edit can be refused.
-func (s *server) change(c *httpapi.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
+func (h *endpointHandlers) change(c *httpapi.Call, e *godwit.Endpoint, edit func(*management.EndpointSpec) error, status godwit.EndpointStatus) (*godwit.Endpoint, error) {
 	ctx, id := c.R.Context(), e.ID
 	var err error
 	if edit != nil {
-		if e, err = s.cfg.Management.Endpoints.Update(ctx, c.Tenant(), id, edit); err != nil {
+		if e, err = h.endpoints.Update(ctx, c.Tenant(), id, edit); err != nil {
 			return nil, err
 		}
 	}
 	switch status {
 	case godwit.EndpointActive:
-		return s.cfg.Management.Endpoints.Resume(ctx, c.Tenant(), id)
+		return h.endpoints.Resume(ctx, c.Tenant(), id)
 	case godwit.EndpointPaused:
-		return s.cfg.Management.Endpoints.Pause(ctx, c.Tenant(), id, "")
+		return h.endpoints.Pause(ctx, c.Tenant(), id, "")
 	case godwit.EndpointDisabled:
-		return s.cfg.Management.Endpoints.Disable(ctx, c.Tenant(), id, "")
+		return h.endpoints.Disable(ctx, c.Tenant(), id, "")
 	}
 	return e, nil
 }
 
-func (s *server) deleteEndpoint(c *httpapi.Call) error {
-	e, err := s.named(c)
+func (h *endpointHandlers) delete(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
-	giveBack, err := s.limits.remove.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.remove.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
+	if err := h.commands.DeleteEndpoint(c.R.Context(), h.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
 		giveBack()
 		return err
 	}

@@ -41,13 +41,28 @@ const (
 	degraded = "degraded"
 )
 
+// endpointViews render endpoints with their health and the hint of their newest secret.
+type endpointViews struct {
+	secrets interface {
+		List(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) ([]godwit.Secret, error)
+	}
+	engine interface {
+		Health(id godwit.EndpointID) (godwit.Health, bool)
+	}
+	store interface {
+		Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
+	}
+	now   func() time.Time
+	scale godwit.TimeScale
+}
+
 // view renders the current state of an endpoint.
-func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) (*endpointView, error) {
-	secrets, err := s.cfg.Management.Secrets.List(ctx, e.TenantID, e.ID)
+func (s *endpointViews) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) (*endpointView, error) {
+	secrets, err := s.secrets.List(ctx, e.TenantID, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	health, err := httpapi.HealthOf(ctx, s.cfg.Engine, s.cfg.Store, e.ID)
+	health, err := httpapi.HealthOf(ctx, s.engine, s.store, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +83,12 @@ func (s *server) view(ctx context.Context, c *httpapi.Call, e *godwit.Endpoint) 
 
 // judge computes the health from the last hour as of now, because an endpoint also recovers when its failures grow older
 // than that (CCW-HLT-2).
-func (s *server) judge(e *godwit.Endpoint, h *godwit.Health) string {
+func (s *endpointViews) judge(e *godwit.Endpoint, h *godwit.Health) string {
 	policy, err := management.EffectivePolicy(e)
 	if err != nil || policy.DegradedAbove <= 0 {
 		return healthy
 	}
-	if h.Recent.FailedShare(s.cfg.Clock.Now(), s.cfg.TimeScale.Real(time.Minute)) > policy.DegradedAbove {
+	if h.Recent.FailedShare(s.now(), s.scale.Real(time.Minute)) > policy.DegradedAbove {
 		return degraded
 	}
 	return healthy

@@ -1,29 +1,39 @@
 package cybercube
 
 import (
+	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// maxExports bounds the concurrent exports, because each holds a page of the list in memory.
-const maxExports = 16
+// Bounds of the concurrent exports: each holds a page of the list in memory.
+const (
+	maxExports      = 4 // of a tenant
+	maxExportsOfAll = 16
+)
 
-// export streams every dead letter of an endpoint, one JSON object a line (CCW-DLQ-7). If it fails half-way it closes the
+// failureExport streams the dead letters of an endpoint.
+type failureExport struct {
+	views   *failureViews
+	running *httpapi.Quota
+	stall   time.Duration // how long a client may read nothing
+	log     *slog.Logger
+}
+
+// serve streams every dead letter of an endpoint, one JSON object a line (CCW-DLQ-7). If it fails half-way it closes the
 // connection, so that the client does not take a partial export for a complete one.
-func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
-	select {
-	case s.exports <- struct{}{}:
-		defer func() { <-s.exports }()
-	default:
-		return problem.TooManyRequests.With("%d exports are under way", maxExports)
+func (x *failureExport) serve(c *httpapi.Call, e *godwit.Endpoint) error {
+	if err := x.running.Acquire(c.Tenant(), "exports"); err != nil {
+		return err
 	}
-	page := store.Page{Limit: s.part(50)}
-	letters, err := s.deadLetters(c, e, page, true)
+	defer x.running.Release(c.Tenant(), 1)
+	page := store.Page{Limit: x.views.atOnce(50)}
+	letters, err := x.views.deadLetters(c, e, page, true)
 	if err != nil {
 		return err
 	}
@@ -38,30 +48,31 @@ func (s *server) export(c *httpapi.Call, e *godwit.Endpoint) error {
 	out := http.NewResponseController(c.W)
 	for len(letters) > 0 {
 		for i := range letters {
-			v, err := s.failure(c.R.Context(), c.Caller.Tenant, e, &letters[i])
+			v, err := x.views.failure(c.R.Context(), c.Caller.Tenant, e, &letters[i])
 			if err != nil {
-				s.cutShort(err)
+				x.abort(err)
 			}
-			s.patience(out)
+			x.extendDeadline(out)
 			if _, err := c.W.Write(encode(v)); err != nil {
 				return nil // the client has disconnected
 			}
 		}
 		page.After = letters[len(letters)-1].Delivery.ID
-		if letters, err = s.deadLetters(c, e, page, true); err != nil {
-			s.cutShort(err)
+		if letters, err = x.views.deadLetters(c, e, page, true); err != nil {
+			x.abort(err)
 		}
 	}
 	return nil
 }
 
-// patience extends the write deadline by the stall timeout. Sockets use the machine's clock, even where the server's clock
-// is a manual one.
-func (s *server) patience(out *http.ResponseController) {
-	_ = out.SetWriteDeadline(clock.Real{}.Now().Add(s.cfg.StallTimeout)) // test recorders do not support deadlines
+// extendDeadline gives the client the stall timeout to read what is written next. Sockets use the machine's clock, even
+// where the server's clock is a manual one.
+func (x *failureExport) extendDeadline(out *http.ResponseController) {
+	_ = out.SetWriteDeadline(clock.Real{}.Now().Add(x.stall)) // test recorders do not support deadlines
 }
 
-func (s *server) cutShort(err error) {
-	s.cfg.Log.Warn("export of failures cut short", "error", err)
+// abort closes the connection.
+func (x *failureExport) abort(err error) {
+	x.log.Warn("export of failures cut short", "error", err)
 	panic(http.ErrAbortHandler)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -39,9 +40,16 @@ type replayOption struct {
 	Body   map[string]string `json:"body"`
 }
 
-// failures lists an endpoint's dead letters, including replayed ones, or exports all of them.
-func (s *server) failures(c *httpapi.Call) error {
-	e, err := s.named(c)
+// failureHandlers serve an endpoint's dead letters.
+type failureHandlers struct {
+	views  *failureViews
+	export *failureExport
+	finder endpointFinder
+}
+
+// list lists an endpoint's dead letters, including replayed ones, or exports all of them.
+func (h *failureHandlers) list(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
@@ -61,9 +69,9 @@ func (s *server) failures(c *httpapi.Call) error {
 		return err
 	}
 	if format == "ndjson" {
-		return s.export(c, e)
+		return h.export.serve(c, e)
 	}
-	entries, next, err := s.someFailures(c, e, page)
+	entries, next, err := h.views.page(c, e, page)
 	if err != nil {
 		return err
 	}
@@ -71,59 +79,69 @@ func (s *server) failures(c *httpapi.Call) error {
 	return nil
 }
 
+// failureViews read dead letters and render them with their attempts.
+type failureViews struct {
+	store interface {
+		ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
+		Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
+	}
+	kept       time.Duration // how long dead letters are kept
+	maxPayload int64
+}
+
 // failureMemory bounds the event bytes that are in memory at once.
 const failureMemory = 8 << 20
 
-// part returns how many dead letters to read at once.
-func (s *server) part(limit int) int {
-	return int(max(1, min(int64(limit), failureMemory/s.cfg.Intake.MaxPayload())))
+// atOnce returns how many dead letters to read at once.
+func (v *failureViews) atOnce(limit int) int {
+	return int(max(1, min(int64(limit), failureMemory/v.maxPayload)))
 }
 
-// someFailures reads a page of dead letters. The page is shorter than the limit if the events are large.
-func (s *server) someFailures(c *httpapi.Call, e *godwit.Endpoint, page store.Page) (entries []failureView, next string, err error) {
+// page reads a page of dead letters. The page is shorter than the limit if the events are large.
+func (v *failureViews) page(c *httpapi.Call, e *godwit.Endpoint, page store.Page) (entries []failureView, next string, err error) {
 	entries = []failureView{}
 	for size := 0; len(entries) < page.Limit && size < failureMemory; {
-		letters, err := s.deadLetters(c, e, store.Page{After: page.After, Limit: s.part(page.Limit - len(entries))}, true)
+		letters, err := v.deadLetters(c, e, store.Page{After: page.After, Limit: v.atOnce(page.Limit - len(entries))}, true)
 		if err != nil || len(letters) == 0 {
 			return entries, "", err
 		}
 		for i := range letters {
-			v, err := s.failure(c.R.Context(), c.Caller.Tenant, e, &letters[i])
+			view, err := v.failure(c.R.Context(), c.Caller.Tenant, e, &letters[i])
 			if err != nil {
 				return nil, "", err
 			}
-			size += len(v.Event)
-			entries = append(entries, *v)
+			size += len(view.Event)
+			entries = append(entries, *view)
 		}
 		page.After = letters[len(letters)-1].Delivery.ID
 	}
-	more, err := s.deadLetters(c, e, store.Page{After: page.After, Limit: 1}, false)
+	more, err := v.deadLetters(c, e, store.Page{After: page.After, Limit: 1}, false)
 	if err != nil || len(more) == 0 {
 		return entries, "", err
 	}
 	return entries, cursor(page.After), nil
 }
 
-func (s *server) deadLetters(c *httpapi.Call, e *godwit.Endpoint, p store.Page, withBody bool) ([]godwit.DeadLetter, error) {
-	return s.cfg.Store.ListDeadLetters(c.R.Context(),
+func (v *failureViews) deadLetters(c *httpapi.Call, e *godwit.Endpoint, p store.Page, withBody bool) ([]godwit.DeadLetter, error) {
+	return v.store.ListDeadLetters(c.R.Context(),
 		store.DeadLetterFilter{TenantID: c.Tenant(), EndpointID: e.ID, Replayed: true, WithBody: withBody}, p)
 }
 
 // failure shows a dead letter with the attempts of its run.
-func (s *server) failure(ctx context.Context, t *godwit.Tenant, e *godwit.Endpoint, l *godwit.DeadLetter) (*failureView, error) {
+func (v *failureViews) failure(ctx context.Context, t *godwit.Tenant, e *godwit.Endpoint, l *godwit.DeadLetter) (*failureView, error) {
 	event, err := shown(t, e, l)
 	if err != nil {
 		return nil, err
 	}
-	attempts, err := s.cfg.Store.Attempts(ctx, t.ID, l.Delivery.ID)
+	attempts, err := v.store.Attempts(ctx, t.ID, l.Delivery.ID)
 	if err != nil {
 		return nil, err
 	}
 	last := l.Delivery.Attempts
 	before := last - l.Delivery.Run.Attempts // attempts of earlier runs
-	v := &failureView{
+	view := &failureView{
 		Event: event, Attempts: []attemptView{}, CreatedAt: timestamp(l.DeadAt), ReplayedAt: moment(l.ReplayedAt),
-		ExpiresAt: timestamp(l.DeadAt.Add(s.cfg.TimeScale.Real(s.cfg.DeadLetterRetention))),
+		ExpiresAt: timestamp(l.DeadAt.Add(v.kept)),
 		Replay: replayOption{
 			Method: http.MethodPost, Href: Prefix + "events/" + profile.CybercubeEventID(l.Event) + "/replay",
 			Body: map[string]string{"endpoint_id": publicID(e)},
@@ -136,10 +154,10 @@ func (s *server) failure(ctx context.Context, t *godwit.Tenant, e *godwit.Endpoi
 			continue
 		}
 		final = a
-		v.Attempts = append(v.Attempts, summary(a, a.N-before))
+		view.Attempts = append(view.Attempts, summary(a, a.N-before))
 	}
-	v.Reason = failureReason(l, final)
-	return v, nil
+	view.Reason = failureReason(l, final)
+	return view, nil
 }
 
 // shown renders the event in this dialect, even if the endpoint has another profile.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/catalogue"
-	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -27,10 +27,10 @@ func FuzzPosting(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	tenant := &godwit.Tenant{ID: godwit.NewTenantID(begin), Code: "37WA78"}
-	s := &server{cfg: Config{Services: httpapi.Services{Clock: clock.NewManual(begin)}, UnknownTypes: true}}
+	h := &eventIngest{now: func() time.Time { return begin }, unknownTypes: true}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		call := &httpapi.Call{R: &http.Request{}, Body: raw, Caller: &management.Caller{Tenant: tenant, Key: &godwit.APIKey{}}}
-		p, err := s.readPosting(call)
+		p, err := h.readPosting(call)
 		if err != nil {
 			refused := problem.From(err)
 			if status, _ := (&Errors{}).classify(&http.Request{}, refused); status != http.StatusBadRequest || len(refused.Errors) == 0 {
@@ -38,14 +38,14 @@ func FuzzPosting(f *testing.F) {
 			}
 			return
 		}
-		pub := s.event(call, p, "")
-		event := &godwit.Event{ID: godwit.NewEventID(begin), CreatedAt: begin, Format: pub.Format, SourceID: pub.SourceID, OccurredAt: pub.OccurredAt}
-		pub.Compose(event)
-		if wrong := catalogue.Cybercube().Check(event.Body); len(wrong) > 0 {
-			t.Fatalf("%q became %q, which does not fit: %v", raw, event.Body, wrong)
+		pub := event(call, p, "")
+		stored := &godwit.Event{ID: godwit.NewEventID(begin), CreatedAt: begin, Format: pub.Format, SourceID: pub.SourceID, OccurredAt: pub.OccurredAt}
+		pub.Compose(stored)
+		if wrong := catalogue.Cybercube().Check(stored.Body); len(wrong) > 0 {
+			t.Fatalf("%q became %q, which does not fit: %v", raw, stored.Body, wrong)
 		}
-		if !json.Valid(event.Body) || !bytes.Contains(raw, p.data) || !bytes.Contains(event.Body, p.data) {
-			t.Fatalf("%q became %q", raw, event.Body)
+		if !json.Valid(stored.Body) || !bytes.Contains(raw, p.data) || !bytes.Contains(stored.Body, p.data) {
+			t.Fatalf("%q became %q", raw, stored.Body)
 		}
 		if len(pub.Attributes) > godwit.MaxAttributes || godwit.ValidEventType(pub.Type) != "" {
 			t.Fatalf("event %+v", pub)

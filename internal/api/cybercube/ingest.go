@@ -39,28 +39,37 @@ type posting struct {
 	createdAt time.Time // to the second; zero if the producer sent none
 }
 
-// ingest accepts an event (CCW-API-28).
-func (s *server) ingest(c *httpapi.Call) error {
-	key, err := s.cfg.Intake.Key(c.R.Header, c.Caller.Tenant)
+// eventIngest accepts events.
+type eventIngest struct {
+	intake       *intake.Intake
+	store        eventReader
+	api          *httpapi.API
+	now          func() time.Time
+	unknownTypes bool // accepts types that the standard does not list
+}
+
+// post accepts an event (CCW-API-28).
+func (h *eventIngest) post(c *httpapi.Call) error {
+	key, err := h.intake.Key(c.R.Header, c.Caller.Tenant)
 	if err != nil {
 		return err
 	}
-	p, err := s.readPosting(c)
+	p, err := h.readPosting(c)
 	if err != nil {
 		return err
 	}
 	if p.id == "" {
-		return s.submit(c, p, key)
+		return h.submit(c, p, key)
 	}
 	if key == "" {
-		return s.submitOnce(c, p, "")
+		return h.submitOnce(c, p, "")
 	}
-	s.api.Guarded(c, func(c *httpapi.Call) error { return s.submitOnce(c, p, key) })
+	h.api.Guarded(c, func(c *httpapi.Call) error { return h.submitOnce(c, p, key) })
 	return nil
 }
 
 // readPosting validates the whole event before anything is stored (CCW-EVT-27).
-func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
+func (h *eventIngest) readPosting(c *httpapi.Call) (*posting, error) {
 	f, err := readForm(c.Body, "id", "type", "api_version", "created_at", "data", "account_id", "livemode")
 	if err != nil {
 		return nil, err
@@ -79,19 +88,19 @@ func (s *server) readPosting(c *httpapi.Call) (*posting, error) {
 	if f.has("livemode") {
 		p.livemode = f.bool("livemode")
 	}
-	s.check(c, f, p)
+	h.check(c, f, p)
 	return p, f.err()
 }
 
 // check applies the rules that a schema cannot express.
-func (s *server) check(c *httpapi.Call, f *form, p *posting) {
+func (h *eventIngest) check(c *httpapi.Call, f *form, p *posting) {
 	if f.has("id") && !ownID.MatchString(p.id) {
 		f.wrong("id", "must be evt_ followed by 26 letters and digits")
 	}
-	if !s.cfg.UnknownTypes && !catalogue.Cybercube().Has(p.eventType) {
+	if !h.unknownTypes && !catalogue.Cybercube().Has(p.eventType) {
 		f.wrong("type", "is not in the catalogue of the standard")
 	}
-	if !p.createdAt.IsZero() && p.createdAt.After(s.cfg.Clock.Now().Add(maxAhead)) {
+	if !p.createdAt.IsZero() && p.createdAt.After(h.now().Add(maxAhead)) {
 		f.wrong("created_at", "must not be in the future")
 	}
 	// The token determines the account, never the body (CCW-API-1). If the body names an account, it must be the same one.
@@ -130,7 +139,7 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // event builds the event that is stored. Its body is the complete envelope, so that its bytes do not depend on when, or by
 // which version, it is sent (CCW-EVT-26).
-func (s *server) event(c *httpapi.Call, p *posting, key string) *intake.Event {
+func event(c *httpapi.Call, p *posting, key string) *intake.Event {
 	return &intake.Event{
 		Type: p.eventType, ContentType: jsonType, Key: key, Format: godwit.FormatCybercube,
 		SourceID: p.id, OccurredAt: p.createdAt, Attributes: attributesOf(p.object, p.livemode),
@@ -156,19 +165,19 @@ func envelope(t *godwit.Tenant, p *posting, id string, at time.Time) []byte {
 }
 
 // submit stores an event without an id of its producer; the server assigns one.
-func (s *server) submit(c *httpapi.Call, p *posting, key string) error {
-	event := s.event(c, p, key)
-	return s.store(c, event, s.cfg.Intake.ByKey(intake.Caller(c.Caller), event))
+func (h *eventIngest) submit(c *httpapi.Call, p *posting, key string) error {
+	e := event(c, p, key)
+	return h.save(c, e, h.intake.ByKey(intake.Caller(c.Caller), e))
 }
 
 // submitOnce stores an event with its producer's id, unless that id is stored already (CCW-EVT-14).
-func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
-	known, err := s.minted(c, p)
+func (h *eventIngest) submitOnce(c *httpapi.Call, p *posting, key string) error {
+	known, err := h.repeated(c, p)
 	if err != nil || known {
 		return err
 	}
-	event := s.event(c, p, key)
-	err = s.store(c, event, s.cfg.Intake.ByProducerID(intake.Caller(c.Caller), origin, p.id, event))
+	e := event(c, p, key)
+	err = h.save(c, e, h.intake.ByProducerID(intake.Caller(c.Caller), origin, p.id, e))
 	if errors.Is(err, engine.ErrKeyReused) {
 		return errOtherEvent
 	}
@@ -177,13 +186,13 @@ func (s *server) submitOnce(c *httpapi.Call, p *posting, key string) error {
 
 var errOtherEvent = problem.Conflict.In("id", "is the id of another event")
 
-// minted answers a producer that repeats an event under the id that the server assigned.
-func (s *server) minted(c *httpapi.Call, p *posting) (bool, error) {
+// repeated answers a producer that repeats an event under the id that the server assigned.
+func (h *eventIngest) repeated(c *httpapi.Call, p *posting) (bool, error) {
 	id, err := godwit.ParseEventBase32(p.id[len("evt_"):])
 	if err != nil {
 		return false, nil
 	}
-	event, err := s.cfg.Store.Event(c.R.Context(), c.Tenant(), id)
+	event, err := h.store.Event(c.R.Context(), c.Tenant(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -201,13 +210,13 @@ func (s *server) minted(c *httpapi.Call, p *posting) (bool, error) {
 	return true, answer(c, http.StatusAccepted, acceptedView{ID: name})
 }
 
-func (s *server) store(c *httpapi.Call, event *intake.Event, repeat *intake.Repeat) error {
+func (h *eventIngest) save(c *httpapi.Call, event *intake.Event, repeat *intake.Repeat) error {
 	producer := intake.Caller(c.Caller)
-	admission, err := s.cfg.Intake.Admit(c.R.Context(), producer, event, repeat)
+	admission, err := h.intake.Admit(c.R.Context(), producer, event, repeat)
 	if err != nil {
 		return err
 	}
-	receipts, err := s.cfg.Intake.Submit(c.R.Context(), intake.Submission{
+	receipts, err := h.intake.Submit(c.R.Context(), intake.Submission{
 		Producer: producer, Events: []intake.Admission{admission}, Repeat: repeat, Respond: accepted,
 	})
 	if err == nil {

@@ -55,9 +55,24 @@ const (
 	logMost  = 100
 )
 
-// logs lists the attempts of an endpoint, newest first (CCW-API-25).
-func (s *server) logs(c *httpapi.Call) error {
-	e, err := s.named(c)
+// logHandlers serve the log of attempts.
+type logHandlers struct {
+	store interface {
+		eventReader
+		ListAttempts(ctx context.Context, f store.AttemptFilter, limit int) ([]store.LoggedAttempt, error)
+		ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+	}
+	finder endpointFinder
+}
+
+// eventReader is the part of the store that single events are read from.
+type eventReader interface {
+	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
+}
+
+// list lists the attempts of an endpoint, newest first (CCW-API-25).
+func (h *logHandlers) list(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
@@ -78,9 +93,9 @@ func (s *server) logs(c *httpapi.Call) error {
 	}
 	var entries []logEntry
 	if status == statusPending {
-		entries, err = s.pending(c, e, &filter, limit)
+		entries, err = h.pending(c, e, &filter, limit)
 	} else {
-		entries, err = s.attempts(c, e, &filter, status, limit)
+		entries, err = h.attempts(c, e, &filter, status, limit)
 	}
 	if err != nil {
 		return err
@@ -96,7 +111,7 @@ func (p *params) status() string {
 	return status
 }
 
-func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
+func (h *logHandlers) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
 	entries, known := []logEntry{}, names{}
 	ask := limit
 	switch status {
@@ -108,7 +123,7 @@ func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptF
 		f.Outcomes = []godwit.Outcome{godwit.Transient}
 		ask = limit * maxRunLength // only the last attempt of each run is shown
 	}
-	logged, err := s.cfg.Store.ListAttempts(c.R.Context(), *f, ask)
+	logged, err := h.store.ListAttempts(c.R.Context(), *f, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +134,7 @@ func (s *server) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptF
 		if len(entries) == limit {
 			break
 		}
-		eventID, err := known.of(c.R.Context(), s, c.Tenant(), logged[i].Attempt.EventID)
+		eventID, err := known.of(c.R.Context(), h.store, c.Tenant(), logged[i].Attempt.EventID)
 		if err != nil {
 			return nil, err
 		}
@@ -148,16 +163,16 @@ func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntr
 }
 
 // pending lists the deliveries that wait for their next attempt.
-func (s *server) pending(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
+func (h *logHandlers) pending(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, limit int) ([]logEntry, error) {
 	filter := store.DeliveryFilter{TenantID: c.Tenant(), EndpointID: e.ID, Status: godwit.DeliveryPending, Since: f.Since, Until: f.Until}
-	waiting, err := s.cfg.Store.ListDeliveries(c.R.Context(), filter, store.Page{Limit: limit})
+	waiting, err := h.store.ListDeliveries(c.R.Context(), filter, store.Page{Limit: limit})
 	if err != nil {
 		return nil, err
 	}
 	entries, known := make([]logEntry, len(waiting)), names{}
 	for i := range waiting {
 		d := &waiting[i]
-		eventID, err := known.of(c.R.Context(), s, c.Tenant(), d.EventID)
+		eventID, err := known.of(c.R.Context(), h.store, c.Tenant(), d.EventID)
 		if err != nil {
 			return nil, err
 		}
@@ -207,11 +222,11 @@ func broken(a *godwit.Attempt) bool {
 type names map[godwit.EventID]string
 
 // of returns the id by which the receiver knows an event. Once an event has expired, its producer's id is no longer known.
-func (n names) of(ctx context.Context, s *server, tenant godwit.TenantID, id godwit.EventID) (string, error) {
+func (n names) of(ctx context.Context, events eventReader, tenant godwit.TenantID, id godwit.EventID) (string, error) {
 	if name, known := n[id]; known {
 		return name, nil
 	}
-	event, err := s.cfg.Store.Event(ctx, tenant, id)
+	event, err := events.Event(ctx, tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
 		event, err = &godwit.Event{ID: id}, nil
 	}

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -27,25 +29,48 @@ type rangeView struct {
 	HasMore  bool   `json:"has_more"`
 }
 
-// replayEvent sends an event to an endpoint again, or for the first time if it never went there (CCW-API-20).
-func (s *server) replayEvent(c *httpapi.Call) error {
+// replayHandlers send events again.
+type replayHandlers struct {
+	events interface {
+		Event(ctx context.Context, tenant godwit.TenantID, text string, origins ...string) (*godwit.Event, error)
+	}
+	store interface {
+		ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
+	}
+	engine interface {
+		Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error)
+		ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error)
+	}
+	commands interface {
+		ReplayEvents(ctx context.Context, r builtincommand.Request, id godwit.EndpointID, since, until time.Time, types []string, limit int) (queued int, more bool, err error)
+	}
+	api    *httpapi.API
+	finder endpointFinder
+	limit  *budget
+	now    func() time.Time
+	kept   time.Duration // how long events are kept
+	log    *slog.Logger
+}
+
+// event sends an event to an endpoint again, or for the first time if it never went there (CCW-API-20).
+func (h *replayHandlers) event(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id")
 	if err != nil {
 		return err
 	}
-	e, err := s.target(c, f)
+	e, err := h.target(c, f)
 	if err != nil {
 		return err
 	}
-	found, err := s.find(c.R.Context(), c.Tenant(), e.ID, c.R.PathValue("id"))
+	found, err := h.find(c.R.Context(), c.Tenant(), e.ID, c.R.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	giveBack, err := s.limits.replay.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
-	queued, err := s.sendAgain(c, e, found)
+	queued, err := h.sendAgain(c, e, found)
 	if err != nil {
 		giveBack()
 		return err
@@ -54,13 +79,13 @@ func (s *server) replayEvent(c *httpapi.Call) error {
 }
 
 // target returns the endpoint of a replay.
-func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
+func (h *replayHandlers) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 	f.required("endpoint_id")
 	id := f.text("endpoint_id")
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	e, err := s.endpoint(c.R.Context(), c.Tenant(), id)
+	e, err := h.finder.endpoint(c.R.Context(), c.Tenant(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +96,8 @@ func (s *server) target(c *httpapi.Call, f *form) (*godwit.Endpoint, error) {
 }
 
 // find returns an event. If the event has expired, find looks for a dead letter that still holds it.
-func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
-	event, err := s.cfg.Services.Event(ctx, tenant, id, origin)
+func (h *replayHandlers) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
+	event, err := h.events.Event(ctx, tenant, id, origin)
 	if err == nil {
 		return &godwit.DeadLetter{Event: event}, nil
 	}
@@ -80,11 +105,11 @@ func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godw
 		return nil, err
 	}
 	var before func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
-	oldest := s.cfg.Clock.Now().Add(time.Hour - s.cfg.TimeScale.Real(s.cfg.EventRetention))
+	oldest := h.now().Add(time.Hour - h.kept)
 	filter := store.DeadLetterFilter{TenantID: tenant, EndpointID: endpoint}
 	page := store.Page{After: before(oldest), Limit: 200}
 	for {
-		letters, err := s.cfg.Store.ListDeadLetters(ctx, filter, page)
+		letters, err := h.store.ListDeadLetters(ctx, filter, page)
 		if err != nil {
 			return nil, err
 		}
@@ -100,43 +125,43 @@ func (s *server) find(ctx context.Context, tenant godwit.TenantID, endpoint godw
 	}
 }
 
-func (s *server) sendAgain(c *httpapi.Call, e *godwit.Endpoint, found *godwit.DeadLetter) (int, error) {
+func (h *replayHandlers) sendAgain(c *httpapi.Call, e *godwit.Endpoint, found *godwit.DeadLetter) (int, error) {
 	ctx, actor := c.R.Context(), c.Caller.Actor()
 	if found.Delivery.ID.IsZero() {
-		return s.cfg.Engine.ReplayTo(ctx, c.Tenant(), e.ID, []godwit.Event{*found.Event}, actor)
+		return h.engine.ReplayTo(ctx, c.Tenant(), e.ID, []godwit.Event{*found.Event}, actor)
 	}
-	made, err := s.cfg.Engine.Replay(ctx, c.Tenant(), []godwit.DeliveryID{found.Delivery.ID}, actor)
+	made, err := h.engine.Replay(ctx, c.Tenant(), []godwit.DeliveryID{found.Delivery.ID}, actor)
 	return len(made), err
 }
 
 // maxReplay bounds the events that one request replays (CCW-API-22).
 const maxReplay = 1000
 
-// replayRange sends the account's events of a time range to an endpoint, oldest first, including events that never went to
+// period sends the account's events of a time range to an endpoint, oldest first, including events that never went to
 // it (CCW-API-21).
-func (s *server) replayRange(c *httpapi.Call) error {
+func (h *replayHandlers) period(c *httpapi.Call) error {
 	f, err := readForm(c.Body, "endpoint_id", "start_time", "end_time", "event_types")
 	if err != nil {
 		return err
 	}
 	events := f.eventRange()
-	e, err := s.target(c, f)
+	e, err := h.target(c, f)
 	if err != nil {
 		return err
 	}
-	giveBack, err := s.limits.replay.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
 	v := rangeView{ReplayID: newReplayID()}
-	v.Queued, v.HasMore, err = s.cfg.Commands.ReplayEvents(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
+	v.Queued, v.HasMore, err = h.commands.ReplayEvents(c.R.Context(), h.api.CommandRequest(c.R, c.Caller), e.ID, events.Since, events.Until, events.Patterns, maxReplay)
 	if err != nil {
 		if v.Queued == 0 {
 			giveBack()
 		}
 		return err
 	}
-	s.cfg.Log.Info("events replayed", "replay", v.ReplayID, "tenant", c.Tenant().String(), "endpoint", e.ID.String(),
+	h.log.Info("events replayed", "replay", v.ReplayID, "tenant", c.Tenant().String(), "endpoint", e.ID.String(),
 		"actor", c.Caller.Actor(), "queued", v.Queued, "more", v.HasMore)
 	return answer(c, http.StatusAccepted, v)
 }

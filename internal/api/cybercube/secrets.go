@@ -1,11 +1,14 @@
 package cybercube
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/builtincommand"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
@@ -15,10 +18,19 @@ type rotatedView struct {
 	Redacted   bool   `json:"secret_redacted,omitempty"` // the secret was shown before (IDS IT-14)
 }
 
-// rotateSecret issues a new secret. The previous secret goes on signing for a day, so that the receiver can change over,
+// secretHandlers serve the operations on signing secrets.
+type secretHandlers struct {
+	commands interface {
+		RotateSecret(ctx context.Context, r builtincommand.Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error)
+	}
+	api    *httpapi.API
+	finder endpointFinder
+}
+
+// rotate issues a new secret. The previous secret goes on signing for a day, so that the receiver can change over,
 // unless the request revokes it (CCW-API-14, CCW-SEC-11).
-func (s *server) rotateSecret(c *httpapi.Call) error {
-	e, err := s.named(c)
+func (h *secretHandlers) rotate(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
@@ -33,7 +45,7 @@ func (s *server) rotateSecret(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	issued, redacted, err := s.cfg.Commands.RotateSecret(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, rotation)
+	issued, redacted, err := h.commands.RotateSecret(c.R.Context(), h.api.CommandRequest(c.R, c.Caller), e.ID, rotation)
 	if err != nil {
 		return err
 	}

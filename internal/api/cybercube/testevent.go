@@ -1,6 +1,7 @@
 package cybercube
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -32,10 +33,20 @@ var wellFormed = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+){1,2}$`)
 
 const maxTypeLength = 100
 
-// testEndpoint sends a sample event to this endpoint only, even if its patterns do not match, and returns the result. It
+// trialHandlers send test events to endpoints.
+type trialHandlers struct {
+	engine interface {
+		SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
+	}
+	finder endpointFinder
+	limit  *budget
+	now    func() time.Time
+}
+
+// test sends a sample event to this endpoint only, even if its patterns do not match, and returns the result. It
 // makes one attempt and does not change the endpoint's health.
-func (s *server) testEndpoint(c *httpapi.Call) error {
-	e, err := s.named(c)
+func (h *trialHandlers) test(c *httpapi.Call) error {
+	e, err := h.finder.named(c)
 	if err != nil {
 		return err
 	}
@@ -53,12 +64,12 @@ func (s *server) testEndpoint(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	giveBack, err := s.limits.test.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
-	sample := s.sample(eventType)
-	seen, err := s.cfg.Engine.SendTest(c.R.Context(), c.Tenant(), e.ID, engine.Publication{
+	sample := h.sample(eventType)
+	seen, err := h.engine.SendTest(c.R.Context(), c.Tenant(), e.ID, engine.Publication{
 		Type: eventType, ContentType: jsonType, Format: godwit.FormatCybercube, Trigger: godwit.TriggerTest,
 		SourceID: sample.id, OccurredAt: sample.createdAt, Attributes: attributesOf(sample.object, sample.livemode),
 		Compose: compose(c.Caller.Tenant, sample),
@@ -84,7 +95,7 @@ func (s *server) testEndpoint(c *httpapi.Call) error {
 }
 
 // sample returns a test event: the standard's example of the type, or a minimal event.
-func (s *server) sample(eventType string) *posting {
+func (h *trialHandlers) sample(eventType string) *posting {
 	p := &posting{eventType: eventType, livemode: false}
 	for _, t := range catalogue.Cybercube().Types() {
 		var example struct {
@@ -96,7 +107,7 @@ func (s *server) sample(eventType string) *posting {
 	}
 	if p.data == nil {
 		resource, _, _ := strings.Cut(eventType, ".")
-		at := s.cfg.Clock.Now().UTC().Format(time.RFC3339)
+		at := h.now().UTC().Format(time.RFC3339)
 		p.data = compact(encode(map[string]any{"object": map[string]string{
 			"id": profile.FormatCode("TST", profile.NewCode()), "object": resource, "created_at": at, "updated_at": at,
 		}}))

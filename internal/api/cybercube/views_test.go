@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -182,13 +183,20 @@ func TestWhatWentWrong(t *testing.T) {
 	}
 }
 
+// A tenant cannot take all exports: another tenant still gets one.
 func TestOneExportTooMany(t *testing.T) {
-	s := &server{exports: make(chan struct{}, maxExports)}
+	x := &failureExport{running: httpapi.NewQuota(maxExports, maxExportsOfAll)}
+	call := &httpapi.Call{Caller: &management.Caller{Tenant: &godwit.Tenant{ID: godwit.TenantID{1}}}}
 	for range maxExports {
-		s.exports <- struct{}{}
+		if err := x.running.Acquire(call.Tenant(), "exports"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.export(&httpapi.Call{}, &godwit.Endpoint{}); !errors.Is(err, problem.TooManyRequests) {
+	if err := x.serve(call, &godwit.Endpoint{}); !errors.Is(err, problem.TooManyRequests) {
 		t.Errorf("one more: %v", err)
+	}
+	if err := x.running.Acquire(godwit.TenantID{2}, "exports"); err != nil {
+		t.Errorf("another tenant: %v", err)
 	}
 }
 
