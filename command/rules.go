@@ -177,14 +177,7 @@ func checkRule(r *rule, s *validator.Schema) error {
 			return fmt.Errorf("%s: the default does not fit its own schema", place(s))
 		}
 	}
-	var allowed []any
-	if s.Enum != nil {
-		allowed = append(allowed, s.Enum.Values...)
-	}
-	if s.Const != nil {
-		allowed = append(allowed, *s.Const)
-	}
-	for _, v := range allowed {
+	for _, v := range jsonschema.Allowed(s) {
 		if text, ok := v.(string); ok && folded(text, r.all) != text {
 			return fmt.Errorf("%s: with x-fold, %.100q can never be matched: write the allowed values folded", place(s), text)
 		}

@@ -26,6 +26,8 @@ func TestChecksAreBounded(t *testing.T) {
 		"some rules, many faults":  {every(50), list(50_000, `1`), faulty},
 		"some rules, many values":  {every(50), list(50_000, `"x"`), ""},
 		"names of members count":   {`{"propertyNames":{"allOf":` + string(list(1000, `{"maxLength":0}`)) + `}}`, members(5000), refused},
+		"many listed values":       {fmt.Sprintf(`{"items":{"enum":%s}}`, numbers(6000)), list(2000, `5999`), ""},
+		"many lists without twins": {`{"items":{"uniqueItems":true}}`, list(20_000, string(numbers(20))), ""},
 		"expressions, a long text": {`{"pattern":"a.{900}$"}`, []byte(`"` + strings.Repeat("a", 1_200_000) + `"`), refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,15 @@ func TestChecksAreBounded(t *testing.T) {
 	if _, err := Compile([]byte(`{"allOf":` + string(list(12, `{"pattern":"a.{900}$"}`)) + `}`)); err == nil || !strings.Contains(err.Error(), "regular expressions") {
 		t.Errorf("endless expressions: %v", err)
 	}
+}
+
+// numbers is a list of n different numbers.
+func numbers(n int) []byte {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, ",%d", i)
+	}
+	return []byte("[" + b.String()[1:] + "]")
 }
 
 func members(n int) []byte {

@@ -72,6 +72,9 @@ func Compile(document any, vocabularies ...*validator.Vocabulary) (*Schema, erro
 	case s.size.instructions > maxInstructions:
 		return nil, errExpressions
 	}
+	seen := map[*validator.Schema]bool{}
+	hasten(s.compiled, seen)
+	hasten(s.verdict, seen)
 	return s, patterns.compile()
 }
 
