@@ -8,10 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
-	"github.com/godwit-hq/godwit/internal/store"
 )
-
-var _ store.Commands = (*Store)(nil)
 
 // Advance applies steps in one transaction. If they have other effects than new events, or need heads and records that this
 // node did not store last, it takes two round trips:
@@ -27,7 +24,7 @@ var _ store.Commands = (*Store)(nil)
 //
 // In both cases Advance assumes that events are new. If the database reports that an assumption is wrong, Advance rolls back
 // and repeats the transaction without it.
-func (s *Store) Advance(ctx context.Context, now time.Time, steps []*command.Step) ([]command.Result, error) {
+func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.Step) ([]command.Result, error) {
 	if len(steps) == 0 {
 		return nil, nil
 	}

@@ -102,14 +102,21 @@ func readCommand(r *row) *command.Record {
 	return record
 }
 
+// commands keeps the records of commands and applies their effects.
+type commands struct {
+	*database
+	lookups lookups // of records by their keys
+	recent  *recent // records and heads that this node stored last
+}
+
 // Find returns the record under a key, or nil.
-func (s *Store) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
+func (s *commands) Find(ctx context.Context, tenant, key string) (*command.Record, error) {
 	r, err := s.lookups.find(ctx, command.RecordID{Tenant: clean(tenant), Key: clean(key)})
 	return r, failed("find command", err)
 }
 
 // FindCommand returns the record whose first command has the id, or nil. If several have it, it returns the earliest.
-func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
+func (s *commands) FindCommand(ctx context.Context, tenant, commandID string) (*command.Record, error) {
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
 		return nil, failed("find command by its id", err)
@@ -128,17 +135,17 @@ func (s *Store) FindCommand(ctx context.Context, tenant, commandID string) (*com
 }
 
 // Lost lists records in progress whose lease has expired, earliest first.
-func (s *Store) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
+func (s *commands) Lost(ctx context.Context, now time.Time, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list lost commands", ` WHERE lost_at <= $1 ORDER BY lost_at LIMIT $2`, now, max(limit, 0))
 }
 
 // Records lists records by key and tenant, the order of their index, after the given ones.
-func (s *Store) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
+func (s *commands) Records(ctx context.Context, tenant, key string, limit int) ([]command.Record, error) {
 	return s.listCommands(ctx, "list commands", ` WHERE (idempotency_key, tenant) > ($1, $2) ORDER BY idempotency_key, tenant LIMIT $3`,
 		key, tenant, max(limit, 0))
 }
 
-func (s *Store) listCommands(ctx context.Context, what, where string, args ...any) ([]command.Record, error) {
+func (s *commands) listCommands(ctx context.Context, what, where string, args ...any) ([]command.Record, error) {
 	r, err := s.pool.Query(ctx, selectCommands+where, args...)
 	if err != nil {
 		return nil, failed(what, err)
@@ -165,7 +172,7 @@ func scanCommand(r pgx.CollectableRow) (command.Record, error) {
 }
 
 // SweepRecords removes free records, except those that another transaction has locked to replace them.
-func (s *Store) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
+func (s *commands) SweepRecords(ctx context.Context, now time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM command_records WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM command_records WHERE free_at <= $1 ORDER BY free_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, now, max(limit, 0))
 	return int(tag.RowsAffected()), failed("sweep commands", err)

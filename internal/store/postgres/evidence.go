@@ -143,8 +143,11 @@ func sorted(tenants []string) []string {
 	return slices.Compact(tenants)
 }
 
+// chains keeps the evidence of each tenant as a chain.
+type chains struct{ *database }
+
 // Evidence lists a tenant's evidence, oldest first.
-func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
+func (s *chains) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
 	sql, args := evidenceQuery(q)
 	r, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -189,7 +192,7 @@ func evidenceQuery(q command.EvidenceQuery) (string, []any) {
 }
 
 // EvidenceHead returns the last link of a tenant's chain.
-func (s *Store) EvidenceHead(ctx context.Context, tenant string) (evidence.Head, error) {
+func (s *chains) EvidenceHead(ctx context.Context, tenant string) (evidence.Head, error) {
 	r, err := s.pool.Query(ctx, `SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant = $1 AND seq > 0`, clean(tenant))
 	if err != nil {
 		return evidence.Head{}, failed("read head of evidence", err)
@@ -202,7 +205,7 @@ func (s *Store) EvidenceHead(ctx context.Context, tenant string) (evidence.Head,
 }
 
 // EvidenceHeads lists the heads of all chains by tenant.
-func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
+func (s *chains) EvidenceHeads(ctx context.Context, after string, limit int) ([]evidence.Head, error) {
 	r, err := s.pool.Query(ctx, `SELECT tenant, seq, hash, at FROM evidence_heads WHERE tenant > $1 AND seq > 0 ORDER BY tenant LIMIT $2`,
 		clean(after), max(limit, 0))
 	if err != nil {

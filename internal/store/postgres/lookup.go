@@ -19,7 +19,7 @@ var findCommands = prepared("command_find_all", `SELECT `+names(commandColumns)+
 // lookups collects the lookups of records by key that arrive while a query runs; the next query answers them all. A round trip
 // for each would cost more than the search itself.
 type lookups struct {
-	s *Store
+	db *database
 
 	mu      sync.Mutex
 	waiting []*lookup
@@ -79,7 +79,7 @@ func (l *lookups) run() {
 func (l *lookups) query(batch []*lookup) (map[command.RecordID]*command.Record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	conn, err := l.s.hot.Acquire(ctx)
+	conn, err := l.db.hot.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

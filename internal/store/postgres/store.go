@@ -7,7 +7,6 @@ import "github.com/godwit-hq/godwit/internal/store"
 type Store struct {
 	*database
 	partitions *partitions
-	lookups    lookups // of commands by their keys
 	recent     *recent // commands that this node stored last
 
 	*batches
@@ -32,6 +31,9 @@ type Store struct {
 	*idempotency
 	*notices
 
+	*commands
+	*chains
+
 	*sweeps
 	*sealedRows
 	*keyChecks
@@ -48,10 +50,10 @@ func newStore(db *database, o *Options) *Store {
 		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
+		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},
 		tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		sealedRows: &sealedRows{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
 	}
-	s.lookups.s = s
 	s.claims = &claims{database: db, leases: s.leases}
 	s.secrets = &secrets{database: db, endpoints: s.endpoints}
 	s.sweeps = &sweeps{database: db, partitions: s.partitions, exactBytes: o.exactBytes}
