@@ -22,9 +22,13 @@ func (a *App) newOJS(d Dependencies, bodies *httpapi.Quota) (http.Handler, error
 	if err != nil {
 		return nil, err
 	}
+	backend := config.SQLite
+	if a.cfg.Postgres() {
+		backend = "postgres"
+	}
 	h, err := ojs.New(ojs.Config{
 		Store: a.store, Engine: a.engine, Management: a.management, Idempotency: guard, Clock: a.clock, Log: a.log,
-		Intake: a.intake, Version: telemetry.Build().Version, TimeScale: d.TimeScale,
+		Intake: a.intake, Version: telemetry.Build().Version, TimeScale: d.TimeScale, Backend: backend,
 		Bodies: bodies, Commands: a.commands.runner,
 	})
 	if err != nil {

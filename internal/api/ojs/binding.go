@@ -1,6 +1,7 @@
 package ojs
 
 import (
+	"fmt"
 	"mime"
 	"net/http"
 	"strconv"
@@ -17,8 +18,8 @@ const (
 )
 
 // Binding adds what the specification's HTTP binding requires to every response: OJS-Version, X-Request-Id and the media
-// type application/openjobspec+json. A client that asks for application/json gets that type. Put it around all handlers
-// under /ojs/.
+// type application/openjobspec+json. A client that asks for application/json gets that type. A request for another version of
+// the specification is refused, except for the manifest, which shows the version. Put Binding around all handlers under /ojs/.
 func Binding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.NameRequest(w, r)
@@ -26,8 +27,30 @@ func Binding(next http.Handler) http.Handler {
 		h.Set("OJS-Version", specVersion)
 		h.Set("X-Request-Id", h.Get(problem.RequestIDHeader))
 		h.Add("Vary", "Accept")
-		next.ServeHTTP(&boundWriter{ResponseWriter: w, media: negotiate(r.Header.Values("Accept"))}, r)
+		bound := &boundWriter{ResponseWriter: w, media: negotiate(r.Header.Values("Accept"))}
+		if wanted, ok := unsupported(r.Header.Values("OJS-Version")); ok && !strings.HasSuffix(r.URL.Path, "/manifest") {
+			writeJSON(bound, http.StatusUnprocessableEntity, errorBody{errorObject{
+				Code: "unsupported", RequestID: h.Get("X-Request-Id"),
+				Message: fmt.Sprintf("OJS-Version: %q is not supported; this server implements %s", httpapi.Clip(wanted), specVersion),
+				Details: errorDetails{Fields: []fieldDetail{{"OJS-Version", "must be " + specVersion + ", or absent"}}},
+			}})
+			return
+		}
+		next.ServeHTTP(bound, r)
 	})
+}
+
+// unsupported returns the first version that a client asks for and this server does not implement. Clients write the version in
+// several ways: the binding as 1.0, other parts of the specification with its release candidate.
+func unsupported(versions []string) (wanted string, found bool) {
+	for _, v := range versions {
+		switch strings.TrimSpace(v) {
+		case "1", specVersion, "1.0.0", extensionVersion:
+		default:
+			return v, true
+		}
+	}
+	return "", false
 }
 
 // boundWriter sets the negotiated media type of JSON responses, whichever handler writes them. A stored response names the

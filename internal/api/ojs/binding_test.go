@@ -53,10 +53,29 @@ func TestBindingOfEveryResponse(t *testing.T) {
 	var m struct {
 		Level   *int   `json:"conformance_level"`
 		Version string `json:"ojs_version"`
+		Backend string `json:"backend"`
 	}
 	srv.Must(apptest.Call{Path: "/ojs/manifest"}, &m)
-	if m.Level == nil || *m.Level != 0 || m.Version != "1.0" {
+	if m.Level == nil || *m.Level != 0 || m.Version != "1.0" || m.Backend != "sqlite" {
 		t.Errorf("manifest %+v", m)
+	}
+}
+
+// A client that asks for a version that this server does not implement is refused. The manifest tells it the version.
+func TestVersionsThatAreNotImplemented(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	for version, want := range map[string]int{
+		"1": 200, "1.0": 200, "1.0.0": 200, "1.0.0-rc.1": 200, " 1.0 ": 200, "2.0": 422, "1.1": 422, "": 422, "1.0.0-rc.2": 422, "nonsense": 422,
+	} {
+		r := srv.Call(apptest.Call{Path: "/ojs/v1/webhooks/subscriptions", Header: map[string]string{"OJS-Version": version}})
+		if r.Status != want || r.Header.Get("OJS-Version") != "1.0" || want == 422 && !strings.Contains(string(r.Body), `"code":"unsupported"`) {
+			t.Errorf("OJS-Version %q: %d %s", version, r.Status, r.Body)
+		}
+		for _, path := range []string{"/ojs/manifest", "/ojs/v1/manifest"} {
+			if r := srv.Call(apptest.Call{Path: path, Header: map[string]string{"OJS-Version": version}}); r.Status != 200 {
+				t.Errorf("%s with OJS-Version %q: %d %s", path, version, r.Status, r.Body)
+			}
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type manifest struct {
 	// ConformanceLevel is 0, the lowest that the binding allows: levels describe job systems, and Godwit is not one.
 	ConformanceLevel int      `json:"conformance_level"`
 	Protocols        []string `json:"protocols"`
+	Backend          string   `json:"backend"`
 	Extensions       struct {
 		Official []extension `json:"official"`
 	} `json:"extensions"`
@@ -42,7 +43,7 @@ func (s *server) manifest() http.Handler {
 	var m manifest
 	m.OJSVersion, m.SpecVersion = specVersion, specVersion
 	m.Implementation.Name, m.Implementation.Version, m.Implementation.Language = "godwit", s.cfg.Version, "go"
-	m.Protocols = []string{"http"}
+	m.Protocols, m.Backend = []string{"http"}, s.cfg.Backend
 	m.Extensions.Official = []extension{{Name: "webhooks", URI: extensionURI, Version: extensionVersion}}
 	m.Capabilities = map[string]bool{
 		"attribute_filters": true, "wildcards": true, "secret_rotation": true, "delivery_log": true, "delivery_retry": true,

@@ -39,6 +39,8 @@ type Config struct {
 	MaxBatchBody int64
 	// Version of this program, for the manifest.
 	Version string
+	// Backend names the kind of store, for the manifest.
+	Backend string
 	// TimeScale speeds up time windows. Defaults to real time.
 	TimeScale godwit.TimeScale
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
