@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -152,44 +150,4 @@ func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
 		return err
 	}
 	return a.flush(ctx, list)
-}
-
-// requeueDead requeues the open dead letters that a filter selects.
-func requeueDead(ctx context.Context, q session, e store.RequeueDead) (*store.RequeuedDead, error) {
-	e.Filter.Replayed = false
-	if err := lockRequeue(ctx, q, e.Filter.TenantID); err != nil {
-		return nil, err
-	}
-	w := selectLetters(e.Filter, e.Page)
-	r, err := q.Query(ctx, `SELECT id FROM dead_letters`+w.sql()+w.newestFirst(e.Page.Limit), w.args...)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (id godwit.DeliveryID, err error) { return id, r.Scan(scanID(&id)) })
-	if err != nil {
-		return nil, err
-	}
-	done := &store.RequeuedDead{Seen: len(ids), More: len(ids) > 0 && len(ids) == e.Page.Limit}
-	if len(ids) == 0 {
-		return done, nil
-	}
-	done.Last = ids[len(ids)-1]
-	made, err := requeueDeliveries(ctx, q, store.Requeue{
-		TenantID: e.Filter.TenantID, Deliveries: ids, Trigger: godwit.TriggerReplay, Actor: e.Actor, Now: e.Now,
-	})
-	slices.SortFunc(made, func(a, b *godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	done.Deliveries = values(made)
-	return done, err
-}
-
-// purgeDead removes the dead letters that a filter selects. A lock makes it take turns with transactions that requeue them.
-func purgeDead(ctx context.Context, q session, e store.PurgeDead) (*store.PurgedDead, error) {
-	if err := lockRequeue(ctx, q, e.Filter.TenantID); err != nil {
-		return nil, err
-	}
-	w := selectLetters(e.Filter, store.Page{})
-	tag, err := q.Exec(ctx, `DELETE FROM dead_letters WHERE ctid = ANY (ARRAY(SELECT ctid FROM dead_letters`+w.sql()+
-		fmt.Sprintf(` ORDER BY id DESC, dead_at DESC LIMIT %d FOR UPDATE))`, max(e.Limit, 0)), w.args...)
-	purged := int(tag.RowsAffected())
-	return &store.PurgedDead{Purged: purged, More: purged > 0 && purged == e.Limit}, err
 }
