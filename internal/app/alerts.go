@@ -18,31 +18,31 @@ type alerts []*alert.Queue
 // loggedPerMinute is how many alerts of a tenant are logged in a minute; the rest is summed up.
 const loggedPerMinute = 60
 
-func newAlerts(a *App) (alerts, error) {
+func newAlerts(s *services, url string) (alerts, error) {
 	var queues alerts
 	add := func(n alert.Notifier, perMinute int) error {
-		queue, err := alert.NewQueue(alert.Config{Store: a.store, Notifier: n, Clock: a.clock, Log: a.log, PerMinute: perMinute})
+		queue, err := alert.NewQueue(alert.Config{Store: s.store, Notifier: n, Clock: s.clock, Log: s.log, PerMinute: perMinute})
 		queues = append(queues, queue)
 		return err
 	}
-	if err := add(alert.Log{Log: a.log}, loggedPerMinute); err != nil {
+	if err := add(alert.Log{Log: s.log}, loggedPerMinute); err != nil {
 		return nil, err
 	}
-	if a.cfg.SMTP.URL == "" {
+	if s.cfg.SMTP.URL == "" {
 		return queues, nil
 	}
-	roots, err := rootCAs(a.cfg.CAFile)
+	roots, err := rootCAs(s.cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
 	mail, err := alert.NewMail(alert.MailConfig{
-		URL: a.cfg.SMTP.URL, From: a.cfg.SMTP.From, Now: a.clock.Now, RootCAs: roots,
-		Link: strings.TrimSuffix(a.url, "/") + "/v1/notices?open=true",
+		URL: s.cfg.SMTP.URL, From: s.cfg.SMTP.From, Now: s.clock.Now, RootCAs: roots,
+		Link: strings.TrimSuffix(url, "/") + "/v1/notices?open=true",
 	})
 	if err != nil {
 		return nil, err
 	}
-	return queues, add(mail, a.cfg.SMTP.PerMinute)
+	return queues, add(mail, s.cfg.SMTP.PerMinute)
 }
 
 // rootCAs returns the system's authorities and those of a file. Without a file it returns nil, which means the system's.

@@ -5,23 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
-	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/intake"
-	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/sender"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
@@ -46,27 +40,15 @@ type Dependencies struct {
 	Commands     func(*command.Registry) error
 }
 
-// App is the whole server.
+// App is the whole server: its services, and what runs them.
 type App struct {
-	cfg        config.Config
-	clock      clock.Clock
-	log        *slog.Logger
-	ring       *keyring.Ring
-	store      store.Store
-	node       godwit.Node
-	sender     *sender.Sender
-	engine     *engine.Engine
-	management *management.Service
-	commands   *commands
-	types      *catalogue.Catalogue
-	intake     *intake.Intake
-	metrics    *telemetry.Metrics
-	alerts     alerts
-	servers    []*httpServer
-	url        string
-	done       chan struct{} // closed when delivery has stopped; ends live streams
-	readiness  *readiness
-	ready      chan struct{} // closed once /readyz answers 200 for the first time
+	services
+	node      *nodeClaim
+	servers   []*httpServer
+	url       string
+	done      chan struct{} // closed when delivery has stopped; ends live streams
+	readiness *readiness
+	ready     chan struct{} // closed once /readyz answers 200 for the first time
 }
 
 // New opens the store, wires the services and listens. The app delivers nothing before Run.
@@ -85,7 +67,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			return nil, fmt.Errorf("find a name for this node: %w; set one with --node", err)
 		}
 	}
-	a := &App{cfg: cfg, clock: d.Clock, log: d.Log, done: make(chan struct{}), ready: make(chan struct{})}
+	a := &App{services: services{cfg: cfg, clock: d.Clock, log: d.Log}, done: make(chan struct{}), ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			a.release()
@@ -94,7 +76,10 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	if err := a.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.wire(ctx, d); err != nil {
+	if err := a.connect(ctx, d, a.node.node, a.url); err != nil {
+		return nil, err
+	}
+	if err := a.serve(d); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -108,7 +93,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.servers = append(a.servers, &httpServer{listener: l})
-	a.url = a.publicURL(l.Addr())
+	a.url = publicURL(&a.cfg, l.Addr())
 	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
 		return err
 	}
@@ -118,35 +103,8 @@ func (a *App) open(ctx context.Context) error {
 	if err := CheckRing(ctx, a.store, a.ring); err != nil {
 		return err
 	}
-	return a.claimNode(ctx)
-}
-
-// publicURL returns the configured public URL, or the listening address.
-func (a *App) publicURL(addr net.Addr) string {
-	if a.cfg.PublicURL != "" {
-		return a.cfg.PublicURL
-	}
-	scheme := "http"
-	if a.cfg.Secure() {
-		scheme = "https"
-	}
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return scheme + "://" + addr.String()
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return scheme + "://" + net.JoinHostPort(host, port)
-}
-
-// authority returns the host and port of the app's URL.
-func (a *App) authority() string {
-	u, err := url.Parse(a.url)
-	if err != nil {
-		return ""
-	}
-	return u.Host
+	a.node, err = claimNode(ctx, a.store, a.cfg.Node, a.log)
+	return err
 }
 
 // Run serves and delivers until ctx ends, then stops in order: intake, delivery, server. It closes the app.
@@ -166,7 +124,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer enough()
 	kept := make(chan error, 1)
 	go func() {
-		err := a.keepNode(keeping)
+		err := a.node.keep(keeping)
 		stop(err)
 		kept <- err
 	}()
@@ -227,19 +185,7 @@ func (a *App) release() {
 	for _, s := range a.servers {
 		s.listener.Close()
 	}
-	if a.sender != nil {
-		a.sender.Close()
-	}
-	if a.store != nil {
-		if err := a.store.Close(); err != nil {
-			a.log.Error("close store", "error", err)
-		}
-	}
-	if a.metrics != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = a.metrics.Close(ctx)
-	}
+	a.close()
 }
 
 // URL returns the app's URL.

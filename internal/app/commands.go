@@ -12,15 +12,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
-	"github.com/godwit-hq/godwit/internal/api/httpapi"
-	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
@@ -34,29 +31,29 @@ type commands struct {
 	previewer  *builtincommand.Previewer
 	key        ed25519.PrivateKey
 	checkpoint time.Duration
-	app        *App
+	log        *slog.Logger
 }
 
-func (a *App) newCommands(ctx context.Context, d Dependencies) (*commands, error) {
-	set := &a.cfg.Commands
-	key, err := EvidenceKey(&a.cfg, a.log)
+func newCommands(ctx context.Context, s *services, d Dependencies) (*commands, error) {
+	set := &s.cfg.Commands
+	key, err := EvidenceKey(&s.cfg, s.log)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEvidenceKey(ctx, a.store, key); err != nil {
+	if err := checkEvidenceKey(ctx, s.store, key); err != nil {
 		return nil, err
 	}
-	counts, err := a.metrics.Commands()
+	counts, err := s.metrics.Commands()
 	if err != nil {
 		return nil, err
 	}
-	reg, err := a.registerCommands(d)
+	reg, err := s.registerCommands(d)
 	if err != nil {
 		return nil, err
 	}
 	cfg := command.Config{
-		Store: a.store, Registry: reg, Sealer: a.ring, Log: a.log, Now: a.clock.Now, Owner: a.cfg.Node,
-		AfterFunc: func(d time.Duration, f func()) func() bool { return a.clock.AfterFunc(d, f).Stop },
+		Store: s.store, Registry: reg, Sealer: s.ring, Log: s.log, Now: s.clock.Now, Owner: s.cfg.Node,
+		AfterFunc: func(d time.Duration, f func()) func() bool { return s.clock.AfterFunc(d, f).Stop },
 		Lease:     max(d.TimeScale.Real(set.Lease.Real()), time.Second),
 		TokenLife: set.ConfirmWithin.Real(), DuplicatesPerKey: limit(set.RepeatsPerKey), DuplicatesPerActor: limit(set.RepeatsPerActor),
 		Scale:   d.TimeScale.Real,
@@ -78,18 +75,18 @@ func (a *App) newCommands(ctx context.Context, d Dependencies) (*commands, error
 	if err := reg.Register(command.Resolution("admin"), x.Resolver()); err != nil {
 		return nil, err
 	}
-	return &commands{executor: x, runner: a.newRunner(x, d), previewer: builtincommand.NewPreviewer(a.builtinCommands()), key: key,
-		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), app: a}, nil
+	return &commands{executor: x, runner: s.newRunner(x, d), previewer: builtincommand.NewPreviewer(s.builtinCommands()), key: key,
+		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), log: s.log}, nil
 }
 
 // newRunner makes the Runner with which the other APIs execute Godwit's own operations.
-func (a *App) newRunner(x *command.Executor, d Dependencies) *builtincommand.Runner {
-	return &builtincommand.Runner{Executor: x, Config: a.builtinCommands(), Now: a.clock.Now, KeyWindow: d.TimeScale.Real(a.cfg.IdempotencyWindow.Real())}
+func (s *services) newRunner(x *command.Executor, d Dependencies) *builtincommand.Runner {
+	return &builtincommand.Runner{Executor: x, Config: s.builtinCommands(), Now: s.clock.Now, KeyWindow: d.TimeScale.Real(s.cfg.IdempotencyWindow.Real())}
 }
 
 // witness records evidence of the decision about a management request with an Idempotency-Key (IDS IT-15). The evidence
 // holds neither the client's key nor any content of the request.
-func (a *App) witness(_ context.Context, d idempotency.Decision) error {
+func (c *commands) witness(_ context.Context, d idempotency.Decision) error {
 	e := evidence.Entry{
 		Type: evidence.Observation, At: d.At, Decision: string(d.Outcome), Key: hex.EncodeToString(d.ID[:]), Command: d.Route,
 		Actor: d.Principal.String(), Channel: d.Channel, Fingerprint: fmt.Sprintf("sha256:%x", d.Fingerprint),
@@ -100,7 +97,7 @@ func (a *App) witness(_ context.Context, d idempotency.Decision) error {
 	case d.InProgress:
 		e.OutcomeStatus = string(command.InProgress)
 	}
-	err := a.commands.executor.Observe(d.Tenant.String(), e)
+	err := c.executor.Observe(d.Tenant.String(), e)
 	var stopping *command.Refusal
 	if errors.As(err, &stopping) {
 		return problem.Unavailable.With("%s", stopping.Detail)
@@ -117,14 +114,14 @@ func limit(n int) int {
 }
 
 // builtinCommands returns the configuration of Godwit's own commands.
-func (a *App) builtinCommands() builtincommand.Config {
-	return builtincommand.Config{Management: a.management, Engine: a.engine, Store: a.store, Intake: a.intake, Probe: a.cfg.Commands.Probe}
+func (s *services) builtinCommands() builtincommand.Config {
+	return builtincommand.Config{Management: s.management, Engine: s.engine, Store: s.store, Intake: s.intake, Probe: s.cfg.Commands.Probe}
 }
 
 // registerCommands registers all commands. An invalid declaration prevents the server from starting (IDS-CLS-1).
-func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
+func (s *services) registerCommands(d Dependencies) (*command.Registry, error) {
 	reg := command.NewRegistry()
-	cfg := a.builtinCommands()
+	cfg := s.builtinCommands()
 	if err := builtincommand.Register(reg, cfg); err != nil {
 		return nil, err
 	}
@@ -133,7 +130,7 @@ func (a *App) registerCommands(d Dependencies) (*command.Registry, error) {
 			return nil, err
 		}
 	}
-	path := a.cfg.Commands.File
+	path := s.cfg.Commands.File
 	if path == "" {
 		return reg, nil
 	}
@@ -182,20 +179,9 @@ func (c *commands) sign(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if _, err := c.executor.Checkpoint(ctx, c.key); err != nil && ctx.Err() == nil {
-			c.app.log.Warn("evidence not signed; it is tried again", "error", err)
+			c.log.Warn("evidence not signed; it is tried again", "error", err)
 		}
 	}
-}
-
-func (a *App) newIDS(d Dependencies, guard *idempotency.Guard, problems *problem.Writer, bodies *httpapi.Quota) (http.Handler, error) {
-	h, err := ids.New(ids.Config{
-		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: guard, Errors: problems, Bodies: bodies}, Clock: a.clock,
-		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: d.Timeouts.Write,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a.whenDelivering(h, problems), nil
 }
 
 // EvidenceKey reads the key that signs evidence. Unless the setting names a file, it creates the key in the data directory
