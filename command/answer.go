@@ -1,6 +1,9 @@
 package command
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Decision is the executor's decision about a submission (IDS-EVD-4).
 type Decision string
@@ -91,3 +94,42 @@ const (
 	ExecutorStopping     RefusalCode = "stopping"        // 503
 	ReservationUncertain RefusalCode = "store_unavailable"
 )
+
+// answer builds the answer from a record and omits what the caller may not see.
+func (x *records) answer(rec *Record, c *Registered, caller Caller, d Decision) (*Answer, error) {
+	a := standing(rec, c, d)
+	if !rec.Status.Terminal() {
+		return a, nil
+	}
+	var stored StoredOutcome
+	if err := x.open(rec.Outcome, outcomeBound(rec.Tenant, rec.Key), &stored); err != nil {
+		return nil, x.trust(&Record{Tenant: rec.Tenant, Key: rec.Key, CommandID: rec.CommandID})
+	}
+	a.Outcome = mask(&stored, c, caller)
+	return a, nil
+}
+
+// standing returns an answer without the outcome.
+func standing(rec *Record, c *Registered, d Decision) *Answer {
+	a := &Answer{
+		Decision: d, CommandID: rec.CommandID, Intent: rec.Intent, Key: rec.Key, KeyVersion: rec.KeyVersion, Fingerprint: rec.Fingerprint,
+		Status: rec.Status, Substatus: rec.Substatus, OutcomeRef: rec.OutcomeRef,
+		CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt, ExpiresAt: rec.ExpiresAt,
+	}
+	if rec.Substatus == AwaitingConfirmation {
+		a.TokenExpiry, a.StepUp = rec.Confirmation.ExpiresAt, c.StepUp
+	}
+	return a
+}
+
+// mask hides the members that the caller may not see (IDS-SEC-4).
+func mask(o *StoredOutcome, c *Registered, caller Caller) *StoredOutcome {
+	masked := *o
+	for _, m := range c.Masked {
+		if !slices.Contains(caller.Scopes, m.Scope) {
+			masked.Result = without(masked.Result, m.Member)
+			masked.Masked = append(slices.Clone(masked.Masked), m.Member)
+		}
+	}
+	return &masked
+}

@@ -9,9 +9,11 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// Checkpoint signs the head of every chain that has grown since its last checkpoint. It returns the number of signed
-// heads. Call it at intervals: items before a checkpoint cannot be rewritten without the key.
-func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int, error) {
+// checkpoints signs chains of evidence.
+type checkpoints struct{ *records }
+
+// signAll signs the head of every chain that has grown since its last checkpoint. It returns the number of signed heads.
+func (x *checkpoints) signAll(ctx context.Context, key ed25519.PrivateKey) (int, error) {
 	signed := 0
 	var failed []error
 	for after := ""; ; {
@@ -39,7 +41,7 @@ func (x *Executor) Checkpoint(ctx context.Context, key ed25519.PrivateKey) (int,
 }
 
 // grown reports whether the last item of a chain is not a checkpoint.
-func (x *Executor) grown(ctx context.Context, h evidence.Head) (bool, error) {
+func (x *checkpoints) grown(ctx context.Context, h evidence.Head) (bool, error) {
 	items, err := x.cfg.Store.Evidence(ctx, EvidenceQuery{Tenant: h.Tenant, After: h.Seq - 1, Limit: 1})
 	if err != nil {
 		return false, fmt.Errorf("read head of chain: %w", err)
@@ -47,7 +49,7 @@ func (x *Executor) grown(ctx context.Context, h evidence.Head) (bool, error) {
 	return len(items) == 1 && items[0].Type != evidence.Signed, nil
 }
 
-func (x *Executor) sign(key ed25519.PrivateKey, h evidence.Head) error {
+func (x *checkpoints) sign(key ed25519.PrivateKey, h evidence.Head) error {
 	now := x.cfg.Now()
 	c, err := evidence.Sign(key, h, now)
 	if err != nil {

@@ -20,13 +20,11 @@ func Compensation(scopes ...string) Declaration {
 	}
 }
 
-// Compensator executes Compensation.
-func (x *Executor) Compensator() Handler { return &compensation{x} }
-
-type compensation struct{ x *Executor }
+// compensation is the handler of Compensation.
+type compensation struct{ *records }
 
 func (c *compensation) target(ctx context.Context, call *Call) (*Record, *Call, Compensator, error) {
-	rec, command, err := c.x.mine(ctx, Caller{Tenant: call.Tenant}, call.Intent.Target)
+	rec, command, err := c.mine(ctx, Caller{Tenant: call.Tenant}, call.Intent.Target)
 	if refusal := (*Refusal)(nil); err != nil && !errors.As(err, &refusal) {
 		return nil, nil, nil, Transient(err) // an error of the store
 	}
@@ -67,7 +65,7 @@ func (c *compensation) Execute(ctx context.Context, call *Call) (*Outcome, error
 			return nil, err
 		}
 	}
-	if err := c.x.markCompensated(ctx, rec); err != nil {
+	if err := c.mark(ctx, rec); err != nil {
 		return nil, Transient(err)
 	}
 	return &Outcome{Summary: fmt.Sprintf("Command %s was taken back.", rec.CommandID),
@@ -87,7 +85,7 @@ func (c *compensation) claim(ctx context.Context, call *Call, rec *Record) (*Rec
 		return rec, nil
 	}
 	if other, ok := strings.CutPrefix(rec.Owner, claimed); ok {
-		holder, err := c.x.cfg.Store.FindCommand(ctx, call.Tenant, other)
+		holder, err := c.cfg.Store.FindCommand(ctx, call.Tenant, other)
 		if err != nil {
 			return nil, Transient(fmt.Errorf("find command: %w", err))
 		}
@@ -97,8 +95,8 @@ func (c *compensation) claim(ctx context.Context, call *Call, rec *Record) (*Rec
 	}
 	next := rec.next()
 	next.Owner = mark
-	c.x.authenticate(next)
-	stored, ours, err := c.x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+	c.authenticate(next)
+	stored, ours, err := c.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 		return Change{Record: next}, nil
 	}})
 	if err == nil && !ours {
@@ -130,36 +128,36 @@ func (c *compensation) Reconcile(ctx context.Context, call *Call) (Found, error)
 	return Found{Effects: []ProviderEffect{{ID: "taken back", Result: []byte("null")}}}, nil
 }
 
-// markCompensated changes an executed record. It leaves a record alone that is already compensated.
-func (x *Executor) markCompensated(ctx context.Context, rec *Record) error {
+// mark changes an executed record. It leaves a record alone that is already compensated.
+func (c *compensation) mark(ctx context.Context, rec *Record) error {
 	for rec.Status == Executed {
-		now := x.now()
+		now := c.now()
 		var kept StoredOutcome
-		if err := x.open(rec.Outcome, outcomeBound(rec.Tenant, rec.Key), &kept); err != nil {
+		if err := c.open(rec.Outcome, outcomeBound(rec.Tenant, rec.Key), &kept); err != nil {
 			return err
 		}
 		kept.Status = Compensated
 		next := rec.next()
-		next.Status, next.UpdatedAt, next.Owner = Compensated, now, x.ownName()
+		next.Status, next.UpdatedAt, next.Owner = Compensated, now, c.ownName()
 		var (
 			digest [32]byte
 			err    error
 		)
-		if next.Outcome, digest, err = x.seal(&kept, outcomeBound(rec.Tenant, rec.Key)); err != nil {
+		if next.Outcome, digest, err = c.seal(&kept, outcomeBound(rec.Tenant, rec.Key)); err != nil {
 			return err
 		}
-		x.authenticate(next)
+		c.authenticate(next)
 		entry := evidence.Entry{Type: evidence.Compensated, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
 			Command: rec.Intent.Entity + "." + rec.Intent.Action, Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
 			OutcomeStatus: string(Compensated), OutcomeDigest: digestText(digest)}
-		_, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
+		_, ours, err := c.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 			return Change{Record: next, Evidence: []evidence.Entry{entry}}, nil
 		}})
 		if err != nil || ours {
 			return err
 		}
 		id := rec.CommandID
-		if rec, err = x.find(ctx, rec.Tenant, rec.Key); err != nil {
+		if rec, err = c.find(ctx, rec.Tenant, rec.Key); err != nil {
 			return err
 		}
 		if rec == nil || rec.CommandID != id {

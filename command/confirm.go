@@ -5,13 +5,18 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
 )
+
+// confirmations continues commands that await confirmation.
+type confirmations struct {
+	*records
+	limits     *limits
+	executions *executions
+}
 
 // The purposes of a token. A token of one purpose is not valid for the other.
 const (
@@ -33,9 +38,9 @@ func matches(hash []byte, purpose, token string, rec *Record) bool {
 	return len(hash) > 0 && subtle.ConstantTimeCompare(hash, tokenHash(purpose, token, rec.CommandID, rec.Key)) == 1
 }
 
-// Confirm continues a command that awaits confirmation. If the command was confirmed before, Confirm replays its outcome
+// confirm continues a command that awaits confirmation. If the command was confirmed before, confirm replays its outcome
 // and does not execute it again.
-func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token, stepUp string) (*Answer, error) {
+func (x *confirmations) confirm(ctx context.Context, caller Caller, commandID, token, stepUp string) (*Answer, error) {
 	for {
 		rec, c, err := x.mine(ctx, caller, commandID)
 		if err != nil {
@@ -68,34 +73,15 @@ func (x *Executor) Confirm(ctx context.Context, caller Caller, commandID, token,
 }
 
 // guess counts wrong tokens. It refuses an actor that sends too many.
-func (x *Executor) guess(caller Caller, r *Refusal) error {
-	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
-		return x.limited(after)
+func (x *confirmations) guess(caller Caller, r *Refusal) error {
+	if err := x.limits.actor(caller, x.cfg.Now()); err != nil {
+		return err
 	}
 	return r
 }
 
-// mine finds the caller's record of a command, and its declaration.
-func (x *Executor) mine(ctx context.Context, caller Caller, commandID string) (*Record, *Registered, error) {
-	rec, err := x.cfg.Store.FindCommand(ctx, caller.Tenant, commandID)
-	if err != nil {
-		return nil, nil, fmt.Errorf("find command: %w", err)
-	}
-	if rec == nil {
-		return nil, nil, nil
-	}
-	if err := x.trust(rec); err != nil {
-		return nil, nil, err
-	}
-	c := x.cfg.Registry.Lookup(rec.Tenant, rec.Intent.Entity, rec.Intent.Action)
-	if c == nil {
-		return nil, nil, &Refusal{Code: UnknownCommand, Detail: fmt.Sprintf("%s.%s is no longer registered", rec.Intent.Entity, rec.Intent.Action), CommandID: commandID}
-	}
-	return rec, c, nil
-}
-
 // confirmed spends the token and executes the command. raced reports that another confirmation spent the token first.
-func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
+func (x *confirmations) confirmed(ctx context.Context, caller Caller, c *Registered, rec *Record) (*Answer, bool, error) {
 	now := x.now()
 	next := rec.next()
 	next.Substatus, next.Owner, next.LeaseUntil = Running, x.ownName(), now.Add(x.cfg.Lease)
@@ -108,34 +94,24 @@ func (x *Executor) confirmed(ctx context.Context, caller Caller, c *Registered, 
 	if err != nil || !ours {
 		return nil, !ours, err
 	}
-	x.fault("confirmed")
+	x.cfg.fault("confirmed")
 	call, err := x.recall(stored)
 	if err != nil {
 		return nil, false, err
 	}
-	e, err := x.start(c, c.Handler, caller, call, stored)
+	e, err := x.executions.start(c, c.Handler, caller, call, stored)
 	if err != nil {
 		return nil, false, err
 	}
-	a, err := x.wait(ctx, e)
+	a, err := x.executions.wait(ctx, e)
 	return a, false, err
 }
 
-// recall rebuilds the call of a stored record.
-func (x *Executor) recall(rec *Record) (*Call, error) {
-	var k kept
-	if err := x.open(rec.Envelope, envelopeBound(rec.Tenant, rec.Key), &k); err != nil {
-		return nil, errors.Join(err, x.trust(&Record{Tenant: rec.Tenant, Key: rec.Key, CommandID: rec.CommandID}))
-	}
-	return &Call{CommandID: rec.CommandID, Tenant: rec.Tenant, Actor: rec.Actor, Principal: rec.Principal, Intent: rec.Intent, Args: k.Args,
-		Options: k.Options, Key: rec.Key, Try: rec.Try}, nil
-}
-
 // replayConfirmed answers a repeated confirmation.
-func (x *Executor) replayConfirmed(caller Caller, c *Registered, rec *Record) (*Answer, error) {
+func (x *confirmations) replayConfirmed(caller Caller, c *Registered, rec *Record) (*Answer, error) {
 	now := x.cfg.Now()
-	if after, ok := x.perKey.allow(rec.Tenant+"\x00"+rec.Key, now); !ok {
-		return nil, x.limited(after)
+	if err := x.limits.key(rec.Tenant, rec.Key, now); err != nil {
+		return nil, err
 	}
 	err := x.observe(rec.Tenant, evidence.Entry{Type: evidence.Observation, At: now, Decision: string(DuplicateReplayed), CommandID: rec.CommandID,
 		SubmittedID: rec.CommandID, Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
@@ -143,7 +119,7 @@ func (x *Executor) replayConfirmed(caller Caller, c *Registered, rec *Record) (*
 	if err != nil {
 		return nil, err
 	}
-	x.decided(DuplicateReplayed)
+	x.cfg.decided(DuplicateReplayed)
 	return x.answer(rec, c, caller, DuplicateReplayed)
 }
 
@@ -154,11 +130,11 @@ type Approval struct {
 	ExpiresAt time.Time
 }
 
-// Approve gives a second principal's consent to a command that awaits confirmation. The token is bound to the command like
+// approve gives a second principal's consent to a command that awaits confirmation. The token is bound to the command like
 // the confirmation token.
-func (x *Executor) Approve(ctx context.Context, caller Caller, commandID string) (*Approval, error) {
-	if after, ok := x.perActor.allow(caller.Tenant+"\x00"+caller.Actor, x.cfg.Now()); !ok {
-		return nil, x.limited(after) // each approval leaves evidence, so approvals are limited
+func (x *confirmations) approve(ctx context.Context, caller Caller, commandID string) (*Approval, error) {
+	if err := x.limits.actor(caller, x.cfg.Now()); err != nil {
+		return nil, err // each approval leaves evidence, so approvals are limited
 	}
 	for {
 		rec, c, err := x.mine(ctx, caller, commandID)
@@ -209,19 +185,4 @@ func independent(approver Caller, rec *Record) bool {
 		}
 	}
 	return !slices.Contains(rec.Confirmation.Makers, approver.Actor) && (approver.Since.IsZero() || approver.Since.Before(rec.CreatedAt))
-}
-
-// Status returns the state of a command. Every caller that may submit the command may call it.
-func (x *Executor) Status(ctx context.Context, caller Caller, commandID string) (*Answer, error) {
-	rec, c, err := x.mine(ctx, caller, commandID)
-	if err != nil {
-		return nil, err
-	}
-	if rec == nil {
-		return nil, &Refusal{Code: NotFound, Detail: "there is no such command, or its window is over"}
-	}
-	if err := authorised(caller, c); err != nil {
-		return nil, err
-	}
-	return x.answer(rec, c, caller, "")
 }

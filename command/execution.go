@@ -1,9 +1,7 @@
 package command
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -29,15 +27,9 @@ var FaultPoints = []string{
 	"observed",  // the evidence of a repeat is stored, the caller has no answer yet
 }
 
-func (x *Executor) fault(point string) {
-	if x.cfg.Fault != nil {
-		x.cfg.Fault(point)
-	}
-}
-
 // execution is a command that this process executes. It owns the record as long as the version it knows is the stored one.
 type execution struct {
-	x       *Executor
+	x       *executions
 	command *Registered
 	handler Handler
 	call    *Call
@@ -68,182 +60,15 @@ var (
 	errShutdown   = errors.New("the executor is shutting down")
 )
 
-// first reserves the key for a submission and executes it. raced reports that another submission took the key first.
-func (x *Executor) first(ctx context.Context, s *submission) (a *Answer, raced bool, err error) {
-	x.fault("admitted")
-	rec, token, err := x.newRecord(s)
-	if err != nil {
-		return nil, false, err
-	}
-	stored, ours, err := x.reserve(s, rec)
-	if err != nil || !ours {
-		return nil, !ours, err
-	}
-	x.fault("reserved")
-	x.decided(FirstSeen)
-	if stored.Substatus == AwaitingConfirmation {
-		if x.cfg.Prompt != nil {
-			x.cfg.Prompt(stored.Tenant, stored.CommandID, &s.command.Declaration)
-		}
-		a, err := x.answer(stored, s.command, s.caller, FirstSeen)
-		if err == nil {
-			a.Token = token
-		}
-		return a, false, err
-	}
-	e, err := x.start(s.command, s.handler(), s.caller, s.call(), stored)
-	if err != nil {
-		return nil, false, err
-	}
-	a, err = x.wait(ctx, e)
-	return a, false, err
-}
-
-// newRecord returns the record that reserves the key of a submission, and its confirmation token if it needs one.
-func (x *Executor) newRecord(s *submission) (*Record, string, error) {
-	now := x.now()
-	rec := &Record{
-		Tenant: s.caller.Tenant, Key: s.derived.Key, KeyVersion: s.derived.KeyVersion, CommandID: s.envelope.CommandID, Intent: s.envelope.Intent,
-		Class: s.command.Class, Actor: s.caller.Actor, Principal: s.derived.Principal, Fingerprint: s.derived.Fingerprint, Status: InProgress,
-		CreatedAt: now, UpdatedAt: now, Owner: x.ownName(), LeaseUntil: now.Add(x.cfg.Lease), Try: 1,
-		// Versions of a key never occur again, not even after its record was swept. An executor that wakes up after a long
-		// time would otherwise change the record of a later command.
-		Version: max(now.UnixMicro(), 1),
-	}
-	if s.command.Window != Forever {
-		rec.ExpiresAt = now.Add(x.cfg.Scale(s.command.Window.Duration()))
-	}
-	var err error
-	rec.Envelope, _, err = x.seal(kept{Args: s.derived.Args, Options: s.envelope.Options}, envelopeBound(rec.Tenant, rec.Key))
-	if err != nil {
-		return nil, "", err
-	}
-	if !s.command.Confirmation || s.caller.Confirmed {
-		return rec, "", nil
-	}
-	token := mintToken()
-	life := x.cfg.Scale(x.cfg.TokenLife)
-	rec.Substatus, rec.LeaseUntil = AwaitingConfirmation, now.Add(life)
-	rec.Confirmation = &Confirmation{TokenHash: tokenHash(confirmation, token, rec.CommandID, rec.Key), ExpiresAt: rec.LeaseUntil, Makers: s.caller.Makers}
-	return rec, token, nil
-}
-
-// kept holds the values an execution needs that no other member of a record holds.
-type kept struct {
-	Args    json.RawMessage `json:"args"`
-	Options json.RawMessage `json:"options,omitempty"`
-}
-
-// ownName returns an owner name that only this process and this try have. It identifies a step whose answer was lost as
-// our own.
-func (x *Executor) ownName() string { return fmt.Sprintf("%s/%x", x.cfg.Owner, random(8)) }
-
-// reserve is the atomic check-and-set (IDS-STO-1).
-func (x *Executor) reserve(s *submission, rec *Record) (*Record, bool, error) {
-	return x.commit(rec, &Step{Tenant: rec.Tenant, Key: rec.Key, Settle: func(a Applied) (Change, error) {
-		fresh := *rec
-		if a.Previous != nil && a.Previous.Status.Terminal() {
-			fresh.Previous = a.Previous.CommandID
-		}
-		if a.Previous != nil {
-			fresh.Version = a.Previous.Version + 1
-		}
-		x.authenticate(&fresh)
-		return Change{Record: &fresh, Evidence: []evidence.Entry{{
-			Type: evidence.Reserved, At: rec.CreatedAt, Decision: string(FirstSeen), CommandID: rec.CommandID, SubmittedID: rec.CommandID,
-			PreviousID: fresh.Previous, Key: rec.Key, Command: s.command.Name(), Actor: s.caller.Actor, Channel: s.envelope.Channel,
-			Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress),
-		}}}, nil
-	}})
-}
-
-// commit advances a record to our next version. If the store's answer was lost, commit tries the step again and recognises
-// a step that was stored by the MAC of its record, which is unique. It reports false if another record is stored: that of
-// another executor, or an earlier one of the same owner whose answer was lost.
-func (x *Executor) commit(next *Record, step *Step) (*Record, bool, error) {
-	var pause time.Duration
-	for try := 1; ; try++ {
-		r, err := x.commits.advance(step)
-		switch {
-		case err == nil && r.Err != nil:
-			return nil, false, r.Err
-		case err == nil && !r.Refused:
-			return r.Stored, true, nil
-		case err == nil:
-			mine := r.Stored != nil && r.Stored.Owner == next.Owner && r.Stored.CommandID == next.CommandID && r.Stored.Version > step.Expect
-			if next.MAC != nil { // a reservation has no MAC before it is settled, but a unique owner
-				mine = mine && bytes.Equal(r.Stored.MAC, next.MAC)
-			}
-			return r.Stored, mine, nil
-		case errors.Is(err, errStopped) || try == commitTries || x.isStopping():
-			return nil, false, fmt.Errorf("store command: %w", err)
-		}
-		pause = max(2*pause, 20*time.Millisecond)
-		x.rest(context.Background(), pause)
-	}
-}
-
-// start executes a command of ours on a new goroutine, which continues if the caller leaves.
-func (x *Executor) start(c *Registered, h Handler, caller Caller, call *Call, rec *Record) (*execution, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	e := &execution{x: x, command: c, handler: h, caller: caller, call: call, cancel: cancel, ended: make(chan struct{})}
-	e.rec.Store(rec)
-	call.ledger = e
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.stopping {
-		cancel(errShutdown)
-		return nil, &Refusal{Code: ExecutorStopping, Detail: "the executor is shutting down; the command will be executed by another"}
-	}
-	x.running[rec.Tenant+"\x00"+rec.Key] = e
-	x.wg.Add(1)
-	go func() {
-		defer x.wg.Done()
-		e.run(ctx)
-		cancel(nil)
-		x.mu.Lock()
-		if place := rec.Tenant + "\x00" + rec.Key; x.running[place] == e {
-			delete(x.running, place)
-		}
-		x.mu.Unlock()
-		close(e.ended)
-	}()
-	return e, nil
-}
-
-// wait answers once the execution has ended. If the context ends first, it answers that the command is in progress.
-func (x *Executor) wait(ctx context.Context, e *execution) (*Answer, error) {
-	select {
-	case <-e.ended:
-	case <-ctx.Done():
-		if rec := e.rec.Load(); !rec.Status.Terminal() {
-			return x.answer(rec, e.command, e.caller, FirstSeen)
-		} // otherwise final and outcome are set, and only this answer can show the secrets
-	}
-	if e.err != nil {
-		return nil, e.err
-	}
-	if !e.final.Status.Terminal() || e.outcome == nil {
-		return x.answer(e.final, e.command, e.caller, FirstSeen)
-	}
-	a := standing(e.final, e.command, FirstSeen)
-	a.Executed = e.final.Status != Rejected
-	a.Outcome = mask(e.outcome, e.command, e.caller)
-	if a.Executed {
-		a.Value = e.value
-	}
-	return a, nil
-}
-
 // run executes the command until it has an outcome, or until it leaves the command to another execution.
 func (e *execution) run(ctx context.Context) {
 	stop := e.keepLease()
 	defer stop()
-	deadline := e.x.cfg.Now().Add(e.x.retryFor(e.command))
+	deadline := e.x.cfg.Now().Add(e.x.cfg.retryFor(e.command))
 	for pause := time.Duration(0); ; {
-		e.x.fault("started")
+		e.x.cfg.fault("started")
 		o, err := safely(ctx, e.handler, e.call)
-		e.x.fault("handled")
+		e.x.cfg.fault("handled")
 		passing := e.end(ctx, o, err, deadline)
 		e.tell(o, err == nil && e.final != nil && e.final.Status == Executed)
 		if passing == nil {
@@ -300,13 +125,6 @@ func (e *execution) uncertain() bool { return e.rec.Load().openCalls() }
 
 func (e *execution) takenOver() error {
 	return &Refusal{Code: ExecutorStopping, Detail: "another executor has taken the command over; ask for its status", CommandID: e.call.CommandID, Key: e.call.Key}
-}
-
-func (x *Executor) retryFor(c *Registered) time.Duration {
-	if c.Remote != nil && c.Remote.Timeout > 0 {
-		return c.Remote.Timeout.Duration()
-	}
-	return x.cfg.RetryFor
 }
 
 // safely runs a handler and turns its panic into an error, so that other commands are not affected.

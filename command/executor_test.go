@@ -222,7 +222,7 @@ func (r *rig) eventually(ok func() bool) {
 		case <-deadline:
 			r.t.Fatal("it did not happen in time")
 		default:
-			if err := r.x.observe("elsewhere", evidence.Entry{Type: evidence.Observation, At: r.time()}); err != nil {
+			if err := r.x.Observe("elsewhere", evidence.Entry{Type: evidence.Observation, At: r.time()}); err != nil {
 				r.t.Fatal(err)
 			}
 		}

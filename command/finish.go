@@ -42,7 +42,7 @@ func (e *execution) finish(o *Outcome, err error, again bool) *TransientError {
 		case serr == nil:
 			e.final, e.applied = r.Stored, r.Applied
 			e.rec.Store(r.Stored)
-			e.x.fault("finished")
+			e.x.cfg.fault("finished")
 		case errors.Is(serr, errStopped) || e.x.isStopping():
 			e.err = fmt.Errorf("store outcome: %w", serr)
 		default:
@@ -101,12 +101,6 @@ func (e *execution) outlast(n *ending, cause error) {
 	}
 }
 
-func (x *Executor) isStopping() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.stopping
-}
-
 // settled returns the terminal record of an execution, with its evidence.
 func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Change, error) {
 	shown := o
@@ -119,7 +113,7 @@ func (e *execution) settled(last *Record, o *Outcome, err error, a Applied) (Cha
 			return Change{}, &undone{err}
 		}
 	}
-	stored, first, cause := e.x.settle(e.command, shown, err)
+	stored, first, cause := settle(e.command, shown, err)
 	if err == nil && cause != nil { // nor may effects be stored whose outcome cannot be
 		return Change{}, &undone{cause}
 	}
@@ -184,7 +178,7 @@ func (u *undone) Unwrap() error { return u.cause }
 
 // settle turns a handler's return into the outcome to store and the outcome of the first answer; only the latter holds
 // secrets. The cause is for the log and not for the answer.
-func (x *Executor) settle(c *Registered, o *Outcome, err error) (stored, first *StoredOutcome, cause error) {
+func settle(c *Registered, o *Outcome, err error) (stored, first *StoredOutcome, cause error) {
 	var (
 		rejection *Rejection
 		failure   *Failure

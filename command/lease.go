@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -81,57 +80,4 @@ func (k *leaseKeeper) stop() {
 	k.lapse()
 	k.mu.Unlock()
 	k.renewed.Wait()
-}
-
-// now returns the time in the precision of stores.
-func (x *Executor) now() time.Time { return x.cfg.Now().Truncate(time.Microsecond) }
-
-// rest waits for d. It reports false if the context ended first.
-func (x *Executor) rest(ctx context.Context, d time.Duration) bool {
-	over := make(chan struct{})
-	stop := x.cfg.AfterFunc(d, func() { close(over) })
-	defer stop()
-	select {
-	case <-over:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// A ticker sends on C at intervals, until it is stopped.
-type ticker struct {
-	C chan struct{}
-
-	mu    sync.Mutex
-	next  func() bool
-	ended bool
-}
-
-func (x *Executor) newTicker(every time.Duration) *ticker {
-	t := &ticker{C: make(chan struct{}, 1)}
-	var schedule func()
-	schedule = func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.ended {
-			return
-		}
-		t.next = x.cfg.AfterFunc(every, func() {
-			select {
-			case t.C <- struct{}{}:
-			default:
-			}
-			schedule()
-		})
-	}
-	schedule()
-	return t
-}
-
-func (t *ticker) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	t.next()
 }

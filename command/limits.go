@@ -58,3 +58,35 @@ func (l *limiter) forget(at time.Time) {
 		clear(l.names)
 	}
 }
+
+// limits are those of the submissions that execute nothing.
+type limits struct {
+	perKey, perActor *limiter
+	told             func() // of every refusal; may be nil
+}
+
+func newLimits(cfg *Config) *limits {
+	minute := cfg.Scale(time.Minute)
+	return &limits{newLimiter(cfg.DuplicatesPerKey, minute), newLimiter(cfg.DuplicatesPerActor, minute), cfg.Limited}
+}
+
+// key counts a repeat of a key. Its error is a *Refusal.
+func (l *limits) key(tenant, key string, at time.Time) error {
+	return l.count(l.perKey, tenant+"\x00"+key, at)
+}
+
+// actor counts a submission of an actor. Its error is a *Refusal.
+func (l *limits) actor(caller Caller, at time.Time) error {
+	return l.count(l.perActor, caller.Tenant+"\x00"+caller.Actor, at)
+}
+
+func (l *limits) count(in *limiter, name string, at time.Time) error {
+	after, ok := in.allow(name, at)
+	if ok {
+		return nil
+	}
+	if l.told != nil {
+		l.told()
+	}
+	return &Refusal{Code: RateLimited, Detail: "too many submissions that execute nothing; wait", RetryAfter: after}
+}

@@ -120,3 +120,5 @@ const (
 	CallFailed      LedgerState = "failed" // the provider refused the call: it had no effect
 	CallCompensated LedgerState = "compensated"
 )
+
+func (r *Record) id() RecordID { return RecordID{r.Tenant, r.Key} }

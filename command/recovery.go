@@ -17,75 +17,35 @@ const (
 	lateFor = 15 * time.Minute
 )
 
-// Run writes, recovers and sweeps until the context ends. Then it asks handlers to end, waits for those that do, and
-// stops.
-func (x *Executor) Run(ctx context.Context) {
-	written := make(chan struct{})
-	go func() { defer close(written); x.commits.run() }()
-	look, sweep := x.newTicker(lookEvery), x.newTicker(sweepEvery)
-	defer look.stop()
-	defer sweep.stop()
-	x.look()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-look.C:
-			x.recoverAll(ctx)
-		case <-x.lost:
-			x.recoverAll(ctx)
-		case <-sweep.C:
-			x.sweep(ctx)
-		}
-	}
-	x.mu.Lock()
-	x.stopping = true
-	for _, e := range x.running {
-		e.cancel(errShutdown)
-	}
-	x.mu.Unlock()
-	x.wg.Wait()
-	x.commits.stop()
-	<-written
+// recovery continues commands whose executor has died, and removes records that are free.
+type recovery struct {
+	*records
+	executions *executions
+	lost       chan struct{} // wakes it
 }
 
 // look asks for a search for lost commands.
-func (x *Executor) look() {
+func (x *recovery) look() {
 	select {
 	case x.lost <- struct{}{}:
 	default:
 	}
 }
 
-func (x *Executor) recoverAll(ctx context.Context) {
-	if _, err := x.Recover(ctx); err != nil && ctx.Err() == nil {
-		x.cfg.Log.Warn("look for commands whose executor died", "error", err)
-	}
-}
-
-func (x *Executor) sweep(ctx context.Context) {
-	for n := atOnce; n == atOnce && ctx.Err() == nil; {
-		var err error
-		if n, err = x.cfg.Store.SweepRecords(ctx, x.cfg.Now().Add(-x.cfg.Scale(lateFor)), atOnce); err != nil {
-			x.cfg.Log.Warn("sweep commands", "error", err)
-			return
-		}
-	}
-}
-
-// Recover continues commands whose executor has not renewed its lease in time. It returns the number of commands it took
-// over; they execute in the background. Run calls it every few seconds.
+// takeOverLost continues commands whose executor has not renewed its lease in time. It returns the number of commands it took
+// over; they execute in the background.
 //
 // Commands that cannot be recovered, because they were tampered with or are no longer registered, remain the earliest.
-// Recover searches past them, so that they do not hide others.
-func (x *Executor) Recover(ctx context.Context) (int, error) {
-	taken, tried := 0, map[string]bool{}
+// takeOverLost searches past them, so that they do not hide others.
+func (x *recovery) takeOverLost(ctx context.Context) (int, error) {
+	taken, tried := 0, map[RecordID]bool{}
 	for limit := atOnce; ; limit *= 2 {
 		lost, err := x.cfg.Store.Lost(ctx, x.cfg.Now(), limit)
 		if err != nil {
 			return taken, fmt.Errorf("list lost commands: %w", err)
 		}
 		for i := range lost {
-			place := lost[i].Tenant + "\x00" + lost[i].Key
+			place := lost[i].id()
 			if !tried[place] && x.goOn(&lost[i]) {
 				taken++
 			}
@@ -101,13 +61,26 @@ func (x *Executor) Recover(ctx context.Context) (int, error) {
 	}
 }
 
+func (x *recovery) recoverAll(ctx context.Context) {
+	if _, err := x.takeOverLost(ctx); err != nil && ctx.Err() == nil {
+		x.cfg.Log.Warn("look for commands whose executor died", "error", err)
+	}
+}
+
+func (x *recovery) sweep(ctx context.Context) {
+	for n := atOnce; n == atOnce && ctx.Err() == nil; {
+		var err error
+		if n, err = x.cfg.Store.SweepRecords(ctx, x.cfg.Now().Add(-x.cfg.Scale(lateFor)), atOnce); err != nil {
+			x.cfg.Log.Warn("sweep commands", "error", err)
+			return
+		}
+	}
+}
+
 // goOn takes over a lost record, unless it cannot be trusted or belongs to an execution of this process: a lease that
 // expired while the store was away is still renewed by that execution. Two executions never run at once (IDS-RPL-7).
-func (x *Executor) goOn(rec *Record) bool {
-	x.mu.Lock()
-	_, ours := x.running[rec.Tenant+"\x00"+rec.Key]
-	x.mu.Unlock()
-	if ours || x.trust(rec) != nil { // trust logs the record; an operator must examine it
+func (x *recovery) goOn(rec *Record) bool {
+	if x.executions.has(rec.id()) || x.trust(rec) != nil { // trust logs the record; an operator must examine it
 		return false
 	}
 	ok, err := x.takeOver(rec)
@@ -118,7 +91,7 @@ func (x *Executor) goOn(rec *Record) bool {
 }
 
 // takeOver makes a lost record ours and continues it.
-func (x *Executor) takeOver(rec *Record) (bool, error) {
+func (x *recovery) takeOver(rec *Record) (bool, error) {
 	c := x.cfg.Registry.Lookup(rec.Tenant, rec.Intent.Entity, rec.Intent.Action)
 	if c == nil {
 		return false, fmt.Errorf("%s.%s is no longer registered: register it, so that what is under way can end", rec.Intent.Entity, rec.Intent.Action)
@@ -138,12 +111,12 @@ func (x *Executor) takeOver(rec *Record) (bool, error) {
 	if err != nil || !ours {
 		return false, err
 	}
-	x.fault("recovered")
+	x.cfg.fault("recovered")
 	call, err := x.recall(stored)
 	if err != nil {
 		return false, err
 	}
 	resumed := HandlerFunc(func(ctx context.Context, call *Call) (*Outcome, error) { return call.ledger.(*execution).resume(ctx) })
-	_, err = x.start(c, resumed, Caller{Tenant: rec.Tenant, Actor: rec.Actor}, call, stored)
+	_, err = x.executions.start(c, resumed, Caller{Tenant: rec.Tenant, Actor: rec.Actor}, call, stored)
 	return err == nil, err
 }

@@ -37,7 +37,7 @@ type Resealing struct {
 // compare-and-set as any change of a record. It may run beside executors, and more than once. Once no record is under way
 // or broken, the other keys can be removed.
 func Reseal(ctx context.Context, s Lister, sealer Resealer, now func() time.Time) (done Resealing, err error) {
-	x := &Executor{cfg: Config{Store: s, Sealer: sealer, Now: now}}
+	r := &resealing{Resealing: &done, vault: vault{sealer}, store: s, sealer: sealer, now: now}
 	var tenant, key string
 	for {
 		records, err := s.Records(ctx, tenant, key, atOnce)
@@ -48,7 +48,7 @@ func Reseal(ctx context.Context, s Lister, sealer Resealer, now func() time.Time
 			return done, nil
 		}
 		for i := range records {
-			if err := x.reseal(ctx, sealer, &records[i], &done); err != nil {
+			if err := r.reseal(ctx, &records[i]); err != nil {
 				return done, err
 			}
 		}
@@ -57,29 +57,38 @@ func Reseal(ctx context.Context, s Lister, sealer Resealer, now func() time.Time
 	}
 }
 
-func (x *Executor) reseal(ctx context.Context, sealer Resealer, rec *Record, done *Resealing) error {
-	done.Seen++
+// resealing is a run of Reseal.
+type resealing struct {
+	*Resealing
+	vault
+	store  Lister
+	sealer Resealer
+	now    func() time.Time
+}
+
+func (r *resealing) reseal(ctx context.Context, rec *Record) error {
+	r.Seen++
 	for rec != nil {
-		stale := sealer.Stale(rec.MAC) || len(rec.Outcome) > 0 && sealer.Stale(rec.Outcome) || len(rec.Envelope) > 0 && sealer.Stale(rec.Envelope)
+		stale := r.sealer.Stale(rec.MAC) || len(rec.Outcome) > 0 && r.sealer.Stale(rec.Outcome) || len(rec.Envelope) > 0 && r.sealer.Stale(rec.Envelope)
 		if !stale {
 			return nil
 		}
-		next, err := x.resealed(rec)
+		next, err := r.resealed(rec)
 		switch {
 		case err != nil:
-			done.Broken = append(done.Broken, rec.CommandID)
+			r.Broken = append(r.Broken, rec.CommandID)
 			return nil
 		case !rec.Status.Terminal():
-			done.UnderWay++
+			r.UnderWay++
 			return nil
 		}
-		results, err := x.cfg.Store.Advance(ctx, x.cfg.Now(), []*Step{{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version,
+		results, err := r.store.Advance(ctx, r.now(), []*Step{{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version,
 			Settle: func(Applied) (Change, error) { return Change{Record: next}, nil }}})
 		if err = errors.Join(err, stepError(results)); err != nil {
 			return fmt.Errorf("seal command %s anew: %w", rec.CommandID, err)
 		}
 		if !results[0].Refused {
-			done.Resealed++
+			r.Resealed++
 			return nil
 		}
 		rec = results[0].Stored // as another writer left it; nil: it was swept
@@ -95,8 +104,8 @@ func stepError(results []Result) error {
 }
 
 // resealed returns the next version of a record, with the same content under the active key.
-func (x *Executor) resealed(rec *Record) (*Record, error) {
-	if err := x.genuine(rec); err != nil {
+func (v vault) resealed(rec *Record) (*Record, error) {
+	if err := v.genuine(rec); err != nil {
 		return nil, err
 	}
 	next := rec.next()
@@ -107,12 +116,12 @@ func (x *Executor) resealed(rec *Record) (*Record, error) {
 		if len(*part.sealed) == 0 {
 			continue
 		}
-		plain, err := x.cfg.Sealer.Open(*part.sealed, part.bound)
+		plain, err := v.sealer.Open(*part.sealed, part.bound)
 		if err != nil {
 			return nil, errTampered
 		}
-		*part.sealed = x.cfg.Sealer.Seal(plain, part.bound)
+		*part.sealed = v.sealer.Seal(plain, part.bound)
 	}
-	x.authenticate(next)
+	v.authenticate(next)
 	return next, nil
 }

@@ -23,13 +23,14 @@ func Resolution(scopes ...string) Declaration {
 	}
 }
 
-// Resolver executes Resolution.
-func (x *Executor) Resolver() Handler { return HandlerFunc(x.resolve) }
+// resolution is the handler of Resolution.
+type resolution struct{ *records }
 
 // resolvedByOperator is the reason of an outcome that an operator gave.
 const resolvedByOperator = "resolved_by_operator"
 
-func (x *Executor) resolve(ctx context.Context, call *Call) (*Outcome, error) {
+// Execute ends the target.
+func (x *resolution) Execute(ctx context.Context, call *Call) (*Outcome, error) {
 	var in struct {
 		Verdict Status `json:"verdict"`
 		Note    string `json:"note"`
@@ -53,7 +54,7 @@ func (x *Executor) resolve(ctx context.Context, call *Call) (*Outcome, error) {
 		if rec.Status != InProgress || rec.Substatus != NeedsReconciliation {
 			return nil, Reject("not_unresolved", "only a command that needs reconciliation can be resolved; this one is "+state(rec))
 		}
-		if err := x.markResolved(call, rec, mark, in.Verdict, in.Note); err != nil {
+		if err := x.mark(call, rec, mark, in.Verdict, in.Note); err != nil {
 			return nil, err
 		}
 	}
@@ -68,9 +69,9 @@ func state(rec *Record) string {
 	return string(rec.Status)
 }
 
-// markResolved ends a record with an operator's verdict. An execution that is asking the provider meanwhile finds that it
+// mark ends a record with an operator's verdict. An execution that is asking the provider meanwhile finds that it
 // has lost the record.
-func (x *Executor) markResolved(call *Call, rec *Record, mark string, verdict Status, note string) error {
+func (x *resolution) mark(call *Call, rec *Record, mark string, verdict Status, note string) error {
 	now := x.now()
 	next := rec.next()
 	next.Status, next.Substatus, next.UpdatedAt, next.Owner = verdict, Running, now, mark

@@ -108,7 +108,7 @@ func TestResolveSurvivesItsOwnCrash(t *testing.T) {
 	r, a := survive(t, Declaration{Class: I3, Justification: "pays", Shielding: []Strategy{S3}}, charging{p}, "called")
 	r.becomes(a.CommandID, InProgress, NeedsReconciliation)
 	tune, reached, revive := crash("handled")
-	if err := r.reg.Register(Resolution("admin"), HandlerFunc(func(ctx context.Context, c *Call) (*Outcome, error) { return r.x.resolve(ctx, c) })); err != nil {
+	if err := r.reg.Register(Resolution("admin"), HandlerFunc(func(ctx context.Context, c *Call) (*Outcome, error) { return r.x.Resolver().Execute(ctx, c) })); err != nil {
 		t.Fatal(err)
 	}
 	r.run(tune)

@@ -45,23 +45,26 @@ func (s sealer) Open(sealed []byte, bound string) ([]byte, error) {
 	return s.aead.Open(nil, nil, sealed, []byte(bound))
 }
 
+// A vault seals values and authenticates records.
+type vault struct{ sealer Sealer }
+
 // errTampered reports a record that was changed by other means than the executor.
 var errTampered = errors.New("the record was changed outside of the executor")
 
 // authenticate sets the MAC of a record: the sealed digest of all other members, bound to the record's place (IDS-SEC-2).
 // Because the digest is sealed, the MAC follows the rotation of the sealer's keys without a key of its own.
-func (x *Executor) authenticate(r *Record) {
+func (v vault) authenticate(r *Record) {
 	d := r.digest()
-	r.MAC = x.cfg.Sealer.Seal(d[:], macBound(r.Tenant, r.Key))
+	r.MAC = v.sealer.Seal(d[:], macBound(r.Tenant, r.Key))
 }
 
 // genuine returns errTampered unless the record is unchanged and at its own place.
-func (x *Executor) genuine(r *Record) error {
+func (v vault) genuine(r *Record) error {
 	if r == nil {
 		return nil
 	}
 	d := r.digest()
-	sealed, err := x.cfg.Sealer.Open(r.MAC, macBound(r.Tenant, r.Key))
+	sealed, err := v.sealer.Open(r.MAC, macBound(r.Tenant, r.Key))
 	if err != nil || string(sealed) != string(d[:]) {
 		return errTampered
 	}
@@ -134,18 +137,18 @@ func callBound(tenant, key, name string) string {
 }
 func digestText(sum [32]byte) string { return fmt.Sprintf("sha256:%x", sum) }
 func random(n int) []byte            { b := make([]byte, n); rand.Read(b); return b }
-func (x *Executor) seal(v any, b string) ([]byte, [32]byte, error) {
-	plain, err := json.Marshal(v)
+func (v vault) seal(value any, b string) ([]byte, [32]byte, error) {
+	plain, err := json.Marshal(value)
 	if err != nil {
 		return nil, [32]byte{}, err
 	}
-	return x.cfg.Sealer.Seal(plain, b), sha256.Sum256(plain), nil
+	return v.sealer.Seal(plain, b), sha256.Sum256(plain), nil
 }
 
-func (x *Executor) open(sealed []byte, bound string, v any) error {
-	plain, err := x.cfg.Sealer.Open(sealed, bound)
+func (v vault) open(sealed []byte, bound string, into any) error {
+	plain, err := v.sealer.Open(sealed, bound)
 	if err != nil {
 		return errTampered
 	}
-	return json.Unmarshal(plain, v)
+	return json.Unmarshal(plain, into)
 }

@@ -85,7 +85,7 @@ func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, 
 	case err != nil: // nothing was called
 		return entry, false, Transient(fmt.Errorf("write ledger: %w", err))
 	}
-	e.x.fault("ledgered")
+	e.x.cfg.fault("ledgered")
 	return entry, true, nil
 }
 
@@ -93,11 +93,11 @@ func (e *execution) begin(ctx context.Context, name string) (LedgerEntry, bool, 
 func (e *execution) repeatable() bool { return slices.Contains(e.command.Shielding, S1) }
 
 func (e *execution) done(ctx context.Context, name string, result []byte) error {
-	e.x.fault("called")
+	e.x.cfg.fault("called")
 	if err := e.close(name, CallDone, result); err != nil {
 		return err
 	}
-	e.x.fault("recorded")
+	e.x.cfg.fault("recorded")
 	return nil
 }
 

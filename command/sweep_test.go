@@ -15,7 +15,7 @@ func TestLateConfirmationAfterTheSweep(t *testing.T) {
 	ctx := context.Background()
 	late := func() RefusalCode {
 		t.Helper()
-		r.x.sweep(ctx)
+		r.x.recovery.sweep(ctx)
 		_, err := r.x.Confirm(ctx, payer, a.CommandID, a.Token, "")
 		var refusal *Refusal
 		if !errors.As(err, &refusal) {
