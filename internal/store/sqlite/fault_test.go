@@ -68,7 +68,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	if _, err := s.Event(t.Context(), godwit.TenantID{1}, kept.ID); err != nil {
-		t.Errorf("what was acknowledged before: %v", err)
+		t.Errorf("the event acknowledged before: %v", err)
 	}
 	limitPages(t, s, "1000000")
 	if _, err := s.Commit(t.Context(), big); err != nil {

@@ -39,7 +39,7 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 		skip bool
 		step func(*conn) (more bool, err error)
 	}{
-		{"cancel what waits for deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
+		{"cancel deliveries of deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
 		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep first attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepFirstAttempts(ctx, c, &sw, limit, out) }},
@@ -82,7 +82,7 @@ const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
 
 // waitingForDeleted finds deleted endpoints with waiting deliveries. It uses a reader, since it examines every endpoint.
 func (s *sweeps) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {
-	err = s.read(ctx, "find what waits for deleted endpoints", func(c *conn) error {
+	err = s.read(ctx, "find deliveries of deleted endpoints", func(c *conn) error {
 		return c.each(ctx, waiting+" AND EXISTS (SELECT 1 FROM endpoints WHERE id = waiting.endpoint_id AND status = 'deleted')", nil,
 			func(r *rows) error { gone = append(gone, r.id(0)); return nil })
 	})

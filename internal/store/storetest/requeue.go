@@ -169,14 +169,14 @@ func requeueOnly(t *testing.T, f *fixture) {
 	f.tick(30 * 24 * time.Hour)
 	f.sweepAll(store.Sweep{EventsBefore: f.now.Add(-time.Hour)})
 	if made := again(); len(made) != 0 {
-		t.Errorf("made due of what was swept: %v", made)
+		t.Errorf("swept deliveries made due: %v", made)
 	}
 	if events := got(f.s.ListEvents(f.ctx, store.EventFilter{TenantID: f.tenant}, store.Page{Limit: 9}))(t); len(events) != 0 {
 		t.Errorf("%d events were brought back for nothing", len(events))
 	}
 	only = []godwit.DeliveryStatus{godwit.DeliveryTerminal}
 	if made := again(); len(made) != 3 {
-		t.Errorf("made due of what is terminal: %v", made)
+		t.Errorf("terminal deliveries made due: %v", made)
 	}
 }
 
