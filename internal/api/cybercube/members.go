@@ -125,7 +125,7 @@ func parseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
-// query reads the query parameters of a request and rejects unknown and repeated ones.
+// query reads the query parameters of a request and rejects unknown, empty and repeated ones.
 func query(r *url.URL, known ...string) (*params, error) {
 	values, err := url.ParseQuery(r.RawQuery)
 	if err != nil {
@@ -137,6 +137,8 @@ func query(r *url.URL, known ...string) (*params, error) {
 			p.wrong(httpapi.Clip(name), "is not a parameter of this operation")
 		} else if len(values[name]) > 1 {
 			p.wrong(name, "must be given once")
+		} else if values.Get(name) == "" && name != "cursor" { // an empty cursor means the first page
+			p.wrong(name, "must not be empty; leave the parameter out")
 		}
 	}
 	return p, nil

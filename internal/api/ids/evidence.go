@@ -21,7 +21,10 @@ const (
 )
 
 func (s *server) evidence(c *httpapi.Call) error {
-	q := c.R.URL.Query()
+	q, err := httpapi.ReadQuery(c.R.URL, []string{"idempotency_key", "command_id", "after", "limit"})
+	if err != nil {
+		return err
+	}
 	query := command.EvidenceQuery{Tenant: c.Tenant().String(), Key: q.Get("idempotency_key"), CommandID: q.Get("command_id")}
 	after, err := number(q.Get("after"), "after", 0, 0)
 	if err != nil {
@@ -93,7 +96,11 @@ func number(text, name string, otherwise, most int64) (int64, error) {
 // are left for the next one.
 func (s *server) export(c *httpapi.Call) error {
 	ctx := c.R.Context()
-	from, err := number(c.R.URL.Query().Get("from_seq"), "from_seq", 1, 0)
+	q, err := httpapi.ReadQuery(c.R.URL, []string{"from_seq"})
+	if err != nil {
+		return err
+	}
+	from, err := number(q.Get("from_seq"), "from_seq", 1, 0)
 	if err != nil {
 		return err
 	}

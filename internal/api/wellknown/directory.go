@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -51,9 +51,9 @@ func newDirectory(cfg Config) *directory {
 // ServeHTTP returns all live keys in pages, or with ?keyid= the one key with a delivery's keyid. ?kid= is the older spelling
 // of ?keyid=.
 func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := httpapi.ReadQuery(r.URL, nil) // caches may add parameters of their own
 	if err != nil {
-		d.cfg.Problems.Write(w, r, problem.InvalidRequest.In("query", "is not a valid query string"))
+		d.cfg.Problems.Write(w, r, err)
 		return
 	}
 	var secrets []godwit.Secret
