@@ -74,7 +74,7 @@ func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*
 	who := Caller(caller)
 	who.Confirmed = true
 	for turn := 1; ; turn++ {
-		request := engine.MintKey()
+		request := engine.NewKey()
 		if o.Key != "" {
 			request = fmt.Sprintf("%x/%d", sha256.Sum256([]byte(o.Key)), turn)
 		}

@@ -186,7 +186,7 @@ func TestMillionKeys(t *testing.T) {
 	seen := make(map[[16]byte]struct{}, n)
 	var set [128]int
 	for i := range n {
-		id, err := uuid.Parse(engine.MintKey())
+		id, err := uuid.Parse(engine.NewKey())
 		if err != nil || id.Version() != 4 {
 			t.Fatalf("key %v: %v", id, err)
 		}

@@ -310,7 +310,7 @@ func TestMintedKeysAreGood(t *testing.T) {
 	format := idempotency.Format{MinLength: idempotency.DefaultMinLength, MaxLength: idempotency.DefaultMaxLength}
 	seen := map[string]bool{}
 	for range 10_000 {
-		key := engine.MintKey()
+		key := engine.NewKey()
 		if err := format.Check(key); err != nil || seen[key] {
 			t.Fatalf("key %q: %v", key, err)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/engine/fanout"
+	"github.com/godwit-hq/godwit/internal/engine/follow"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -16,31 +18,41 @@ import (
 // the deliveries of larger calls afterwards.
 const maxInline = commit.MaxRows
 
+// An acceptor accepts events: it builds them, finds their receivers and stores both.
+type acceptor struct {
+	cfg       *Config
+	commits   *commit.Group
+	lanes     *dispatch.Dispatcher
+	fanouts   *fanout.Expander
+	watermark *follow.Watermark
+	keys      inProgress
+}
+
 // Submit accepts events. When it returns without error, every submission without an Err of its own is durable and will be
 // delivered. Submit stores all of them in one transaction; with more than maxInline deliveries, that transaction holds
 // fan-outs in place of the deliveries. After an error it is unknown whether anything was stored; the caller may repeat the
 // call with the same key.
-func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
-	if !e.lanes.Running() {
+func (ac *acceptor) Submit(ctx context.Context, submissions ...Submission) ([]Receipt, error) {
+	if !ac.lanes.Running() {
 		return nil, ErrStopping
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	now, step := e.watermark.Enter()
-	defer e.watermark.Leave(step)
+	now, step := ac.watermark.Enter()
+	defer ac.watermark.Leave(step)
 	receipts := make([]Receipt, len(submissions))
 	admitted := make([]admission, 0, len(submissions))
 	total := 0
 	for i := range submissions {
 		s := &submissions[i]
 		if s.Idempotency != nil {
-			if receipts[i].Err = e.keys.enter(s.Idempotency.ID, s.Idempotency.Fingerprint); receipts[i].Err != nil {
+			if receipts[i].Err = ac.keys.enter(s.Idempotency.ID, s.Idempotency.Fingerprint); receipts[i].Err != nil {
 				continue
 			}
-			defer e.keys.leave(s.Idempotency.ID)
+			defer ac.keys.leave(s.Idempotency.ID)
 		}
-		a := e.admit(s, &receipts[i], now)
+		a := ac.admit(s, &receipts[i], now)
 		admitted = append(admitted, a)
 		total += a.total
 	}
@@ -48,7 +60,7 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 		return receipts, nil
 	}
 	if total > maxInline && !submissions[0].Own {
-		if open, _ := e.fanouts.Open(submissions[0].TenantID); open >= e.cfg.MaxFanouts {
+		if open, _ := ac.fanouts.Open(submissions[0].TenantID); open >= ac.cfg.MaxFanouts {
 			return nil, ErrFanouts
 		}
 	}
@@ -61,7 +73,7 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 		}
 		request.Accepts[k] = admitted[k].accept
 	}
-	answer := e.commits.Do(request)
+	answer := ac.commits.Do(request)
 	for k := range admitted {
 		a := &admitted[k]
 		switch {
@@ -74,12 +86,12 @@ func (e *Engine) Submit(ctx context.Context, submissions ...Submission) ([]Recei
 			for i := range a.rooms {
 				a.rooms[i].Committed(now)
 			}
-			e.cfg.Recorder.Submitted(len(a.receipt.Events), a.total)
+			ac.cfg.Recorder.Submitted(len(a.receipt.Events), a.total)
 		}
 	}
 	if answer.Err == nil {
 		for _, f := range request.Fanouts {
-			e.fanouts.Add(f)
+			ac.fanouts.Add(f)
 		}
 	}
 	return receipts, answer.Err
@@ -96,7 +108,7 @@ type admission struct {
 }
 
 // admit builds the events of a submission and finds their receivers.
-func (e *Engine) admit(s *Submission, receipt *Receipt, now time.Time) admission {
+func (ac *acceptor) admit(s *Submission, receipt *Receipt, now time.Time) admission {
 	receipt.Events = make([]godwit.Event, len(s.Events))
 	receipt.Fanout = make([]int, len(s.Events))
 	a := admission{
@@ -105,7 +117,7 @@ func (e *Engine) admit(s *Submission, receipt *Receipt, now time.Time) admission
 	}
 	for i := range s.Events {
 		p := &s.Events[i]
-		lanes := e.receivers(s.TenantID, p)
+		lanes := ac.receivers(s.TenantID, p)
 		if p.Key == "" {
 			p = p.forReceivers(lanes)
 		}
@@ -118,7 +130,7 @@ func (e *Engine) admit(s *Submission, receipt *Receipt, now time.Time) admission
 	if s.Idempotency != nil {
 		a.accept.Record = &godwit.IdempotencyRecord{
 			ID: s.Idempotency.ID, TenantID: s.TenantID, Fingerprint: s.Idempotency.Fingerprint, EventID: receipt.Events[0].ID, CreatedAt: now,
-			ExpiresAt: now.Add(e.cfg.TimeScale.Real(cmp.Or(s.Idempotency.Window, e.cfg.IdempotencyWindow))),
+			ExpiresAt: now.Add(ac.cfg.TimeScale.Real(cmp.Or(s.Idempotency.Window, ac.cfg.IdempotencyWindow))),
 			Response:  s.Idempotency.Respond(receipt.Events, receipt.Fanout),
 		}
 	}
@@ -184,7 +196,7 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt, KeptHeaders: p.KeptHeaders, Origin: p.Origin,
 	}
 	if event.Key == "" {
-		event.Key = MintKey()
+		event.Key = NewKey()
 	}
 	if p.Compose != nil {
 		p.Compose(&event)
@@ -193,13 +205,13 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 }
 
 // receivers returns the lanes that a publication goes to.
-func (e *Engine) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
+func (ac *acceptor) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
 	if p.Endpoints == nil {
-		return e.lanes.Match(tenant, p.Type, p.Attributes)
+		return ac.lanes.Match(tenant, p.Type, p.Attributes)
 	}
 	var lanes []*dispatch.Lane
 	for _, id := range p.Endpoints {
-		if l := e.lanes.TenantLane(tenant, id); l != nil {
+		if l := ac.lanes.TenantLane(tenant, id); l != nil {
 			lanes = append(lanes, l)
 		}
 	}
@@ -234,5 +246,5 @@ func (p *Publication) forReceivers(lanes []*dispatch.Lane) *Publication {
 	return &own
 }
 
-// MintKey makes the idempotency key that an event's receivers see: a random UUID (EDS-KEY-4).
-func MintKey() string { return godwit.NewKey() }
+// NewKey makes the idempotency key that an event's receivers see: a random UUID (EDS-KEY-4).
+func NewKey() string { return godwit.NewKey() }

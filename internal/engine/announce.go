@@ -9,12 +9,12 @@ import (
 )
 
 // Announce stores an event about a subscription, even if no endpoint matches it now (OJS-OBS-4, OJS-OBS-5).
-func (e *Engine) Announce(ctx context.Context, a profile.Announcement) error {
+func (ac *acceptor) Announce(ctx context.Context, a profile.Announcement) error {
 	if a.At.IsZero() {
-		a.At = e.cfg.Clock.Now()
+		a.At = ac.cfg.Clock.Now()
 	}
 	own := a.Event()
-	_, err := e.Submit(ctx, Submission{TenantID: a.TenantID, Own: true, Events: []Publication{{
+	_, err := ac.Submit(ctx, Submission{TenantID: a.TenantID, Own: true, Events: []Publication{{
 		Type: own.Type, ContentType: own.ContentType, Format: own.Format,
 		Compose: func(event *godwit.Event) { event.Body = own.Body(event.ID) },
 	}}})

@@ -20,7 +20,13 @@ import (
 // An event passes through the members in this order: accept.go builds it and its deliveries, commits stores both (fanouts adds
 // deliveries that are too many for one transaction), lanes choose when to send each delivery, maker sends and classifies,
 // commits stores the result, and reporter reports it.
+//
+// The embedded parts are what callers ask of it: accept events, send events again, and try endpoints.
 type Engine struct {
+	*acceptor
+	*redeliverer
+	*trials
+
 	cfg Config
 
 	commits  *commit.Group
@@ -35,9 +41,6 @@ type Engine struct {
 	outcomes  *follow.Outcomes
 	watermark *follow.Watermark
 
-	keys    inProgress
-	tests   chan struct{} // limits concurrent tests of endpoints
-	calls   chan struct{} // limits concurrent requests of commands
 	started chan struct{}
 }
 
@@ -46,11 +49,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{
-		cfg: cfg, feed: follow.NewFeed(), watermark: follow.NewWatermark(cfg.Clock),
-		tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls), started: make(chan struct{}),
-	}
-	e.keys.ids = map[[32]byte][32]byte{}
+	e := &Engine{cfg: cfg, feed: follow.NewFeed(), watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
 	})
@@ -66,7 +65,13 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	})
 	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
 	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps()}
+	e.acceptor = &acceptor{
+		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
+	}
+	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
+	e.redeliverer.outcomes = e.outcomes
+	e.trials = &trials{lanes: e.lanes, tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls)}
 	return e, e.lanes.Load(ctx)
 }
 

@@ -23,23 +23,23 @@ var ErrTooMany = errors.New("too many events to replay at once")
 // a new run of their delivery; the others get a new delivery. It returns how many events are being delivered, including those
 // that were already pending. It fails with store.ErrNotFound for an endpoint of another tenant. Deliveries to a paused or
 // disabled endpoint wait.
-func (e *Engine) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error) {
+func (r *redeliverer) ReplayTo(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (int, error) {
 	if len(events) > MaxReplay {
 		return 0, ErrTooMany
 	}
-	plan, err := e.PlanReplay(ctx, tenant, endpoint, events, actor)
+	plan, err := r.PlanReplay(ctx, tenant, endpoint, events, actor)
 	if err != nil {
 		return 0, err
 	}
 	// A new delivery is due since its event was accepted. So new deliveries go out in that order, and before requeued ones.
 	if len(plan.Fresh) > 0 {
-		if answer := e.commits.Do(commit.Request{Tenant: tenant, Accepts: []store.Accept{{Events: plan.Fresh}}}); answer.Err != nil {
+		if answer := r.commits.Do(commit.Request{Tenant: tenant, Accepts: []store.Accept{{Events: plan.Fresh}}}); answer.Err != nil {
 			return 0, fmt.Errorf("add deliveries to replay: %w", answer.Err)
 		}
-		plan.lane.Waiting(e.cfg.Clock.Now())
+		plan.lane.Waiting(r.cfg.Clock.Now())
 	}
 	if len(plan.Again.Deliveries) > 0 {
-		if _, err := e.requeue(ctx, plan.Again); err != nil {
+		if _, err := r.requeue(ctx, plan.Again); err != nil {
 			return len(plan.Fresh), err
 		}
 	}
@@ -67,20 +67,20 @@ func (r *Redelivery) Stored() {
 }
 
 // PlanReplay plans what ReplayTo stores, and stores nothing.
-func (e *Engine) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
-	l := e.lanes.TenantLane(tenant, endpoint)
+func (r *redeliverer) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
+	l := r.lanes.TenantLane(tenant, endpoint)
 	if l == nil {
 		return nil, store.ErrNotFound
 	}
-	if !e.lanes.Running() {
+	if !r.lanes.Running() {
 		return nil, ErrStopping
 	}
-	again, fresh, err := e.splitReplay(ctx, tenant, endpoint, inOrder(events))
+	again, fresh, err := r.splitReplay(ctx, tenant, endpoint, inOrder(events))
 	if err != nil {
 		return nil, err
 	}
-	now := e.cfg.Clock.Now()
-	plan := &Redelivery{lane: l, now: e.cfg.Clock.Now, Again: store.Requeue{TenantID: tenant, Deliveries: again, Trigger: godwit.TriggerReplay, Actor: actor, Now: now}}
+	now := r.cfg.Clock.Now()
+	plan := &Redelivery{lane: l, now: r.cfg.Clock.Now, Again: store.Requeue{TenantID: tenant, Deliveries: again, Trigger: godwit.TriggerReplay, Actor: actor, Now: now}}
 	for _, event := range fresh {
 		plan.Fresh = append(plan.Fresh, store.NewEvent{Event: event, Deliveries: []store.NewDelivery{
 			{ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerReplay},
@@ -100,15 +100,15 @@ func inOrder(events []godwit.Event) []*godwit.Event {
 }
 
 // splitReplay separates events that the endpoint received before, by their deliveries, from the others.
-func (e *Engine) splitReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
+func (r *redeliverer) splitReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []*godwit.Event) (again []godwit.DeliveryID, fresh []*godwit.Event, err error) {
 	for _, event := range events {
 		if event.TenantID != tenant {
 			return nil, nil, fmt.Errorf("replay event %s: %w", event.ID, store.ErrNotFound)
 		}
-		if err := e.fanouts.Wait(ctx, event.ID); err != nil {
+		if err := r.fanouts.Wait(ctx, event.ID); err != nil {
 			return nil, nil, err
 		}
-		found, err := e.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
+		found, err := r.cfg.Store.ListDeliveries(ctx, store.DeliveryFilter{TenantID: tenant, EventID: event.ID, EndpointID: endpoint}, store.Page{Limit: 1})
 		if err != nil {
 			return nil, nil, fmt.Errorf("find deliveries to replay: %w", err)
 		}

@@ -73,7 +73,7 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 	for i, event := range wanted {
 		id := godwit.NewEventID(now)
 		added := store.NewEvent{Event: &godwit.Event{
-			ID: id, TenantID: tenant, Type: event.Type, Key: MintKey(), ContentType: event.ContentType, Body: event.Body(id), Format: event.Format, CreatedAt: now,
+			ID: id, TenantID: tenant, Type: event.Type, Key: NewKey(), ContentType: event.ContentType, Body: event.Body(id), Format: event.Format, CreatedAt: now,
 		}}
 		for _, l := range receivers[i] {
 			added.Deliveries = append(added.Deliveries, store.NewDelivery{

@@ -38,7 +38,7 @@ type Publication struct {
 	// and OccurredAt.
 	Compose    func(*godwit.Event)
 	Attributes map[string]string
-	Key        string // the caller's idempotency key; empty: Submit mints a random one
+	Key        string // the caller's idempotency key; empty: Submit makes a random one
 	Format     string // format of Body; see godwit.Event
 	SourceID   string
 	OccurredAt time.Time

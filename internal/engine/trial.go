@@ -26,22 +26,29 @@ type Trial struct {
 	Verdict  godwit.Verdict
 }
 
+// trials send single requests outside any delivery.
+type trials struct {
+	lanes *dispatch.Dispatcher
+	tests chan struct{} // limits concurrent tests of endpoints
+	calls chan struct{} // limits concurrent requests of commands
+}
+
 // SendTest sends one event to one endpoint and waits for the answer. The endpoint's patterns and status do not matter. The
 // request looks like any attempt, but nothing is stored, counted or retried, and the endpoint's health and limits do not
 // change (OJS-API-13, CCW-API-16). SendTest fails with store.ErrNotFound for an endpoint of another tenant. An unreachable
 // endpoint is not an error: the Exchange reports it.
-func (e *Engine) SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
-	return e.try(ctx, e.tests, tenant, id, p)
+func (t *trials) SendTest(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
+	return t.try(ctx, t.tests, tenant, id, p)
 }
 
 // Call sends one request to an endpoint and waits for the answer, as SendTest does. It serves commands that a tenant's own
 // service executes.
-func (e *Engine) Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
-	return e.try(ctx, e.calls, tenant, id, p)
+func (t *trials) Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
+	return t.try(ctx, t.calls, tenant, id, p)
 }
 
-func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
-	l := e.lanes.TenantLane(tenant, id)
+func (t *trials) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
+	l := t.lanes.TenantLane(tenant, id)
 	if l == nil {
 		return nil, store.ErrNotFound
 	}
@@ -50,7 +57,7 @@ func (e *Engine) try(ctx context.Context, limit chan struct{}, tenant godwit.Ten
 		defer func() { <-limit }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-e.lanes.Base().Done():
+	case <-t.lanes.Base().Done():
 		return nil, ErrStopping
 	}
 	var event godwit.Event

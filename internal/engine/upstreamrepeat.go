@@ -16,8 +16,8 @@ import (
 // refused deliveries again only if no unfinished ones are left: then the upstream knows of the refusal and asks again on
 // purpose; otherwise its repeat is meant for the unfinished ones. An event without live deliveries goes to the endpoints that
 // match it now.
-func (e *Engine) RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
-	list, err := e.deliveriesOf(ctx, tenant, id)
+func (r *redeliverer) RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, id godwit.EventID, actor string) (since map[godwit.DeliveryID]int, err error) {
+	list, err := r.deliveriesOf(ctx, tenant, id)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
@@ -35,7 +35,7 @@ func (e *Engine) RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, i
 		case godwit.DeliveryTerminal:
 			refused = append(refused, d.ID)
 		case godwit.DeliveryPending, godwit.DeliveryExhausted:
-			asked, err := e.askedToWait(ctx, d)
+			asked, err := r.askedToWait(ctx, d)
 			if err != nil {
 				return nil, err
 			}
@@ -45,53 +45,53 @@ func (e *Engine) RepeatedUpstream(ctx context.Context, tenant godwit.TenantID, i
 		}
 		live++
 	}
-	again := store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: e.cfg.Clock.Now(),
+	again := store.Requeue{TenantID: tenant, Deliveries: left, Trigger: godwit.TriggerManual, Actor: actor, Now: r.cfg.Clock.Now(),
 		Only: []godwit.DeliveryStatus{godwit.DeliveryPending, godwit.DeliveryExhausted}}
 	switch {
 	case live == 0:
-		return since, e.offer(ctx, tenant, id)
+		return since, r.offer(ctx, tenant, id)
 	case len(refused)+accepted == live:
 		again.Deliveries, again.Only = refused, []godwit.DeliveryStatus{godwit.DeliveryTerminal}
 	}
 	if len(again.Deliveries) == 0 {
 		return since, nil
 	}
-	_, err = e.requeue(ctx, again)
+	_, err = r.requeue(ctx, again)
 	return since, err
 }
 
 // offer sends an event without live deliveries to the endpoints that match it now. Cancelled deliveries stay cancelled: their
 // endpoint was deleted, or an operator cancelled them. If two callers offer the same event at once, one gets ErrInProgress.
-func (e *Engine) offer(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
+func (r *redeliverer) offer(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) error {
 	name := sha256.Sum256(append([]byte("offer "), id[:]...))
-	if err := e.keys.enter(name, name); err != nil {
+	if err := r.accept.keys.enter(name, name); err != nil {
 		return err
 	}
-	defer e.keys.leave(name)
-	event, err := e.cfg.Store.Event(ctx, tenant, id)
+	defer r.accept.keys.leave(name)
+	event, err := r.cfg.Store.Event(ctx, tenant, id)
 	if err != nil {
 		return err
 	}
-	list, err := e.deliveriesOf(ctx, tenant, id) // read again: another caller may have offered the event meanwhile
+	list, err := r.deliveriesOf(ctx, tenant, id) // read again: another caller may have offered the event meanwhile
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
-	lanes := slices.DeleteFunc(e.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *dispatch.Lane) bool {
+	lanes := slices.DeleteFunc(r.accept.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *dispatch.Lane) bool {
 		return slices.ContainsFunc(list, func(d godwit.Delivery) bool { return d.EndpointID == l.ID() })
 	})
-	_, err = e.addDeliveries(ctx, event, lanes)
+	_, err = r.addDeliveries(ctx, event, lanes)
 	return err
 }
 
 // askedToWait reports whether the delivery's receiver asked for a delay that has not passed yet. A repeat by the upstream does
 // not shorten the delay (EDS-INT-4), even if it is longer than the delivery's remaining time. The lane enforces holds of a
 // whole endpoint.
-func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
-	l := e.lanes.Lane(d.EndpointID)
+func (r *redeliverer) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, error) {
+	l := r.lanes.Lane(d.EndpointID)
 	if d.Attempts == 0 || l == nil || l.Target().Policy.HoldScope != godwit.HoldEvent {
 		return false, nil
 	}
-	attempts, err := e.cfg.Store.Attempts(ctx, d.TenantID, d.ID)
+	attempts, err := r.cfg.Store.Attempts(ctx, d.TenantID, d.ID)
 	if err != nil {
 		return false, fmt.Errorf("read attempts: %w", err)
 	}
@@ -99,6 +99,6 @@ func (e *Engine) askedToWait(ctx context.Context, d *godwit.Delivery) (bool, err
 		return false, nil
 	}
 	last := &attempts[len(attempts)-1]
-	wait := e.cfg.TimeScale.Real(min(last.Verdict.RetryAfter, l.Target().Policy.MaxElapsed))
-	return e.cfg.Clock.Now().Before(last.StartedAt.Add(last.Duration + wait)), nil
+	wait := r.cfg.TimeScale.Real(min(last.Verdict.RetryAfter, l.Target().Policy.MaxElapsed))
+	return r.cfg.Clock.Now().Before(last.StartedAt.Add(last.Duration + wait)), nil
 }
