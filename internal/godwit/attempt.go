@@ -23,6 +23,12 @@ type Attempt struct {
 	Trace      Trace
 }
 
+// Exhausted reports whether the attempt ended its run because no attempts were left. A test is a run of one attempt, and uses
+// up none.
+func (a *Attempt) Exhausted() bool {
+	return a.Verdict.Outcome == Transient && a.NextAt.IsZero() && a.Trigger != TriggerTest
+}
+
 // FailureText says in a few words why the attempt failed. It holds no text from a receiver.
 func (a *Attempt) FailureText() string {
 	if a.Verdict.Class == ClassApplication && a.Status != 0 {

@@ -55,6 +55,7 @@ type AttemptFilter struct {
 	Since      time.Time // started at or after
 	Until      time.Time // started at or before
 	Outcomes   []godwit.Outcome
+	Exhausted  bool // only attempts with which a run used up its attempts; see godwit.Attempt.Exhausted
 }
 
 // A LoggedAttempt is an attempt with fields of its delivery that a log shows.

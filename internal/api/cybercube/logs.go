@@ -43,7 +43,7 @@ func statusOf(a *godwit.Attempt) string {
 	switch {
 	case a.Verdict.Outcome == godwit.Accepted:
 		return statusSuccess
-	case a.Verdict.Outcome == godwit.Transient && a.NextAt.IsZero() && a.Trigger != godwit.TriggerTest:
+	case a.Exhausted():
 		return statusExhausted
 	}
 	return statusFailed
@@ -113,27 +113,19 @@ func (p *params) status() string {
 
 func (h *logHandlers) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.AttemptFilter, status string, limit int) ([]logEntry, error) {
 	entries, known := []logEntry{}, names{}
-	ask := limit
 	switch status {
 	case statusSuccess:
 		f.Outcomes = []godwit.Outcome{godwit.Accepted}
 	case statusFailed:
 		f.Outcomes = []godwit.Outcome{godwit.Transient, godwit.Terminal}
 	case statusExhausted:
-		f.Outcomes = []godwit.Outcome{godwit.Transient}
-		ask = limit * maxRunLength // only the last attempt of each run is shown
+		f.Outcomes, f.Exhausted = []godwit.Outcome{godwit.Transient}, true
 	}
-	logged, err := h.store.ListAttempts(c.R.Context(), *f, ask)
+	logged, err := h.store.ListAttempts(c.R.Context(), *f, limit)
 	if err != nil {
 		return nil, err
 	}
 	for i := range logged {
-		if status == statusExhausted && statusOf(&logged[i].Attempt) != statusExhausted {
-			continue
-		}
-		if len(entries) == limit {
-			break
-		}
 		eventID, err := known.of(c.R.Context(), h.store, c.Tenant(), logged[i].Attempt.EventID)
 		if err != nil {
 			return nil, err
@@ -142,9 +134,6 @@ func (h *logHandlers) attempts(c *httpapi.Call, e *godwit.Endpoint, f *store.Att
 	}
 	return entries, nil
 }
-
-// maxRunLength is the number of attempts of a run in the standard.
-const maxRunLength = 7
 
 func entryOf(e *godwit.Endpoint, l *store.LoggedAttempt, eventID string) logEntry {
 	a := &l.Attempt

@@ -208,6 +208,11 @@ func TestLogs(t *testing.T) {
 		if pending[0]["event_id"] != waiting || pending[0]["attempt"] != 2.0 || pending[0]["next_retry_at"] == nil {
 			t.Errorf("pending %v", pending)
 		}
+		for range 8 { // later attempts that others follow do not hide the exhausted one
+			r.publish("project.created")
+			r.settle()
+		}
+		count("?status=exhausted&limit=1", 1, "exhausted")
 		for field, query := range map[string]string{
 			"status": "?status=gone", "limit": "?limit=101", "start_time": "?start_time=yesterday", "end_time": "?end_time=2026-01-01T00:00:00Z&start_time=2026-01-02T00:00:00Z",
 			"color": "?color=red",

@@ -87,6 +87,9 @@ func (s *attempts) readLog(ctx context.Context, f store.AttemptFilter, deliverie
 		}
 		w.add("outcome = ANY (?)", outcomes)
 	}
+	if f.Exhausted { // as godwit.Attempt.Exhausted
+		w.add("outcome = ? AND next_at IS NULL AND trigger <> ?", string(godwit.Transient), string(godwit.TriggerTest))
+	}
 	w.args = append(w.args, ids)
 	r, err := s.pool.Query(ctx, fmt.Sprintf(`SELECT a.* FROM unnest($%d::uuid[]) AS c (id)
 		CROSS JOIN LATERAL (SELECT `+attemptFields+` FROM attempts AS a%s OFFSET 0) AS a

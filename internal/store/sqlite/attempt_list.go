@@ -110,7 +110,8 @@ func loggedAttempts(ctx context.Context, c *conn, d *godwit.Delivery) ([]store.L
 }
 
 func wanted(f *store.AttemptFilter, a *godwit.Attempt) bool {
-	return within(a.StartedAt, f.Since, f.Until) && (len(f.Outcomes) == 0 || slices.Contains(f.Outcomes, a.Verdict.Outcome))
+	return within(a.StartedAt, f.Since, f.Until) && (len(f.Outcomes) == 0 || slices.Contains(f.Outcomes, a.Verdict.Outcome)) &&
+		(!f.Exhausted || a.Exhausted())
 }
 
 func latestFirst(a, b *godwit.Attempt) int {

@@ -146,6 +146,8 @@ func attemptFilters(t *testing.T, f *fixture) {
 		tried = append(tried, j.try(id, godwit.TriggerRetry, 2, end))
 		j.try(j.accept("order.sent"), godwit.TriggerAccept, 1, []godwit.DeliveryStatus{godwit.DeliveryTerminal, godwit.DeliveryAccepted}[i%2])
 	}
+	j.try(j.accept("order.sent"), godwit.TriggerAccept, 1, godwit.DeliveryExhausted)
+	j.try(j.accept("order.sent"), godwit.TriggerTest, 1, godwit.DeliveryExhausted)
 	middle := tried[3].Attempt.StartedAt
 	is := func(outcomes ...godwit.Outcome) func(*store.LoggedAttempt) bool {
 		return func(l *store.LoggedAttempt) bool { return slices.Contains(outcomes, l.Attempt.Verdict.Outcome) }
@@ -158,6 +160,7 @@ func attemptFilters(t *testing.T, f *fixture) {
 		"accepted": {store.AttemptFilter{Outcomes: []godwit.Outcome{godwit.Accepted}}, is(godwit.Accepted)},
 		"failed": {store.AttemptFilter{Outcomes: []godwit.Outcome{godwit.Transient, godwit.Terminal}},
 			is(godwit.Transient, godwit.Terminal)},
+		"exhausted": {store.AttemptFilter{Exhausted: true}, func(l *store.LoggedAttempt) bool { return l.Attempt.Exhausted() }},
 		"since": {store.AttemptFilter{Since: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.Before(middle) }},
 		"until": {store.AttemptFilter{Until: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.After(middle) }},
 		"one moment": {store.AttemptFilter{Since: middle, Until: middle}, func(l *store.LoggedAttempt) bool {
