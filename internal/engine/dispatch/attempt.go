@@ -58,12 +58,12 @@ func (it *item) Stored(r *commit.Record) {
 	if r.Result.KeepClaim {
 		it.Work.Delivery = *next
 		l.window.pushFront(it)
-		l.shedIfInactive()
+		l.backlog.shedIfInactive()
 	} else {
 		l.window.drop(next.ID, it)
 		if next.Status == godwit.DeliveryPending {
 			l.backlog.note(next.DueAt)
-			l.reportOrphans()
+			l.backlog.reportOrphans()
 		}
 	}
 	l.pump()
@@ -89,5 +89,5 @@ func (it *item) Dropped(r *commit.Record, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.window.drop(it.Work.Delivery.ID, it)
-	l.doubt()
+	l.backlog.doubt()
 }

@@ -37,7 +37,7 @@ func (b *backlog) refill(now time.Time) {
 		return
 	}
 	if b.nextDue.After(now) {
-		l.wakeAt(b.nextDue)
+		l.alarm.set(b.nextDue)
 		return
 	}
 	room := l.room(now)
@@ -109,7 +109,7 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	}
 	b.note(next)
 	b.overflow = !b.nextDue.IsZero() && !b.nextDue.After(started)
-	l.shedIfInactive() // the endpoint was paused during the claim
+	l.backlog.shedIfInactive() // the endpoint was paused during the claim
 	l.pump()
 }
 
@@ -123,7 +123,7 @@ func (b *backlog) failed(err error) {
 	b.claiming, b.suspect = false, true
 	retry := l.d.cfg.Clock.Now().Add(storeRetry)
 	b.note(retry)
-	l.wakeAt(retry)
+	l.alarm.set(retry)
 }
 
 // reclaim releases claims that the store holds and memory does not know, after an answer was lost. Until it is done the lane
@@ -145,6 +145,49 @@ func (b *backlog) reclaim(ctx context.Context, epoch int64) error {
 		l.d.cfg.Log.Warn("took back deliveries whose claim was lost", "endpoint", l.id.String(), "deliveries", n)
 	}
 	return err
+}
+
+// doubt says that the store may hold claims that memory does not know. Called with the lane locked.
+func (b *backlog) doubt() {
+	l := b.lane
+	now := l.d.cfg.Clock.Now()
+	b.suspect = true
+	b.note(now)
+	l.alarm.set(now.Add(storeRetry))
+}
+
+// shed returns queued deliveries to the store when the endpoint gets no more requests, so that they use no memory. Those of a
+// deleted endpoint end there. Called with the lane locked.
+func (b *backlog) shed() {
+	l := b.lane
+	keep := 0
+	if l.active() {
+		keep = 1 // to probe the endpoint with
+	}
+	deleted := l.deleted()
+	for _, it := range l.window.cut(keep) {
+		if deleted {
+			l.d.cfg.Commits.Add(it.claim(attempt.Cancelled(&it.Job, l.d.cfg.Clock.Now())))
+		} else {
+			l.d.cfg.Commits.Add(it.claim(attempt.Returned(&it.Job)))
+		}
+	}
+}
+
+// shedIfInactive returns deliveries that were queued after the endpoint was paused, disabled or deleted.
+func (b *backlog) shedIfInactive() {
+	if !b.lane.active() {
+		b.shed()
+	}
+}
+
+// reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end before the next
+// sweep (OJS-API-10). Called with the lane locked.
+func (b *backlog) reportOrphans() {
+	l := b.lane
+	if l.deleted() && l.d.Running() {
+		l.d.cfg.Observer.Orphaned()
+	}
 }
 
 // nextTrigger returns the trigger of the next attempt of a delivery read from the store.

@@ -73,8 +73,8 @@ func (l *Lane) reload(loaded *store.LoadedEndpoint) {
 	l.pace.follow(&t.Policy, &l.d.times)
 	l.account = l.d.accounts.of(t)
 	if t.Endpoint.Status != godwit.EndpointActive {
-		l.shed()
-		l.reportOrphans()
+		l.backlog.shed()
+		l.backlog.reportOrphans()
 	}
 	l.pump()
 }
@@ -135,5 +135,5 @@ func (l *Lane) disable(c *store.EndpointChange) {
 		t.Endpoint.Status, t.Endpoint.StatusReason, t.Endpoint.ReenableAt = godwit.EndpointDisabled, c.Disable, c.ReenableAt
 		return true
 	})
-	l.shed()
+	l.backlog.shed()
 }

@@ -165,7 +165,7 @@ func (l *Lane) heal(t *attempt.Target, r *commit.Record, decision *godwit.Decisi
 	}
 	if e.circuitOpened {
 		log.Warn("circuit opened", "endpoint", l.id.String(), "failures", l.condition.ConsecutiveFailures)
-		l.shed()
+		l.backlog.shed()
 	}
 	if e.disable != nil && l.active() {
 		r.Change = e.disable

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -34,7 +33,7 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 	l.maker = d.cfg.Maker
 	l.condition.EndpointID = l.id
 	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held}
-	l.backlog.lane, l.reenabler.lane = l, l
+	l.backlog.lane, l.reenabler.lane, l.alarm.lane = l, l, l
 	t := d.cfg.Maker.Target(loaded)
 	l.target.Store(t)
 	l.pace.follow(&t.Policy, &d.times)
@@ -95,16 +94,8 @@ func (l *Lane) Waiting(now time.Time) {
 	defer l.mu.Unlock()
 	l.backlog.overflow = true
 	l.backlog.note(now)
-	l.reportOrphans()
+	l.backlog.reportOrphans()
 	l.pump()
-}
-
-// doubt says that the store may hold claims that memory does not know. Called with the lane locked.
-func (l *Lane) doubt() {
-	now := l.d.cfg.Clock.Now()
-	l.backlog.suspect = true
-	l.backlog.note(now)
-	l.wakeAt(now.Add(storeRetry))
 }
 
 const storeRetry = time.Second
@@ -177,7 +168,7 @@ func (l *Lane) mayStart(now time.Time) bool {
 		return false // a claim made under an older epoch belongs to another node
 	}
 	if wait := l.pace.wait(now); wait > 0 {
-		l.wakeAt(now.Add(wait))
+		l.alarm.set(now.Add(wait))
 		return false
 	}
 	return true
@@ -189,12 +180,12 @@ func (l *Lane) open(now time.Time) bool {
 	case !l.d.Running() || !l.active():
 		return false
 	case now.Before(h.HoldUntil):
-		l.wakeAt(h.HoldUntil)
+		l.alarm.set(h.HoldUntil)
 		return false
 	case h.CircuitOpenAt.IsZero():
 		return true
 	case now.Before(h.ProbeAt):
-		l.wakeAt(h.ProbeAt)
+		l.alarm.set(h.ProbeAt)
 		return false
 	default:
 		return l.window.inFlight == 0 // an open circuit lets one delivery at a time probe the endpoint
@@ -229,64 +220,4 @@ func (l *Lane) dropForeign() {
 		l.backlog.note(l.d.cfg.Clock.Now())
 		l.pump()
 	}
-}
-
-// shed returns queued deliveries to the store when the endpoint gets no more requests, so that they use no memory. Those of a
-// deleted endpoint end there. Called with the lane locked.
-func (l *Lane) shed() {
-	keep := 0
-	if l.active() {
-		keep = 1 // to probe the endpoint with
-	}
-	deleted := l.deleted()
-	for _, it := range l.window.cut(keep) {
-		if deleted {
-			l.d.cfg.Commits.Add(it.claim(attempt.Cancelled(&it.Job, l.d.cfg.Clock.Now())))
-		} else {
-			l.d.cfg.Commits.Add(it.claim(attempt.Returned(&it.Job)))
-		}
-	}
-}
-
-// shedIfInactive returns deliveries that were queued after the endpoint was paused, disabled or deleted.
-func (l *Lane) shedIfInactive() {
-	if !l.active() {
-		l.shed()
-	}
-}
-
-// reportOrphans tells the observer when deliveries wait in the store for a deleted endpoint, so that they end before the next
-// sweep (OJS-API-10). Called with the lane locked.
-func (l *Lane) reportOrphans() {
-	if l.deleted() && l.d.Running() {
-		l.d.cfg.Observer.Orphaned()
-	}
-}
-
-// An alarm wakes a lane at the earliest of the times it was set to.
-type alarm struct {
-	timer clock.Timer
-	at    time.Time
-}
-
-// wakeAt pumps the lane at t, unless the alarm is set to an earlier time. Called with the lane locked.
-func (l *Lane) wakeAt(t time.Time) {
-	a := &l.alarm
-	if a.timer != nil {
-		if !a.at.After(t) {
-			return
-		}
-		a.timer.Stop()
-	}
-	a.at = t
-	var timer clock.Timer
-	timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(l.d.cfg.Clock.Now()), 0), func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if a.timer == timer {
-			a.timer = nil
-		}
-		l.pump()
-	})
-	a.timer = timer
 }

@@ -12,7 +12,7 @@ import (
 // attend makes the endpoint's changes that depend on time alone. Called with the lane locked.
 func (l *Lane) attend(now time.Time) {
 	if next := l.condition.recover(l.Target().Policy.DegradedAbove, now, l.d.times.minute()); !next.IsZero() {
-		l.wakeAt(next)
+		l.alarm.set(next)
 	}
 	if l.Target().Endpoint.Status == godwit.EndpointDisabled {
 		l.reenabler.startIfDue(now)
@@ -47,7 +47,7 @@ func (r *reenabler) startIfDue(now time.Time) {
 	case at.IsZero() || r.notice != nil:
 		return
 	case now.Before(at):
-		l.wakeAt(at)
+		l.alarm.set(at)
 		return
 	case l.epoch(now) == 0:
 		return

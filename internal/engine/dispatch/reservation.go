@@ -44,7 +44,7 @@ func (r *Reservation) Committed(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.window.push(r.item)
-	l.shedIfInactive()
+	l.backlog.shedIfInactive()
 	l.pump()
 }
 
@@ -61,7 +61,7 @@ func (r *Reservation) Abandon(unknown bool) {
 	defer l.mu.Unlock()
 	l.window.drop(r.ID, nil)
 	if unknown {
-		l.doubt()
+		l.backlog.doubt()
 		return
 	}
 	l.pump() // a claim may have waited for the room
