@@ -34,8 +34,8 @@ type Config struct {
 	// Ranges that deliveries come from, as /.well-known/webhook-ips tells receivers. Set your own: the default is the
 	// CYBERCUBE standard's, networks that exist in documentation only. Defaults to 203.0.113.0/24,198.51.100.0/24.
 	WebhookIPs []Network `name:"webhook-ips" default:"203.0.113.0/24,198.51.100.0/24" placeholder:"CIDR"`
-	// How long a source in pass-through waits for its endpoints before it answers 504. Shorter than upstreams wait. Defaults
-	// to 20s.
+	// How long a source in pass-through waits for its endpoints before it answers 504, and one with commands_as for a command
+	// before it answers 503. Shorter than upstreams wait. Defaults to 20s.
 	RelayDeadline Duration `name:"relay-deadline" default:"20s" placeholder:"DURATION"`
 	// Ask clients for certificates, for sources of the scheme mtls. Needs https that this server serves itself. Defaults to
 	// false.

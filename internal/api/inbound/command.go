@@ -42,7 +42,9 @@ func (x *exchange) command(m *receiver.Message) error {
 		return problem.Invalid.In("intent", "this command needs a confirmation, which a source has no way to give; submit it to /ids/v1/commands")
 	}
 	e.Channel = builtincommand.SourceChannel(x.src.ID)
-	a, err := x.cfg.Commands.Submit(x.r.Context(), caller, e)
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.cfg.Deadline) // an upstream waits no longer for a command than for endpoints
+	defer cancel()
+	a, err := x.cfg.Commands.Submit(ctx, caller, e)
 	if err != nil {
 		return builtincommand.Problem(err)
 	}

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -111,6 +113,26 @@ func TestWebhookIngress(t *testing.T) {
 			t.Errorf("%d effects of what was refused", n)
 		}
 	})
+}
+
+// TestIngressWaitsWithinBounds: an upstream gets an answer before it gives up, also if its own delivery began the command. The
+// answer makes it deliver again (IT-16).
+func TestIngressWaitsWithinBounds(t *testing.T) {
+	r := newRig(t, apptest.Options{Configure: func(c *config.Config) { c.RelayDeadline = config.Duration(time.Second) }})
+	c := r.tenant(t)
+	in := c.ingress(c.actor)
+	g := c.gate("long")
+	envelope := c.envelope("effect.count", object{"id": "long"})
+	answered := make(chan *answer, 1)
+	go func() { answered <- in.deliver("delivery-0000000001", envelope) }()
+	g.wait(t)
+	busy := <-answered // while the command waits at its gate
+	if c.expect(busy, 503); busy.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	g.release()
+	until(t, "the outcome", func() bool { return in.deliver("delivery-0000000001", envelope).Code == 200 })
+	c.once("long")
 }
 
 // TestSourcesBorrowNoRights: only a caller that has every right of a key may let a source submit commands for that key, and
