@@ -45,7 +45,7 @@ type Config struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 
-	// Deadline is how long an upstream waits for the endpoints in pass-through mode. Defaults to 20 s.
+	// Deadline is how long an upstream waits for the endpoints in pass-through mode, or for a command. Defaults to 20 s.
 	Deadline time.Duration
 	// PublicURL is the URL under which upstreams reach this server, if a proxy in front changes it. Defaults to the URL of
 	// each request.
@@ -99,6 +99,7 @@ func New(cfg Config) (http.Handler, error) {
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpapi.NameRequest(w, r)
+	defer httpapi.Recover(w, r, s.cfg.Problems)
 	w.Header().Set("Cache-Control", "no-store")
 	x := &exchange{server: s, w: w, r: r}
 	if err := x.serve(); err != nil {
