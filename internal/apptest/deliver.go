@@ -142,7 +142,7 @@ func (s *Server) WaitRecorded(what string, holds func() bool, seen func() string
 	s.t.Helper()
 	items, stop := s.App.Engine().Watch(godwit.TenantID{})
 	defer stop()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitLimit)
 	defer deadline.Stop()
 	for !holds() {
 		select {
@@ -151,7 +151,7 @@ func (s *Server) WaitRecorded(what string, holds func() bool, seen func() string
 		case <-s.stopped:
 			s.t.Fatalf("the server ended while a test waited for %s", what)
 		case <-deadline.C:
-			s.t.Fatalf("no %s within %s; last seen: %s", what, patience, seen())
+			s.t.Fatalf("no %s within %s; last seen: %s", what, waitLimit, seen())
 		}
 	}
 }

@@ -17,5 +17,5 @@ package apptest
 
 import "time"
 
-// patience bounds a wait. It affects no result: a passing test never reaches it.
-const patience = 5 * time.Minute
+// waitLimit bounds a wait. It affects no result: a passing test never reaches it.
+const waitLimit = 5 * time.Minute

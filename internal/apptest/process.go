@@ -151,8 +151,8 @@ func (p *Process) start(mayFailToListen bool) bool {
 			return false
 		}
 		p.t.Fatalf("process ended at once: %v\n%s", p.err, p.stderr)
-	case <-time.After(patience):
-		p.t.Fatalf("process said nothing within %s\n%s", patience, p.stderr)
+	case <-time.After(waitLimit):
+		p.t.Fatalf("process said nothing within %s\n%s", waitLimit, p.stderr)
 	}
 	p.URL, p.Tenant = hello.URL, hello.Tenant
 	if p.Key == "" {
@@ -201,7 +201,7 @@ func (p *Process) Attempts() []json.RawMessage {
 // WaitAttempt returns the first printed attempt for which the condition holds; it waits until there is one.
 func (p *Process) WaitAttempt(what string, holds func(attempt json.RawMessage) bool) json.RawMessage {
 	p.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitLimit)
 	defer deadline.Stop()
 	for looked := 0; ; {
 		p.mu.Lock()
@@ -217,7 +217,7 @@ func (p *Process) WaitAttempt(what string, holds func(attempt json.RawMessage) b
 		case <-p.exited:
 			p.t.Fatalf("the process ended while a test waited for %s\n%s", what, p.stderr)
 		case <-deadline.C:
-			p.t.Fatalf("no %s within %s; %d attempts seen", what, patience, looked)
+			p.t.Fatalf("no %s within %s; %d attempts seen", what, waitLimit, looked)
 		}
 	}
 }
@@ -248,8 +248,8 @@ func (p *Process) Terminate() int {
 	p.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
-		p.t.Fatalf("process did not stop within %s\n%s", patience, p.stderr)
+	case <-time.After(waitLimit):
+		p.t.Fatalf("process did not stop within %s\n%s", waitLimit, p.stderr)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -281,9 +281,9 @@ func (p *Process) Log() *Log { return p.stderr }
 // NewClient returns an HTTP client that adds the process's key to each request and does not reuse connections of an ended
 // process.
 func (p *Process) NewClient() *http.Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: patience}).DialContext}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: (&net.Dialer{Timeout: waitLimit}).DialContext}
 	p.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Timeout: patience, Transport: withKey{transport, p.Key}}
+	return &http.Client{Timeout: waitLimit, Transport: withKey{transport, p.Key}}
 }
 
 type withKey struct {

@@ -155,7 +155,7 @@ func (s *Sink) WaitOn(path string, n int) []Request {
 // WaitFor returns once the condition holds for the requests on a path. It checks the condition again at each arrival.
 func (s *Sink) WaitFor(path, what string, holds func(seen []Request) bool) []Request {
 	s.t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitLimit)
 	defer deadline.Stop()
 	for {
 		s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *Sink) WaitFor(path, what string, holds func(seen []Request) bool) []Req
 		select {
 		case <-arrived:
 		case <-deadline.C:
-			s.t.Fatalf("sink %s%s: no %s within %s; arrived: %s", s.base, path, what, patience, summary(seen))
+			s.t.Fatalf("sink %s%s: no %s within %s; arrived: %s", s.base, path, what, waitLimit, summary(seen))
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (s *Sink) serveHTTP2() {
 	server := &http.Server{
 		Handler:           http.HandlerFunc(s.serveStream),
 		TLSConfig:         s.tls,
-		ReadHeaderTimeout: patience,
+		ReadHeaderTimeout: waitLimit,
 		Protocols:         new(http.Protocols),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, s.register(c))

@@ -53,8 +53,8 @@ func newRemote(cfg Config, d *command.Declaration) (*remote, error) {
 	return &remote{cfg, d.Name(), tenant, endpoint}, nil
 }
 
-// order is the body of the request to a service.
-type order struct {
+// remoteRequest is the body of the request to a service.
+type remoteRequest struct {
 	CommandID string          `json:"command_id"`
 	Key       string          `json:"idempotency_key"`
 	Tenant    string          `json:"tenant_id"`
@@ -96,7 +96,7 @@ func (r *remote) Execute(ctx context.Context, c *command.Call) (*command.Outcome
 }
 
 func (r *remote) ask(ctx context.Context, c *command.Call, key string) (any, error) {
-	body, err := json.Marshal(order{CommandID: c.CommandID, Key: c.Key, Tenant: c.Tenant, Actor: c.Actor, Principal: c.Principal, Intent: c.Intent,
+	body, err := json.Marshal(remoteRequest{CommandID: c.CommandID, Key: c.Key, Tenant: c.Tenant, Actor: c.Actor, Principal: c.Principal, Intent: c.Intent,
 		Args: c.Args, Options: c.Options})
 	if err != nil {
 		return nil, command.NoEffect(err)

@@ -24,27 +24,27 @@ type Runner struct {
 	Executor *command.Executor
 	Config   // the configuration that Register got
 	Now      func() time.Time
-	// KeyWindow is how long a repeat under the same Idempotency-Key counts as the same order. Defaults to 24 h.
+	// KeyWindow is how long a repeat under the same Idempotency-Key counts as the same submission. Defaults to 24 h.
 	KeyWindow time.Duration
 	// Wait is how long a request waits for the command to end. The command continues after that. Defaults to 20 s.
 	Wait time.Duration
 }
 
-// An Order is a command that an API submits.
-type Order struct {
+// A Submission is a command that an API submits.
+type Submission struct {
 	Entity, Action string
 	Target         string
 	// Args are the command's args as /ids/v1 takes them: strings, numbers, booleans and lists. The member request is added.
 	Args map[string]any
 	// Plan runs instead of the registered handler, with the Go values of Args. If it is nil, the handler runs.
 	Plan command.HandlerFunc
-	// Key is the caller's Idempotency-Key. Without one, every order is a new command: these operations are idempotent by
+	// Key is the caller's Idempotency-Key. Without one, every submission is a new command: these operations are idempotent by
 	// nature, or each request is meant anew (IDS IT-15).
 	Key     string
 	Channel string // the API: "native", "ojs", "cybercube"
 }
 
-// Done is the answer to an order.
+// Done is the answer to a submission.
 type Done struct {
 	CommandID string
 	Result    json.RawMessage
@@ -65,20 +65,20 @@ type Awaits struct {
 // A Confirmation names the command to confirm, with its tokens.
 type Confirmation struct{ CommandID, Token, StepUp string }
 
-// Run executes an order that is its own confirmation, and returns the result of the first execution. It returns a rejection as the
+// Run executes a submission that is its own confirmation, and returns the result of the first execution. It returns a rejection as the
 // error that the API answers with.
 //
 // A key can be used again if all its commands were rejected or its window is over, as for requests that are not commands.
 // Run then submits the next command under the key.
-func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*Done, error) {
+func (d *Runner) Run(ctx context.Context, caller *management.Caller, s Submission) (*Done, error) {
 	who := Caller(caller)
 	who.Confirmed = true
 	for turn := 1; ; turn++ {
 		request := engine.NewKey()
-		if o.Key != "" {
-			request = fmt.Sprintf("%x/%d", sha256.Sum256([]byte(o.Key)), turn)
+		if s.Key != "" {
+			request = fmt.Sprintf("%x/%d", sha256.Sum256([]byte(s.Key)), turn)
 		}
-		a, err := d.submit(ctx, who, o, godwit.NewCommandID(d.Now()).String(), request)
+		a, err := d.submit(ctx, who, s, godwit.NewCommandID(d.Now()).String(), request)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (d *Runner) Run(ctx context.Context, caller *management.Caller, o Order) (*
 	}
 }
 
-// over reports whether the key of an earlier order can be used again.
+// over reports whether the key of an earlier submission can be used again.
 func (d *Runner) over(a *command.Answer) bool {
 	window := d.KeyWindow
 	if window == 0 {
@@ -98,22 +98,22 @@ func (d *Runner) over(a *command.Answer) bool {
 	return a.Status.Terminal() && (a.Status != command.Executed || !d.Now().Before(a.UpdatedAt.Add(window)))
 }
 
-// Ask submits an order that must be confirmed. Without a confirmation it returns the confirmation that the command awaits;
-// with one, it executes the same order.
-func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c *Confirmation) (*Done, error) {
+// Ask submits a command that must be confirmed. Without a confirmation it returns the confirmation that the command awaits;
+// with one, it executes the same command.
+func (d *Runner) Ask(ctx context.Context, caller *management.Caller, s Submission, c *Confirmation) (*Done, error) {
 	who := Caller(caller)
 	if c == nil {
 		id := godwit.NewCommandID(d.Now()).String()
-		a, err := d.submit(ctx, who, o, id, id)
+		a, err := d.submit(ctx, who, s, id, id)
 		if err != nil {
 			return nil, err
 		}
 		return done(a)
 	}
-	if err := d.same(ctx, who, o, c.CommandID); err != nil {
+	if err := d.same(ctx, who, s, c.CommandID); err != nil {
 		return nil, err
 	}
-	ctx, cancel := d.patience(ctx)
+	ctx, cancel := d.withWait(ctx)
 	defer cancel()
 	a, err := d.Executor.Confirm(ctx, who, c.CommandID, c.Token, c.StepUp)
 	if err != nil {
@@ -122,11 +122,11 @@ func (d *Runner) Ask(ctx context.Context, caller *management.Caller, o Order, c 
 	return done(a)
 }
 
-// same refuses a confirmation that comes with another order than the one it was given for: the confirming request must
+// same refuses a confirmation that comes with another submission than the one it was given for: the confirming request must
 // show what will happen.
-func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id string) error {
+func (d *Runner) same(ctx context.Context, who command.Caller, s Submission, id string) error {
 	other := problem.ConfirmationInvalid.With("the request is not the one that %.64q was given for", id)
-	derived, err := d.Executor.Registry().Lookup(who.Tenant, o.Entity, o.Action).Derive(d.envelope(who, o, id, id))
+	derived, err := d.Executor.Registry().Lookup(who.Tenant, s.Entity, s.Action).Derive(d.envelope(who, s, id, id))
 	if err != nil {
 		return other // the text is not a command id
 	}
@@ -144,7 +144,8 @@ func (d *Runner) same(ctx context.Context, who command.Caller, o Order, id strin
 	return nil
 }
 
-func (d *Runner) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+// withWait bounds how long a request waits for its command to end.
+func (d *Runner) withWait(ctx context.Context) (context.Context, context.CancelFunc) {
 	wait := d.Wait
 	if wait == 0 {
 		wait = 20 * time.Second
@@ -152,25 +153,25 @@ func (d *Runner) patience(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, wait)
 }
 
-func (d *Runner) envelope(who command.Caller, o Order, id, request string) *command.Envelope {
+func (d *Runner) envelope(who command.Caller, s Submission, id, request string) *command.Envelope {
 	args := map[string]any{"request": request}
-	maps.Copy(args, o.Args)
+	maps.Copy(args, s.Args)
 	e := &command.Envelope{
-		CommandID: id, TenantID: who.Tenant, ActorID: who.Actor, IssuedAt: d.Now(), Channel: o.Channel,
-		Intent: command.Intent{Entity: o.Entity, Action: o.Action, Target: o.Target},
+		CommandID: id, TenantID: who.Tenant, ActorID: who.Actor, IssuedAt: d.Now(), Channel: s.Channel,
+		Intent: command.Intent{Entity: s.Entity, Action: s.Action, Target: s.Target},
 	}
 	var plan command.Handler
-	if o.Plan != nil {
-		plan = o.Plan
+	if s.Plan != nil {
+		plan = s.Plan
 	}
 	e.Direct(args, plan)
 	return e
 }
 
-func (d *Runner) submit(ctx context.Context, who command.Caller, o Order, id, request string) (*command.Answer, error) {
-	ctx, cancel := d.patience(ctx)
+func (d *Runner) submit(ctx context.Context, who command.Caller, s Submission, id, request string) (*command.Answer, error) {
+	ctx, cancel := d.withWait(ctx)
 	defer cancel()
-	a, err := d.Executor.Submit(ctx, who, d.envelope(who, o, id, request))
+	a, err := d.Executor.Submit(ctx, who, d.envelope(who, s, id, request))
 	if err != nil {
 		return nil, Problem(err)
 	}

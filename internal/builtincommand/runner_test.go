@@ -311,11 +311,11 @@ func TestKeysOfOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	runner := &builtincommand.Runner{Executor: srv.App.Executor(), Config: builtincommand.Config{Management: srv.App.Management()}, Now: srv.Clock.Now}
-	run := func(o builtincommand.Order) (*builtincommand.Done, error) {
+	run := func(o builtincommand.Submission) (*builtincommand.Done, error) {
 		o.Key, o.Channel = "one key for all of it", "native"
 		return runner.Run(context.Background(), caller, o)
 	}
-	replay := builtincommand.Order{Entity: "dead_letters", Action: "replay", Args: map[string]any{"all": true}}
+	replay := builtincommand.Submission{Entity: "dead_letters", Action: "replay", Args: map[string]any{"all": true}}
 	first, err := run(replay)
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestKeysOfOrders(t *testing.T) {
 	}
 
 	ep := srv.Endpoint("http://127.0.0.1:9/")
-	revoke := builtincommand.Order{Entity: "endpoint", Action: "revoke_secret", Target: ep.ID.String(), Args: map[string]any{"secret_id": ep.Secret.ID}}
+	revoke := builtincommand.Submission{Entity: "endpoint", Action: "revoke_secret", Target: ep.ID.String(), Args: map[string]any{"secret_id": ep.Secret.ID}}
 	if _, err := run(revoke); err == nil || errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the only secret was revoked: %v", err)
 	}

@@ -88,11 +88,11 @@ func boot(t *testing.T, s *tampered, hands *clock.Manual, tune func(*engine.Conf
 // await waits for a signal.
 func await(t *testing.T, what string, signal <-chan struct{}) {
 	t.Helper()
-	patience := time.NewTimer(5 * time.Minute)
-	defer patience.Stop()
+	limit := time.NewTimer(5 * time.Minute)
+	defer limit.Stop()
 	select {
 	case <-signal:
-	case <-patience.C:
+	case <-limit.C:
 		t.Fatalf("waited in vain for %s", what)
 	}
 }

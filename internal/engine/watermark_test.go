@@ -131,7 +131,7 @@ func TestSettledNeverGoesBack(t *testing.T) {
 	close(gate)
 	must(t, <-done)
 	if b := bound(before); bytes.Compare(second[:], b[:]) < 0 {
-		t.Error("an id was minted in a time that was told to be over")
+		t.Error("an id was made in a time that was told to be over")
 	}
 	hands.Step(-time.Second)
 	third, err := publish()

@@ -28,8 +28,8 @@ import (
 	"time"
 )
 
-// patience limits each wait for a receiver's process.
-const patience = 5 * time.Minute
+// waitLimit limits each wait for a receiver's process.
+const waitLimit = 5 * time.Minute
 
 // Key is a key of which a receiver accepts signatures: a shared secret or a public key.
 type Key struct {

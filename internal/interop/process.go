@@ -83,7 +83,7 @@ func (r *Receiver) send(t testing.TB, command any) {
 // await fails the test with the standard error of the process if the process ends or takes too long.
 func await[T any](t testing.TB, r *Receiver, from <-chan T, what string) T {
 	t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(waitLimit)
 	defer timeout.Stop()
 	var value T
 	select {
@@ -91,7 +91,7 @@ func await[T any](t testing.TB, r *Receiver, from <-chan T, what string) T {
 	case <-r.ended:
 		t.Fatalf("the %s receiver ended, it should %s:\n%s", r.Name, what, r.stderr.String())
 	case <-timeout.C:
-		t.Fatalf("the %s receiver did not %s within %s", r.Name, what, patience)
+		t.Fatalf("the %s receiver did not %s within %s", r.Name, what, waitLimit)
 	}
 	return value
 }
@@ -99,7 +99,7 @@ func await[T any](t testing.TB, r *Receiver, from <-chan T, what string) T {
 // stop ends the process by closing its input, and by force if that does not help.
 func (r *Receiver) stop(t testing.TB, cmd *exec.Cmd) {
 	_ = r.stdin.Close()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(waitLimit)
 	defer timeout.Stop()
 	select {
 	case <-r.ended:

@@ -297,7 +297,7 @@ func TestBadEventKeys(t *testing.T) {
 	// A key that the server generates is a random UUID.
 	a := h.publish("a.b", `{}`)
 	if k := a.IdempotencyKey; len(k) != 36 || k[14] != '4' {
-		t.Errorf("minted %q", k)
+		t.Errorf("made the key %q", k)
 	}
 }
 

@@ -34,11 +34,11 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 	hands.Advance(time.Minute)
 	served := make(chan struct{})
 	go func() { a.serve(); close(served) }()
-	patience := time.NewTimer(5 * time.Minute)
-	defer patience.Stop()
+	limit := time.NewTimer(5 * time.Minute)
+	defer limit.Stop()
 	select {
 	case <-served:
-	case <-patience.C:
+	case <-limit.C:
 		d.phase.Store(phaseStopping) // ends the loop
 		<-served
 		t.Fatal("the account calls the same lanes again and again")

@@ -7,18 +7,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 )
 
-// A Watermark is a time before which this node adds no more events: every event whose id was minted before it is stored, or
+// A Watermark is a time before which this node adds no more events: every event whose id was made before it is stored, or
 // will never be. Callers that read events in the order of their ids read up to it, and so miss none. Events of other nodes on
 // the same store are not considered.
 type Watermark struct {
 	clock clock.Clock
 	mu    sync.Mutex
-	open  []mintings // by time, few
+	open  []openStep // by time, few
 	told  int64      // latest time that Time returned, in Unix nanoseconds; it never goes back
 }
 
-// mintings counts the events whose id was minted in one step of time and whose commit is under way.
-type mintings struct {
+// openStep counts the events whose id was made in one step of time and whose commit is under way.
+type openStep struct {
 	step  int64 // in units of watermarkStep
 	n     int
 	first int64 // time of the earliest id, in Unix nanoseconds
@@ -35,7 +35,7 @@ const (
 // NewWatermark makes a watermark at the clock's time.
 func NewWatermark(c clock.Clock) *Watermark { return &Watermark{clock: c} }
 
-// Enter returns the time for ids minted from now on, and holds the watermark there until Leave is called with the step. The
+// Enter returns the time for ids made from now on, and holds the watermark there until Leave is called with the step. The
 // time is never before one that Time returned, unless the clock was set back by more than maxLead.
 func (w *Watermark) Enter() (now time.Time, step int64) {
 	w.mu.Lock()
@@ -56,9 +56,9 @@ func (w *Watermark) Enter() (now time.Time, step int64) {
 		same.first = min(same.first, at)
 		return now, step
 	}
-	w.open = append(w.open, mintings{})
+	w.open = append(w.open, openStep{})
 	copy(w.open[i+1:], w.open[i:])
-	w.open[i] = mintings{step: step, n: 1, first: at}
+	w.open[i] = openStep{step: step, n: 1, first: at}
 	return now, step
 }
 

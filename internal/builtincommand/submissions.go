@@ -23,7 +23,7 @@ func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.Endpoi
 	if _, err := d.Management.Endpoints.Get(ctx, r.Caller.Tenant.ID, id); err != nil {
 		return err
 	}
-	_, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel,
+	_, err := d.Run(ctx, r.Caller, Submission{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel,
 		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) {
 			return d.planDelete(ctx, r.Caller.Tenant.ID, id)
 		}})
@@ -48,7 +48,7 @@ func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.Endpoint
 	if rot.Overlap != nil {
 		args["overlap_seconds"] = rot.Overlap.Seconds()
 	}
-	done, err := d.Run(ctx, r.Caller, Order{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
+	done, err := d.Run(ctx, r.Caller, Submission{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
 		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) { return d.rotate(ctx, plan) }})
 	if err != nil {
 		return nil, false, err
@@ -73,7 +73,7 @@ func (d *Runner) ReplayDeadLetters(ctx context.Context, r Request, f store.DeadL
 		if !after.IsZero() {
 			args["after"] = after.String()
 		}
-		done, err := d.Run(ctx, r.Caller, Order{Entity: "dead_letters", Action: "replay", Args: args, Key: r.Key, Channel: r.Channel,
+		done, err := d.Run(ctx, r.Caller, Submission{Entity: "dead_letters", Action: "replay", Args: args, Key: r.Key, Channel: r.Channel,
 			Plan: func(_ context.Context, c *command.Call) (*command.Outcome, error) {
 				return d.requeue(c.Actor, f, page), nil
 			}})
@@ -119,12 +119,12 @@ func filterArgs(f store.DeadLetterFilter) map[string]any {
 func (d *Runner) PurgeDeadLetters(ctx context.Context, r Request, f store.DeadLetterFilter, limit int, c *Confirmation) (*Done, error) {
 	args := filterArgs(f)
 	args["limit"], args["replayed"] = limit, f.Replayed
-	return d.Ask(ctx, r.Caller, Order{Entity: "dead_letters", Action: "purge", Args: args, Channel: r.Channel}, c)
+	return d.Ask(ctx, r.Caller, Submission{Entity: "dead_letters", Action: "purge", Args: args, Channel: r.Channel}, c)
 }
 
 // RevokeSecret ends a signing secret once the caller has confirmed it.
 func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.EndpointID, secret godwit.SecretID, c *Confirmation) (*Done, error) {
-	return d.Ask(ctx, r.Caller, Order{Entity: "endpoint", Action: "revoke_secret", Target: id.String(),
+	return d.Ask(ctx, r.Caller, Submission{Entity: "endpoint", Action: "revoke_secret", Target: id.String(),
 		Args: map[string]any{"secret_id": secret.String()}, Channel: r.Channel}, c)
 }
 
@@ -143,7 +143,7 @@ func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID
 			return nil, err
 		}
 	}
-	return d.Ask(ctx, home, Order{Entity: "tenant", Action: "delete", Target: id.String(), Channel: r.Channel}, c)
+	return d.Ask(ctx, home, Submission{Entity: "tenant", Action: "delete", Target: id.String(), Channel: r.Channel}, c)
 }
 
 // ReplayEvents sends up to limit events of a period to an endpoint. It returns the number of events sent, and whether
@@ -157,7 +157,7 @@ func (d *Runner) ReplayEvents(ctx context.Context, r Request, id godwit.Endpoint
 	for more = true; limit > 0 && more; {
 		p.Limit = min(limit, replayPage)
 		args["limit"] = p.Limit
-		done, err := d.Run(ctx, r.Caller, Order{Entity: "events", Action: "replay", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
+		done, err := d.Run(ctx, r.Caller, Submission{Entity: "events", Action: "replay", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
 			Plan: func(ctx context.Context, c *command.Call) (*command.Outcome, error) {
 				events, err := p.events(r.Caller.Tenant.ID)
 				if err != nil {
