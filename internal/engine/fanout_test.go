@@ -267,3 +267,28 @@ func TestAwaitCountsTheFanout(t *testing.T) {
 		t.Errorf("the endpoints answered: %+v", a)
 	}
 }
+
+// An event that is sent again to many endpoints that did not have it before gets its deliveries in transactions of bounded size.
+func TestReplayToManyEndpointsIsParted(t *testing.T) {
+	const endpoints = fanout.PartRows + 10
+	var mu sync.Mutex
+	var largest, total int
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		largest, total = max(largest, rowsOf(b)), total+rowsOf(b)
+		return commit()
+	}}
+	srv := boot(t, s, nil, nil)
+	receipts, err := srv.App.Engine().Submit(context.Background(), engine.Submission{TenantID: srv.Tenant, Events: publications(1)})
+	must(t, err)
+	f := newFan(t, srv, endpoints)
+	made, err := srv.App.Engine().ReplayEvent(context.Background(), srv.Tenant, receipts[0].Events[0].ID, nil, "operator")
+	must(t, err)
+	f.sink.Wait(endpoints)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(made) != endpoints || total != endpoints || largest > fanout.PartRows {
+		t.Errorf("%d deliveries, %d stored, %d in one transaction", len(made), total, largest)
+	}
+}

@@ -76,8 +76,14 @@ func (r *redeliverer) ReplayEvent(ctx context.Context, tenant godwit.TenantID, i
 	if err != nil {
 		return nil, err
 	}
-	added, err := r.addDeliveries(ctx, event, fresh)
-	return append(made, added...), err
+	// Transactions of bounded size do not delay other tenants. If a later one fails, a repeated call finds what is stored.
+	for part := range slices.Chunk(fresh, fanout.PartRows) {
+		added, err := r.addDeliveries(ctx, event, part)
+		if made = append(made, added...); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
 }
 
 // deliveriesOf waits until all deliveries of an event are stored, and lists them.
@@ -100,7 +106,8 @@ func (r *redeliverer) deliveriesOf(ctx context.Context, tenant godwit.TenantID, 
 	}
 }
 
-// addDeliveries adds deliveries of a stored event to further endpoints. They wait in the store until their lanes claim them.
+// addDeliveries adds deliveries of a stored event to further endpoints, in one transaction. They wait in the store until their
+// lanes claim them.
 func (r *redeliverer) addDeliveries(ctx context.Context, event *godwit.Event, lanes []*dispatch.Lane) ([]godwit.Delivery, error) {
 	if len(lanes) == 0 {
 		return nil, nil
