@@ -24,7 +24,11 @@ func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engin
 	if err != nil {
 		return nil, err
 	}
-	return add(o, cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)), nil
+	box, err := cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)
+	if err != nil {
+		return nil, command.Transient(err)
+	}
+	return add(o, box), nil
 }
 
 // add stores an outbox with an outcome.
@@ -92,8 +96,12 @@ func publishEvent(cfg Config) operation {
 			return nil, refused(err)
 		}
 		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
-		events := add(o, cfg.Intake.Plan(producer, c.CommandID, admission))
-		o.Result = map[string]any{"event_id": events[0].Event.ID.String(), "deliveries": len(events[0].Deliveries)}
+		box, err := cfg.Intake.Plan(producer, c.CommandID, admission)
+		if err != nil {
+			return nil, command.Transient(err) // large fan-outs of the tenant are open; they end soon
+		}
+		events := add(o, box)
+		o.Result = map[string]any{"event_id": events[0].Event.ID.String(), "deliveries": events[0].Receivers()}
 		return o, nil
 	}}
 }

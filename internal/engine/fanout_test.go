@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -291,4 +293,63 @@ func TestReplayToManyEndpointsIsParted(t *testing.T) {
 	if len(made) != endpoints || total != endpoints || largest > fanout.PartRows {
 		t.Errorf("%d deliveries, %d stored, %d in one transaction", len(made), total, largest)
 	}
+}
+
+// A command whose events have many deliveries stores the events with the list of their receivers. The deliveries are stored
+// afterwards, in parts.
+func TestLargeOutboxIsParted(t *testing.T) {
+	const events, endpoints = 50, 25
+	var mu sync.Mutex
+	var parts, largest int
+	s := &tampered{commit: func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error) {
+		mu.Lock()
+		largest = max(largest, rowsOf(b))
+		for i := range b.Accepts {
+			if b.Accepts[i].Part != nil {
+				parts++
+			}
+		}
+		mu.Unlock()
+		return commit()
+	}}
+	srv := boot(t, s, nil, func(c *engine.Config) { c.MaxFanouts = events })
+	f := newFan(t, srv, endpoints)
+	box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(events)...)
+	must(t, err)
+	for i := range box.Events {
+		if n := &box.Events[i]; len(n.Deliveries) > 0 || n.Receivers() != endpoints {
+			t.Fatalf("event %d has %d deliveries of %d", i, len(n.Deliveries), n.Receivers())
+		}
+	}
+	results, err := srv.App.Store().Advance(context.Background(), time.Now(), []*command.Step{{
+		Tenant: srv.Tenant.String(), Effects: []command.Effect{store.Publish{Events: box.Events}},
+		Settle: func(a command.Applied) (command.Change, error) {
+			return command.Change{Evidence: []evidence.Entry{{Type: evidence.Observation, At: time.Now()}}}, a.Err
+		},
+	}})
+	must(t, errors.Join(err, results[0].Err))
+	box.Close(true)
+	f.sink.Wait(events * endpoints)
+	for i := range f.endpoints {
+		if n := len(f.sink.Requests(fmt.Sprintf("/%d", i))); n != events {
+			t.Errorf("endpoint %d got %d events", i, n)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if parts < events || largest > commit.MaxRows+commit.MaxPart {
+		t.Errorf("%d parts, %d deliveries in one transaction", parts, largest)
+	}
+}
+
+// A command whose events have many deliveries waits while too many fan-outs of its tenant are open.
+func TestOutboxesAreBounded(t *testing.T) {
+	srv := boot(t, &tampered{}, nil, func(c *engine.Config) { c.MaxFanouts = -1 })
+	newFan(t, srv, 25)
+	if box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(50)...); !errors.Is(err, engine.ErrFanouts) {
+		t.Errorf("%+v, %v", box, err)
+	}
+	box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(1)...)
+	must(t, err)
+	box.Close(false)
 }

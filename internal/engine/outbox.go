@@ -7,39 +7,57 @@ import (
 )
 
 // An Outbox holds events that a command stores together with its effects. Their deliveries wait in the store until their lanes
-// claim them.
+// claim them. If they are more than maxInline, fan-outs store them afterwards.
 type Outbox struct {
 	Events   []store.NewEvent
 	acceptor *acceptor
-	lanes    []*dispatch.Lane
-	step     int64 // step of the watermark, for Leave
+	lanes    []*dispatch.Lane // whose deliveries are stored with the events
+	step     int64            // step of the watermark, for Leave
 }
 
 // Plan makes an outbox of the publications of a command. Close must be called once the command's transaction has committed or
-// failed.
-func (ac *acceptor) Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...Publication) *Outbox {
+// failed. The error is ErrFanouts.
+func (ac *acceptor) Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...Publication) (*Outbox, error) {
+	receivers, total := make([][]*dispatch.Lane, len(publications)), 0
+	for i := range publications {
+		receivers[i] = ac.receivers(tenant, &publications[i])
+		total += len(receivers[i])
+	}
+	if open, _ := ac.fanouts.Open(tenant); total > maxInline && open >= ac.cfg.MaxFanouts {
+		return nil, ErrFanouts
+	}
 	now, step := ac.watermark.Enter()
 	box := &Outbox{acceptor: ac, step: step}
 	for i := range publications {
-		p := &publications[i]
-		event := newEvent(p, tenant, principal, now)
+		event := newEvent(&publications[i], tenant, principal, now)
 		event.CommandID = commandID
 		stored := store.NewEvent{Event: &event}
-		for _, l := range ac.receivers(tenant, p) {
+		for _, l := range receivers[i] {
+			if total > maxInline {
+				stored.Later = append(stored.Later, l.ID())
+				continue
+			}
 			stored.Deliveries = append(stored.Deliveries, store.NewDelivery{ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerAccept})
 			box.lanes = append(box.lanes, l)
 		}
 		box.Events = append(box.Events, stored)
 	}
-	return box
+	return box, nil
 }
 
-// Close releases the watermark. If the events are stored, it tells their lanes.
+// Close releases the watermark. If the events are stored, it tells their lanes, and the expander of their fan-outs.
 func (b *Outbox) Close(stored bool) {
 	b.acceptor.watermark.Leave(b.step)
 	if !stored {
 		return
 	}
+	deliveries := 0
+	for i := range b.Events {
+		n := &b.Events[i]
+		if deliveries += n.Receivers(); len(n.Later) > 0 {
+			b.acceptor.fanouts.Add(n.Fanout())
+		}
+	}
 	b.acceptor.lanes.Waiting(b.lanes)
-	b.acceptor.cfg.Recorder.Submitted(len(b.Events), len(b.lanes))
+	b.acceptor.cfg.Recorder.Submitted(len(b.Events), deliveries)
 }

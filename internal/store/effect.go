@@ -161,8 +161,8 @@ type RemoveTenant struct {
 	Now time.Time
 }
 
-// Publish stores events with their deliveries, all unclaimed: the outbox of a command (IDS-SHD-8). An event that is already
-// stored gains the deliveries.
+// Publish stores events with their deliveries, all unclaimed, and their fan-outs: the outbox of a command (IDS-SHD-8). An event
+// that is already stored gains the deliveries.
 type Publish struct {
 	command.EffectOf[command.Nothing]
 	Events []NewEvent

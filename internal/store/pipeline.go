@@ -106,6 +106,17 @@ type FanoutPart struct {
 type NewEvent struct {
 	Event      *godwit.Event
 	Deliveries []NewDelivery
+	// Later are endpoints whose deliveries the event's fan-out stores after this transaction, because they are too many for it.
+	// Only Publish reads it; a Batch has Fanouts.
+	Later []godwit.EndpointID
+}
+
+// Receivers returns the number of deliveries, stored now or later.
+func (n *NewEvent) Receivers() int { return len(n.Deliveries) + len(n.Later) }
+
+// Fanout returns the fan-out that stores the deliveries to the endpoints in Later.
+func (n *NewEvent) Fanout() Fanout {
+	return Fanout{TenantID: n.Event.TenantID, Events: []godwit.EventID{n.Event.ID}, Endpoints: n.Later, Trigger: godwit.TriggerAccept}
 }
 
 // A NewDelivery is pending and due at once: it is created, updated and due at its event's CreatedAt.

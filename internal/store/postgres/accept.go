@@ -15,6 +15,7 @@ import (
 type newEvent struct {
 	event      *godwit.Event
 	deliveries []store.NewDelivery
+	later      *store.Fanout             // of an event of a command; nil if it has none
 	record     *godwit.IdempotencyRecord // of its accept; nil if it has none
 	first      godwit.EventID            // first event of its accept
 	stored     bool                      // already stored; it only gains the deliveries

@@ -90,12 +90,20 @@ func (t *transaction) flush(ctx context.Context, events []newEvent) error {
 	return p.run()
 }
 
-// addOutbox stores events of commands with their deliveries.
+// addOutbox stores events of commands with their deliveries and fan-outs.
 func addOutbox(p *pipeline, events []newEvent) {
-	if len(events) > 0 {
-		addEvents(p, events, false)
-		addPending(p, deliveriesOf(events), false)
+	if len(events) == 0 {
+		return
 	}
+	addEvents(p, events, false)
+	addPending(p, deliveriesOf(events), false)
+	var later []store.Fanout
+	for i := range events {
+		if f := events[i].later; f != nil {
+			later = append(later, *f)
+		}
+	}
+	addNewFanouts(p, later)
 }
 
 // effects applies the effects of commands in a transaction.
@@ -140,6 +148,10 @@ func (a effects) Publish(ctx context.Context, events []store.NewEvent) error {
 	list := make([]newEvent, len(events))
 	for i := range events {
 		list[i] = newEvent{event: events[i].Event, deliveries: slices.Clone(events[i].Deliveries)}
+		if len(events[i].Later) > 0 {
+			later := events[i].Fanout()
+			list[i].later = &later
+		}
 	}
 	dropStaleClaims(list, nil)
 	if a.wanted { // prepare was not called

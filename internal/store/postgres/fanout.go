@@ -23,18 +23,24 @@ var (
 	endFanouts = prepared("end_fanouts", `DELETE FROM fanouts WHERE id = ANY ($1::uuid[])`)
 )
 
+// addNewFanouts stores fan-outs that are not stored.
+func addNewFanouts(p *pipeline, list []store.Fanout) {
+	if len(list) == 0 {
+		return
+	}
+	a := p.begin()
+	column(a, typeID, list, func(f store.Fanout) { a.id(f.ID()) })
+	column(a, typeID, list, func(f store.Fanout) { a.id(f.TenantID) })
+	column(a, typeText, list, func(f store.Fanout) { a.text(string(f.Trigger)) })
+	column(a, typeBytes, list, func(f store.Fanout) { a.bytes(store.JoinIDs(f.Events)) })
+	column(a, typeBytes, list, func(f store.Fanout) { a.bytes(store.JoinIDs(f.Endpoints)) })
+	column(a, typeInt4, list, func(f store.Fanout) { a.int4(f.Done) })
+	p.add(insertFanouts, nil)
+}
+
 // addFanouts stores new fan-outs and moves the cursors of those whose parts are in the batch.
 func (c *commit) addFanouts(p *pipeline) {
-	if list := c.batch.Fanouts; len(list) > 0 {
-		a := p.begin()
-		column(a, typeID, list, func(f store.Fanout) { a.id(f.ID()) })
-		column(a, typeID, list, func(f store.Fanout) { a.id(f.TenantID) })
-		column(a, typeText, list, func(f store.Fanout) { a.text(string(f.Trigger)) })
-		column(a, typeBytes, list, func(f store.Fanout) { a.bytes(store.JoinIDs(f.Events)) })
-		column(a, typeBytes, list, func(f store.Fanout) { a.bytes(store.JoinIDs(f.Endpoints)) })
-		column(a, typeInt4, list, func(f store.Fanout) { a.int4(f.Done) })
-		p.add(insertFanouts, nil)
-	}
+	addNewFanouts(p, c.batch.Fanouts)
 	if len(c.parts) == 0 {
 		return
 	}

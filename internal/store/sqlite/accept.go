@@ -66,6 +66,12 @@ func (s *batches) publish(c *conn, list []store.NewEvent) error {
 	events := make([]*store.NewEvent, len(list))
 	for i := range list {
 		e := list[i]
+		if len(e.Later) > 0 {
+			f := e.Fanout()
+			if err := insertFanout(c, &f); err != nil {
+				return err
+			}
+		}
 		e.Deliveries = slices.Clone(e.Deliveries)
 		for k := range e.Deliveries {
 			e.Deliveries[k].ClaimEpoch = 0

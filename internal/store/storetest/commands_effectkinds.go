@@ -283,6 +283,12 @@ func effectPublish(t *testing.T, f *commands) {
 		f.fixture.record(f.attempted(w, godwit.DeliveryTerminal))
 		same(t, "dead letter's event", got(f.s.DeadLetter(f.ctx, f.tenant, w.Delivery.ID))(t).Event, e)
 	}
+	wide := f.makeEvent()
+	later := store.NewEvent{Event: wide, Later: []godwit.EndpointID{f.endpoint, second}}
+	f.tried(store.Publish{Events: []store.NewEvent{later}}, nil)
+	same(t, "event with a fan-out", got(f.s.Event(f.ctx, f.tenant, wide.ID))(t), wide)
+	same(t, "fan-out", *got(f.s.Fanout(f.ctx, wide.ID))(t), later.Fanout())
+	same(t, "deliveries before the fan-out", got(f.s.CountPending(f.ctx, second))(t), int64(0))
 	many := make([]store.NewEvent, 25)
 	for i := range many {
 		e := f.makeEvent()
