@@ -272,6 +272,8 @@ func (e *examination) integrity() finding {
 	defer st.Close()
 	looked, err := st.Verify(ctx)
 	switch {
+	case errors.Is(err, store.ErrDamaged) && e.cfg.Postgres():
+		return fail("stop the server and rebuild the index with REINDEX; if damage is found again, restore the database from a backup", "%v", err)
 	case errors.Is(err, store.ErrDamaged):
 		return fail("stop the server and restore the database from a backup", "%v", err)
 	case err != nil:

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // doctor examines a store that a server has used: its secrets open only with the ring that sealed them.
@@ -78,6 +81,41 @@ func TestDoctorFindsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, text := look(); code != exitFailed || !strings.Contains(text, "fail  integrity") || !strings.Contains(text, "restore the database") {
+		t.Errorf("ended with %d:\n%s", code, text)
+	}
+}
+
+// doctor names a damaged index of PostgreSQL and says how to mend it.
+func TestDoctorFindsADamagedIndex(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{Postgres: true})
+	for _, name := range []string{"a", "b", "c"} {
+		srv.NewTenant(name, godwit.ScopeRead)
+	}
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), srv.Config.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	// The index's rows stand in another order than the catalogue states, as after a change of collation.
+	for _, query := range []string{`CREATE EXTENSION amcheck`, `UPDATE pg_index SET indoption = '1' WHERE indexrelid = 'tenants_pkey'::regclass`} {
+		if _, err := conn.Exec(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	code := run([]string{"doctor", "--data", srv.Config.Data, "--store", srv.Config.Store, "--listen", "127.0.0.1:0"}, &environment{
+		ctx: t.Context(), stdin: strings.NewReader(""), stdout: &out, stderr: &out,
+		lookup: func(name string) (string, bool) {
+			if name == "GODWIT_KEYRING" {
+				return srv.Config.Keyring, true
+			}
+			return "", false
+		},
+	})
+	if text := out.String(); code != exitFailed || !strings.Contains(text, "fail  integrity") || !strings.Contains(text, "tenants_pkey") || !strings.Contains(text, "REINDEX") {
 		t.Errorf("ended with %d:\n%s", code, text)
 	}
 }

@@ -28,9 +28,9 @@ func (s *upkeep) Verify(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", failed("verify database", err)
 	case !installed:
-		return "not looked at: the extension amcheck is not installed", nil
+		return "not looked at: the extension amcheck is not installed; a superuser installs it with CREATE EXTENSION amcheck", nil
 	case !allowed:
-		return "not looked at: this user may not use amcheck", nil
+		return "not looked at: this user may not use amcheck; a superuser permits it with GRANT EXECUTE ON FUNCTION bt_index_check(regclass)", nil
 	}
 	var function string
 	err = s.pool.QueryRow(ctx, `SELECT quote_ident(n.nspname) || '.bt_index_check' FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
