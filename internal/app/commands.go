@@ -40,7 +40,7 @@ func newCommands(ctx context.Context, s *services, d Dependencies) (*commands, e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEvidenceKey(ctx, s.store, key); err != nil {
+	if err := CheckEvidenceKey(ctx, s.store, key); err != nil {
 		return nil, err
 	}
 	counts, err := s.metrics.Commands()

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
+	"github.com/godwit-hq/godwit/command"
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -99,23 +100,62 @@ func ResealRingCheck(ctx context.Context, s store.Store, ring *keyring.Ring) err
 	return err
 }
 
-// checkEvidenceKey refuses an evidence key that is not the store's own: a chain with checkpoints of two keys would not
-// verify with either.
-func checkEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
+// CheckEvidenceKey refuses an evidence key that is not the store's own: a chain with checkpoints of two keys would not verify
+// with either. A store without a check value accepts the key that signed its last checkpoint, or any key if it has none.
+func CheckEvidenceKey(ctx context.Context, s store.Store, key ed25519.PrivateKey) error {
 	public := key.Public().(ed25519.PublicKey)
 	own, err := s.KeyCheck(ctx, evidenceCheck)
 	if errors.Is(err, store.ErrNotFound) {
-		own, err = adopt(ctx, s, evidenceCheck, public)
-	}
-	if err != nil {
+		signer, err := lastSigner(ctx, s)
+		if err != nil {
+			return err
+		}
+		if signer != "" && signer != evidence.KeyID(public) {
+			return wrongEvidenceKey(evidence.KeyID(public), signer)
+		}
+		if own, err = adopt(ctx, s, evidenceCheck, public); err != nil {
+			return err
+		}
+	} else if err != nil {
 		return err
 	}
 	if !bytes.Equal(own, public) {
-		return fmt.Errorf("commands-evidence-key: the key sha256:%x is not the one that this store's evidence is signed with, sha256:%x; "+
-			"give every node that one with --commands-evidence-key, or change to the new one for good with \"godwit keys adopt-evidence\"",
-			sha256.Sum256(public), sha256.Sum256(own))
+		return wrongEvidenceKey(evidence.KeyID(public), evidence.KeyID(own))
 	}
 	return nil
+}
+
+func wrongEvidenceKey(given, own string) error {
+	return fmt.Errorf("commands-evidence-key: the key %s is not the one that this store's evidence is signed with, %s; "+
+		"give every node that one with --commands-evidence-key. If it is lost, for instance with the data directory of a container, "+
+		"make a key that is kept and change to it for good with \"godwit keys adopt-evidence FILE\"", given, own)
+}
+
+// lastSigner returns the id of the key that signed a store's last checkpoint, or "" if there is none. It looks at the end of
+// each chain, because checkpoints are made all the time.
+func lastSigner(ctx context.Context, s store.Store) (string, error) {
+	const tail, page = 1000, 100
+	for after := ""; ; {
+		heads, err := s.EvidenceHeads(ctx, after, page)
+		if err != nil {
+			return "", err
+		}
+		for _, h := range heads {
+			after = h.Tenant
+			items, err := s.Evidence(ctx, command.EvidenceQuery{Tenant: h.Tenant, After: max(h.Seq-tail, 0), Limit: tail})
+			if err != nil {
+				return "", err
+			}
+			for k := len(items) - 1; k >= 0; k-- {
+				if c := items[k].Checkpoint; c != nil {
+					return c.KeyID, nil
+				}
+			}
+		}
+		if len(heads) < page {
+			return "", nil
+		}
+	}
 }
 
 // AdoptEvidenceKey makes a key the one that signs the store's evidence from now on.

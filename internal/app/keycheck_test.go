@@ -2,11 +2,13 @@ package app_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -15,6 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // refuses starts a server that must not start, and returns its error.
@@ -112,6 +115,51 @@ func TestStoreWithoutACheckValue(t *testing.T) {
 				t.Error("another ring was taken")
 			}
 		})
+	}
+}
+
+// older is a store of an earlier release, which has no check values.
+type older struct {
+	store.Store
+	value []byte
+}
+
+func (o *older) KeyCheck(context.Context, string) ([]byte, error) {
+	if o.value == nil {
+		return nil, store.ErrNotFound
+	}
+	return o.value, nil
+}
+
+func (o *older) SetKeyCheck(_ context.Context, _ string, _, value []byte) error {
+	o.value = value
+	return nil
+}
+
+// A store of an earlier release accepts only the key that signed its evidence. Without signed evidence it accepts any.
+func TestEvidenceOfAnEarlierReleaseNamesItsKey(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	own, err := app.EvidenceKey(&srv.Config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.CheckEvidenceKey(t.Context(), &older{Store: srv.App.Store()}, other); err != nil {
+		t.Errorf("without evidence: %v", err)
+	}
+	srv.Must(apptest.Call{Path: "/v1/endpoints", Body: `{"url":"http://127.0.0.1:1/"}`, Header: map[string]string{"Idempotency-Key": `"one endpoint 0001"`}}, nil)
+	if n, err := srv.App.Executor().Checkpoint(t.Context(), own); err != nil || n == 0 {
+		t.Fatalf("%d chains signed, %v", n, err)
+	}
+	err = app.CheckEvidenceKey(t.Context(), &older{Store: srv.App.Store()}, other)
+	if err == nil || !strings.Contains(err.Error(), "adopt-evidence") || !strings.Contains(err.Error(), evidence.KeyID(own.Public().(ed25519.PublicKey))) {
+		t.Errorf("another key: %v", err)
+	}
+	if err := app.CheckEvidenceKey(t.Context(), &older{Store: srv.App.Store()}, own); err != nil {
+		t.Errorf("its own key: %v", err)
 	}
 }
 
