@@ -9,6 +9,8 @@
 package cloudevents
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -35,6 +37,10 @@ type Event struct {
 	Type string
 	// Headers are the attributes of binary mode, as received; nil in structured mode.
 	Headers []godwit.KeptHeader
+	// Data is the payload in structured mode, and DataType its media type. Data is empty, not nil, if the event has none. In
+	// binary mode the body is the payload, and both are unset.
+	Data     []byte
+	DataType string
 }
 
 // Present reports whether a request declares a CloudEvent.
@@ -66,13 +72,22 @@ func readStructured(body []byte) (*Event, *godwit.FieldError) {
 	if json.Unmarshal(body, &members) != nil || members == nil {
 		return nil, &godwit.FieldError{Field: "body", Detail: "must be a CloudEvent: a JSON object"}
 	}
-	return check(func(name string) string {
+	attribute := func(name string) string {
 		var text string
 		if json.Unmarshal(members[name], &text) != nil {
 			return ""
 		}
 		return text
-	}, "")
+	}
+	e, err := check(attribute, "")
+	if err != nil {
+		return nil, err
+	}
+	e.Data, e.DataType = members["data"], cmp.Or(attribute("datacontenttype"), "application/json")
+	if e.Data == nil {
+		e.Data, _ = base64.StdEncoding.AppendDecode([]byte{}, []byte(attribute("data_base64"))) // up to a fault in it
+	}
+	return e, nil
 }
 
 func readBinary(h http.Header) (*Event, *godwit.FieldError) {

@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,6 +96,43 @@ func TestCloudEventTypes(t *testing.T) {
 				if got, _ := h.event(text); got != c.want {
 					t.Errorf("%s, structured %t, type %q became %q, want %q", door, structured, c.ceType, got, c.want)
 				}
+			}
+		}
+	}
+}
+
+// TestCloudEventSchemas: the tenant's schemas judge the data of a CloudEvent, in both modes and at every door.
+func TestCloudEventSchemas(t *testing.T) {
+	h := newHouse(t, apptest.Options{})
+	h.schema("order.paid", needsTotal)
+	h.tenant(apptest.Fields{"event_validation": "known"})
+	h.Must(apptest.Call{Method: "PATCH", Path: "/v1/sources/" + h.source.ID, Body: `{"event_type":{"header":null}}`}, nil)
+	binary := map[string]string{"Content-Type": "application/json", "Ce-Specversion": "1.0", "Ce-Id": "1", "Ce-Source": "/s", "Ce-Type": "order.paid"}
+	good, bad := order(`,"total":1`), order("")
+	for _, door := range ceDoors {
+		for _, c := range []struct {
+			header map[string]string
+			body   string
+			want   int
+		}{
+			{binary, good, 202},
+			{binary, bad, 422},
+			{nil, `"data":` + good, 202},
+			{nil, `"data":` + bad, 422},
+			{nil, `"datacontenttype":"application/vnd.shop+json","data":` + good, 202},
+			{nil, `"datacontenttype":"text/plain","data":` + good, 422},
+			{nil, `"data_base64":"` + base64.StdEncoding.EncodeToString([]byte(good)) + `"`, 202},
+			{nil, `"data_base64":"` + base64.StdEncoding.EncodeToString([]byte(bad)) + `"`, 422},
+			{nil, `"data_base64":"?"`, 422},
+			{nil, `"object":{"total":1}`, 422}, // an attribute, and no data
+		} {
+			header, body := c.header, c.body
+			if header == nil {
+				header, body = map[string]string{"Content-Type": "application/cloudevents+json"}, `{"specversion":"1.0","id":"1","source":"/s","type":"order.paid",`+body+`}`
+			}
+			status, text := h.postCloudEvent(door, header, body)
+			if status != c.want || status == 422 && c.header == nil && !strings.Contains(text, `"field":"data`) {
+				t.Errorf("%s, %s: %d %s", door, body, status, text)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -23,9 +24,10 @@ type Event struct {
 	Body []byte
 	// Compose, when not nil, completes the event after it got its id and time; see engine.Publication.
 	Compose func(*godwit.Event)
-	// Payload is checked against the size limit and the tenant's schemas. In an envelope it is the member data. Nil means
-	// Body.
-	Payload []byte
+	// Payload is checked against the size limit and the tenant's schemas, and PayloadType is its media type. In an envelope it
+	// is the member data. Nil means Body; no PayloadType means ContentType.
+	Payload     []byte
+	PayloadType string
 	// Received must be equal, byte for byte, in a repeat, and so must ReceivedType, its media type. Nil means Body and
 	// ContentType; then the type and the attributes must be equal too, because they are not part of the body.
 	Received     []byte
@@ -101,7 +103,9 @@ func (in *Intake) checkCatalogue(ctx context.Context, p Producer, e *Event, r *R
 	if p.Tenant.Validation == godwit.ValidateNone {
 		return nil
 	}
-	wrong, err := in.cfg.Catalogue.Check(ctx, p.Tenant, catalogue.Event{Type: e.Type, ContentType: e.ContentType, Payload: e.payload()})
+	wrong, err := in.cfg.Catalogue.Check(ctx, p.Tenant, catalogue.Event{
+		Type: e.Type, ContentType: cmp.Or(e.PayloadType, e.ContentType), Payload: e.payload(),
+	})
 	if err != nil || len(wrong) == 0 || in.known(ctx, r) {
 		return err
 	}

@@ -195,6 +195,9 @@ func (x *exchange) event(m *receiver.Message) (*intake.Event, error) {
 	if bad != nil {
 		return nil, problem.InvalidRequest.In(bad.Field, "%s", bad.Detail)
 	}
+	if ce != nil {
+		e.Payload, e.PayloadType = ce.Data, ce.DataType
+	}
 	e.Type = x.gate.EventType(m, &x.proof, &id, ce)
 	if refusal := (*problem.Problem)(nil); errors.As(intake.CheckType(e.Type), &refusal) {
 		return nil, problem.InvalidRequest.In("type", "the event's type cannot be used: it %s; see the source's event_type", refusal.Errors[0].Detail)

@@ -182,7 +182,8 @@ func (h *eventIngest) readEvent(w http.ResponseWriter, r *http.Request) (*intake
 		return nil, place{}, err
 	}
 	if isCloudEvent {
-		return event, place{}, h.readCloudEvent(w, r, event)
+		at, err := h.readCloudEvent(w, r, event)
+		return event, at, err
 	}
 	if err := intake.CheckType(event.Type); err != nil { // before the body is read
 		return nil, place{}, err
@@ -193,19 +194,22 @@ func (h *eventIngest) readEvent(w http.ResponseWriter, r *http.Request) (*intake
 
 // readCloudEvent completes an event that is a CloudEvent. In structured mode its body is forwarded unchanged; in binary mode
 // its attributes are forwarded as header fields. Its type becomes the event's type, unless the URL names another.
-func (h *eventIngest) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (err error) {
+func (h *eventIngest) readCloudEvent(w http.ResponseWriter, r *http.Request, event *intake.Event) (at place, err error) {
 	if event.Body, err = httpapi.ReadBody(w, r, h.intake.MaxPayload()); err != nil {
-		return err
+		return at, err
 	}
 	ce, wrong := cloudevents.Read(r.Header, event.Body)
 	if wrong != nil {
-		return problem.Invalid.In(wrong.Field, "%s", wrong.Detail)
+		return at, problem.Invalid.In(wrong.Field, "%s", wrong.Detail)
 	}
 	event.KeptHeaders = ce.Headers
+	if event.Payload, event.PayloadType = ce.Data, ce.DataType; ce.Data != nil {
+		at.payload = "data"
+	}
 	if event.Type == "" {
 		event.Type = godwit.EventTypeFrom(ce.Type)
 	}
-	return nil
+	return at, nil
 }
 
 // outside returns the type and attributes that the URL and the header give.
