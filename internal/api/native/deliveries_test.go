@@ -166,6 +166,7 @@ func TestReplayEvent(t *testing.T) {
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"]}`).refused(422, problem.Invalid, "endpoints[0]")
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["`+e1.ID+`","`+e1.ID+`"]}`).refused(422, problem.Invalid, "endpoints[1]")
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["x"]}`).refused(400, problem.InvalidRequest, "endpoints[0]")
+	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":[]}`).refused(400, problem.InvalidRequest, "endpoints") // none is not all
 	h.post("/v1/events/evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f/replay", ``).refused(404, problem.NotFound, "")
 }
 

@@ -88,7 +88,7 @@ type (
 	replayEventInput struct {
 		EventPath
 		Body *struct {
-			Endpoints []string `json:"endpoints,omitempty" maxItems:"1000" doc:"Only to these; absent: to all that it went to"`
+			Endpoints []string `json:"endpoints,omitempty" minItems:"1" maxItems:"1000" doc:"Only to these; absent: to all that it went to"`
 		} `nameHint:"EventReplay"`
 	}
 	deliveriesOutput struct {
