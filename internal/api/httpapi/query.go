@@ -8,6 +8,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
+// NoParameters is the list of an operation that takes no query parameters.
+var NoParameters = []string{}
+
 // ReadQuery reads a query. It allows every name if allowed is nil. It rejects parameters that are not allowed, empty or repeated, and a query that cannot be parsed.
 // If it ignored one of these, the filter would not be the one that the client meant, and might select everything.
 func ReadQuery(u *url.URL, allowed []string) (url.Values, error) {

@@ -49,7 +49,7 @@ func (r *router) managed(pattern string, next http.HandlerFunc) http.Handler {
 		route.MediaTypes = []string{jsonType, "application/merge-patch+json"}
 	}
 	return r.http.Handle(route, func(c *httpapi.Call) error {
-		if _, err := readQuery(c.R.URL, anyParameters); err != nil {
+		if _, err := httpapi.ReadQuery(c.R.URL, nil); err != nil { // huma checks the names
 			return err
 		}
 		in := &session{api: r.http, caller: c.Caller, requestID: c.W.Header().Get(problem.RequestIDHeader), request: c.R}

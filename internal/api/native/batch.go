@@ -27,7 +27,7 @@ type batchIngest struct {
 
 // post accepts up to godwit.MaxEventsPerBatch events in one transaction. It checks all events before it stores any.
 func (h *batchIngest) post(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
-	if _, err := readQuery(r.URL, noParameters); err != nil {
+	if _, err := httpapi.ReadQuery(r.URL, httpapi.NoParameters); err != nil {
 		return err
 	}
 	key := ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -187,7 +188,7 @@ func (h *eventHandlers) replay(ctx context.Context, c *management.Caller, in *re
 // body returns a payload byte for byte. A producer chose its content, so a browser must neither guess its type nor run
 // it.
 func (h *eventHandlers) body(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
-	if _, err := readQuery(r.URL, noParameters); err != nil {
+	if _, err := httpapi.ReadQuery(r.URL, httpapi.NoParameters); err != nil {
 		return err
 	}
 	id, err := EventPath{ID: r.PathValue("id")}.parse()

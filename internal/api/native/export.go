@@ -78,7 +78,7 @@ func (x *deadLetterExport) serve(w http.ResponseWriter, r *http.Request, c *mana
 
 // filter reads the dead letters that the query selects.
 func (x *deadLetterExport) filter(r *http.Request, c *management.Caller) (store.DeadLetterFilter, error) {
-	query, err := readQuery(r.URL, exportParameters)
+	query, err := httpapi.ReadQuery(r.URL, exportParameters)
 	if err != nil {
 		return store.DeadLetterFilter{}, err
 	}

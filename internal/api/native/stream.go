@@ -43,7 +43,7 @@ type streamEngine interface {
 // serve sends every new attempt of the tenant as a server-sent event. A client that reads too slowly misses attempts,
 // because delivery never waits for a stream.
 func (s *attemptStream) serve(w http.ResponseWriter, r *http.Request, c *management.Caller) error {
-	if _, err := readQuery(r.URL, noParameters); err != nil {
+	if _, err := httpapi.ReadQuery(r.URL, httpapi.NoParameters); err != nil {
 		return err
 	}
 	if err := s.running.Acquire(c.Tenant.ID, "streams"); err != nil {

@@ -161,8 +161,8 @@ func attemptFilters(t *testing.T, f *fixture) {
 		"failed": {store.AttemptFilter{Outcomes: []godwit.Outcome{godwit.Transient, godwit.Terminal}},
 			is(godwit.Transient, godwit.Terminal)},
 		"exhausted": {store.AttemptFilter{Exhausted: true}, func(l *store.LoggedAttempt) bool { return l.Attempt.Exhausted() }},
-		"since": {store.AttemptFilter{Since: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.Before(middle) }},
-		"until": {store.AttemptFilter{Until: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.After(middle) }},
+		"since":     {store.AttemptFilter{Since: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.Before(middle) }},
+		"until":     {store.AttemptFilter{Until: middle}, func(l *store.LoggedAttempt) bool { return !l.Attempt.StartedAt.After(middle) }},
 		"one moment": {store.AttemptFilter{Since: middle, Until: middle}, func(l *store.LoggedAttempt) bool {
 			return l.Attempt.StartedAt.Equal(middle)
 		}},
