@@ -47,6 +47,8 @@ type Options struct {
 	TuneCommands func(*command.Config)
 	// Timeouts of the HTTP server.
 	Timeouts app.Timeouts
+	// ClockTimeouts makes attempts time out by Clock, which is required, and not in real time.
+	ClockTimeouts bool
 }
 
 // Backends runs a test on each store.
@@ -135,6 +137,9 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock
+	}
+	if o.ClockTimeouts {
+		d.Tune = timeOutByClock(o.Tune)
 	}
 	s.boot(d)
 	return s

@@ -342,7 +342,7 @@ func decode(t testing.TB, r *apptest.Response) object {
 // until polls for a condition that no attempt signals. The condition queries the store, which limits the rate.
 func (r *rig) until(what string, holds func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); {
+	for deadline := time.Now().Add(5 * time.Minute); !holds(); {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("never: %s", what)
 		}

@@ -187,7 +187,7 @@ func (c *caller) dies(at string, envelope object) (id string) {
 // until polls for a condition that nothing signals. The condition queries the server, which limits the rate.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); {
+	for deadline := time.Now().Add(5 * time.Minute); !holds(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -250,32 +250,34 @@ func TestRedirectsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestTimeouts runs in real time, because it tests a wait; only the delays between attempts are shortened.
+// TestTimeouts: attempts time out by the rig's clock, so that the limits are exact.
 func TestTimeouts(t *testing.T) {
-	t.Parallel()
-	r := &rig{t: t, sink: apptest.NewSink(t), Server: apptest.Start(t, apptest.Options{TimeScale: 60})}
-	after := func(d time.Duration) <-chan struct{} {
-		gate := make(chan struct{})
-		timer := time.AfterFunc(d, func() { close(gate) })
-		t.Cleanup(func() { timer.Stop() })
-		return gate
-	}
-	r.sink.ReplyFunc("/slow", func(*apptest.Request) apptest.Reply { return apptest.Status(200).Until(after(20 * time.Second)) })
+	r := newRig(t, apptest.Options{ClockTimeouts: true})
+	gate := make(chan struct{})
+	r.sink.Script("/slow", apptest.Status(200).Until(gate))
 	r.sink.Script("/never", apptest.Stall(), apptest.Status(200))
 	r.sink.Script("/five", apptest.Stall(), apptest.Status(200))
 	slow := r.subscribe("/slow", []string{"job.slow"})
 	never := r.subscribe("/never", []string{"job.slow"})
 	five := r.subscribe("/five", []string{"job.slow"}, object{"timeout_seconds": 5})
 	ev := r.publish("job.slow")
-	for _, s := range []sub{slow, never, five} {
-		r.WaitDelivery(ev, s.Endpoint, godwit.DeliveryAccepted)
+	for _, path := range []string{"/slow", "/never", "/five"} {
+		r.sink.WaitOn(path, 1)
 	}
+	r.Advance(5 * time.Second)
+	r.WaitAttempts(ev, five.Endpoint, 1)
+	r.Advance(24 * time.Second)
+	close(gate)
+	r.WaitDelivery(ev, slow.Endpoint, godwit.DeliveryAccepted)
+	r.Advance(time.Second)
+	r.WaitAttempts(ev, never.Endpoint, 1)
+	r.pass(schedule[0])
 	t.Run("thirty seconds", func(t *testing.T) {
 		trace.Covers(t, "OJS-DLV-12")
-		if d := r.delivery(ev, slow); !slices.Equal(d.codes(), []int{200}) || d.Attempts[0].DurationMS < 19_900 {
+		if d := r.delivery(ev, slow); !slices.Equal(d.codes(), []int{200}) || d.Attempts[0].DurationMS != 29_000 {
 			t.Errorf("within the time: %+v", d)
 		}
-		if d := r.delivery(ev, never); d.Attempts[0].DurationMS < 29_500 || d.Attempts[0].DurationMS > 60_000 {
+		if d := r.delivery(ev, never); d.Attempts[0].DurationMS != 30_000 {
 			t.Errorf("beyond it: %+v", d)
 		}
 	})
@@ -287,7 +289,7 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("of its own", func(t *testing.T) {
 		trace.Covers(t, "OJS-DLV-13")
-		if d := r.delivery(ev, five); d.Attempts[0].Error != "timeout" || d.Attempts[0].DurationMS < 4_900 || d.Attempts[0].DurationMS > 29_000 {
+		if d := r.delivery(ev, five); d.Attempts[0].Error != "timeout" || d.Attempts[0].DurationMS != 5_000 {
 			t.Errorf("%+v", d)
 		}
 		for seconds, status := range map[int]int{4: 400, 5: 201, 60: 201, 61: 400} {
@@ -296,29 +298,30 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// TestFailOpen: an endpoint that hangs delays neither producers nor other subscriptions.
+// TestFailOpen: an endpoint that hangs delays neither producers nor other subscriptions. Its request is answered only after
+// every post was answered and every other delivery arrived; the time limit of the request never ends, because the clock
+// stands.
 func TestFailOpen(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		trace.Covers(t, "OJS-DLV-14")
+		o.ClockTimeouts = true
 		r := newRig(t, o)
-		r.sink.Script("/hangs", apptest.Stall())
-		r.subscribe("/hangs", []string{"job.*"})
+		gate := make(chan struct{})
+		r.sink.Script("/hangs", apptest.Status(200).Until(gate))
+		hangs := r.subscribe("/hangs", []string{"job.*"})
 		r.subscribe("/fine", []string{"job.*"})
+		ev := r.publish("job.done")
+		r.sink.WaitOn("/hangs", 1)
 		const n = 500
-		took := make([]time.Duration, n)
-		for i := range n {
-			begun := time.Now()
+		for range n - 1 {
 			r.publish("job.done")
-			took[i] = time.Since(begun)
-		}
-		slices.Sort(took)
-		// The hanging request takes 30 s; half of that would show that posts wait for it, on a slow machine too.
-		if median := took[n/2]; median > 15*time.Second {
-			t.Errorf("half of the posts take longer than %v", median)
 		}
 		r.sink.WaitOn("/fine", n)
-		r.sink.Script("/hangs", apptest.Status(200))
-		r.sink.DropConnections() // otherwise stopping the server would wait for it
+		if d := r.delivery(ev, hangs); d.AttemptCount != 0 {
+			t.Errorf("the hanging request has ended: %+v", d)
+		}
+		close(gate)
+		r.WaitDelivery(ev, hangs.Endpoint, godwit.DeliveryAccepted)
 	})
 }
 

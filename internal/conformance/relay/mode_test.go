@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -288,16 +289,39 @@ func TestPassThroughHasADeadline(t *testing.T) {
 
 // TestWaitOutlastsTheTimeForReading: the server's deadline for reading a request does not end the wait for the endpoints.
 func TestWaitOutlastsTheTimeForReading(t *testing.T) {
-	t.Parallel()
-	r := &rig{Server: apptest.Start(t, apptest.Options{Timeouts: app.Timeouts{Read: 5 * time.Second, Write: 6 * time.Second}}), t: t, sink: apptest.NewSink(t)}
-	open := make(chan struct{})
-	r.sink.Script("/slow", apptest.Status(200).Until(open))
+	r := &rig{Server: apptest.Start(t, apptest.Options{}), t: t, sink: apptest.NewSink(t)}
 	r.Endpoint(r.sink.URL("/slow"))
 	s := r.Source("upstream")
-	waits := r.begin(delivery{Path: s.Path, Key: key("slow"), Sign: bearer(s)})
-	r.sink.WaitOn("/slow", 1)
-	time.AfterFunc(7*time.Second, func() { close(open) })
-	r.want(r.await(waits), 200)
+	if err := r.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	apptest.DoubleTimeout(t, func(timeout time.Duration) error {
+		limited := apptest.Options{Data: r.Config.Data, Timeouts: app.Timeouts{Read: timeout, Write: timeout}}
+		r := &rig{Server: apptest.Start(t, limited), t: t, sink: r.sink}
+		defer r.Stop()
+		arrived, open := make(chan struct{}, 1), make(chan struct{})
+		answer := sync.OnceFunc(func() { close(open) })
+		defer answer()
+		r.sink.ReplyFunc("/slow", func(*apptest.Request) apptest.Reply {
+			select {
+			case arrived <- struct{}{}:
+			default: // a retry of an earlier event
+			}
+			return apptest.Status(200).Until(open)
+		})
+		waits := r.begin(delivery{Path: s.Path, Key: key(timeout.String()), Sign: bearer(s)})
+		select {
+		case a := <-waits:
+			return fmt.Errorf("answered %d before the endpoint had the event: %v", a.Status, a.Err)
+		case <-arrived:
+		}
+		<-time.After(3 * timeout)
+		answer()
+		if a := r.await(waits); a.Err != nil || a.Status != http.StatusOK {
+			return fmt.Errorf("answered %d: %v", a.Status, a.Err)
+		}
+		return nil
+	})
 }
 
 // TestRepeatGoesToTheRest: an endpoint that has accepted is not asked again, whatever the other endpoint does.
