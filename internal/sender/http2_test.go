@@ -331,9 +331,7 @@ func TestHTTP2Limits(t *testing.T) {
 	t.Run("deadline", func(t *testing.T) {
 		t.Parallel()
 		st := newH2Stub(t, func(*h2Peer, uint32) {})
-		r := post(st.secureURL())
-		r.Timeout = expiry
-		wantFailure(t, send(newSender(t), r), godwit.FailureTimeout, true)
+		wantFailure(t, sendAndExpire(newSender(t), post(st.secureURL())), godwit.FailureTimeout, true)
 	})
 	t.Run("reply before the request is sent", func(t *testing.T) {
 		big := bytes.Repeat([]byte("x"), 1<<20) // more than the window: the sender waits for leave to go on

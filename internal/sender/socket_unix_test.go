@@ -40,8 +40,9 @@ func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
 		"close": (*link).close,
 		"answer to what TLS asks": func(l *link) {
 			l.socket.noWait = true
-			if _, err := l.socket.Write([]byte("x")); err == nil {
-				t.Error("written to a full connection")
+			// The peer's system may still make room for a while; then a write fails and does not wait.
+			for err := error(nil); err == nil; {
+				_, err = l.socket.Write([]byte("x"))
 			}
 		},
 	} {
@@ -62,11 +63,13 @@ func TestUnreadLinkIsLeftWithoutWaiting(t *testing.T) {
 			}
 			defer l.cut()
 			fill(t, l.socket.Conn.(*net.TCPConn))
-			l.socket.SetWriteDeadline(time.Now().Add(time.Minute))
-			began := time.Now()
-			leave(l)
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("it took %v", took)
+			l.socket.SetWriteDeadline(time.Now().Add(time.Hour))
+			left := make(chan struct{})
+			go func() { defer close(left); leave(l) }()
+			select {
+			case <-left:
+			case <-time.After(waitLimit):
+				t.Error("it waits for the peer")
 			}
 		})
 	}

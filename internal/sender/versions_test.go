@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -30,11 +31,15 @@ func TestVersionsAgree(t *testing.T) {
 	}
 	run := func(proto string) (all []seen) {
 		var requests atomic.Int32
+		stalled := make(chan struct{}, 1)
 		srv := &http.Server{
 			TLSConfig: serverTLS(proto),
 			ErrorLog:  log.New(io.Discard, "", 0),
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(1)
+				if r.URL.Path == "/stall" {
+					stalled <- struct{}{}
+				}
 				io.Copy(io.Discard, r.Body)
 				behave(w, r)
 			}),
@@ -49,10 +54,13 @@ func TestVersionsAgree(t *testing.T) {
 		s := newSender(t)
 		for _, b := range behaviours {
 			r := post("https://" + ln.Addr().String() + "/" + b)
+			var x godwit.Exchange
 			if b == "stall" {
-				r.Timeout = expiry
+				x = sendAndExpire(s, r)
+				<-stalled // the handler may start after the deadline
+			} else {
+				x = send(s, r)
 			}
-			x := send(s, r)
 			if want := map[string]string{"http/1.1": "HTTP/1.1", "h2": "HTTP/2.0"}[proto]; x.Proto != want {
 				t.Fatalf("%s: went over %q", b, x.Proto)
 			}
