@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	testclock "github.com/godwit-hq/godwit/internal/clock"
 )
 
 // unreliable is a store that fails for some steps, or whose answers are lost.
@@ -57,6 +59,22 @@ type acting struct {
 
 func (a acting) Execute(ctx context.Context, c *Call) (*Outcome, error) { return a.act(ctx, c) }
 
+// lease is long in these tests: only the hands of a test renew it or let it run out.
+const lease = time.Hour
+
+// byHand gives the timers of leases to a clock that the test moves. The pauses between two tries stay real.
+func byHand(hands *testclock.Manual) func(*Config) {
+	return func(c *Config) {
+		c.Lease = lease
+		c.AfterFunc = func(d time.Duration, f func()) func() bool {
+			if d >= lease/3 {
+				return hands.AfterFunc(d, f).Stop
+			}
+			return time.AfterFunc(d, f).Stop
+		}
+	}
+}
+
 // unlimited is for tests that submit until a condition holds.
 func unlimited(c *Config) { c.DuplicatesPerKey, c.DuplicatesPerActor = -1, -1 }
 
@@ -65,8 +83,8 @@ var ledgered = Declaration{Class: I3, Justification: "for a test", Shielding: []
 // A renewal of the lease is stored, and its answer is lost. The next step is applied on top of the renewal and is not
 // mistaken for it.
 func TestStepsAfterALostAnswer(t *testing.T) {
-	u, p := &unreliable{}, &provider{}
-	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 3 * time.Second }))
+	u, p, hands := &unreliable{}, &provider{}, testclock.NewManual(time.Time{})
+	r := newRig(t, unreliably(u, byHand(hands)))
 	r.register(ledgered, acting{charging{p}, func(ctx context.Context, call *Call) (*Outcome, error) {
 		tries, given := 0, make(chan struct{})
 		u.become(func([]*Step) (bool, bool) {
@@ -75,6 +93,7 @@ func TestStepsAfterALostAnswer(t *testing.T) {
 			}
 			return false, tries <= commitTries
 		})
+		hands.Advance(lease / 3) // the renewal
 		<-given
 		return charging{p}.Execute(ctx, call)
 	}})
@@ -90,8 +109,8 @@ func TestStepsAfterALostAnswer(t *testing.T) {
 
 // A renewal is stored and its answer is lost, and the end of the command comes next.
 func TestEndAfterALostAnswer(t *testing.T) {
-	u := &unreliable{}
-	r := newRig(t, unreliably(u, func(c *Config) { c.Lease = 600 * time.Millisecond }))
+	u, hands := &unreliable{}, testclock.NewManual(time.Time{})
+	r := newRig(t, unreliably(u, byHand(hands)))
 	var runs atomic.Int64
 	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
 		runs.Add(1)
@@ -102,6 +121,7 @@ func TestEndAfterALostAnswer(t *testing.T) {
 			}
 			return false, tries <= commitTries
 		})
+		hands.Advance(lease / 3) // the renewal
 		<-given
 		return &Outcome{}, nil
 	}))
@@ -148,14 +168,15 @@ func TestEndOutlastsTheStore(t *testing.T) {
 
 // An execution whose lease cannot be renewed is cancelled before another may continue.
 func TestLeaseRunsOut(t *testing.T) {
-	u := &unreliable{}
-	r := newRig(t, unreliably(u, unlimited, func(c *Config) { c.Lease = 50 * time.Millisecond }))
+	u, hands := &unreliable{}, testclock.NewManual(time.Time{})
+	r := newRig(t, unreliably(u, unlimited, byHand(hands)))
 	var runs atomic.Int64
 	r.register(Declaration{}, HandlerFunc(func(ctx context.Context, _ *Call) (*Outcome, error) {
 		if runs.Add(1) > 1 {
 			return &Outcome{}, nil
 		}
 		u.become(func([]*Step) (bool, bool) { return true, false })
+		hands.Advance(lease)
 		<-ctx.Done()
 		cause := context.Cause(ctx)
 		u.become(nil)
@@ -165,7 +186,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	if _, err := r.x.Submit(context.Background(), payer, r.envelope()); !errors.As(err, &refusal) || refusal.Code != ExecutorStopping {
 		t.Fatalf("%v", err)
 	}
-	r.pass(time.Second)
+	r.pass(2 * lease)
 	if _, err := r.x.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
