@@ -245,13 +245,16 @@ func withoutDate(text string) string {
 // An unread body does not disturb the next request, and a body that does not arrive ends the connection.
 func TestBodies(t *testing.T) {
 	errs := make(chan error, 1)
-	b := newRig(t, func(w http.ResponseWriter, r *http.Request) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "read" {
 			_, err := io.ReadAll(r.Body)
 			errs <- err
 		}
 		w.WriteHeader(http.StatusUnauthorized)
-	}, func(c *Config) { c.Read = 50 * time.Millisecond })
+	}
+	b := newRig(t, handler)
+	// impatient is for bodies that never arrive: a slow machine can only delay that.
+	impatient := newRig(t, handler, func(c *Config) { c.Read = 50 * time.Millisecond })
 
 	c := b.dial(t)
 	long := strings.Replace(strings.Replace(request, "Length: 5", "Length: 60000", 1), "hello", strings.Repeat("x", 60000), 1)
@@ -261,6 +264,7 @@ func TestBodies(t *testing.T) {
 			t.Fatalf("%+v", resp)
 		}
 	}
+	c = impatient.dial(t)
 	c.say(strings.Replace(request, "Length: 5", "Length: 50", 1)) // and no more
 	if resp, _ := c.hear(); resp.StatusCode != 401 || !resp.Close {
 		t.Errorf("%+v", resp)
@@ -268,7 +272,7 @@ func TestBodies(t *testing.T) {
 	c.over()
 
 	short := strings.Replace(strings.Replace(request, "Length: 5", "Length: 50", 1), "a=b", "read", 1)
-	c = b.dial(t)
+	c = impatient.dial(t)
 	c.say(short)
 	if err := <-errs; !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("handler saw %v", err)
@@ -432,9 +436,8 @@ func TestWaitEnds(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	b := newRig(t, echo, func(c *Config) { c.Header, c.Idle = 50*time.Millisecond, 50*time.Millisecond })
-	b.dial(t).over()
-	c := b.dial(t)
+	newRig(t, echo, func(c *Config) { c.Header = 50 * time.Millisecond }).dial(t).over()
+	c := newRig(t, echo, func(c *Config) { c.Idle = 50 * time.Millisecond }).dial(t)
 	c.say(request)
 	c.hear()
 	c.over()
