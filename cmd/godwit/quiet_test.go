@@ -24,7 +24,7 @@ func TestReceiverCannotWriteToTheLog(t *testing.T) {
 		return apptest.Raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" + string(r.Body) + r.Head)
 	})
 	var log bytes.Buffer
-	cmd := exec.Command("godwit", "dev", "--json", "--no-samples", "--verbose", "--listen", "127.0.0.1:0")
+	cmd := exec.Command("godwit", "dev", "--json", "--no-samples", "--verbose", "--listen", "127.0.0.1:0", "--data", t.TempDir())
 	cmd.Stderr = &log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/slowtest"
 )
 
 // BinaryVariable names an environment variable with the path of a built binary, so that a suite need not build its own.
@@ -94,6 +96,7 @@ type Process struct {
 // StartProcess starts the binary and waits until it serves. The process ends with the test.
 func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	t.Helper()
+	slowtest.Needs(t, "the built program")
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/slowtest"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
@@ -353,6 +354,7 @@ func TestExpiredKeysAreSwept(t *testing.T) {
 // TestKilledProcess has a request in progress in another process, which is then killed.
 func TestKilledProcess(t *testing.T) {
 	trace.Covers(t, "IKH-EXP-3", "IKH-SCN-4")
+	slowtest.Needs(t, "a process that is killed")
 	f := newFixture(t, nil)
 	kill := startChild(t, f.dir)
 	wantDocumented(t, f.post(`{"n":1}`, "Idempotency-Key", key1), 409, problem.KeyInProgress)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/godwit-hq/godwit/internal/slowtest"
 )
 
 // Variable names the environment variable with the URL of a superuser on the
@@ -36,9 +38,10 @@ func URL(t testing.TB) string {
 	return create(t, serverURL(t), "")
 }
 
-// serverURL reads the variable; the test fails without a usable one.
+// serverURL reads the variable; the test fails without a usable one. In short mode it skips the test.
 func serverURL(t testing.TB) *url.URL {
 	t.Helper()
+	slowtest.Needs(t, "PostgreSQL")
 	server := os.Getenv(Variable)
 	if server == "" {
 		t.Fatalf("no PostgreSQL for this test: run `make test` or set %s", Variable)

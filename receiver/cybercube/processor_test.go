@@ -19,6 +19,7 @@ import (
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
 	"github.com/godwit-hq/godwit/internal/postgrestest"
+	"github.com/godwit-hq/godwit/internal/slowtest"
 	"github.com/godwit-hq/godwit/internal/trace"
 	"github.com/godwit-hq/godwit/receiver/cybercube"
 )
@@ -386,6 +387,7 @@ func processAll() error {
 // TestTwoProcesses: on one database they handle each event once.
 func TestTwoProcesses(t *testing.T) {
 	trace.Covers(t, "CCW-IDM-7")
+	slowtest.Needs(t, "other processes")
 	for driver := range dialects {
 		t.Run(driver, func(t *testing.T) {
 			source := openSource(t, driver)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hq/godwit/internal/slowtest"
 	"github.com/godwit-hq/godwit/internal/trace"
 	"github.com/godwit-hq/godwit/receiver"
 	"github.com/godwit-hq/godwit/receiver/sqlitestore"
@@ -43,6 +44,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestProcesses(t *testing.T) {
 	trace.Covers(t, "CCW-IDM-7", "IKH-EXP-3")
+	slowtest.Needs(t, "other processes")
 	storetest.RunProcesses(t, func(t *testing.T) (receiver.Store, string) {
 		path := filepath.Join(t.TempDir(), "webhooks.db")
 		return open(t, path), path

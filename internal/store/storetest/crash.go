@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/slowtest"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -41,6 +42,7 @@ func RunCrash(t *testing.T, c Crash) {
 		fmt.Println("failed:", err) // the child goes on until it is killed
 		t.Fatal(err)
 	}
+	slowtest.Needs(t, "processes that are killed")
 	location := c.Location(t)
 	prepareCrash(t, c, location)
 	var acked acknowledged

@@ -1,6 +1,6 @@
 // Package redistest gives each test its own part of a Redis server.
 //
-// It starts no server and never skips: without one the test fails and says how to get one.
+// It starts no server: without one the test fails and says how to get one. In short mode it skips the test.
 package redistest
 
 import (
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/godwit-hq/godwit/internal/slowtest"
 )
 
 // Variable names the environment variable with the URL of a server that the tests may use.
@@ -17,6 +19,7 @@ const Variable = "GODWIT_TEST_REDIS"
 // URL is the server's.
 func URL(t testing.TB) string {
 	t.Helper()
+	slowtest.Needs(t, "Redis")
 	url := os.Getenv(Variable)
 	if url == "" {
 		t.Fatalf("no Redis for this test: run `make test`, `scripts/with-redis go test …`, or set %s", Variable)
