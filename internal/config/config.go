@@ -2,45 +2,46 @@ package config
 
 import "log/slog"
 
-// Config is everything an operator can set. The comment of each field is its help text: config.go is embedded and read,
-// so that a setting is described in one place only. The file's keys are the flags' names, with groups nested.
+// Config holds all settings. The comment of each field is its help text: the program embeds config.go and reads the comments,
+// so that each setting is described in one place. The keys of a configuration file are the names of the flags, with groups nested.
 type Config struct {
 	Storage `embed:""`
 
-	// Address the API is served on. Port 0 takes a free one. Defaults to 127.0.0.1:8080.
+	// Address on which the server serves the API. Port 0 chooses a free port. Defaults to 127.0.0.1:8080.
 	Listen string `name:"listen" default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	// Where this server is reached from outside, as receivers and producers see it. Defaults to the listening address.
+	// URL under which receivers and producers reach this server. The key directory is signed for its host. Defaults to the listening address.
 	PublicURL string `name:"public-url" placeholder:"URL"`
-	// Name of this process among those that share a store. Two that run at once must differ. Defaults to the host's name.
+	// Name of this process among those that share a store. Processes that run at the same time must have different names: the second
+	// one with a name refuses to start. Defaults to the host's name.
 	Node string `name:"node" placeholder:"NAME"`
-	// Largest event body that is taken in; a larger one is answered with 413. Defaults to 1MiB.
+	// Largest event body that the server accepts. It answers a larger one with 413. Defaults to 1MiB.
 	MaxBody Size `name:"max-body" default:"1MiB" placeholder:"SIZE"`
-	// How long the answer to a request with an Idempotency-Key is replayed. Defaults to 24h.
+	// How long the server keeps its answer to a request with an Idempotency-Key, and repeats it. Defaults to 24h.
 	IdempotencyWindow Duration `name:"idempotency-window" default:"24h" placeholder:"DURATION"`
-	// How long a stop waits for requests in flight before it cuts them off. Defaults to 20s.
+	// How long a stop waits for requests in flight before it aborts them. Defaults to 20s.
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
-	// Answer ordinary posts of events on plain TCP by a short way that costs less; everything else, and all of TLS, is
-	// net/http's anyhow. Defaults to true.
+	// Serve ordinary posts of events on plain TCP with a fast path of the server's own. All other requests, and all of TLS, are
+	// served by net/http. Defaults to true.
 	ShortWay bool `name:"short-way" default:"true" negatable:""`
-	// Address /metrics is served on instead of the API's, without an API key: keep it private. Defaults to the API's, where it needs
-	// a key with the scope metrics.
+	// Address on which /metrics is served without an API key: keep it private. Defaults to the address of the API, where /metrics
+	// needs a key with the scope metrics.
 	MetricsListen string `name:"metrics-listen" placeholder:"HOST:PORT"`
-	// How many combinations of event type and subscription a metric may have; what comes after is counted together.
-	// Defaults to 2000.
+	// How many combinations of event type and subscription a metric may have. Further combinations share one series. Defaults to
+	// 2000.
 	MetricsSeries int `name:"metrics-series" default:"2000" placeholder:"N"`
-	// Whether the pattern * selects webhook.* events, which tell of deliveries and subscriptions: "wanted" for yes,
-	// "explicit" for patterns that name them only. Defaults to wanted.
+	// Whether the pattern * selects webhook.* events, which report on deliveries and subscriptions: "wanted" for yes, "explicit" if
+	// only patterns that name webhook.* select them. Defaults to wanted.
 	MetaEvents string `name:"meta-events" default:"wanted" placeholder:"wanted|explicit"`
-	// Ranges that deliveries come from, as /.well-known/webhook-ips tells receivers. Set your own: the default is the
-	// CYBERCUBE standard's, networks that exist in documentation only. Defaults to 203.0.113.0/24,198.51.100.0/24.
+	// Address ranges that deliveries come from. /.well-known/webhook-ips shows them to receivers. Set your own ranges: the default is
+	// the example of the CYBERCUBE standard. Defaults to 203.0.113.0/24,198.51.100.0/24.
 	WebhookIPs []Network `name:"webhook-ips" default:"203.0.113.0/24,198.51.100.0/24" placeholder:"CIDR"`
-	// How long a source in pass-through waits for its endpoints before it answers 504, and one with commands_as for a command
-	// before it answers 503. Shorter than upstreams wait. Defaults to 20s.
+	// How long a source in pass-through waits for its endpoints before it answers 504, and a source with commands_as for its command
+	// before it answers 503. Choose less than the upstreams' own timeout. Defaults to 20s.
 	RelayDeadline Duration `name:"relay-deadline" default:"20s" placeholder:"DURATION"`
-	// Ask clients for certificates, for sources of the scheme mtls. Needs https that this server serves itself. Defaults to
+	// Ask clients for certificates, for sources with the scheme mtls. This server must serve https itself. Defaults to
 	// false.
 	ClientCertificates bool `name:"client-certificates"`
-	// Address for Go's profiler (/debug/pprof/), for loopback or a private network only. Defaults to none: off.
+	// Address on which Go's profiler (/debug/pprof/) is served. Use loopback or a private network. Defaults to none: off.
 	DebugListen string `name:"debug-listen" placeholder:"HOST:PORT"`
 
 	Egress `embed:""`
@@ -55,26 +56,26 @@ type Config struct {
 	Log       Log       `embed:"" prefix:"log-"`
 }
 
-// Storage is where things are kept, and the key ring that the secrets among them are encrypted with.
+// Storage selects the database and the key ring that encrypts the secrets in it.
 type Storage struct {
 	// Directory for the embedded database, the key ring and certificates. Defaults to godwit-data.
 	Data string `name:"data" default:"godwit-data" placeholder:"DIR"`
-	// Where events are kept: "sqlite" for a file in the data directory, or the URL of a PostgreSQL database
+	// Database: "sqlite" for a file in the data directory, or the URL of a PostgreSQL database
 	// (postgres://user:password@host/name). Defaults to sqlite.
 	Store string `name:"store" default:"sqlite" placeholder:"sqlite|URL" secret:"url"`
-	// Key ring that encrypts signing keys and credentials at rest: lines of id:base64, the first one seals. Environment or
-	// file only, since a command line is open to every user of the machine. Defaults to the key ring file.
+	// Key ring that encrypts signing keys and credentials at rest: lines of id:base64. The first key encrypts, all of them decrypt. It
+	// is not a flag, because every user of the machine can read a command line. Defaults to the key ring file.
 	Keyring string `name:"keyring" placeholder:"ID:BASE64" secret:"all"`
-	// File with the key ring; `godwit keys ring` makes one. With SQLite it is generated when it does not exist, with
-	// PostgreSQL it must be given, since all nodes need the same. Defaults to keyring in the data directory.
+	// File with the key ring; `godwit keys ring` makes one. With SQLite, the server creates a missing file. With PostgreSQL, the
+	// setting is required, because all nodes need the same key ring. Defaults to keyring in the data directory.
 	KeyringFile string `name:"keyring-file" placeholder:"FILE"`
 }
 
 // TLS serves https with certificates from files.
 type TLS struct {
-	// Certificate chain in PEM; read again when it changes. Defaults to none: plain http.
+	// File with the certificate chain in PEM. The server reads it again when it changes. Defaults to none: plain http.
 	Cert string `name:"cert" placeholder:"FILE"`
-	// Private key of the certificate in PEM. Defaults to none.
+	// File with the private key of the certificate in PEM. Defaults to none.
 	Key string `name:"key" placeholder:"FILE"`
 }
 
@@ -83,52 +84,52 @@ type TLS struct {
 type ACME struct {
 	// Names to obtain certificates for. Defaults to none: ACME is off.
 	Domains []string `name:"domains" placeholder:"NAME"`
-	// Address the authority writes to when something is wrong with a certificate. Defaults to none.
+	// E-mail address to which the authority reports problems with a certificate. Defaults to none.
 	Email string `name:"email" placeholder:"ADDRESS"`
 	// Directory URL of the authority. Defaults to Let's Encrypt's.
 	Directory string `name:"directory" placeholder:"URL"`
 }
 
-// Egress bounds where deliveries may go.
+// Egress limits where deliveries may go.
 type Egress struct {
 	// Permit endpoints with http:// URLs. Defaults to false: https only.
 	AllowHTTP bool `name:"allow-http"`
-	// Private ranges that may be delivered to all the same, such as 10.20.0.0/16. Defaults to none.
+	// Private address ranges that endpoints may be in, such as 10.20.0.0/16. Defaults to none.
 	AllowAddress []Network `name:"allow-address" placeholder:"CIDR"`
-	// Public ranges that must not be delivered to, such as your own. Defaults to none.
+	// Public address ranges that endpoints must not be in, such as your own. Defaults to none.
 	DenyAddress []Network `name:"deny-address" placeholder:"CIDR"`
 	// Hosts that a redirect from another host may lead to: a name, *.name, or *. Defaults to none.
 	AllowRedirectHost []string `name:"allow-redirect-host" placeholder:"HOST"`
 	// Proxy for all deliveries (http, https, socks5, socks5h). It must refuse private addresses itself. Defaults to none.
 	Proxy string `name:"proxy" placeholder:"URL" secret:"url"`
-	// Certificate authorities in PEM that are trusted beside the system's. Defaults to none.
+	// File with certificate authorities in PEM that are trusted in addition to those of the system. Defaults to none.
 	CAFile string `name:"ca-file" placeholder:"FILE"`
 }
 
-// Retention is how long things are kept.
+// Retention sets how long the server keeps stored data.
 type Retention struct {
 	// Events and finished deliveries. Defaults to 30d.
 	Events Duration `name:"events" default:"30d" placeholder:"DURATION"`
-	// Records of single attempts. Those of a dead letter are shown with it, so that less than its time and two days has no
+	// Records of attempts. A dead letter shows its attempts, so a value below the retention of dead letters plus two days has no
 	// effect. Defaults to 30d.
 	Attempts Duration `name:"attempts" default:"30d" placeholder:"DURATION"`
 	// Dead letters, each with a copy of its event. Defaults to 30d.
 	DeadLetters Duration `name:"dead-letters" default:"30d" placeholder:"DURATION"`
 }
 
-// Limits bound what one process and one tenant may use.
+// Limits limits what a process and a tenant may use.
 type Limits struct {
-	// Endpoints a tenant may have. Defaults to 1000.
+	// Endpoints that a tenant may have. Defaults to 1000.
 	Endpoints int `name:"endpoints" default:"1000" placeholder:"N"`
-	// Deliveries of one endpoint that may be in memory; the rest waits in the store. Defaults to 1024.
+	// Deliveries of one endpoint that may be in memory. Further ones wait in the store. Defaults to 1024.
 	Window int `name:"window" default:"1024" placeholder:"N"`
-	// Requests to endpoints that may be on the wire at once. Defaults to 2048.
+	// Requests to endpoints that may be in flight at once. Defaults to 2048.
 	InFlight int `name:"in-flight" default:"2048" placeholder:"N"`
-	// Payloads that may be in memory over all endpoints. Defaults to 64MiB.
+	// Size of the payloads that may be in memory, of all endpoints together. Defaults to 64MiB.
 	Held Size `name:"held" default:"64MiB" placeholder:"SIZE"`
 }
 
-// Cybercube is about the CYBERCUBE API under /api/v1/webhooks. Its limits are per account, in any hour; 0 lifts one.
+// Cybercube configures the CYBERCUBE API under /api/v1/webhooks. Its limits apply to an account within any hour; 0 means no limit.
 type Cybercube struct {
 	// Endpoints that may be created. Defaults to 10.
 	CreatesPerHour int `name:"creates-per-hour" default:"10" placeholder:"N"`
@@ -140,55 +141,56 @@ type Cybercube struct {
 	TestsPerHour int `name:"tests-per-hour" default:"30" placeholder:"N"`
 	// Replays, of one event or of a range. Defaults to 10.
 	ReplaysPerHour int `name:"replays-per-hour" default:"10" placeholder:"N"`
-	// Take in events of well-formed types that the standard does not list. Defaults to true.
+	// Accept events with well-formed types that the standard does not list. Defaults to true.
 	UnknownTypes bool `name:"unknown-types" default:"true" negatable:""`
 }
 
-// Commands is about the command executor under /ids/v1 and the evidence that it leaves.
+// Commands configures the command executor under /ids/v1 and the evidence that it records.
 type Commands struct {
-	// JSON file with the commands that tenants' own services execute: {"commands":[…]}; docs/commands.md tells what a declaration
-	// holds. Defaults to none.
+	// JSON file that declares the commands that services of the tenants execute: {"commands":[…]}. docs/commands.md describes a
+	// declaration. Defaults to none.
 	File string `name:"file" placeholder:"FILE"`
-	// How long a destructive command waits for its confirmation, 15m at most. Defaults to 5m.
+	// How long a destructive command waits for its confirmation, at most 15m. Defaults to 5m.
 	ConfirmWithin Duration `name:"confirm-within" default:"5m" placeholder:"DURATION"`
-	// Repeats of one command that are answered in a minute; more get 429. 0 lifts it. Defaults to 30.
+	// Repeats of one command that are answered within a minute. Further ones get 429. 0 means no limit. Defaults to 30.
 	RepeatsPerKey int `name:"repeats-per-key" default:"30" placeholder:"N"`
-	// Repeats and refusals of one API key that are answered in a minute; more get 429. 0 lifts it. Defaults to 300.
+	// Repeated and refused commands of one API key that are answered within a minute. Further ones get 429. 0 means no limit. Defaults to 300.
 	RepeatsPerActor int `name:"repeats-per-actor" default:"300" placeholder:"N"`
-	// After how long another node goes on with a command whose executor was not heard of. Defaults to 60s.
+	// How long the executor of a command may be silent before another node continues the command. Defaults to 60s.
 	Lease Duration `name:"lease" default:"60s" placeholder:"DURATION"`
-	// File with the private key (Ed25519, PEM) that evidence is signed with. With SQLite it is generated when it does not exist,
-	// with PostgreSQL it must be given once commands are used by several nodes. Defaults to evidence.key in the data directory.
+	// File with the private key (Ed25519, PEM) that signs evidence. Every node of a store needs the same key, and a container must keep
+	// it: a server with another key refuses to start. The server creates the default file if it is missing. Defaults to evidence.key
+	// in the data directory.
 	EvidenceKey string `name:"evidence-key" placeholder:"FILE"`
-	// How often what was added to the evidence is signed. Defaults to 5m.
+	// How often the server signs new evidence. Defaults to 5m.
 	CheckpointEvery Duration `name:"checkpoint-every" default:"5m" placeholder:"DURATION"`
-	// Register the commands probe.touch, probe.delete and probe.echo, which a conformance suite tries. Defaults to false.
+	// Register the commands probe.touch, probe.delete and probe.echo for conformance suites. Defaults to false.
 	Probe bool `name:"probe"`
 }
 
-// SMTP is how alerts about dead letters, degraded and disabled endpoints reach the addresses that tenants name. Without it
-// they are notices and lines of the log.
+// SMTP configures the mail server for alerts about dead letters, degraded and disabled endpoints. Tenants name the addresses.
+// Without a mail server, alerts are notices and log lines.
 type SMTP struct {
 	// Mail server: smtp://user:password@host:587, which must offer STARTTLS unless it is on this machine, or
 	// smtps://user:password@host:465. Defaults to none: no mail is sent.
 	URL string `name:"url" placeholder:"URL" secret:"url"`
-	// Address that mail comes from, as in Godwit <godwit@example.com>. Defaults to none.
+	// Sender address of the mails, such as Godwit <godwit@example.com>. Defaults to none.
 	From string `name:"from" placeholder:"ADDRESS"`
-	// Mails that a tenant gets in a minute at most; what comes beyond is summed up in the next one. Defaults to 5.
+	// Largest number of mails to a tenant within a minute. The next mail sums up further alerts. Defaults to 5.
 	PerMinute int `name:"per-minute" default:"5" placeholder:"N"`
 }
 
-// Log is about what the process says of itself, on standard error.
+// Log configures the log, which goes to standard error.
 type Log struct {
-	// Least level that is written: debug, info, warn or error. Every attempt is a line at debug level, a failed one at
+	// Lowest level that is written: debug, info, warn or error. Every attempt is a line at debug level, a failed one at
 	// info. Defaults to info.
 	Level slog.Level `name:"level" default:"info" placeholder:"LEVEL"`
-	// Form of the lines: text or json. Defaults to text.
+	// Format of the lines: text or json. Defaults to text.
 	Format string `name:"format" default:"text" placeholder:"text|json"`
 }
 
-// FileFlag is the flag that names the file; commands that read the configuration embed it.
+// FileFlag is the flag that names the configuration file. Commands that read the configuration embed it.
 type FileFlag struct {
-	// YAML file with settings. Flags and environment go before it. Defaults to none.
+	// YAML file with settings. Flags and environment variables take precedence over it. Defaults to none.
 	Config string `name:"config" placeholder:"FILE"`
 }

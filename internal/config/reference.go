@@ -11,8 +11,8 @@ func Reference() string {
 	b.WriteString(`# Configuration
 
 Every setting can be given as a flag of ` + "`godwit serve`" + `, as an environment variable, or in a YAML file named by
-` + "`--config`" + ` or ` + "`GODWIT_CONFIG`" + `. A flag goes before the environment, the environment before the file, the file before the default. A key
-that is not in this list is refused. ` + "`godwit config`" + ` prints what is in effect and where each value came from.
+` + "`--config`" + ` or ` + "`GODWIT_CONFIG`" + `. A flag takes precedence over the environment, the environment over the file, the file over the default. The
+server refuses a key that is not in this list. ` + "`godwit config`" + ` prints the value of every setting and where it came from.
 
 Durations are written like ` + "`90s`, `24h` or `30d`" + `, sizes like ` + "`512KiB` or `1MiB`" + `, lists with commas (in the file also as YAML
 lists).
