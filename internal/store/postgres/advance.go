@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,8 +36,10 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 	defer conn.Release()
 	t := &transaction{conn: conn.Conn(), now: now, known: s.recent.assume(now, steps)}
 	results, err := t.advance(ctx, steps)
-	if t.known != nil && outdated(err) {
-		s.recent.wrong()
+	if t.known != nil && (outdated(err) || errors.Is(err, errUnchecked)) {
+		if outdated(err) {
+			s.recent.wrong()
+		}
 		t = &transaction{conn: conn.Conn(), now: now}
 		results, err = t.advance(ctx, steps)
 	}
@@ -51,6 +54,9 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 	s.recent.stored(t)
 	return results, nil
 }
+
+// errUnchecked reports a step that stored nothing under its key, so that the database did not check what was assumed of it.
+var errUnchecked = errors.New("an assumption was not checked")
 
 // outdated reports whether a transaction was rolled back because heads or records were not as assumed.
 func outdated(err error) bool {
@@ -84,6 +90,7 @@ type transaction struct {
 
 	// known holds assumed heads and records. The transaction then neither reads nor writes before its commit.
 	known *command.Snapshot
+	named int // keys that the steps name
 	read  command.Snapshot
 	wrote *command.Writes
 
@@ -108,6 +115,7 @@ func (t *transaction) advance(ctx context.Context, steps []*command.Step) ([]com
 
 func (t *transaction) Read(ctx context.Context, tenants []string, records []command.RecordID) (command.Snapshot, error) {
 	if t.known != nil {
+		t.named = len(records)
 		return *t.known, nil
 	}
 	t.read = command.Snapshot{Heads: map[string]evidence.Head{}, Records: make(map[command.RecordID]*command.Record, len(records))}
@@ -145,6 +153,9 @@ func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
 
 // commitAssumed stores everything in a transaction of its own, unless heads or records are not as assumed.
 func (t *transaction) commitAssumed(ctx context.Context, w *command.Writes) error {
+	if len(w.Records) != t.named {
+		return errUnchecked
+	}
 	if w.Empty() {
 		return nil
 	}

@@ -127,6 +127,23 @@ func TestAssumedFreeKeyHoldsAnExpiredRecord(t *testing.T) {
 	}
 }
 
+// A step that stores nothing under its key learns what is really there, since nothing else would check the assumption.
+func TestStepThatStoresNothingSeesTheRecord(t *testing.T) {
+	nodes := twoNodes(t)
+	old := reserved("t1", "key", "cmd_1")
+	old.Status, old.LeaseUntil = command.Executed, time.Time{}
+	applied(t, nodes[1], reserve(old))
+	applied(t, nodes[0], observe("t1", "cmd_2"))
+	step := reserve(reserved("t1", "key", "cmd_3"))
+	step.Settle = func(a command.Applied) (command.Change, error) {
+		return command.Change{}, fmt.Errorf("it replaces %+v", a.Previous)
+	}
+	results, err := nodes[0].Advance(t.Context(), suiteTime, []*command.Step{step})
+	if err != nil || !results[0].Refused || results[0].Stored.CommandID != "cmd_1" {
+		t.Errorf("%+v, %v", results, err)
+	}
+}
+
 // Wrong assumptions become rarer: after each, more transactions read first. A right one ends that.
 func TestWrongAssumptionsBecomeRare(t *testing.T) {
 	var m recent
