@@ -141,10 +141,14 @@ func (x *confirmations) approve(ctx context.Context, caller Caller, commandID st
 		if err != nil {
 			return nil, err
 		}
+		if rec == nil {
+			return nil, &Refusal{Code: NotFound, Detail: "there is no such command"}
+		}
+		if err := authorised(caller, c); err != nil { // before the caller learns how the command stands (IDS-SEC-5)
+			return nil, err
+		}
 		now := x.cfg.Now()
 		switch {
-		case rec == nil:
-			return nil, &Refusal{Code: NotFound, Detail: "there is no such command"}
 		case !c.StepUp || rec.Substatus != AwaitingConfirmation:
 			return nil, &Refusal{Code: NotAwaiting, Detail: "the command does not await an approval", CommandID: commandID}
 		case !independent(caller, rec):
@@ -152,9 +156,6 @@ func (x *confirmations) approve(ctx context.Context, caller Caller, commandID st
 				"use a credential that is older than the command, that the submitter did not make, and that did not make the submitter's"}
 		case !now.Before(rec.Confirmation.ExpiresAt):
 			return nil, &Refusal{Code: TokenExpired, Detail: "the command was not confirmed in time; submit it again", CommandID: commandID}
-		}
-		if err := authorised(caller, c); err != nil {
-			return nil, err
 		}
 		token := mintToken()
 		next := rec.next()

@@ -144,3 +144,18 @@ func TestApprovalsAreLimited(t *testing.T) {
 		}
 	}
 }
+
+// A caller without the command's scopes does not learn from Approve how the command stands (IDS-SEC-5).
+func TestApproveTellsNothingWithoutScopes(t *testing.T) {
+	r := newRig(t)
+	r.register(Declaration{Confirmation: true, StepUp: true}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))
+	r.register(Declaration{Action: "pay"}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) { return &Outcome{}, nil }))
+	ended := r.submit(func(e *Envelope) { e.Intent.Action = "pay" })
+	for _, id := range []string{r.submit().CommandID, ended.CommandID} {
+		_, err := r.x.Approve(context.Background(), Caller{Tenant: "t1", Actor: "a1"}, id)
+		var refusal *Refusal
+		if !errors.As(err, &refusal) || refusal.Code != Forbidden {
+			t.Errorf("%v", err)
+		}
+	}
+}
