@@ -122,7 +122,7 @@ func (a *apis) relay() (http.Handler, error) {
 
 func (a *apis) ids() (http.Handler, error) {
 	return ids.New(ids.Config{
-		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: a.guard, Errors: a.problems, Bodies: a.bodies}, Clock: a.clock,
+		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: a.guard, Errors: a.problems, Bodies: a.bodies}, Clock: a.clock, Log: a.log,
 		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: a.d.Timeouts.Write,
 	})
 }

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -88,13 +89,21 @@ func (s *server) submit(c *httpapi.Call) error {
 	if err != nil {
 		return refuse(c, err)
 	}
-	var affects *builtincommand.Affected
-	if a.Substatus == command.AwaitingConfirmation {
-		if affects, err = s.cfg.Preview.Preview(ctx, who, e); err != nil {
-			return err
-		}
+	return answer(c, a, s.affects(ctx, who, e, a))
+}
+
+// affects counts the objects that a command would change if it were confirmed now. A failure is only logged: the answer is the
+// only one that shows the confirmation token.
+func (s *server) affects(ctx context.Context, who command.Caller, e *command.Envelope, a *command.Answer) *builtincommand.Affected {
+	if a.Substatus != command.AwaitingConfirmation {
+		return nil
 	}
-	return answer(c, a, affects)
+	affects, err := s.cfg.Preview.Preview(ctx, who, e)
+	if err != nil {
+		s.cfg.Log.Warn("changes of a command not counted", "command_id", a.CommandID, "error", err)
+		return nil
+	}
+	return affects
 }
 
 func (s *server) confirm(c *httpapi.Call) error {

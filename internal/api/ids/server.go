@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -24,6 +25,7 @@ type Config struct {
 	Executor *command.Executor
 	Evidence command.Store
 	Clock    clock.Clock
+	Log      *slog.Logger
 	// Preview counts the objects that a command awaiting confirmation would change.
 	Preview *builtincommand.Previewer
 	// EvidenceKey signs exports.
@@ -43,8 +45,8 @@ type server struct {
 
 // New makes the handler.
 func New(cfg Config) (http.Handler, error) {
-	if cfg.Executor == nil || cfg.Evidence == nil || cfg.Preview == nil || cfg.EvidenceKey == nil || cfg.Clock == nil {
-		return nil, errors.New("ids: executor, evidence, its key, preview and the clock are required")
+	if cfg.Executor == nil || cfg.Evidence == nil || cfg.Preview == nil || cfg.EvidenceKey == nil || cfg.Clock == nil || cfg.Log == nil {
+		return nil, errors.New("ids: executor, evidence, its key, preview, the clock and the log are required")
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 20 * time.Second
