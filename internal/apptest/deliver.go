@@ -98,6 +98,24 @@ func (s *Server) find(ev godwit.EventID, ep Endpoint) (*godwit.Delivery, error) 
 
 var errNotOne = errors.New("not one delivery")
 
+// Pending lists the pending deliveries of the server's tenant.
+func (s *Server) Pending() []godwit.Delivery {
+	s.t.Helper()
+	var all []godwit.Delivery
+	page := store.Page{Limit: 200}
+	for {
+		part, err := s.App.Store().ListDeliveries(context.Background(), store.DeliveryFilter{Status: godwit.DeliveryPending, TenantID: s.Tenant}, page)
+		if err != nil {
+			s.t.Fatalf("list pending deliveries: %v", err)
+		}
+		all = append(all, part...)
+		if len(part) < page.Limit {
+			return all
+		}
+		page.After = part[len(part)-1].ID
+	}
+}
+
 // Attempts reads the attempts of the delivery of an event to an endpoint, first to last.
 func (s *Server) Attempts(ev godwit.EventID, ep Endpoint) []godwit.Attempt {
 	s.t.Helper()

@@ -143,7 +143,7 @@ func TestNoLoadAmplifier(t *testing.T) {
 				bound = 10
 				r.passWindow()
 			} else {
-				r.passUntil("all are exhausted", func() bool { return len(r.pending()) == 0 })
+				r.passUntil("all are exhausted", func() bool { return len(r.Pending()) == 0 })
 			}
 			n := len(r.sink.Requests("/stranger"))
 			if n > bound {

@@ -31,7 +31,7 @@ func TestEveryRequestHasAKey(t *testing.T) {
 		r.Endpoint(r.sink.URL("/put"), put),
 	}
 	got := r.post(apptest.Call{Path: eventPath + "x", Body: eventBody})
-	r.passUntil("all accepted", func() bool { return len(r.pending()) == 0 })
+	r.passUntil("all accepted", func() bool { return len(r.Pending()) == 0 })
 	first := r.Delivery(got.ID, endpoints[0])
 	r.Must(apptest.Call{Method: http.MethodPost, Path: "/v1/deliveries/" + first.ID.String() + "/retry"}, nil) // redelivery
 	r.WaitAttempts(got.ID, endpoints[0], 3)

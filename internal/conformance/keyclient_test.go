@@ -67,7 +67,7 @@ func TestKeyOnTheWire(t *testing.T) {
 		}
 		want[r.post(call).Key] = true
 	}
-	r.passUntil("all are accepted", func() bool { return len(r.pending()) == 0 })
+	r.passUntil("all are accepted", func() bool { return len(r.Pending()) == 0 })
 	for _, profile := range everyProfile {
 		seen := map[string]bool{}
 		for _, q := range r.sink.Requests("/" + profile) {
@@ -205,7 +205,7 @@ func TestOneKeyOnePayload(t *testing.T) {
 			r.EndpointCall(ep, "POST", "/rotate-secret", apptest.Fields{"overlap_seconds": 0})
 			r.EndpointCall(ep, "PATCH", "", apptest.Fields{"description": "changed", "headers": map[string]string{"X-New": "1"}, "metadata": apptest.Fields{"team": "b"}})
 		}
-		r.passUntil("accepted", func() bool { return len(r.pending()) == 0 })
+		r.passUntil("accepted", func() bool { return len(r.Pending()) == 0 })
 		for _, ep := range endpoints {
 			r.Must(apptest.Call{Method: "POST", Path: "/v1/deliveries/" + r.delivery(got.ID, ep).ID + "/retry"}, nil)
 		}
@@ -237,7 +237,7 @@ func TestSenderCorrectsFirst(t *testing.T) {
 		endpoints[status] = r.Endpoint(r.sink.URL(path), apptest.Fields{"patterns": []string{"x"}, "policy": apptest.Fields{"refresh_on_401": false}})
 	}
 	got := r.post(apptest.Call{Path: eventPath + "x", Body: eventBody})
-	r.passUntil("an end", func() bool { return len(r.pending()) == 0 })
+	r.passUntil("an end", func() bool { return len(r.Pending()) == 0 })
 	r.passWindow()
 	check := func(t *testing.T, status, want int) {
 		t.Helper()

@@ -28,7 +28,7 @@ func TestStatelessReceiver(t *testing.T) {
 			published = append(published, r.Publish("x", eventBody))
 		}
 		r.settle()
-		for len(r.pending()) > 0 {
+		for len(r.Pending()) > 0 {
 			r.pass(time.Second)
 		}
 		attempts := 0

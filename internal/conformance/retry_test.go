@@ -115,7 +115,7 @@ func TestBackoffSparesTheReceiver(t *testing.T) {
 		published = append(published, r.Publish("down", eventBody))
 	}
 	r.settle()
-	for len(r.pending()) > 0 {
+	for len(r.Pending()) > 0 {
 		r.pass(time.Second)
 	}
 	var mean [retries]time.Duration

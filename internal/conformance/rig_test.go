@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 func TestMain(m *testing.M) { os.Exit(apptest.RemoveBinary(m.Run())) }
@@ -100,7 +99,7 @@ func (r *rig) due() []godwit.Delivery {
 	now := r.Clock.Now()
 	var due []godwit.Delivery
 	held := map[godwit.EndpointID]time.Time{}
-	for _, d := range r.pending() {
+	for _, d := range r.Pending() {
 		if d.DueAt.After(now) {
 			continue
 		}
@@ -112,23 +111,6 @@ func (r *rig) due() []godwit.Delivery {
 		}
 	}
 	return due
-}
-
-func (r *rig) pending() []godwit.Delivery {
-	r.t.Helper()
-	var all []godwit.Delivery
-	page := store.Page{Limit: 200}
-	for {
-		part, err := r.App.Store().ListDeliveries(context.Background(), store.DeliveryFilter{Status: godwit.DeliveryPending, TenantID: r.Tenant}, page)
-		if err != nil {
-			r.t.Fatalf("list pending deliveries: %v", err)
-		}
-		all = append(all, part...)
-		if len(part) < page.Limit {
-			return all
-		}
-		page.After = part[len(part)-1].ID
-	}
 }
 
 // heldUntil returns the time before which nothing is sent to an endpoint.
@@ -174,7 +156,7 @@ func (r *rig) nextDue() time.Time {
 	r.t.Helper()
 	var next time.Time
 	held := map[godwit.EndpointID]time.Time{}
-	for _, d := range r.pending() {
+	for _, d := range r.Pending() {
 		if _, asked := held[d.EndpointID]; !asked {
 			held[d.EndpointID] = r.heldUntil(d.EndpointID)
 		}

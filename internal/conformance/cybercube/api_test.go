@@ -388,7 +388,7 @@ func TestDelete(t *testing.T) {
 		r.want(404, apptest.Call{Method: "DELETE", Path: base + "/endpoints/" + ep.ID})
 		equal(t, "list", len(r.list("/endpoints")), 0)
 		r.publish("project.created")
-		r.until("what waited is cancelled", func() bool { return len(r.pending()) == 0 })
+		r.until("what waited is cancelled", func() bool { return len(r.Pending()) == 0 })
 		r.Advance(48 * time.Hour)
 		if err := r.Stop(); err != nil {
 			t.Fatal(err)

@@ -185,7 +185,7 @@ func (r *rig) sweep() {
 	before := strings.Count(r.Log.String(), "msg=swept")
 	r.until("swept", func() bool {
 		r.Advance(time.Minute)
-		return len(r.pending()) >= 0 && strings.Count(r.Log.String(), "msg=swept") > before
+		return len(r.Pending()) >= 0 && strings.Count(r.Log.String(), "msg=swept") > before
 	})
 }
 

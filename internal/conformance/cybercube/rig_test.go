@@ -192,7 +192,7 @@ func (r *rig) due() []godwit.Delivery {
 	now := r.Clock.Now()
 	var due []godwit.Delivery
 	active := map[godwit.EndpointID]bool{}
-	for _, d := range r.pending() {
+	for _, d := range r.Pending() {
 		if d.DueAt.After(now) {
 			continue
 		}
@@ -208,23 +208,6 @@ func (r *rig) due() []godwit.Delivery {
 		}
 	}
 	return due
-}
-
-func (r *rig) pending() []godwit.Delivery {
-	r.t.Helper()
-	var all []godwit.Delivery
-	page := store.Page{Limit: 200}
-	for {
-		part, err := r.App.Store().ListDeliveries(context.Background(), store.DeliveryFilter{Status: godwit.DeliveryPending, TenantID: r.Tenant}, page)
-		if err != nil {
-			r.t.Fatalf("list pending deliveries: %v", err)
-		}
-		all = append(all, part...)
-		if len(part) < page.Limit {
-			return all
-		}
-		page.After = part[len(part)-1].ID
-	}
 }
 
 // schedule lists the delay before each retry.
