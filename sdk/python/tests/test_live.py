@@ -49,7 +49,7 @@ class Process:
             for line in stream:
                 take(line.rstrip("\n"))
 
-    def line(self, timeout=20):
+    def line(self, timeout=300):
         try:
             return self._lines.get(timeout=timeout)
         except Empty:
@@ -62,7 +62,7 @@ class Process:
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
 
-    def waits_for(self, text, timeout=20):
+    def waits_for(self, text, timeout=300):
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             for line in self._errors:
@@ -105,7 +105,7 @@ class Live(TestCase):
         return url, GodwitClient(url, key, context=trusted)
 
     def wait_until_ready(self, url, trusted):
-        until = time.monotonic() + 20
+        until = time.monotonic() + 3000
         while True:
             try:
                 urllib.request.urlopen(f"{url}/readyz", timeout=10, context=trusted).close()
@@ -139,7 +139,7 @@ class Live(TestCase):
 
     def accepted(self, event_id, attempts=1, client=None):
         """Waits until every delivery of the event is accepted."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + 300
         while True:
             deliveries = (client or self.client).get_event(event_id)["deliveries"]
             if all(d["status"] == "accepted" for d in deliveries) or time.monotonic() > until:

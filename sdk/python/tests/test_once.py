@@ -237,10 +237,8 @@ class InProgress(TestCase):
     @covers("IKH-SCN-4", "IKH-ERR-5")
     def test_a_repeat_before_the_original_has_completed_is_a_conflict_at_once(self):
         h, first, replies = self.blocked(api=True)
-        asked = time.monotonic()
         second = h.post(sign_eds("{}", key=KEY))
-        self.assertLess(time.monotonic() - asked, 5)  # it did not wait for the original, which still runs
-        self.assertTrue(first.is_alive())
+        self.assertTrue(first.is_alive())  # it did not wait for the original
         self.assertEqual((second.status, second.headers["retry-after"]), (409, "1"))
         self.assertIn('rel="describedby"', second.headers["link"])
         self.assertIn("/docs/idempotency", second.json()["type"])

@@ -484,10 +484,9 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
             return True
 
     def test_a_file_that_cannot_be_opened_is_told_at_once(self):
-        store = SqlStore(SqliteDatabase(os.path.join(self.path, "nowhere", "hooks.db")))
-        asked = time.monotonic()
+        nowhere = os.path.join(self.path, "nowhere", "hooks.db")
+        store = SqlStore(SqliteDatabase(nowhere, busy_timeout=3600))  # which it does not wait for
         self.assertEqual(Harness(store=store).post(sign_eds("{}")).status, 503)
-        self.assertLess(time.monotonic() - asked, 9)  # and not when the busy timeout is over
 
     def test_a_database_in_memory(self):
         database = SqliteDatabase(":memory:")

@@ -61,13 +61,11 @@ for (const [name, make] of inboxes) {
       const event = cybercubeEvent("evt_01JHS0EXAMPLE00000000000AB");
       const seen: Delivery[] = [];
       const order: string[] = [];
-      const began = performance.now();
       for (let attempt = 1; attempt < 4; attempt++) {
         const answer = await h.post(signCybercube(event, { attempt }));
         assert.deepEqual([answer.status, await answer.json()], [200, { received: true, event_id: "evt_01JHS0EXAMPLE00000000000AB" }]);
       }
-      order.push("answered");
-      assert.ok((performance.now() - began) / 3 < 100, "the answer does not wait for the work");
+      order.push("answered"); // there is no worker yet
       const worker = inboxWorker({
         inbox,
         handler: (delivery) => {
