@@ -20,14 +20,14 @@ import (
 
 type benchCommand struct {
 	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
-	What        string  `arg:"" optional:"" help:"The scenario, as --scenario says it."`
+	What        string  `arg:"" optional:"" help:"The scenario; the same as --scenario."`
 	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,fanout,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
 	Profile     string  `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
-	Connections int     `name:"connections" help:"Clients that post at once." default:"64" placeholder:"N"`
-	Size        int     `name:"size" help:"Bytes of an event." default:"1024" placeholder:"N"`
-	Events      int     `name:"events" help:"Events of each measurement at most. Defaults to as many as fit in the time." placeholder:"N"`
-	Seconds     float64 `name:"seconds" help:"How long the whole run takes, about." default:"30" placeholder:"N"`
-	Rate        float64 `name:"rate" help:"Events a second of the latency measurement. Defaults to half of what was measured." placeholder:"N"`
+	Connections int     `name:"connections" help:"Number of clients that post at the same time." default:"64" placeholder:"N"`
+	Size        int     `name:"size" help:"Size of an event in bytes." default:"1024" placeholder:"N"`
+	Events      int     `name:"events" help:"Largest number of events in each measurement. Defaults to as many as fit in the time." placeholder:"N"`
+	Seconds     float64 `name:"seconds" help:"Approximate length of the whole run in seconds." default:"30" placeholder:"N"`
+	Rate        float64 `name:"rate" help:"Events per second in the latency measurement. Defaults to half of the measured throughput." placeholder:"N"`
 	Backlog     int     `name:"backlog" help:"Deliveries that wait for a dead endpoint in the backlog scenario." default:"1000000" placeholder:"N"`
 	Endpoints   int     `name:"endpoints" help:"Endpoints that the batch of the fanout scenario goes to." default:"1000" placeholder:"N"`
 	CPUProfile  string  `name:"cpu-profile" help:"Write a CPU profile of the server at full load to a file, for go tool pprof." placeholder:"FILE"`

@@ -15,17 +15,17 @@ import (
 )
 
 type commandCommand struct {
-	Run     commandRunCommand     `cmd:"" help:"Submit a command, confirm it if need be, and show its outcome."`
-	List    commandListCommand    `cmd:"" help:"List what may be commanded."`
-	Status  commandStatusCommand  `cmd:"" help:"Tell how a command stands."`
-	Confirm commandConfirmCommand `cmd:"" help:"Confirm a command that awaits it."`
-	Approve commandApproveCommand `cmd:"" help:"Approve, with a second API key, what another has submitted."`
+	Run     commandRunCommand     `cmd:"" help:"Submit a command, confirm it if necessary, and show its outcome."`
+	List    commandListCommand    `cmd:"" help:"List the commands that the server knows."`
+	Status  commandStatusCommand  `cmd:"" help:"Show the status of a command."`
+	Confirm commandConfirmCommand `cmd:"" help:"Confirm a command that awaits confirmation."`
+	Approve commandApproveCommand `cmd:"" help:"Approve a command of another API key with a second API key."`
 }
 
 // Help returns the text that --help shows.
 func (commandCommand) Help() string {
-	return `A command has its effect once, however often it is submitted: the same command again gets the outcome of the first, for
-as long as its window lasts. What destroys something is confirmed first; deleting a tenant also needs a second admin key.
+	return `A command takes effect once, however often it is submitted: within its window, a repeat gets the outcome of the first.
+Destructive commands must be confirmed; deleting a tenant also needs a second admin key.
 
 Exit codes: 0 executed, now or before; 1 rejected, failed or refused; 3 in progress, or awaiting confirmation.
 
@@ -117,7 +117,7 @@ func atTerminal(env *environment) bool {
 }
 
 type commandListCommand struct {
-	Name       string `arg:"" optional:"" help:"Show one of them with the schema of its arguments, as JSON." placeholder:"ENTITY.ACTION"`
+	Name       string `arg:"" optional:"" help:"Show one command with the schema of its arguments, as JSON." placeholder:"ENTITY.ACTION"`
 	JSON       bool   `name:"json" help:"Print the registry as JSON."`
 	connection `embed:""`
 }

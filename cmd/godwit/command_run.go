@@ -11,11 +11,11 @@ import (
 )
 
 type commandRunCommand struct {
-	Name       string            `arg:"" help:"What to do: entity and action, such as endpoint.delete." placeholder:"ENTITY.ACTION"`
-	Target     string            `name:"target" help:"What to do it to." placeholder:"ID"`
-	Arg        map[string]string `name:"arg" short:"a" mapsep:"none" help:"An argument; may be given more than once. Read as the command's schema says: text, number or JSON." placeholder:"NAME=VALUE"`
+	Name       string            `arg:"" help:"Command: entity and action, such as endpoint.delete." placeholder:"ENTITY.ACTION"`
+	Target     string            `name:"target" help:"Id of the object that the command acts on." placeholder:"ID"`
+	Arg        map[string]string `name:"arg" short:"a" mapsep:"none" help:"Argument; may be given more than once. The schema of the command decides whether it is text, a number or JSON." placeholder:"NAME=VALUE"`
 	Args       string            `name:"args" help:"All arguments as one JSON object." placeholder:"JSON"`
-	Options    string            `name:"options" help:"Options as a JSON object. They are no part of the command's key." placeholder:"JSON"`
+	Options    string            `name:"options" help:"Options as a JSON object. The key of the command does not depend on them." placeholder:"JSON"`
 	Yes        bool              `name:"yes" short:"y" help:"Confirm without asking."`
 	JSON       bool              `name:"json" help:"Print the server's last answer as JSON."`
 	connection `embed:""`
@@ -23,11 +23,11 @@ type commandRunCommand struct {
 
 // Help returns the text that --help shows.
 func (commandRunCommand) Help() string {
-	return `A command that destroys something shows what it would do and asks; without a terminal it is refused unless --yes is given.
-One that also needs a second API key asks for the token that "godwit command approve" prints for that key.
+	return `A destructive command shows what it would do and asks for confirmation; without a terminal it needs --yes. A command that
+also needs a second API key asks for the token that "godwit command approve" prints for that key.
 
-The same command again is not executed again: it shows the outcome of the first. To mean it anew, say so in the argument
-request. Exit codes: 0 executed, now or before; 1 rejected, failed or refused; 3 in progress, or awaiting confirmation.
+A repeated command is not executed again: it shows the outcome of the first. To execute it again on purpose, give the
+argument request another value. Exit codes: 0 executed, now or before; 1 rejected, failed or refused; 3 in progress, or awaiting confirmation.
 
 Examples:
 
@@ -202,16 +202,16 @@ func confirmCommand(ctx context.Context, commands *client.Commands, id, token, s
 
 type commandConfirmCommand struct {
 	ID         string `arg:"" help:"Id of the command." placeholder:"CMD_ID"`
-	Token      string `name:"token" help:"Its confirmation token." placeholder:"TOKEN" required:""`
-	StepUp     string `name:"step-up" help:"The token of a second API key's approval." placeholder:"TOKEN"`
+	Token      string `name:"token" help:"Confirmation token of the command." placeholder:"TOKEN" required:""`
+	StepUp     string `name:"step-up" help:"Token of the approval by a second API key." placeholder:"TOKEN"`
 	JSON       bool   `name:"json" help:"Print the server's answer as JSON."`
 	connection `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (commandConfirmCommand) Help() string {
-	return `The token confirms, so nothing is asked. It is good once, for its command alone, and for some minutes; a command that was
-confirmed before shows its outcome again.
+	return `The token is the confirmation, so the command does not ask. The token is valid once, for its command only, for some minutes. A
+command that was confirmed before shows its outcome again.
 
 Examples:
 
@@ -240,8 +240,9 @@ type commandApproveCommand struct {
 
 // Help returns the text that --help shows.
 func (commandApproveCommand) Help() string {
-	return `Prints the token that whoever submitted the command confirms it with. The API key has to be another one than that of the
-submitter, of the same tenant, and may do itself what it approves.
+	return `Prints the token with which the submitter confirms the command. The API key must belong to another principal of the same tenant,
+must have the scope that the command needs, and must be older than the command. Neither key may have been made with the other
+("made_by" in /v1/keys).
 
 Example:
 

@@ -26,7 +26,7 @@ Examples:
 }
 
 type configShowCommand struct {
-	JSON            bool `name:"json" help:"Print one JSON object, by setting."`
+	JSON            bool `name:"json" help:"Print one JSON object with a member for each setting."`
 	config.FileFlag `embed:""`
 	config.Config   `embed:""`
 }

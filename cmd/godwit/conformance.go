@@ -9,12 +9,12 @@ import (
 )
 
 type conformanceCommand struct {
-	IDS conformanceIDSCommand `cmd:"" name:"ids" help:"Try the command executor of a running server: six tests, a verdict each."`
+	IDS conformanceIDSCommand `cmd:"" name:"ids" help:"Run six tests of the command executor of a running server, and print a verdict for each."`
 }
 
 // Help returns the text that --help shows.
 func (conformanceCommand) Help() string {
-	return `Holds a running server against a document, from outside: it needs the address and an API key.
+	return `Tests a running server against a specification, from outside. It needs the URL and an API key.
 
 Examples:
 
@@ -22,14 +22,14 @@ Examples:
 }
 
 type conformanceIDSCommand struct {
-	Parallel   int  `name:"parallel" help:"How many send the same command at once." default:"200" placeholder:"N"`
+	Parallel   int  `name:"parallel" help:"Number of clients that send the same command at the same time." default:"200" placeholder:"N"`
 	JSON       bool `name:"json" help:"Print one JSON object."`
 	connection `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (conformanceIDSCommand) Help() string {
-	return `Makes the minimum tests of RFC-WF-0010 (IDS, section XIII) against any server that has the commands probe.touch and
+	return `Runs the minimum tests of RFC-WF-0010 (IDS, section XIII) against any server that has the commands probe.touch and
 probe.delete; Godwit has them with --commands-probe, and "godwit dev" always. Prints a line for each test and ends with 0
 when all have passed, with 1 when one has failed or nothing could be tried.
 

@@ -30,7 +30,7 @@ type devCommand struct {
 	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant and api_key, then one for each attempt."`
 	TimeScale float64 `name:"time-scale" help:"Run retry delays, windows and retentions this many times faster." default:"1" placeholder:"N"`
 	Limits    bool    `name:"limits" help:"Keep the limits on registrations that a production server has."`
-	Commands  string  `name:"commands" help:"JSON file with commands that services of your own execute; docs/commands.md tells what it holds." placeholder:"FILE"`
+	Commands  string  `name:"commands" help:"JSON file that declares commands for your own services; docs/commands.md describes it." placeholder:"FILE"`
 	Verbose   bool    `name:"verbose" short:"v" help:"Log more, on standard error."`
 }
 

@@ -14,8 +14,8 @@ type doctorCommand struct {
 
 // Help returns the text that --help shows.
 func (doctorCommand) Help() string {
-	return `Looks at what a server with the same settings would use, changes nothing, and says what to do about what it finds. It ends with
-1 when something would keep the server from working.
+	return `Checks everything that a server with the same settings would use, changes nothing, and says how to solve each problem. It ends
+with 1 if a problem would keep the server from working.
 
 Examples:
 

@@ -17,16 +17,16 @@ import (
 )
 
 type evidenceCommand struct {
-	Key    evidenceKeyCommand    `cmd:"" help:"Fetch the public key that a server signs evidence with, to pin it."`
+	Key    evidenceKeyCommand    `cmd:"" help:"Fetch the public key with which a server signs evidence, to pin it."`
 	Export evidenceExportCommand `cmd:"" help:"Fetch a tenant's evidence from a running server, as a signed file."`
 	Verify evidenceVerifyCommand `cmd:"" help:"Check a file offline, and name its first broken link."`
-	Show   evidenceShowCommand   `cmd:"" help:"Show what a file says, of all commands, of one, or key by key."`
+	Show   evidenceShowCommand   `cmd:"" help:"Show the contents of a file: all commands, one command, or a line for each key."`
 }
 
 // Help returns the text that --help shows.
 func (evidenceCommand) Help() string {
 	return `Every decision about a command leaves an item of evidence, chained to the one before it by its hash. A chain is
-exported as a file that anybody can check without the server.
+exported as a file that can be checked without the server.
 
 Examples:
 
@@ -40,7 +40,7 @@ Examples:
 type evidenceFile struct {
 	File   string   `arg:"" help:"The exported file; - is standard input."`
 	Key    []string `name:"key" sep:"none" help:"Public key to trust: a file with it as PEM or as the JSON of /ids/v1/evidence/key, or the base64 of the key. May be given more than once. Defaults to the key that the file names itself, which shows that the file is whole and not who made it." placeholder:"FILE|BASE64"`
-	Tenant string   `name:"tenant" help:"Whose chain it has to be. Defaults to anybody's." placeholder:"TEN_ID"`
+	Tenant string   `name:"tenant" help:"Tenant that the chain must belong to. Defaults to any tenant." placeholder:"TEN_ID"`
 	Known  []string `name:"known" sep:"none" help:"Hash of an item that is known from elsewhere, such as the last one of an earlier export; shows a chain that was made anew as a whole. May be given more than once." placeholder:"SEQ=HASH"`
 }
 
@@ -101,11 +101,11 @@ type evidenceVerifyCommand struct {
 
 // Help returns the text that --help shows.
 func (evidenceVerifyCommand) Help() string {
-	return `Reads the file once, needs no server and little memory, and ends with 0 when it holds. When it does not, it names the
-first line where a byte was changed, put in or taken out, says what is wrong there, and ends with 1.
+	return `Reads the file once, needs no server and little memory, and ends with 0 if the file is valid. If not, it names the first
+line where a byte was changed, put in or taken out, says what is wrong there, and ends with 1.
 
-What a file that holds shows: nothing in it was changed since the holder of the key signed it. Whoever holds both that key
-and the database can make another chain; to rule that out, keep the last hash of each export and pass it with --known.
+A valid file was not changed since the holder of the key signed it. An operator with both the key and the database can make
+another chain; to rule that out, keep the last hash of each export and pass it with --known.
 
 Examples:
 

@@ -12,7 +12,7 @@ import (
 
 type evidenceExportCommand struct {
 	From       int64  `name:"from" help:"Sequence number to begin with, such as one more than the last of an earlier export." default:"1" placeholder:"SEQ"`
-	Output     string `name:"output" short:"o" help:"Write to a file, which must not be there yet. Defaults to standard output." placeholder:"FILE"`
+	Output     string `name:"output" short:"o" help:"Write to a file, which must not exist yet. Defaults to standard output." placeholder:"FILE"`
 	connection `embed:""`
 }
 

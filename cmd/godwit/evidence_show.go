@@ -12,10 +12,10 @@ import (
 
 type evidenceShowCommand struct {
 	evidenceFile `embed:""`
-	KeyOf        string `name:"key-of" help:"Only what has this idempotency key." placeholder:"IDEMPOTENCY_KEY"`
-	Command      string `name:"command" help:"Only what has this command id, as the original's or as the submitted one's." placeholder:"CMD_ID"`
+	KeyOf        string `name:"key-of" help:"Show only items with this idempotency key." placeholder:"IDEMPOTENCY_KEY"`
+	Command      string `name:"command" help:"Show only items with this command id, of the original or of a repeat." placeholder:"CMD_ID"`
 	ByKey        bool   `name:"by-key" help:"One line for each idempotency key instead. Needs memory for every key."`
-	JSON         bool   `name:"json" help:"Print one JSON object a line."`
+	JSON         bool   `name:"json" help:"Print one JSON object per line."`
 }
 
 // Help returns the text that --help shows.

@@ -20,20 +20,20 @@ import (
 )
 
 type keysCommand struct {
-	Create    keysCreateCommand    `cmd:"" help:"Make an API key, and its tenant if need be."`
-	List      keysListCommand      `cmd:"" help:"List API keys; never their tokens."`
-	Revoke    keysRevokeCommand    `cmd:"" help:"End an API key."`
+	Create    keysCreateCommand    `cmd:"" help:"Create an API key, and its tenant if necessary."`
+	List      keysListCommand      `cmd:"" help:"List API keys, without their tokens."`
+	Revoke    keysRevokeCommand    `cmd:"" help:"Revoke an API key."`
 	Ring      keysRingCommand      `cmd:"" help:"Make a key for the key ring."`
-	Reencrypt keysReencryptCommand `cmd:"" help:"Seal everything anew with the first key of the ring."`
+	Reencrypt keysReencryptCommand `cmd:"" help:"Encrypt all secrets in the store again with the first key of the key ring."`
 
-	AdoptEvidence keysAdoptEvidenceCommand `cmd:"" name:"adopt-evidence" help:"Have a store's evidence signed with another key from now on."`
+	AdoptEvidence keysAdoptEvidenceCommand `cmd:"" name:"adopt-evidence" help:"Change the key that signs the evidence of a store."`
 }
 
 // Help returns the text that --help shows.
 func (keysCommand) Help() string {
 	return `API keys let producers and operators in; the key ring encrypts signing keys and credentials in the store. These
-commands work on the store itself, so whoever can read its files or database can use them: that is how the first key is
-made. They may run beside a server.`
+commands work on the store itself, so every user who can read its files or database can use them. The first key is created this
+way. They may run while a server runs.`
 }
 
 // onStore holds the flags of commands that work on the store directly.
@@ -56,18 +56,18 @@ func (o *onStore) open(env *environment) (*management.Service, store.Store, erro
 
 type keysCreateCommand struct {
 	Tenant     string          `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" xor:"tenant" required:""`
-	TenantName string          `name:"tenant-name" help:"The same by name; made when there is none of this name." placeholder:"NAME" xor:"tenant" required:""`
+	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist." placeholder:"NAME" xor:"tenant" required:""`
 	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
-	Scopes     []string        `name:"scopes" help:"What it may do: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
-	Expires    config.Duration `name:"expires" help:"How long it lives, such as 90d. Defaults to for ever." placeholder:"DURATION"`
-	Replaces   string          `name:"replaces" help:"Key whose place it takes; repeated requests stay the same requests." placeholder:"KEY_ID"`
+	Scopes     []string        `name:"scopes" help:"Scopes of the key: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
+	Expires    config.Duration `name:"expires" help:"How long the key is valid, such as 90d. Defaults to no end." placeholder:"DURATION"`
+	Replaces   string          `name:"replaces" help:"Key that the new one replaces. Requests repeated with the new key still count as repeats." placeholder:"KEY_ID"`
 	JSON       bool            `name:"json" help:"Print one JSON object."`
 	onStore    `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (keysCreateCommand) Help() string {
-	return `The token is printed once and kept nowhere but as a hash.
+	return `The token is printed once. The store keeps only its hash.
 
 Examples:
 
@@ -148,8 +148,8 @@ func tenantByID(ctx context.Context, m *management.Service, text string) (*godwi
 }
 
 type keysListCommand struct {
-	Tenant  string `name:"tenant" help:"Only this tenant's. Defaults to all." placeholder:"TEN_ID"`
-	JSON    bool   `name:"json" help:"Print one JSON object a line."`
+	Tenant  string `name:"tenant" help:"List only the keys of this tenant. Defaults to all tenants." placeholder:"TEN_ID"`
+	JSON    bool   `name:"json" help:"Print one JSON object per line."`
 	onStore `embed:""`
 }
 
@@ -225,7 +225,7 @@ type keysRevokeCommand struct {
 
 // Help returns the text that --help shows.
 func (keysRevokeCommand) Help() string {
-	return `A running server may believe a revoked key for a few seconds more.
+	return `A running server may accept a revoked key for a few more seconds.
 
 Example:
 
@@ -260,7 +260,7 @@ type keysRingCommand struct{}
 
 // Help returns the text that --help shows.
 func (keysRingCommand) Help() string {
-	return `Prints a line for a key ring. The first line of a ring seals, all of them open. To change the key: put a new line in
+	return `Prints a line for a key ring. The first line encrypts, all lines decrypt. To change the key: put a new line in
 front, restart the servers, run "godwit keys reencrypt", then remove the old lines.
 
 Examples:

@@ -23,15 +23,15 @@ type commands struct {
 	Send        sendCommand        `cmd:"" help:"Post an event."`
 	Tail        tailCommand        `cmd:"" help:"Follow the attempts of a tenant as they happen."`
 	Types       typesCommand       `cmd:"" help:"List and write event types with their schemas."`
-	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands: each has its effect once."`
-	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of what was commanded."`
-	Keys        keysCommand        `cmd:"" help:"Make and revoke API keys, and care for the key ring."`
-	Migrate     migrateCommand     `cmd:"" help:"Show or bring up to date the schema of the store."`
+	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands. Each takes effect once."`
+	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of commands."`
+	Keys        keysCommand        `cmd:"" help:"Create and revoke API keys, and maintain the key ring."`
+	Migrate     migrateCommand     `cmd:"" help:"Show the schema version of the store, or upgrade it."`
 	Bench       benchCommand       `cmd:"" help:"Measure throughput and latency on this machine."`
-	Conformance conformanceCommand `cmd:"" help:"Hold a running server against a document, from outside."`
-	Doctor      doctorCommand      `cmd:"" help:"Check whether this machine and configuration are fit to run on."`
-	Config      configCommand      `cmd:"" help:"Show the configuration in effect, and where each value came from."`
-	Version     versionCommand     `cmd:"" help:"Tell what this binary is."`
+	Conformance conformanceCommand `cmd:"" help:"Test a running server against a specification, from outside."`
+	Doctor      doctorCommand      `cmd:"" help:"Check whether the server can run with this machine and configuration."`
+	Config      configCommand      `cmd:"" help:"Show the value of every setting, and where it came from."`
+	Version     versionCommand     `cmd:"" help:"Show the version of this binary."`
 
 	BenchRelay benchRelayCommand `cmd:"" hidden:""`
 }

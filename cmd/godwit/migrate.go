@@ -9,14 +9,14 @@ import (
 )
 
 type migrateCommand struct {
-	Status migrateStatusCommand `cmd:"" default:"withargs" help:"Tell which version the schema has and what is missing."`
+	Status migrateStatusCommand `cmd:"" default:"withargs" help:"Show the schema version and the missing migrations."`
 	Up     migrateUpCommand     `cmd:"" help:"Bring the schema up to date."`
 }
 
 // Help returns the text that --help shows.
 func (migrateCommand) Help() string {
-	return `A server brings the schema up to date by itself when it starts. This command is for those who want to look first, or to do it
-at a time of their own. Migrations only go up; a database that is newer than this binary is refused.
+	return `A server upgrades the schema when it starts. This command shows first what an upgrade would do, or does it at a time of your
+choice. There are no downgrades: this binary refuses a database with a newer schema.
 
 Examples:
 

@@ -14,8 +14,8 @@ import (
 
 // connection holds the flags of commands that call a running server.
 type connection struct {
-	URL string `name:"url" env:"GODWIT_URL" help:"Where the server is." default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Better in the environment, where other users do not see it." placeholder:"TOKEN"`
+	URL string `name:"url" env:"GODWIT_URL" help:"URL of the server." default:"http://127.0.0.1:8080" placeholder:"URL"`
+	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Prefer the environment variable, which other users cannot see." placeholder:"TOKEN"`
 }
 
 func (c *connection) client(options ...client.Option) (*client.Client, error) {
@@ -27,23 +27,23 @@ func (c *connection) client(options ...client.Option) (*client.Client, error) {
 
 type sendCommand struct {
 	Type           string            `arg:"" help:"Type of the event, such as order.paid."`
-	Body           string            `arg:"" optional:"" help:"Its body. Defaults to what comes on standard input."`
+	Body           string            `arg:"" optional:"" help:"Body of the event. Defaults to standard input."`
 	File           string            `name:"file" short:"f" help:"Read the body from a file." placeholder:"FILE"`
 	ContentType    string            `name:"content-type" help:"Media type of the body." default:"application/json" placeholder:"TYPE"`
-	Attribute      map[string]string `name:"attribute" short:"a" mapsep:"none" help:"Attribute for endpoints' filters; may be given more than once." placeholder:"NAME=VALUE"`
-	IdempotencyKey string            `name:"idempotency-key" help:"Makes it safe to run the command again. 16 to 255 characters. Defaults to a new one." placeholder:"KEY"`
-	RetryFor       config.Duration   `name:"retry-for" help:"How long to try again when the answer is lost or the server is busy; 0s not at all." default:"30s" placeholder:"DURATION"`
+	Attribute      map[string]string `name:"attribute" short:"a" mapsep:"none" help:"Attribute that the filters of endpoints see; may be given more than once." placeholder:"NAME=VALUE"`
+	IdempotencyKey string            `name:"idempotency-key" help:"Idempotency key of 16 to 255 characters. With the same key, the command can be repeated safely. Defaults to a new key." placeholder:"KEY"`
+	RetryFor       config.Duration   `name:"retry-for" help:"How long to retry when the answer is lost or the server is busy; 0s for no retry." default:"30s" placeholder:"DURATION"`
 	JSON           bool              `name:"json" help:"Print the server's answer as JSON."`
 	connection     `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (sendCommand) Help() string {
-	return `The body is sent byte for byte. The command ends well when the event is durably stored; it prints the event's id.
+	return `The body is sent byte for byte. The command succeeds once the event is stored durably, and prints the event's id.
 
 An answer that is lost, 409 while the same request is under way, 429 and 5xx are reasons to try again, with the same
 Idempotency-Key, so that one event is stored however often it takes. What the server refuses (400, 401, 422 and so on) is not
-tried again: it wants a correction.
+repeated: it needs a correction.
 
 Examples:
 

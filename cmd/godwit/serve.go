@@ -15,11 +15,11 @@ type serveCommand struct {
 
 // Help returns the text that --help shows.
 func (serveCommand) Help() string {
-	return `Everything has a sound default: without a flag it keeps an embedded database in ./godwit-data and listens on
-127.0.0.1:8080. Make a first API key with "godwit keys create", before or while it runs.
+	return `Every setting has a default: without flags, the server keeps an embedded database in ./godwit-data and listens on 127.0.0.1:8080.
+Create the first API key with "godwit keys create", before the start or while the server runs.
 
-It stops on SIGTERM or Ctrl-C: /readyz turns 503, nothing new is taken in, requests in flight may finish within
---drain-timeout. A second signal ends it at once, which loses nothing that was acknowledged.
+The server stops on SIGTERM or Ctrl-C: /readyz answers 503, the server accepts nothing new, and requests in flight may finish
+within --drain-timeout. A second signal ends it at once; no acknowledged event is lost.
 
 Examples:
 

@@ -11,12 +11,12 @@ import (
 type typesCommand struct {
 	List typesListCommand `cmd:"" help:"List event types, the tenant's own or a standard's."`
 	Show typesShowCommand `cmd:"" help:"Show an event type with its schema, as JSON."`
-	Put  typesPutCommand  `cmd:"" help:"Write an event type of the tenant's."`
+	Put  typesPutCommand  `cmd:"" help:"Create or change an event type of the tenant."`
 }
 
 // Help returns the text that --help shows.
 func (typesCommand) Help() string {
-	return `The catalogue says what events mean and look like. Events are held against it when the tenant's event_validation is
+	return `The catalogue describes event types and their schemas. The server checks events against it if the tenant's event_validation is
 "known" or "strict". The types of the Open Job Spec and of the CYBERCUBE standard are built in.
 
 Examples:
@@ -28,7 +28,7 @@ Examples:
 }
 
 type typesListCommand struct {
-	Standard   string `name:"standard" help:"Those of a standard: ojs or cybercube." placeholder:"NAME"`
+	Standard   string `name:"standard" help:"List the types of a standard: ojs or cybercube." placeholder:"NAME"`
 	JSON       bool   `name:"json" help:"Print JSON."`
 	connection `embed:""`
 }
@@ -78,10 +78,10 @@ func (c *typesShowCommand) Run(env *environment) error {
 
 type typesPutCommand struct {
 	Name        string `arg:"" help:"The type, such as order.paid."`
-	Schema      string `name:"schema" help:"File with the JSON Schema (draft 2020-12) of the payload. Without it the one in force stays." placeholder:"FILE"`
+	Schema      string `name:"schema" help:"File with the JSON Schema (draft 2020-12) of the payload. Defaults to the present schema." placeholder:"FILE"`
 	Example     string `name:"example" help:"File with a payload that fits the schema." placeholder:"FILE"`
 	Description string `name:"description" help:"What events of this type mean." placeholder:"TEXT"`
-	Deprecated  bool   `name:"deprecated" help:"Producers should use another type."`
+	Deprecated  bool   `name:"deprecated" help:"Mark the type as deprecated: producers should use another one."`
 	connection  `embed:""`
 }
 
