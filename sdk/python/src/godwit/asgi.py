@@ -31,7 +31,7 @@ _DRAIN_SECONDS = 1.0
 
 
 _SHUTDOWN_SECONDS = 25.0
-"""How long handlers whose time was over may go on when the server stops."""
+"""How long handlers that exceeded their time may continue when the server stops."""
 
 
 class WebhookApp:

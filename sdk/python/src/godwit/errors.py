@@ -1,4 +1,4 @@
-"""What can be wrong with a request, as values that can be logged, counted and decided by."""
+"""Reasons for refusing a request, as values that programs can log, count and compare."""
 
 from __future__ import annotations
 

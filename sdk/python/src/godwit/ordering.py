@@ -69,7 +69,7 @@ class NewestBySubject:
             return True
 
     def forget(self, subject: str) -> None:
-        """Drops a subject, as when its job has ended for good: nothing else bounds what is kept."""
+        """Forgets a subject, for example when its job has ended: nothing else bounds the memory."""
         with self._lock:
             self._newest.pop(subject, None)
 

@@ -1,4 +1,4 @@
-"""Strict decoders. They answer None for what is malformed and never raise."""
+"""Strict decoders. They return None for malformed input and never raise."""
 
 from __future__ import annotations
 

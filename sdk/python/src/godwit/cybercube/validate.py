@@ -1,4 +1,4 @@
-"""What a CYBERCUBE event must look like (CCW-EVT-32, CCW-RCV-15)."""
+"""Validation of CYBERCUBE events (CCW-EVT-32, CCW-RCV-15)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEMBERS: tuple[tuple[str, type, str, bool], ...] = (
 
 
 def validate_cybercube_event(delivery: Delivery) -> str | None:
-    """Says what is wrong with an event, or None; fits `validate` of a receiver.
+    """Returns the error in an event, or None; can be the `validate` of a receiver.
 
     The four members of the minimal form are required, the others must have their type if they are there.
     """

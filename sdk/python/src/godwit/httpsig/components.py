@@ -32,7 +32,7 @@ StructuredType = Literal["item", "list", "dictionary"]
 
 @dataclass(frozen=True)
 class SignedMessage:
-    """What component values are taken from: a request, or (to prove the reading of RFC 9421) a response."""
+    """The message that component values are read from: a request, or in tests of RFC 9421 a response."""
 
     headers: Headers
     method: str = "GET"

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote_to_bytes
 from ..errors import WebhookSignatureError
 
 PATH_CHARACTERS = "/:@!$&'()*+,;=~-._"
-"""What RFC 3986 lets stand in a path as it is."""
+"""Characters that RFC 3986 allows in a path without escaping."""
 _HOST = re.compile(r"[A-Za-z0-9!$%&'()*+,;=:.\[\]_~-]+")
 _URI = re.compile(r"(https?)://([^/?#@\s]+)([^?#\s]*)(?:\?([^#\s]*))?(?:#.*)?", re.IGNORECASE)
 

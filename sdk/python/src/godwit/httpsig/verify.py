@@ -17,7 +17,7 @@ from .digest import verify_content_digest
 from .structured import InnerList, Item, Member, StructuredFieldError, parse_dictionary, serialize_member
 
 DELIVERY_COMPONENTS = ("@method", "@target-uri", "content-digest", "content-type", "idempotency-key")
-"""What a delivery covers: what is done, where, with which content, of which type, under which key."""
+"""Components that a delivery's signature must cover: method, URL, content, media type and idempotency key."""
 
 V = TypeVar("V", str, int)
 
@@ -39,7 +39,7 @@ _PROGRESS: Mapping[SignatureReason, int] = {
     "expired": 7,
     "replayed": 8,
 }
-"""How far verification came: of several signatures that fail, the one that came furthest tells most."""
+"""How far verification got. Of several failed signatures, the one that got furthest explains most."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class InboxJob:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What a queue carries: the four members are CYBERCUBE's (CCW-RCV-7)."""
+        """The message of a job in a queue. CYBERCUBE defines its four members (CCW-RCV-7)."""
         return {
             "event_id": self.event_id,
             "event_type": self.event_type,
@@ -54,7 +54,7 @@ class ClaimedJob:
     attempt: int
     """1 for the first."""
     token: str
-    """What proves the worker."""
+    """Token that proves which worker holds the job."""
 
 
 class Enqueues(Protocol):
@@ -93,7 +93,7 @@ class Inbox(Enqueues, Protocol):
 class JobTransaction(Protocol):
     @property
     def handle(self) -> Any:
-        """What a handler writes with."""
+        """The transaction that a handler writes with."""
         ...
 
     def done(self, now: float) -> bool:

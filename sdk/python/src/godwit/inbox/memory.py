@@ -1,4 +1,4 @@
-"""An inbox in this process alone: for tests. What is in it is lost with the process."""
+"""An inbox in the memory of this process, for tests. Its contents are lost when the process ends."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..stores.store import LeaseLostError
 from .inbox import ClaimedJob, Inbox, JobTransactor
 
 _PURGE_STEP = 1000
-"""What one step of a purge drops at most."""
+"""Largest number of entries that one step of a purge deletes."""
 
 
 class InboxWorker:
@@ -166,7 +166,7 @@ class InboxWorker:
         return bool(claimed)
 
     def _work(self, claimed: ClaimedJob) -> None:
-        """Whatever a handler raises costs an attempt, and nothing else: a slot goes on."""
+        """An exception of a handler costs the job an attempt. The slot continues."""
         if claimed.attempt > self._max_attempts:  # perhaps it is what kills workers
             reason = f"begun {claimed.attempt - 1} times, and no worker lived to finish it"
             self._give_up(claimed, reason, "failed")

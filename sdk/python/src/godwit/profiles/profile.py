@@ -1,4 +1,4 @@
-"""What a receiver needs to know of a dialect."""
+"""The interface between a receiver and a dialect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Authentication:
-    """What verification found."""
+    """The result of a verification."""
 
     principal: str
     """The authenticated producer: configured, never taken from the request (EDS-KEY-6)."""
@@ -45,17 +45,17 @@ class Authentication:
     nonce: str | None = None
     """A value that occurs in one attempt only and is refused when it is seen again."""
     proof: str | None = None
-    """What, with the body, tells one attempt from another. It stands in for a nonce where deduplication is off."""
+    """With the body, it distinguishes one attempt from another. It replaces a nonce where deduplication is off."""
     covered: frozenset[str] = frozenset()
     """Names of header fields that the signature covers."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a delivery is about."""
+    """The contents of a delivery."""
 
     key: str
-    """What duplicates share."""
+    """The deduplication key: duplicates have the same."""
     event_id: str
     """The event's id, in the sender's form."""
     event_type: str = ""
@@ -66,7 +66,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back to the sender. Names of headers are in lower case."""
+    """The response to the sender. Names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)

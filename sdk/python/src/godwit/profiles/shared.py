@@ -54,7 +54,7 @@ def hex_macs(header: str, prefix: str) -> list[bytes] | None:
 
 
 def any_verifies(keys: Iterable[VerifyingKey], message: bytes, signatures: Sequence[bytes]) -> bool:
-    """Says whether any of the keys made any of the signatures. All are tried, so that the time tells nothing."""
+    """Reports whether a key made one of the signatures. It tries all keys, so that the time reveals nothing."""
     good = False
     for key in keys:
         good |= key.verify_any(message, signatures)

@@ -1,4 +1,4 @@
-"""What OJS and CYBERCUBE share: `sha256=<hex>` of `<timestamp>.<raw body>`, several separated by commas."""
+"""The signature of OJS and CYBERCUBE: `sha256=<hex>` of `<timestamp>.<raw body>`, several separated by commas."""
 
 from __future__ import annotations
 

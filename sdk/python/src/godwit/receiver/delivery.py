@@ -30,7 +30,7 @@ class Delivery:
     principal: str
     """The authenticated producer."""
     key: str
-    """What duplicates share: the deduplication key."""
+    """The deduplication key: duplicates have the same."""
     event_id: str
     event_type: str
     """"" if the sender does not say."""
@@ -52,7 +52,7 @@ class Delivery:
         return self.headers.get("content-type") or ""
 
     def text(self) -> str:
-        """The payload as text; what is no UTF-8 becomes U+FFFD."""
+        """The payload as text. Bytes that are not UTF-8 become U+FFFD."""
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:

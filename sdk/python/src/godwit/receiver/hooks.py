@@ -1,4 +1,4 @@
-"""Where a receiver tells what it does: metrics, logs, alerts.
+"""Where a receiver reports what it does: metrics, logs, alerts.
 
 No hook ever gets a payload, a secret or a signature, and one that raises changes nothing about the answer.
 """
@@ -77,7 +77,7 @@ class Hooks:
         """Something of ours failed: the store, the handler, the inbox."""
 
     def on_warning(self, message: str) -> None:
-        """The configuration is weaker than it could be. Told once, when the receiver is made."""
+        """The configuration is weaker than it could be. Reported once, when the receiver is made."""
 
     def on_dead(self, job_id: str, event_id: str, reason: str) -> None:
         """A worker gave a job of the inbox up."""

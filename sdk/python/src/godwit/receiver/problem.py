@@ -28,7 +28,7 @@ TITLES: Mapping[str, str] = {
 
 
 def described_by(docs_url: str) -> str:
-    """What every error links to: the page that states the policy (IKH K-8)."""
+    """URL of the page that states the policy. Every error links to it (IKH K-8)."""
     return f'<{docs_url}>; rel="describedby"; type="text/html"'
 
 

@@ -33,7 +33,7 @@ from .settings import Fingerprint, Handler, Validate, is_coroutine_handler, make
 T = TypeVar("T")
 
 _PURGE_STEP = 1000
-"""What one step of a purge drops at most."""
+"""Largest number of entries that one step of a purge deletes."""
 _STORE_THREADS = 32
 """How many calls of a store an event loop may have under way. They are not the loop's own threads: a store that hangs must
 not keep the rest of the application from using those."""

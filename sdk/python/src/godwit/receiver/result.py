@@ -1,4 +1,4 @@
-"""What a handler says about a delivery. None means accepted."""
+"""The results that a handler returns for a delivery. None means accepted."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _TRANSIENT = frozenset({408, 425, 429})
 
 
 def result_fault(result: object, allow_multi_status: bool) -> str | None:
-    """Says what is wrong with a result, or None."""
+    """Returns the error in a result, or None."""
     if isinstance(result, Accepted):
         status = 200 if result.status is None else result.status
         if not 200 <= status <= 299:

@@ -1,4 +1,4 @@
-"""What a receiver's options come to. What is unsafe is refused here, when the receiver is made."""
+"""The effective options of a receiver. Unsafe options are refused here, when the receiver is made."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class HandlerContext:
-    """What a handler may ask about its own run."""
+    """Information for a handler about its own run."""
 
     def __init__(self, timeout: float | None) -> None:
         self.cancelled = threading.Event()
         """Set when the handler's time is over. It is not set when the sender hangs up. Coroutines ask `is_set()`."""
         self.transaction: object = None
-        """What a transactional handler writes with; taken out by `sql_of` or `redis_of`."""
+        """The transaction of a transactional handler; `sql_of` and `redis_of` return it."""
         self._until = None if timeout is None else time.monotonic() + timeout
 
     def remaining(self) -> float:

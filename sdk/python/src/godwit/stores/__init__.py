@@ -1,1 +1,1 @@
-"""What a receiver remembers, and for how long: in memory, in SQLite, in PostgreSQL, in Redis."""
+"""Deduplication stores: in memory, in SQLite, in PostgreSQL, in Redis."""

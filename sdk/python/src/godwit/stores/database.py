@@ -44,7 +44,7 @@ class Database(Protocol):
 
     @property
     def skip_locked(self) -> str:
-        """What makes a query pass over rows that another transaction holds."""
+        """SQL clause that makes a query skip rows that another transaction has locked."""
         ...
 
     @property

@@ -33,7 +33,7 @@ class Reservation:
     fingerprint: str = ""
     """That of the first request. "" if payloads are not compared."""
     outcome: Outcome | None = None
-    """What was answered, once completed."""
+    """The answer, once the delivery is completed."""
 
 
 RESERVED = Reservation("reserved")
@@ -73,7 +73,7 @@ class LeaseLostError(Exception):
 class StoreTransaction(Protocol):
     @property
     def handle(self) -> Any:
-        """What a handler writes with."""
+        """The transaction that a handler writes with."""
         ...
 
     def complete(
