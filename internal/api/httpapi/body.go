@@ -16,9 +16,11 @@ import (
 // ReadBody reads a whole body of at most limit bytes. Content-Length, if present, sets the size of the buffer. A body
 // without one is read until it ends or exceeds the limit.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		// Receivers get the stored bytes without this header, so an encoded body would be unreadable to them.
-		return nil, problem.UnsupportedMediaType.In("Content-Encoding", "send the body as it is, not encoded")
+	for _, enc := range r.Header["Content-Encoding"] {
+		if enc != "" && !strings.EqualFold(enc, "identity") {
+			// Receivers get the stored bytes without this header, so an encoded body would be unreadable to them.
+			return nil, problem.UnsupportedMediaType.In("Content-Encoding", "send the body as it is, not encoded")
+		}
 	}
 	switch n := r.ContentLength; {
 	case n > limit:
@@ -59,8 +61,8 @@ func CheckMediaType(r *http.Request, body []byte, allowed ...string) error {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(allowed, media) {
-		return problem.UnsupportedMediaType.In("Content-Type", "must be %s", strings.Join(allowed, " or "))
+	if err != nil || !slices.Contains(allowed, media) || len(r.Header["Content-Type"]) > 1 {
+		return problem.UnsupportedMediaType.In("Content-Type", "must be %s, and given once", strings.Join(allowed, " or "))
 	}
 	return nil
 }

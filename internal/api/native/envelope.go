@@ -27,9 +27,9 @@ type envelope struct {
 // readEnvelope reads the single event of a request. The body limit is larger than that of a payload, because of base64 and
 // the other members; the size of the payload is checked later.
 func (h *eventIngest) readEnvelope(w http.ResponseWriter, r *http.Request) (*intake.Event, place, error) {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonType || len(r.Header["Content-Type"]) > 1 {
 		return nil, place{}, problem.UnsupportedMediaType.In("Content-Type",
-			"must be application/json when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
+			"must be application/json, and given once, when the event comes in an envelope; to post any payload as it is, name its type by ?type=")
 	}
 	body, err := httpapi.ReadBody(w, r, h.maxEnvelope())
 	if err != nil {
