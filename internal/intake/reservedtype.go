@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"strings"
+
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -12,8 +14,9 @@ func CheckType(eventType string) error {
 	if why := godwit.ValidEventType(eventType); why != "" {
 		return problem.Invalid.In("type", "%s", why)
 	}
-	if profile.Meta(eventType) {
-		return problem.Invalid.In("type", "must not begin with webhook. or godwit.: these are the server's own events; choose another type")
+	// Types are case-sensitive here, but not for every receiver: some compare them with a database's text comparison.
+	if profile.Meta(strings.ToLower(eventType)) {
+		return problem.Invalid.In("type", "must not begin with webhook. or godwit., in any case: these are the server's own events; choose another type")
 	}
 	return nil
 }

@@ -85,6 +85,7 @@ var rules = []rule{
 	{name: "a key with only ingest cannot make a reserved event", given: nothing, after: nothing, check: func(h *house, d door) {
 		for _, reserved := range []string{
 			"webhook.dead", "webhook.delivered", "webhook.subscription.deleted", "webhook.anything", "godwit.alert.delivery_dead", "godwit.test",
+			"Webhook.dead", "GODWIT.alert.delivery_dead",
 		} {
 			h.want(d, post{Type: reserved, Data: order("")}, "refused", "type")
 			h.want(d, post{Type: reserved, Data: order(""), Key: h.key()}, "refused", "type")
