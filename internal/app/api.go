@@ -90,9 +90,7 @@ func (a *apis) mount(mux *http.ServeMux) error {
 	mux.Handle(wellknown.ServicePath, pages)
 	mux.Handle(inbound.Prefix, a.whenDelivering(relay, a.problems))
 	mux.HandleFunc("GET /healthz", alive)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		a.problems.Write(w, r, problem.NotFound.With("there is nothing at this path; /openapi.json lists what there is"))
-	})
+	mux.Handle("/", httpapi.Unmatched(mux, a.problems, "; /openapi.json lists what there is"))
 	return nil
 }
 

@@ -83,6 +83,22 @@ func TestPublicPaths(t *testing.T) {
 	}
 }
 
+// TestMethodsOfPublicPaths: a path that exists refuses another method with 405 and names its own.
+func TestMethodsOfPublicPaths(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		for method, want := range map[string]int{http.MethodDelete: 405, http.MethodPost: 405, http.MethodOptions: 204} {
+			r := srv.Call(apptest.Call{Method: method, Path: path, Key: "-"})
+			if r.Status != want || r.Header.Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %s: %d, Allow %q", method, path, r.Status, r.Header.Get("Allow"))
+			}
+		}
+	}
+	if r := srv.Call(apptest.Call{Method: http.MethodDelete, Path: "/nowhere"}); r.Status != 404 || r.Header.Get("Allow") != "" {
+		t.Errorf("nowhere: %d, Allow %q", r.Status, r.Header.Get("Allow"))
+	}
+}
+
 // Metrics name subscriptions and event types of all tenants. On the API's address they require a key with the scope
 // metrics.
 func TestMetricsNeedAKey(t *testing.T) {
