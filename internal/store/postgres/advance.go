@@ -38,7 +38,7 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 	results, err := t.advance(ctx, steps)
 	if t.known != nil && (outdated(err) || errors.Is(err, errUnchecked)) {
 		if outdated(err) {
-			s.recent.wrong()
+			s.recent.wrong(steps)
 		}
 		t = &transaction{conn: conn.Conn(), now: now}
 		results, err = t.advance(ctx, steps)

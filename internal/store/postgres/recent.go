@@ -64,10 +64,7 @@ func (m *recent) stored(t *transaction) {
 	if t.known != nil {
 		m.penalty = 0
 	}
-	for _, head := range t.read.Heads {
-		m.addHead(head)
-	}
-	for _, head := range t.wrote.Heads {
+	for _, head := range t.wrote.Heads { // a head that took no evidence may have been tampered with
 		m.addHead(head)
 	}
 	for _, r := range t.wrote.Records {
@@ -108,16 +105,21 @@ func (m *recent) addRecord(r *command.Record) {
 func (m *recent) forget(steps []*command.Step) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.drop(steps)
+}
+
+func (m *recent) drop(steps []*command.Step) {
 	for _, step := range steps {
 		delete(m.heads, step.Tenant)
 		delete(m.records, command.RecordID{Tenant: step.Tenant, Key: step.Key})
 	}
 }
 
-// wrong makes the next transactions read first.
-func (m *recent) wrong() {
+// wrong drops what steps needed, which was not so any more, and makes the next transactions read first.
+func (m *recent) wrong(steps []*command.Step) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.drop(steps)
 	m.penalty = min(2*m.penalty+1, maxPenalty)
 	m.reads = m.penalty
 }

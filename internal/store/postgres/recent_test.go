@@ -144,6 +144,31 @@ func TestStepThatStoresNothingSeesTheRecord(t *testing.T) {
 	}
 }
 
+// A head that was tampered with takes no evidence. Once it is mended it does again, without a restart.
+func TestMendedHeadTakesEvidenceAgain(t *testing.T) {
+	s := twoNodes(t)[0]
+	applied(t, s, observe("t1", "cmd_1"))
+	set := func(hash string) (was string) {
+		t.Helper()
+		err := s.pool.QueryRow(t.Context(), `UPDATE evidence_heads AS h SET hash = $1 FROM evidence_heads AS o
+			WHERE h.tenant = 't1' AND o.tenant = 't1' RETURNING o.hash`, hash).Scan(&was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return was
+	}
+	right := set("nonsense")
+	for range 3 {
+		results, err := s.Advance(t.Context(), suiteTime, []*command.Step{observe("t1", "cmd_2")})
+		if err != nil || results[0].Err == nil {
+			t.Fatalf("a head that was tampered with took evidence: %+v, %v", results, err)
+		}
+	}
+	set(right)
+	applied(t, s, observe("t1", "cmd_3"))
+	chained(t, s, "t1", "cmd_1", "cmd_3")
+}
+
 // Wrong assumptions become rarer: after each, more transactions read first. A right one ends that.
 func TestWrongAssumptionsBecomeRare(t *testing.T) {
 	var m recent
@@ -159,13 +184,13 @@ func TestWrongAssumptionsBecomeRare(t *testing.T) {
 		return n
 	}
 	for _, want := range []int{1, 3, 7, 15, 31, 63, 63} {
-		m.wrong()
+		m.wrong(nil)
 		if got := reads(); got != want {
 			t.Errorf("%d transactions read first, want %d", got, want)
 		}
 	}
 	m.stored(&transaction{known: &command.Snapshot{}, wrote: &command.Writes{}})
-	m.wrong()
+	m.wrong(nil)
 	if got := reads(); got != 1 {
 		t.Errorf("%d transactions read first after a right assumption, want 1", got)
 	}
