@@ -108,10 +108,15 @@ func TestRetryAndCancel(t *testing.T) {
 	h.get("/v1/deliveries?event=" + a.ID).want(200).into(&l)
 	id := l.Items[0].ID
 	var d Delivery
+	gate := make(chan struct{}) // otherwise the delivery may be accepted before the answer is made
+	receiver.mu.Lock()
+	receiver.gate = gate
+	receiver.mu.Unlock()
 	h.post("/v1/deliveries/"+id+"/retry", ``).want(202).into(&d)
 	if d.Status != "pending" || d.DueAt == nil || d.DueAt.After(h.clock.Now()) {
 		t.Errorf("after retry: %+v", d)
 	}
+	close(gate)
 	r := receiver.wait(t)
 	if r.header.Get("Idempotency-Key") != `"`+a.IdempotencyKey+`"` {
 		t.Errorf("retried with another key: %s", r.header.Get("Idempotency-Key"))
