@@ -174,6 +174,14 @@ func (s *Server) WaitRecorded(what string, holds func() bool, seen func() string
 	}
 }
 
+// WaitUntilNoneIsDue returns once everything that may be sent now has been attempted and recorded; due lists what may be sent.
+func (s *Server) WaitUntilNoneIsDue(due func() []godwit.Delivery) {
+	s.t.Helper()
+	var waiting []godwit.Delivery
+	s.WaitRecorded("rest", func() bool { waiting = due(); return len(waiting) == 0 },
+		func() string { return fmt.Sprintf("%d due deliveries, the first: %+v", len(waiting), waiting[0]) })
+}
+
 func drainFeed(items <-chan engine.FeedItem) {
 	for {
 		select {

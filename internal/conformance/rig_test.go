@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -89,9 +88,7 @@ func (r *rig) pass(d time.Duration) {
 // settle waits until everything that is due has been attempted and recorded.
 func (r *rig) settle() {
 	r.t.Helper()
-	var waiting []godwit.Delivery
-	r.WaitRecorded("rest", func() bool { waiting = r.due(); return len(waiting) == 0 },
-		func() string { return fmt.Sprintf("%d due deliveries, the first: %+v", len(waiting), waiting[0]) })
+	r.WaitUntilNoneIsDue(r.due)
 }
 
 // due lists the deliveries that may be sent at this moment: due, and their endpoint neither at rest nor held back.

@@ -36,7 +36,7 @@ func pythonCommand(t testing.TB, script string) *exec.Cmd {
 		t.Fatalf("ask python3 for its version: %v", err)
 	}
 	venv := install(t, "python", append(interpreter, content(t, "receivers/python/requirements.txt")...), installPython)
-	return exec.Command(filepath.Join(venv, "bin", "python"), unpack(t, "receivers/python/"+script))
+	return exec.Command(filepath.Join(venv, "bin", "python"), unpack(t, "receivers/python/"+script, "receivers/python/server.py"))
 }
 
 // install returns a directory with packages, in the user's cache: one for each
@@ -156,12 +156,14 @@ func content(t testing.TB, name string) []byte {
 	return data
 }
 
-// unpack writes an embedded file to the test's directory.
-func unpack(t testing.TB, name string) string {
+// unpack writes embedded files to a directory of the test, and returns the path of the first.
+func unpack(t testing.TB, first string, others ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(path, content(t, name), 0o644); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, name := range append(others, first) {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), content(t, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return path
+	return filepath.Join(dir, filepath.Base(first))
 }

@@ -58,21 +58,7 @@ func (s *Store) claim(ctx context.Context, limit int, token string, now, leaseUn
 		return nil, nil, err
 	}
 	defer rows.Close()
-	for rows.Next() {
-		var id, text string
-		var attempt int
-		if err := rows.Scan(&id, &text, &attempt); err != nil {
-			return nil, nil, err
-		}
-		j, ok := record.Job(id, text, token, attempt)
-		if !ok {
-			broken = append(broken, id)
-			continue
-		}
-		jobs = append(jobs, j)
-	}
-	record.SortJobs(jobs)
-	return jobs, broken, rows.Err()
+	return record.ClaimedJobs(rows, token)
 }
 
 const settleJob = `UPDATE webhook_inbox SET state = $1, at = $2, reason = $3, attempt = attempt - $4

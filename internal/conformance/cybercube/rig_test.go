@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -183,9 +182,7 @@ func (r *rig) pass(d time.Duration) {
 // settle waits until everything that may be sent now has been attempted and recorded.
 func (r *rig) settle() {
 	r.t.Helper()
-	var waiting []godwit.Delivery
-	r.WaitRecorded("rest", func() bool { waiting = r.due(); return len(waiting) == 0 },
-		func() string { return fmt.Sprintf("%d due deliveries, the first: %+v", len(waiting), waiting[0]) })
+	r.WaitUntilNoneIsDue(r.due)
 }
 
 func (r *rig) due() []godwit.Delivery {

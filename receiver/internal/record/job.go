@@ -15,8 +15,7 @@ const maxReason = 1000
 // Token makes a token that identifies a worker.
 func Token() string { return rand.Text() }
 
-// Job reads a claimed job.
-func Job(id, text, token string, attempt int) (receiver.ClaimedJob, bool) {
+func readJob(id, text, token string, attempt int) (receiver.ClaimedJob, bool) {
 	j := receiver.ClaimedJob{Attempt: attempt, Token: token}
 	if err := json.Unmarshal([]byte(text), &j.Job); err != nil {
 		return j, false
@@ -25,8 +24,34 @@ func Job(id, text, token string, attempt int) (receiver.ClaimedJob, bool) {
 	return j, true
 }
 
-// SortJobs sorts jobs that were claimed together by their time of receipt: databases return changed rows in any order.
-func SortJobs(jobs []receiver.ClaimedJob) {
+// Rows are the rows of any database driver.
+type Rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}
+
+// ClaimedJobs reads rows of id, delivery and attempt. broken are the ids of jobs that cannot be read.
+func ClaimedJobs(rows Rows, token string) (jobs []receiver.ClaimedJob, broken []string, err error) {
+	for rows.Next() {
+		var id, text string
+		var attempt int
+		if err := rows.Scan(&id, &text, &attempt); err != nil {
+			return nil, nil, err
+		}
+		j, ok := readJob(id, text, token, attempt)
+		if !ok {
+			broken = append(broken, id)
+			continue
+		}
+		jobs = append(jobs, j)
+	}
+	sortJobs(jobs)
+	return jobs, broken, rows.Err()
+}
+
+// sortJobs sorts jobs that were claimed together by their time of receipt: databases return changed rows in any order.
+func sortJobs(jobs []receiver.ClaimedJob) {
 	slices.SortFunc(jobs, func(a, b receiver.ClaimedJob) int {
 		if c := a.Delivery.ReceivedAt.Compare(b.Delivery.ReceivedAt); c != 0 {
 			return c

@@ -5,7 +5,6 @@ import os
 import sqlite3
 import tempfile
 import threading
-import time
 import unittest
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone
@@ -472,10 +471,8 @@ class OnSqlite(SqlSuite, StoreSuite, ProcessedSuite, InboxSuite, Backends):
                 self.assertEqual(inbox.claim(1, now + 60, now), [])  # an idle worker blocks no other
                 tx.count("DELETE FROM webhook_nonces")
         with impatient.transaction():
-            asked = time.monotonic()
             answers = in_threads(1, lambda n: self.refused(lambda: SqlStore(impatient).remember("n", now + 60, now)))
             self.assertEqual(answers, [True])
-            self.assertLess(time.monotonic() - asked, 9)
 
     def refused(self, call):
         try:

@@ -9,25 +9,16 @@ import base64
 import hashlib
 import hmac
 import json
-import os
-import ssl
-import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from server import listen, obey, say
 
 TOLERANCE = 300
 
-lock = threading.Lock()
 keys = []
-
-
-def say(line):
-    with lock:
-        print(json.dumps(line), flush=True)
 
 
 def check_age(timestamp):
@@ -123,25 +114,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def start(cert=None, key=None):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    scheme = "http"
-    if cert:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(cert, key)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        scheme = "https"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    say({"listening": f"{scheme}://127.0.0.1:{server.server_address[1]}"})
+def use_keys(list):
+    global keys
+    keys = list
 
 
-for line in sys.stdin:
-    command = json.loads(line)
-    if "start" in command:
-        start(**command["start"])
-    if "keys" in command:
-        keys = command["keys"]
-        say({"keys": len(keys)})
-sys.stdout.flush()
-os._exit(0)
+obey(lambda **files: listen(Handler, **files), use_keys)

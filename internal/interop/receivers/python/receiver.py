@@ -7,17 +7,14 @@ out: JSON lines: {"listening": url}, {"keys": n}, {"verdict": {...}}
 
 import base64
 import datetime
-import json
-import os
-import ssl
-import sys
 import threading
 import warnings
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import http_sf
 from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver, algorithms
 from http_message_signatures.signatures import SignatureVerifyWarning
+from server import listen, obey, say
 
 REQUIRED = ("@method", "@target-uri", "content-digest", "content-type", "idempotency-key")
 ALGORITHMS = {"hmac-sha256": algorithms.HMAC_SHA256, "ed25519": algorithms.ED25519}
@@ -40,11 +37,6 @@ class Verifier(HTTPMessageVerifier):
 class Message:
     def __init__(self, method, url, headers):
         self.method, self.url, self.headers = method, url, headers
-
-
-def say(line):
-    with lock:
-        print(json.dumps(line), flush=True)
 
 
 def material(key):
@@ -120,25 +112,14 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def start(cert=None, key=None):
+def start(**files):
     global scheme
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if cert:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(cert, key)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        scheme = "https"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    say({"listening": f"{scheme}://127.0.0.1:{server.server_address[1]}"})
+    scheme = listen(Handler, **files)
 
 
-for line in sys.stdin:
-    command = json.loads(line)
-    if "start" in command:
-        start(**command["start"])
-    if "keys" in command:
-        keys = command["keys"]
-        say({"keys": len(keys)})
-sys.stdout.flush()
-os._exit(0)
+def use_keys(list):
+    global keys
+    keys = list
+
+
+obey(start, use_keys)
