@@ -58,7 +58,7 @@ func newExecutor(cfg Config) *Executor {
 	x.records.closing = x.executions.isStopping
 	bounds := newLimits(&x.cfg)
 	x.recovery = &recovery{x.records, x.executions, make(chan struct{}, 1)}
-	x.submissions = &submissions{x.records, bounds, x.executions, x.recovery.look}
+	x.submissions = &submissions{x.records, bounds, x.executions, newSeenKeys(), x.recovery.look}
 	x.confirmations = &confirmations{x.records, bounds, x.executions}
 	x.checkpoints = &checkpoints{x.records}
 	return x

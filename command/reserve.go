@@ -7,7 +7,8 @@ import (
 	"github.com/godwit-hq/godwit/evidence"
 )
 
-// first reserves the key for a submission and executes it. raced reports that another submission took the key first.
+// first reserves the key for a submission and executes it. raced reports that the key was
+// taken already.
 func (x *submissions) first(ctx context.Context, s *submission) (a *Answer, raced bool, err error) {
 	x.cfg.fault("admitted")
 	rec, token, err := x.newRecord(s)
@@ -76,6 +77,9 @@ type kept struct {
 // reserve is the atomic check-and-set (IDS-STO-1).
 func (x *submissions) reserve(s *submission, rec *Record) (*Record, bool, error) {
 	return x.commit(rec, &Step{Tenant: rec.Tenant, Key: rec.Key, Settle: func(a Applied) (Change, error) {
+		if err := x.trust(a.Previous); err != nil { // it may look free only because it was tampered with (IDS-SEC-2)
+			return Change{}, err
+		}
 		fresh := *rec
 		if a.Previous != nil && a.Previous.Status.Terminal() {
 			fresh.Previous = a.Previous.CommandID

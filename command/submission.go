@@ -15,6 +15,7 @@ type submissions struct {
 	*records
 	limits     *limits
 	executions *executions
+	seen       *seenKeys
 	look       func() // asks for a search for lost commands
 }
 
@@ -36,6 +37,17 @@ func (x *submissions) submit(ctx context.Context, caller Caller, e *Envelope) (*
 	}
 	if s.command.ReadOnly() {
 		return x.read(ctx, s)
+	}
+	if x.seen.isNew(caller.Tenant, s.derived.Key) {
+		answer, raced, err := x.first(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if !raced {
+			x.seen.wasNew()
+			return answer, nil
+		}
+		x.seen.wasTaken()
 	}
 	for {
 		rec, err := x.find(ctx, caller.Tenant, s.derived.Key)
