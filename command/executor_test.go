@@ -45,12 +45,14 @@ func (r *rig) run(tune ...func(*Config)) (stop func()) {
 	for _, f := range tune {
 		f(&cfg)
 	}
-	if r.x, err = New(cfg); err != nil {
+	x, err := New(cfg)
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.x = x
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() { defer close(ended); r.x.Run(ctx) }()
+	go func() { defer close(ended); x.Run(ctx) }()
 	stop = sync.OnceFunc(func() { cancel(); <-ended })
 	r.t.Cleanup(stop)
 	return stop
