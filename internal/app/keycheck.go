@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
@@ -131,10 +132,10 @@ func wrongEvidenceKey(given, own string) error {
 		"make a key that is kept and change to it for good with \"godwit keys adopt-evidence FILE\"", given, own)
 }
 
-// lastSigner returns the id of the key that signed a store's last checkpoint, or "" if there is none. It looks at the end of
-// each chain, because checkpoints are made all the time.
+// lastSigner returns the id of the key that signed the latest checkpoint of all chains of a store, or "" if there is none.
 func lastSigner(ctx context.Context, s store.Store) (string, error) {
-	const tail, page = 1000, 100
+	const page = 100
+	var last *evidence.Item
 	for after := ""; ; {
 		heads, err := s.EvidenceHeads(ctx, after, page)
 		if err != nil {
@@ -142,20 +143,40 @@ func lastSigner(ctx context.Context, s store.Store) (string, error) {
 		}
 		for _, h := range heads {
 			after = h.Tenant
-			items, err := s.Evidence(ctx, command.EvidenceQuery{Tenant: h.Tenant, After: max(h.Seq-tail, 0), Limit: tail})
+			c, err := lastCheckpoint(ctx, s, h.Tenant, h.Seq)
 			if err != nil {
 				return "", err
 			}
-			for k := len(items) - 1; k >= 0; k-- {
-				if c := items[k].Checkpoint; c != nil {
-					return c.KeyID, nil
-				}
+			if c != nil && (last == nil || c.At.After(last.At)) {
+				last = c
 			}
 		}
 		if len(heads) < page {
-			return "", nil
+			break
 		}
 	}
+	if last == nil {
+		return "", nil
+	}
+	return last.Checkpoint.KeyID, nil
+}
+
+// lastCheckpoint reads a chain backwards until it finds a checkpoint. It returns nil if the chain has none.
+func lastCheckpoint(ctx context.Context, s store.Store, tenant string, seq int64) (*evidence.Item, error) {
+	const page = 1000
+	for end := seq; end > 0; end -= page {
+		after := max(end-page, 0)
+		items, err := s.Evidence(ctx, command.EvidenceQuery{Tenant: tenant, After: after, Limit: int(end - after)})
+		if err != nil {
+			return nil, err
+		}
+		for i, item := range slices.Backward(items) {
+			if item.Checkpoint != nil {
+				return &items[i], nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // AdoptEvidenceKey makes a key the one that signs the store's evidence from now on.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/evidence"
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/apptest"
@@ -160,6 +163,55 @@ func TestEvidenceOfAnEarlierReleaseNamesItsKey(t *testing.T) {
 	}
 	if err := app.CheckEvidenceKey(t.Context(), &older{Store: srv.App.Store()}, own); err != nil {
 		t.Errorf("its own key: %v", err)
+	}
+}
+
+// chains is a store of an earlier release with made-up chains of evidence: the keys of their checkpoints, by place.
+type chains struct {
+	older
+	lengths map[string]int64
+	signers map[string]map[int64]evidence.Item
+}
+
+func (c *chains) EvidenceHeads(_ context.Context, after string, _ int) (heads []evidence.Head, _ error) {
+	for _, tenant := range slices.Sorted(maps.Keys(c.lengths)) {
+		if tenant > after {
+			heads = append(heads, evidence.Head{Tenant: tenant, Seq: c.lengths[tenant]})
+		}
+	}
+	return heads, nil
+}
+
+func (c *chains) Evidence(_ context.Context, q command.EvidenceQuery) (items []evidence.Item, _ error) {
+	for seq := q.After + 1; seq <= c.lengths[q.Tenant] && len(items) < q.Limit; seq++ {
+		items = append(items, c.signers[q.Tenant][seq])
+	}
+	return items, nil
+}
+
+// The last checkpoint counts, however far it is from the end of its chain, and whichever chain it is in.
+func TestLastCheckpointNamesTheKey(t *testing.T) {
+	_, own, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := func(key string, at time.Time) evidence.Item {
+		return evidence.Item{Entry: evidence.Entry{At: at, Checkpoint: &evidence.Checkpoint{KeyID: key}}}
+	}
+	id, early := evidence.KeyID(own.Public().(ed25519.PublicKey)), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &chains{
+		lengths: map[string]int64{"a": 10, "b": 3500, "c": 1},
+		signers: map[string]map[int64]evidence.Item{
+			"a": {10: signed("ed25519:formerly", early)},
+			"b": {3: signed("ed25519:formerly", early.Add(time.Hour)), 400: signed(id, early.Add(2*time.Hour))},
+		},
+	}
+	if err := app.CheckEvidenceKey(t.Context(), s, own); err != nil {
+		t.Errorf("the key of the last checkpoint: %v", err)
+	}
+	s.value, s.signers["c"] = nil, map[int64]evidence.Item{1: signed("ed25519:other", early.Add(3*time.Hour))}
+	if err := app.CheckEvidenceKey(t.Context(), s, own); err == nil {
+		t.Error("a key that did not sign the last checkpoint was taken")
 	}
 }
 

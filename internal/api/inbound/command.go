@@ -42,6 +42,10 @@ func (x *exchange) command(m *receiver.Message) error {
 		return problem.Invalid.In("intent", "this command needs a confirmation, which a source has no way to give; submit it to /ids/v1/commands")
 	}
 	e.Channel = builtincommand.SourceChannel(x.src.ID)
+	if err := x.waits.Acquire(x.src.TenantID, "deliveries that wait for a command"); err != nil {
+		return err
+	}
+	defer x.waits.Release(x.src.TenantID, 1)
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.cfg.Deadline) // an upstream waits no longer for a command than for endpoints
 	defer cancel()
 	a, err := x.cfg.Commands.Submit(ctx, caller, e)
@@ -51,6 +55,10 @@ func (x *exchange) command(m *receiver.Message) error {
 	if a.Status == command.InProgress {
 		// The upstream must deliver again to learn the outcome; 2xx and 4xx would both end the delivery (IDS IT-16).
 		return problem.Unavailable.With("the command is in progress; deliver it again for its outcome, or ask at /ids/v1/commands/%s", a.CommandID)
+	}
+	if a.Status == command.Failed && a.KeyVersion == 0 && ctx.Err() != nil {
+		// A command that only reads keeps no record: the time ran out, and the next delivery executes it again.
+		return problem.Unavailable.With("the command did not end in time; deliver it again")
 	}
 	x.succeeded(verdictCommanded)
 	return x.commanded(a)

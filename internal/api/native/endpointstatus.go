@@ -41,7 +41,6 @@ var (
 // endpointStatusHandlers serve the operations that hold and resume deliveries to an endpoint, and its health.
 type endpointStatusHandlers struct {
 	endpoints interface {
-		Get(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 		Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error)
 		Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 	}
@@ -83,14 +82,11 @@ func (h *endpointStatusHandlers) resume(ctx context.Context, c *management.Calle
 }
 
 func (h *endpointStatusHandlers) stats(ctx context.Context, c *management.Caller, in *EndpointPath) (*statsOutput, error) {
-	id, err := h.finder.id(ctx, c, "id", in.ID)
+	e, err := h.finder.endpoint(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.endpoints.Get(ctx, c.Tenant.ID, id)
-	if err != nil {
-		return nil, err
-	}
+	id := e.ID
 	policy, err := management.EffectivePolicy(e)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		secrets: &secretHandlers{
 			secrets: cfg.Management.Secrets, endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now,
 		},
-		trials:     &trialHandlers{endpoints: cfg.Management.Endpoints, engine: cfg.Engine, finder: finder},
+		trials:     &trialHandlers{engine: cfg.Engine, finder: finder},
 		deliveries: &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		attempts: &attemptStream{
 			engine: cfg.Engine, authorize: api.Authorize, running: httpapi.NewQuota(maxStreams, maxStreamsOfAll),

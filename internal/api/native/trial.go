@@ -60,9 +60,6 @@ var (
 
 // trialHandlers send test events to endpoints.
 type trialHandlers struct {
-	endpoints interface {
-		Get(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
-	}
 	engine trialEngine
 	finder endpointFinder
 }
@@ -74,11 +71,7 @@ type trialEngine interface {
 }
 
 func (h *trialHandlers) test(ctx context.Context, c *management.Caller, in *EndpointPath) (*testOutput, error) {
-	id, err := h.finder.id(ctx, c, "id", in.ID)
-	if err != nil {
-		return nil, err
-	}
-	e, err := h.endpoints.Get(ctx, c.Tenant.ID, id)
+	e, err := h.finder.endpoint(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +79,7 @@ func (h *trialHandlers) test(ctx context.Context, c *management.Caller, in *Endp
 		return nil, problem.Conflict.With("the endpoint is %s, so a test would wait; resume it first", e.Status)
 	}
 	receipts, err := h.engine.Submit(ctx, engine.Submission{
-		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{testPublication(id)},
+		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{testPublication(e.ID)},
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -45,6 +46,7 @@ type directorySignatures struct {
 const (
 	signatureAge = time.Minute // how long a signature is kept; much less than its validity
 	maxRecent    = 256         // bound on the kept signatures
+	readTimeout  = 10 * time.Second
 )
 
 // sign adds a signature by each key of the response (draft-meunier-http-message-signatures-directory), up to maxSignatures.
@@ -60,8 +62,10 @@ func (s *directorySigner) sign(w http.ResponseWriter, r *http.Request, secrets [
 	}
 	made := s.kept(sum)
 	if made.at.IsZero() {
-		made = s.make(r.Context(), secrets, digest)
-		s.keep(sum, made)
+		var readable bool
+		if made, readable = s.make(r.Context(), secrets, digest); readable {
+			s.keep(sum, made)
+		}
 	}
 	if made.inputs != "" {
 		w.Header().Set("Signature-Input", made.inputs)
@@ -69,12 +73,18 @@ func (s *directorySigner) sign(w http.ResponseWriter, r *http.Request, secrets [
 	}
 }
 
-func (s *directorySigner) make(ctx context.Context, secrets []godwit.Secret, digest string) directorySignatures {
+// make signs with each key. readable is false if the store could not be read: then signatures are missing that the next request
+// may get. It goes on when the client disconnects, because other clients use the result too.
+func (s *directorySigner) make(ctx context.Context, secrets []godwit.Secret, digest string) (made directorySignatures, readable bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	readable = true
 	var inputs, signatures []string
 	now := s.cfg.Now()
 	for i := range secrets[:min(len(secrets), maxSignatures)] {
 		private, err := s.private(ctx, &secrets[i])
 		if err != nil {
+			readable = readable && !errors.Is(err, errNotRead)
 			s.cfg.Problems.Log.Warn("key directory served without a signature", "key", secrets[i].ID.String(), "error", err)
 			continue
 		}
@@ -85,7 +95,7 @@ func (s *directorySigner) make(ctx context.Context, secrets []godwit.Secret, dig
 		inputs = append(inputs, label+"="+params)
 		signatures = append(signatures, label+"=:"+base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(base)))+":")
 	}
-	return directorySignatures{now, strings.Join(inputs, ", "), strings.Join(signatures, ", ")}
+	return directorySignatures{now, strings.Join(inputs, ", "), strings.Join(signatures, ", ")}, readable
 }
 
 // kept returns the signatures of a body that were made within signatureAge.
@@ -108,11 +118,13 @@ func (s *directorySigner) keep(body [sha256.Size]byte, made directorySignatures)
 	s.recent[body] = made
 }
 
+var errNotRead = errors.New("the signing key could not be read")
+
 // private decrypts the private key of a public one. The list of public keys does not include the private keys.
 func (s *directorySigner) private(ctx context.Context, public *godwit.Secret) (ed25519.PrivateKey, error) {
 	secrets, err := s.cfg.Keys.Secrets(ctx, public.TenantID, public.EndpointID)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotRead, err)
 	}
 	for i := range secrets {
 		if secrets[i].ID != public.ID {

@@ -39,16 +39,21 @@ type fixture struct {
 	guard  *idempotency.Guard
 	now    time.Time
 	opened atomic.Int64 // how often private keys were read
+	away   atomic.Bool  // private keys cannot be read
 }
 
 // countingKeys counts how often private keys are read.
 type countingKeys struct {
 	*sqlite.Store
 	opened *atomic.Int64
+	away   *atomic.Bool // the store cannot be read
 }
 
 func (k *countingKeys) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
 	k.opened.Add(1)
+	if k.away.Load() {
+		return nil, store.ErrUnavailable
+	}
 	return k.Store.Secrets(ctx, tenant, endpoint)
 }
 
@@ -69,7 +74,7 @@ func newFixture(t *testing.T, tune func(*idempotency.Config)) *fixture {
 	f.guard, err = idempotency.New(cfg)
 	must(t, err)
 	f.server = httptest.NewUnstartedServer(nil)
-	h, err := wellknown.New(wellknown.Config{Keys: &countingKeys{s, &f.opened}, Authority: f.server.Listener.Addr().String(), Ring: ring, Idempotency: f.guard, Problems: problems, Now: func() time.Time { return f.now },
+	h, err := wellknown.New(wellknown.Config{Keys: &countingKeys{s, &f.opened, &f.away}, Authority: f.server.Listener.Addr().String(), Ring: ring, Idempotency: f.guard, Problems: problems, Now: func() time.Time { return f.now },
 		Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
 	must(t, err)
 	f.server.Config.Handler = h
@@ -360,6 +365,19 @@ func TestKeyDirectorySignaturesAreKept(t *testing.T) {
 	if n := f.opened.Load(); n != 5 || resp.Header.Get("Signature") == header || !strings.Contains(resp.Header.Get("Signature-Input"), fmt.Sprintf("created=%d", f.now.Unix())) {
 		t.Errorf("a minute later private keys were read %d times: %s", n, resp.Header.Get("Signature-Input"))
 	}
+}
+
+// A response without signatures, made while the store was away, is not kept.
+func TestKeyDirectoryIsSignedOnceTheStoreIsBack(t *testing.T) {
+	f := newFixture(t, nil)
+	key := f.secret(godwit.NewSecretID(now), time.Time{})
+	f.away.Store(true)
+	if resp, _ := f.get(wellknown.DirectoryPath); resp.StatusCode != http.StatusOK || resp.Header.Get("Signature") != "" {
+		t.Errorf("while the store is away: %d, signature %q", resp.StatusCode, resp.Header.Get("Signature"))
+	}
+	f.away.Store(false)
+	resp, body := f.get(wellknown.DirectoryPath)
+	f.signed(resp, body, key)
 }
 
 func TestKeyDirectoryPages(t *testing.T) {

@@ -133,6 +133,13 @@ func TestIngressWaitsWithinBounds(t *testing.T) {
 	g.release()
 	until(t, "the outcome", func() bool { return in.deliver("delivery-0000000001", envelope).Code == 200 })
 	c.once("long")
+
+	// A command that only reads keeps no record. Cut off by the deadline it has no outcome, which 422 would be.
+	g = c.gate("read")
+	reading := c.envelope("effect.read", object{"id": "read"})
+	c.expect(in.deliver("delivery-0000000002", reading), 503)
+	g.release()
+	until(t, "the answer", func() bool { return in.deliver("delivery-0000000002", reading).Code == 200 })
 }
 
 // TestSourcesBorrowNoRights: only a caller that has every right of a key may let a source submit commands for that key, and
