@@ -30,6 +30,7 @@ type commands struct {
 	Bench       benchCommand       `cmd:"" help:"Measure throughput and latency on this machine."`
 	Conformance conformanceCommand `cmd:"" help:"Test a running server against a specification, from outside."`
 	Doctor      doctorCommand      `cmd:"" help:"Check whether the server can run with this machine and configuration."`
+	Health      healthCommand      `cmd:"" help:"Ask the server on this machine whether it is ready, for health checks of containers."`
 	Config      configCommand      `cmd:"" help:"Show the value of every setting, and where it came from."`
 	Version     versionCommand     `cmd:"" help:"Show the version of this binary."`
 
