@@ -4,8 +4,9 @@
 //	                                              └─► Template.URL(t): the same, as a copy of ─┘
 //	                                                  a database that is prepared once
 //
-// It starts no server, applies no migration and never skips: without a server
-// the test fails and says how to get one.
+// URL and Template start no server, apply no migration and never skip: without a
+// server the test fails and says how to get one. NewCluster starts a server of the
+// test's own, which the test may crash, kill and fail over.
 package postgrestest
 
 import (
