@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -41,15 +42,21 @@ func Binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "godwit")
-		out, err := exec.Command("go", "build", "-o", built.path, "github.com/godwit-hq/godwit/cmd/godwit").CombinedOutput()
-		if err != nil {
-			built.err = fmt.Errorf("build godwit: %w\n%s", err, out)
-		}
+		built.err = Build(built.path)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
 	return built.path
+}
+
+// Build builds the godwit command with additional flags of go build.
+func Build(path string, flags ...string) error {
+	args := slices.Concat([]string{"build", "-o", path}, flags, []string{"github.com/godwit-hq/godwit/cmd/godwit"})
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build godwit: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // RemoveBinary removes the binary that Binary built: os.Exit(apptest.RemoveBinary(m.Run())).

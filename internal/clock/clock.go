@@ -47,7 +47,7 @@ type Real struct{}
 
 // Now is the current time in UTC. It keeps the monotonic reading, so that a change of the machine's clock does not change a
 // wait.
-func (Real) Now() time.Time { return time.Now().UTC() }
+func (Real) Now() time.Time { return wall().UTC() }
 
 // Steady returns the time since the machine's start, sleep included where the system counts it.
 func (Real) Steady() time.Duration { return sinceBoot() }
