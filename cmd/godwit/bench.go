@@ -21,7 +21,7 @@ import (
 type benchCommand struct {
 	Store       string  `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
 	What        string  `arg:"" optional:"" help:"The scenario; the same as --scenario."`
-	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,backlog,isolation,fanout,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
+	Scenario    string  `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,tls,many,large,fanout,neighbour,backlog,isolation,profiles,idle,commands" default:"throughput" placeholder:"NAME"`
 	Profile     string  `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
 	Connections int     `name:"connections" help:"Number of clients that post at the same time." default:"64" placeholder:"N"`
 	Size        int     `name:"size" help:"Size of an event in bytes." default:"1024" placeholder:"N"`
@@ -29,7 +29,7 @@ type benchCommand struct {
 	Seconds     float64 `name:"seconds" help:"Approximate length of the whole run in seconds." default:"30" placeholder:"N"`
 	Rate        float64 `name:"rate" help:"Events per second in the latency measurement. Defaults to half of the measured throughput." placeholder:"N"`
 	Backlog     int     `name:"backlog" help:"Deliveries that wait for a dead endpoint in the backlog scenario." default:"1000000" placeholder:"N"`
-	Endpoints   int     `name:"endpoints" help:"Endpoints that the batch of the fanout scenario goes to." default:"1000" placeholder:"N"`
+	Endpoints   int     `name:"endpoints" help:"Endpoints of the scenarios fanout, many and neighbour. Defaults to 10000, 1000 and 1000." placeholder:"N"`
 	CPUProfile  string  `name:"cpu-profile" help:"Write a CPU profile of the server at full load to a file, for go tool pprof." placeholder:"FILE"`
 	JSON        bool    `name:"json" help:"Print the report as one JSON object, on the last line."`
 }
@@ -42,9 +42,13 @@ a relay that keeps events in memory only (not durable). The ratios tell what dur
 
     throughput  baselines, full load, then latency at half of it
     latency     post to arrival at a fixed rate (--rate)
+    tls         endpoints over https, by HTTP/1.1 and by HTTP/2, sessions resumed, beside plain http
+    many        1,000 endpoints, one event each in turn, beside one endpoint
+    large       bodies of 256 KiB, beside those of --size
+    fanout      one event to 10,000 endpoints, one after the other
     backlog     memory and speed with --backlog deliveries waiting for a dead endpoint
     isolation   a healthy endpoint beside one that hangs and one that answers 500
-    fanout      a tenant's posts while another's batch of --events goes to --endpoints endpoints, beside its posts alone
+    neighbour   a tenant's posts while another's batch of --events goes to --endpoints endpoints, beside its posts alone
     profiles    every profile by turns on one server, and what each costs beside eds
     idle        memory of a server with nothing to do
     commands    commands executed and duplicates replayed, beside a bare insert into the same kind of store
@@ -56,7 +60,9 @@ Examples:
     godwit bench --scenario profiles --seconds 60
     godwit bench --scenario latency --rate 2000 --json | tail -n 1
     godwit bench --scenario backlog --backlog 100000
-    godwit bench fanout --seconds 60
+    godwit bench tls --seconds 60
+    godwit bench fanout
+    godwit bench neighbour --seconds 60
     godwit bench commands`
 }
 
@@ -146,7 +152,9 @@ func onServer(ctx context.Context, server, statement string) error {
 
 // benchRelayCommand runs the baseline as a separate process.
 type benchRelayCommand struct {
-	Target string `name:"target" required:"" help:"Where to forward to."`
+	Target []string `name:"target" required:"" help:"Where to forward to."`
+	Copies int      `name:"copies" help:"How often to forward each post."`
+	CAFile string   `name:"ca-file" local:"" help:"Certificate authority of the targets."`
 }
 
 func (c *benchRelayCommand) Run(env *environment) error {
@@ -157,5 +165,5 @@ func (c *benchRelayCommand) Run(env *environment) error {
 	if err := json.NewEncoder(env.stdout).Encode(map[string]string{"url": "http://" + l.Addr().String()}); err != nil {
 		return err
 	}
-	return bench.Relay(env.ctx, l, c.Target)
+	return bench.Relay(env.ctx, l, bench.RelayOptions{Targets: c.Target, Copies: c.Copies, CAFile: c.CAFile})
 }

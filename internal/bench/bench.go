@@ -33,7 +33,7 @@ type Options struct {
 	Rate float64
 	// Backlog is the number of waiting deliveries in the backlog scenario. Defaults to a million.
 	Backlog int
-	// Endpoints is how many endpoints the batch of the fanout scenario goes to. Defaults to 1000.
+	// Endpoints is the number of endpoints in the scenarios fanout (defaults to 10000), many and neighbour (1000).
 	Endpoints int
 	// CPUProfile is a file for a CPU profile of the server at full load. Defaults to none.
 	CPUProfile string
@@ -42,7 +42,9 @@ type Options struct {
 }
 
 // Scenarios lists the available measurements.
-var Scenarios = []string{"throughput", "latency", "backlog", "isolation", "fanout", "profiles", "idle", "commands"}
+var Scenarios = []string{
+	"throughput", "latency", "tls", "many", "large", "fanout", "neighbour", "backlog", "isolation", "profiles", "idle", "commands",
+}
 
 func (o *Options) setDefaults() error {
 	if o.Executable == "" {
@@ -55,8 +57,11 @@ func (o *Options) setDefaults() error {
 	defaultTo(&o.Size, 1024)
 	defaultTo(&o.Length, 30*time.Second)
 	defaultTo(&o.Backlog, 1_000_000)
-	defaultTo(&o.Endpoints, 1000)
 	if o.Scenario == "fanout" {
+		defaultTo(&o.Endpoints, 10_000)
+	}
+	defaultTo(&o.Endpoints, 1000)
+	if o.Scenario == "neighbour" {
 		defaultTo(&o.Events, godwit.MaxEventsPerBatch)
 	}
 	if o.Progress == nil {
@@ -87,7 +92,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	scenario := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation,
-		"fanout": b.fanout, "profiles": b.profiles, "idle": b.idle, "commands": b.commands,
+		"tls": b.tls, "many": b.many, "large": b.large, "fanout": b.fanout, "neighbour": b.neighbour, "profiles": b.profiles, "idle": b.idle, "commands": b.commands,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)
@@ -106,6 +111,7 @@ type bench struct {
 	clock   *stopwatch
 	runs    uint32
 	relayed sum
+	caFile  string // authority of https receivers; empty: none
 	report  Report
 }
 
@@ -116,7 +122,7 @@ func (b *bench) share(percent int) time.Duration { return b.o.Length * time.Dura
 type result struct {
 	acked, arrived, failed   int64
 	acksPerS, deliveriesPerS float64
-	p50, p99                 time.Duration
+	p50, p99, p999, max      time.Duration
 	missing, duplicates      int64
 }
 
@@ -139,7 +145,7 @@ func (b *bench) measure(ctx context.Context, l load, s *sink) (result, error) {
 	}
 	r := result{
 		acked: t.acked.Load(), arrived: t.arrived.Load(), failed: t.failed.Load(),
-		p50: t.latency.quantile(0.5), p99: t.latency.quantile(0.99),
+		p50: t.latency.quantile(0.5), p99: t.latency.quantile(0.99), p999: t.latency.quantile(0.999), max: t.latency.quantile(1),
 	}
 	r.missing, r.duplicates = t.count()
 	r.acksPerS = perSecond(r.acked, time.Duration(t.lastAck.Load())-start)
@@ -157,7 +163,7 @@ func perSecond(n int64, d time.Duration) float64 {
 // load is the options' load on a target for a while.
 func (b *bench) load(t target, length time.Duration) load {
 	return load{
-		addr: t.addr, path: t.path, header: t.header,
+		addr: t.addr, path: t.path, turns: t.turns, header: t.header,
 		connections: b.o.Connections, size: b.o.Size, length: length, events: b.o.Events,
 	}
 }
@@ -174,5 +180,6 @@ func (b *bench) warm(ctx context.Context, t target, s *sink) error {
 type target struct {
 	addr   string
 	path   string
+	turns  int // see load
 	header []string
 }

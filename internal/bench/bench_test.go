@@ -50,7 +50,12 @@ func TestThroughputCountsEverything(t *testing.T) {
 
 func TestOtherScenarios(t *testing.T) {
 	for scenario, check := range map[string]func(*bench.Report) bool{
-		"latency":   func(r *bench.Report) bool { return r.Rate == 200 && r.P50 > 0 },
+		"latency": func(r *bench.Report) bool {
+			return r.Rate == 200 && r.RateHeld > 0 && r.P50 > 0 && r.P999 >= r.P99 && r.Max >= r.P999
+		},
+		"tls":       variants(3),
+		"many":      variants(2),
+		"large":     variants(2),
 		"backlog":   func(r *bench.Report) bool { return r.Backlog.Waiting == 3000 && r.Backlog.BesidePerS > 0 },
 		"isolation": func(r *bench.Report) bool { return r.Isolation.BesidePerS > 0 && r.Isolation.P99Beside > 0 },
 		"profiles": func(r *bench.Report) bool {
@@ -63,6 +68,10 @@ func TestOtherScenarios(t *testing.T) {
 		},
 		"fanout": func(r *bench.Report) bool {
 			f := r.Fanout
+			return f.Endpoints == 20 && f.P50 > 0 && f.P99 >= f.P50 && f.Max >= f.P99 && f.RelayMax > 0 && f.PerS > 0 && f.Ratio > 0
+		},
+		"neighbour": func(r *bench.Report) bool {
+			f := r.Neighbour
 			return f.Endpoints == 20 && f.Events == 500 && f.P99Alone > 0 && f.P99Beside > 0 && f.MaxBeside > 0 && f.Posts > 0 && f.Deliveries > 0
 		},
 		"idle": func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
@@ -82,6 +91,21 @@ func TestOtherScenarios(t *testing.T) {
 				t.Errorf("report %+v\n%s", r, &page)
 			}
 		})
+	}
+}
+
+// variants checks that each variant was measured beside its relay, and that TLS was used where it should be.
+func variants(n int) func(*bench.Report) bool {
+	return func(r *bench.Report) bool {
+		for i, v := range r.Variants {
+			if v.RelayPerS <= 0 || v.DeliveriesPerS <= 0 || v.Ratio <= 0 || v.OfPlain <= 0 || i == 0 && v.OfPlain != 1 || v.P99 <= 0 {
+				return false
+			}
+			if tls := strings.Contains(v.Name, "TLS"); tls != (v.Handshakes > 0) {
+				return false
+			}
+		}
+		return len(r.Variants) == n && r.Events > 0
 	}
 }
 

@@ -2,273 +2,139 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
-	"os"
-	"sync"
-	"sync/atomic"
+	"strconv"
 	"time"
 
-	"github.com/godwit-hq/godwit/client"
-	"github.com/godwit-hq/godwit/internal/app"
-	"github.com/godwit-hq/godwit/internal/config"
-	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/profile"
 )
 
-// FanoutReport compares the posts of a tenant alone with the same while another tenant's batch goes to many endpoints.
+// FanoutReport tells how one event reaches many endpoints, beside a relay that forwards it as often.
 type FanoutReport struct {
-	Endpoints  int     `json:"endpoints"`
-	Events     int     `json:"events"`             // of the batch
-	BatchMS    float64 `json:"batch_ms"`           // until the batch was acknowledged
-	Posts      int     `json:"posts_beside"`       // of the other tenant, meanwhile
-	P50Alone   float64 `json:"post_p50_alone_ms"`  // post to acknowledgement
-	P99Alone   float64 `json:"post_p99_alone_ms"`  //
-	P50Beside  float64 `json:"post_p50_beside_ms"` //
-	P99Beside  float64 `json:"post_p99_beside_ms"` //
-	MaxBeside  float64 `json:"post_max_beside_ms"` //
-	NotReady   int     `json:"not_ready"`          // answers of /readyz other than 200
-	IdleRSS    float64 `json:"idle_rss_mb"`        // with the endpoints loaded
-	AddedRSS   float64 `json:"added_rss_mb"`       // the most that the batch added to it
-	Deliveries int64   `json:"deliveries"`         // that arrived while it was measured
+	Endpoints int     `json:"endpoints"`
+	Events    int     `json:"events"` // one after the other
+	Ack       float64 `json:"ack_ms"` // the longest time from post to acknowledgement
+	P50       float64 `json:"p50_ms"` // from post to arrival, of all deliveries
+	P99       float64 `json:"p99_ms"`
+	Max       float64 `json:"max_ms"` // until the last one has arrived
+	PerS      float64 `json:"deliveries_per_s"`
+	RelayP50  float64 `json:"relay_p50_ms"`
+	RelayP99  float64 `json:"relay_p99_ms"`
+	RelayMax  float64 `json:"relay_max_ms"`
+	RelayPerS float64 `json:"relay_per_s"`
+	Ratio     float64 `json:"ratio_relay"`
 }
 
 func (r *FanoutReport) print(t *table) {
-	t.row("batch", "%d events\tto %d endpoints each, acknowledged after %.0f ms", r.Events, r.Endpoints, r.BatchMS)
-	t.row("another tenant's post, alone", "p50 %.1f ms\tp99 %.1f ms", r.P50Alone, r.P99Alone)
-	t.row("the same beside the batch", "p50 %.1f ms\tp99 %.1f ms, at most %.1f ms, %d posts", r.P50Beside, r.P99Beside, r.MaxBeside, r.Posts)
-	t.row("answers that the server is not ready", "%d", r.NotReady)
-	t.row("memory that the batch adds", "%.1f MB\tto %.1f MB", r.AddedRSS, r.IdleRSS)
-	t.row("deliveries that arrived meanwhile", "%d", r.Deliveries)
+	t.row("one event", "%d endpoints\t%d times", r.Endpoints, r.Events)
+	t.row("in-memory relay: post to arrival", "p50 %.0f ms\tp99 %.0f ms, all after %.0f ms; %.0f/s", r.RelayP50, r.RelayP99, r.RelayMax, r.RelayPerS)
+	t.row("godwit: post to arrival", "p50 %.0f ms\tp99 %.0f ms, all after %.0f ms; held %.0f/s, %.2f of the relay", r.P50, r.P99, r.Max, r.PerS, r.Ratio)
+	t.row("godwit: acknowledged after", "%.0f ms\tat most", r.Ack)
 }
 
-// fanoutPosters is how many clients the other tenant has.
-const fanoutPosters = 4
+// fans is how often the event is posted, after one that opens the connections.
+const fans = 5
 
-// fanout posts one batch for many endpoints of one tenant, and meanwhile single events of another.
+// fanout posts one event for many endpoints and waits until it has arrived at each.
 func (b *bench) fanout(ctx context.Context) error {
 	s, err := startSink(accepts)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	data, err := os.MkdirTemp("", "godwit-bench-")
+	relay, err := b.startRelay(ctx, RelayOptions{Targets: s.urls(), Copies: b.o.Endpoints})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(data)
-	ring := benchRing
-	if err := app.EnsureEvidenceKey(data, ring); err != nil {
-		return err
+	defer relay.kill()
+	specs := make([]management.EndpointSpec, b.o.Endpoints)
+	for i := range specs {
+		specs[i] = management.EndpointSpec{URL: s.url() + strconv.Itoa(i), Profile: b.o.Profile, Patterns: []string{"bench.fan"}}
 	}
-	b.o.Progress("making %d endpoints", b.o.Endpoints)
-	crowd, other, err := b.seed(ctx, data, ring, s.url())
-	if err != nil {
-		return err
-	}
-	p, err := start(ctx, b.o.Executable, b.environment(data, ring), "serve")
-	if err != nil {
-		return err
-	}
-	err = b.fanoutOn(ctx, &server{process: p, key: crowd}, other, s)
-	if err != nil {
-		p.kill()
-		return err
-	}
-	return p.stop()
-}
-
-func (b *bench) fanoutOn(ctx context.Context, srv *server, other string, s *sink) error {
-	if err := srv.awaitReady(ctx); err != nil {
-		return err
-	}
-	batcher, err := client.New(srv.url, srv.key)
-	if err != nil {
-		return err
-	}
-	poster, err := client.New(srv.url, other)
-	if err != nil {
-		return err
-	}
-	r := &FanoutReport{Endpoints: b.o.Endpoints, Events: b.o.Events}
+	r := &FanoutReport{Endpoints: b.o.Endpoints, Events: fans}
 	b.report.Fanout = r
-	b.o.Progress("another tenant alone")
-	alone := &posts{url: srv.url, client: poster}
-	if err := alone.run(ctx, b.share(20), nil); err != nil {
-		return err
-	}
-	r.P50Alone, r.P99Alone = ms(alone.latency.quantile(0.5)), ms(alone.latency.quantile(0.99))
-	idle, err := srv.settledUsage(ctx)
-	if err != nil {
-		return err
-	}
-	r.IdleRSS = mb(idle.rss)
-	b.o.Progress("a batch of %d events for %d endpoints, and another tenant beside it", b.o.Events, b.o.Endpoints)
-	before := s.served.Load()
-	beside := &posts{url: srv.url, client: poster}
-	err = beside.run(ctx, b.share(80), func(ctx context.Context) error {
-		began := time.Now()
-		_, err := batcher.PublishBatch(ctx, batchOf(b.o.Events, b.o.Size))
-		r.BatchMS = ms(time.Since(began))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	peak, err := srv.usage()
-	if err != nil {
-		return err
-	}
-	r.AddedRSS = round(mb(peak.peakRSS)-r.IdleRSS, 1)
-	b.report.ServerIdleRSS, b.report.ServerPeakRSS = r.IdleRSS, mb(peak.peakRSS)
-	r.P50Beside, r.P99Beside, r.MaxBeside = ms(beside.latency.quantile(0.5)), ms(beside.latency.quantile(0.99)), ms(time.Duration(beside.longest.Load()))
-	r.Posts, r.NotReady, r.Deliveries = int(beside.n.Load()), int(beside.notReady.Load()), s.served.Load()-before
-	return nil
-}
-
-func batchOf(n, size int) []client.Event {
-	events := make([]client.Event, n)
-	for i := range events {
-		events[i] = client.Event{Type: "bench.fan", Body: newBody(0, size)}
-	}
-	return events
-}
-
-// posts are the events that a tenant posts one after the other, over a few connections, and how long each took.
-type posts struct {
-	url      string
-	client   *client.Client
-	n        atomic.Int64
-	latency  histogram
-	longest  atomic.Int64
-	notReady atomic.Int64
-}
-
-// run posts for a while, and does something else beside it. It ends early when the other thing fails.
-func (p *posts) run(ctx context.Context, length time.Duration, beside func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	end := time.Now().Add(length)
-	var wg sync.WaitGroup
-	worker := func(f func() error) {
-		wg.Go(func() {
-			for ctx.Err() == nil && time.Now().Before(end) {
-				if err := f(); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for range fanoutPosters {
-		worker(func() error { return p.post(ctx) })
-	}
-	worker(func() error { return p.ask(ctx) })
-	if beside != nil {
-		wg.Go(func() {
-			if err := beside(ctx); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// post posts one event and rests for a moment: the tenant is an ordinary one.
-func (p *posts) post(ctx context.Context) error {
-	began := time.Now()
-	_, err := p.client.Publish(ctx, client.Event{Type: "bench.other", Body: []byte(`{}`)})
-	took := time.Since(began)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("post beside the batch: %w", err)
-	}
-	p.n.Add(1)
-	p.latency.add(took)
-	for {
-		longest := p.longest.Load()
-		if int64(took) <= longest || p.longest.CompareAndSwap(longest, int64(took)) {
-			break
-		}
-	}
-	return pause(ctx, 10*time.Millisecond)
-}
-
-// ask asks whether the server is ready.
-func (p *posts) ask(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err == nil {
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-	}
-	if ctx.Err() == nil && (err != nil || resp.StatusCode != http.StatusOK) {
-		p.notReady.Add(1)
-	}
-	return pause(ctx, 100*time.Millisecond)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	return nil
-}
-
-// seed makes two tenants with a key each and the endpoints of the first, in the store itself: the server bounds how fast a
-// tenant registers endpoints.
-func (b *bench) seed(ctx context.Context, data, ring, url string) (crowd, other string, err error) {
-	log := slog.New(slog.DiscardHandler)
-	keys, err := keyring.Parse(ring)
-	if err != nil {
-		return "", "", err
-	}
-	st, err := app.OpenStore(ctx, &config.Storage{Data: data, Store: b.o.Store}, log)
-	if err != nil {
-		return "", "", err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	service, err := management.New(management.Config{
-		Store: st, Engine: noEngine{}, URLs: anyURL{}, Ring: keys, Log: log, Now: time.Now, Limits: management.NoLimits,
-	})
-	if err != nil {
-		return "", "", err
-	}
-	tokens := make([]string, 2)
-	for i, name := range []string{"crowd", "other"} {
-		tenant, err := service.Tenants.Create(ctx, management.TenantSpec{Name: "bench " + name})
+	return b.withSeeded(ctx, specs, func(srv *server, _ string) error {
+		relayed, err := b.fanTo(ctx, "relay", target{addr: hostOf(relay.url), path: "/"}, s)
 		if err != nil {
-			return "", "", err
+			return err
 		}
-		if _, tokens[i], err = service.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}}); err != nil {
-			return "", "", err
+		delivered, err := b.fanTo(ctx, "godwit", srv.target("bench.fan"), s)
+		if err != nil {
+			return err
 		}
-		for range b.o.Endpoints * (1 - i) {
-			spec := management.EndpointSpec{URL: url, Profile: b.o.Profile, Patterns: []string{"bench.fan"}}
-			if _, _, err := service.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec}); err != nil {
-				return "", "", err
-			}
-		}
-	}
-	return tokens[0], tokens[1], nil
+		r.RelayP50, r.RelayP99, r.RelayMax = relayed.milliseconds()
+		r.P50, r.P99, r.Max = delivered.milliseconds()
+		r.RelayPerS, r.PerS = round(relayed.rate.perSecond(), 0), round(delivered.rate.perSecond(), 0)
+		r.Ratio = round(r.PerS/r.RelayPerS, 3)
+		r.Ack = ms(delivered.ack)
+		b.report.Events, b.report.Missing, b.report.Duplicate = fans, delivered.missing, delivered.duplicates
+		u, err := srv.usage()
+		b.report.ServerPeakRSS = mb(u.peakRSS)
+		return err
+	})
 }
 
-// noEngine stands for the engine of a server that is not running yet.
-type noEngine struct{}
+// fanned is the result of several fan-outs.
+type fanned struct {
+	latency             histogram
+	ack                 time.Duration // the longest
+	rate                sum
+	missing, duplicates int64
+}
 
-func (noEngine) Changed(context.Context, godwit.EndpointID) error { return nil }
+func (f *fanned) milliseconds() (p50, p99, longest float64) {
+	return ms(f.latency.quantile(0.5)), ms(f.latency.quantile(0.99)), ms(f.latency.quantile(1))
+}
 
-func (noEngine) Announce(context.Context, profile.Announcement) error { return nil }
+// fanTo posts the event several times, each after the one before has arrived everywhere.
+func (b *bench) fanTo(ctx context.Context, name string, to target, s *sink) (*fanned, error) {
+	f := &fanned{}
+	for i := range 1 + fans {
+		into := f
+		if i == 0 {
+			into = &fanned{}
+		}
+		took, err := b.fanOnce(ctx, to, s, into)
+		if err != nil {
+			return nil, fmt.Errorf("fan out by %s: %w", name, err)
+		}
+		b.o.Progress("%s: one event to %d endpoints in %s", name, b.o.Endpoints, took.Round(time.Millisecond))
+	}
+	return f, nil
+}
 
-// anyURL lets the bench's own sink be a target.
-type anyURL struct{}
-
-func (anyURL) CheckURL(string) error { return nil }
+func (b *bench) fanOnce(ctx context.Context, to target, s *sink, f *fanned) (took time.Duration, err error) {
+	b.runs++
+	t := newTally(b.runs, b.clock)
+	t.byPath = true
+	for range b.o.Endpoints {
+		t.take()
+	}
+	s.tally.Store(t)
+	defer s.tally.Store(nil)
+	l := b.load(to, 0)
+	c, err := l.dial(ctx, t.run)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	began := t.clock.now()
+	status, err := c.post(0, began)
+	if err != nil || status >= 300 {
+		return 0, fmt.Errorf("status %d: %w", status, err)
+	}
+	f.ack = max(f.ack, t.clock.now()-began)
+	for i := range b.o.Endpoints {
+		t.ack(uint64(i))
+	}
+	t.settle(ctx, quiet)
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	took = time.Duration(t.lastArrival.Load()) - began
+	f.latency.merge(&t.latency)
+	f.rate.add(result{arrived: t.arrived.Load(), deliveriesPerS: perSecond(t.arrived.Load(), took)}, 0)
+	missing, duplicates := t.count()
+	f.missing, f.duplicates = f.missing+missing, f.duplicates+duplicates
+	return took, nil
+}

@@ -52,7 +52,7 @@ func TestGeneratorAndSinkAgree(t *testing.T) {
 					t.Fatal(err)
 				}
 				ended := make(chan error, 1)
-				go func() { ended <- Relay(ctx, l, s.url()) }()
+				go func() { ended <- Relay(ctx, l, RelayOptions{Targets: s.urls()}) }()
 				defer func() {
 					cancel()
 					if err := <-ended; err != nil {

@@ -18,6 +18,15 @@ const (
 
 func (h *histogram) add(d time.Duration) { h.buckets[bucket(uint64(max(d, 0)))].Add(1) }
 
+// merge adds the values of another histogram.
+func (h *histogram) merge(o *histogram) {
+	for i := range o.buckets {
+		if n := o.buckets[i].Load(); n > 0 {
+			h.buckets[i].Add(n)
+		}
+	}
+}
+
 func bucket(v uint64) int {
 	if v < subBuckets {
 		return int(v)

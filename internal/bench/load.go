@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,6 +17,7 @@ import (
 type load struct {
 	addr        string // host:port
 	path        string
+	turns       int      // not zero: the four digits in path count the events, modulo this
 	header      []string // "Name: value"
 	connections int
 	size        int
@@ -94,12 +96,17 @@ func (l *load) drive(ctx context.Context, t *tally, c *connection, i int, start 
 	return nil
 }
 
+// turnDigits are the digits of a path that count.
+const turnDigits = "0000"
+
 // connection is a keep-alive connection with a request in which number and time are set.
 type connection struct {
 	conn    net.Conn
 	br      *bufio.Reader
 	request []byte
 	body    []byte // the end of request
+	turns   uint64
+	turn    []byte // the digits of the path
 }
 
 func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
@@ -115,6 +122,13 @@ func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
 	head += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	request := append([]byte(head), body...)
 	c.request, c.body = request, request[len(head):]
+	if l.turns > 0 {
+		at := strings.Index(head, turnDigits)
+		if at < 0 {
+			return nil, fmt.Errorf("the path %s has no digits to count", l.path)
+		}
+		c.turns, c.turn = uint64(l.turns), request[at:at+len(turnDigits)]
+	}
 	return c, nil
 }
 
@@ -133,6 +147,11 @@ const answerWithin = 30 * time.Second
 
 func (c *connection) post(seq uint64, at time.Duration) (status int, err error) {
 	stamp(c.body, seq, at)
+	if c.turns > 0 {
+		for n, i := seq%c.turns, len(c.turn)-1; i >= 0; n, i = n/10, i-1 {
+			c.turn[i] = byte('0' + n%10)
+		}
+	}
 	return c.exchange(c.request)
 }
 
@@ -151,10 +170,10 @@ func (c *connection) exchange(request []byte) (status int, err error) {
 	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return 0, fmt.Errorf("read status: %w", err)
 	}
-	n, err := readHead(c.br)
+	h, err := readHead(c.br)
 	if err != nil {
 		return 0, fmt.Errorf("read answer with status %d: %w", status, err)
 	}
-	_, err = io.CopyN(io.Discard, c.br, int64(n))
+	_, err = io.CopyN(io.Discard, c.br, int64(h.length))
 	return status, err
 }

@@ -29,6 +29,9 @@ type Report struct {
 	Rate      float64 `json:"rate"`   // posted in the latency measurement
 	P50       float64 `json:"p50_ms"` // from post to arrival at that rate
 	P99       float64 `json:"p99_ms"`
+	P999      float64 `json:"p999_ms"`
+	Max       float64 `json:"max_ms"`
+	RateHeld  float64 `json:"rate_held"` // deliveries a second that arrived at that rate
 	P50Full   float64 `json:"p50_full_load_ms"`
 	P99Full   float64 `json:"p99_full_load_ms"`
 	RelayP99  float64 `json:"relay_p99_full_load_ms"`
@@ -45,7 +48,9 @@ type Report struct {
 
 	Backlog   *BacklogReport   `json:"backlog,omitempty"`
 	Isolation *IsolationReport `json:"isolation,omitempty"`
+	Variants  []VariantReport  `json:"variants,omitempty"`
 	Fanout    *FanoutReport    `json:"fanout,omitempty"`
+	Neighbour *NeighbourReport `json:"neighbour,omitempty"`
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
@@ -113,6 +118,13 @@ func (r *Report) Print(w io.Writer) error {
 		r.Isolation.print(t)
 	case r.Fanout != nil:
 		r.Fanout.print(t)
+	case r.Neighbour != nil:
+		r.Neighbour.print(t)
+	case r.Variants != nil:
+		for i := range r.Variants {
+			r.Variants[i].print(t)
+		}
+		t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
 	case r.Profiles != nil:
 		for i := range r.Profiles {
 			r.Profiles[i].print(t)
@@ -141,7 +153,8 @@ func (r *Report) printMain(t *table) {
 		t.row("post to arrival at full load", "p50 %.1f ms\tp99 %.1f ms", r.P50Full, r.P99Full)
 	}
 	if r.Rate > 0 {
-		t.row(fmt.Sprintf("post to arrival at %.0f/s", r.Rate), "p50 %.1f ms\tp99 %.1f ms", r.P50, r.P99)
+		t.row(fmt.Sprintf("post to arrival at %.0f/s", r.Rate), "p50 %.1f ms\tp99 %.1f ms, p99.9 %.1f ms, max %.1f ms; held %.0f/s",
+			r.P50, r.P99, r.P999, r.Max, r.RateHeld)
 	}
 	if r.Scenario == "idle" {
 		return

@@ -18,7 +18,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	if err := b.raw(ctx, s); err != nil {
 		return fmt.Errorf("measure raw: %w", err)
 	}
-	relay, err := start(ctx, b.o.Executable, cleanEnvironment(), "bench-relay", "--target", s.url())
+	relay, err := b.startRelay(ctx, RelayOptions{Targets: s.urls()})
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (b *bench) atRate(ctx context.Context, srv *server, s *sink, rate float64, 
 		return fmt.Errorf("measure latency: %w", err)
 	}
 	b.count(r)
-	b.report.Rate = round(rate, 0)
-	b.report.P50, b.report.P99 = ms(r.p50), ms(r.p99)
+	b.report.Rate, b.report.RateHeld = round(rate, 0), round(r.deliveriesPerS, 0)
+	b.report.P50, b.report.P99, b.report.P999, b.report.Max = ms(r.p50), ms(r.p99), ms(r.p999), ms(r.max)
 	return nil
 }
 

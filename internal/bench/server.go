@@ -75,6 +75,9 @@ func (b *bench) environment(data, ring string) []string {
 	if b.o.Scenario == "commands" {
 		environment = append(environment, "GODWIT_COMMANDS_PROBE=true", "GODWIT_COMMANDS_REPEATS_PER_KEY=0", "GODWIT_COMMANDS_REPEATS_PER_ACTOR=0")
 	}
+	if b.caFile != "" {
+		environment = append(environment, "GODWIT_CA_FILE="+b.caFile)
+	}
 	if b.o.CPUProfile != "" {
 		environment = append(environment, "GODWIT_DEBUG_LISTEN=127.0.0.1:0")
 	}

@@ -12,6 +12,8 @@ type tally struct {
 	run   uint32
 	clock *stopwatch
 	next  atomic.Uint64
+	// byPath: the number of an arrival is that of its path, not of its event. One event is delivered to many endpoints.
+	byPath bool
 
 	grow   sync.Mutex
 	chunks [maxChunks]atomic.Pointer[chunk]
