@@ -223,7 +223,7 @@ func (e *examination) store() finding {
 	switch {
 	case err != nil:
 		return fail("", "%v", err)
-	case schema.Version > schema.Current:
+	case !schema.Usable:
 		return fail("use the release that wrote it, or a later one", "schema version %d is newer than this binary's %d", schema.Version, schema.Current)
 	case schema.Version < schema.Current:
 		return ok("schema version %d will be brought to %d at the next start", schema.Version, schema.Current)

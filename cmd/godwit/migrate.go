@@ -16,7 +16,8 @@ type migrateCommand struct {
 // Help returns the text that --help shows.
 func (migrateCommand) Help() string {
 	return `A server upgrades the schema when it starts. This command shows first what an upgrade would do, or does it at a time of your
-choice. There are no downgrades: this binary refuses a database with a newer schema.
+choice. There are no downgrades. This binary accepts a database with a newer schema only if the newer migrations permit it: so
+nodes of two successive releases can run together while you upgrade them one by one.
 
 Examples:
 
@@ -46,6 +47,8 @@ func (c *migrateStatusCommand) Run(env *environment) error {
 	}
 	fmt.Fprintf(env.stdout, "the database has schema version %d, this binary knows %d\n", s.Version, s.Current)
 	switch {
+	case s.Version > s.Current && s.Usable:
+		fmt.Fprintln(env.stdout, "nothing to do: the database is newer, and programs of this version may run beside newer ones")
 	case s.Version > s.Current:
 		return errors.New("the database is newer than this binary: use the release that wrote it, or a later one")
 	case s.Version == s.Current:

@@ -59,3 +59,10 @@ type Description struct {
 	Location      string // path or host/database, never a password
 	Durability    string // one line: what an acknowledgement guarantees
 }
+
+// Schema compares the schema of a database with the one that this program knows.
+type Schema struct {
+	Version int  `json:"version"` // of the database; 0 when it is empty
+	Current int  `json:"current"` // of this program
+	Usable  bool `json:"usable"`  // this program can work with it, after an upgrade if Version is less than Current
+}

@@ -7,12 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 //go:embed migrations/*.sql
@@ -23,6 +22,30 @@ type migration struct {
 	version int
 	name    string
 	sql     string
+	beside  int // oldest schema version whose programs may run beside this one
+}
+
+// besideLine is the first line of a migration. Nodes of the previous release still run while an upgrade goes from node to node;
+// so the line says which programs can read and write the new schema. A migration that they cannot work with names itself.
+var besideLine = regexp.MustCompile(`^-- Programs of schema (\d+) and later may run beside this one\.\n`)
+
+// firstBeside is the first migration with a besideLine. Programs of the schemas before it refuse every newer one.
+const firstBeside = 9
+
+// oldestBeside returns the version that the besideLine of a migration names.
+func oldestBeside(m migration) (int, error) {
+	if m.version < firstBeside {
+		return m.version, nil
+	}
+	found := besideLine.FindStringSubmatch(m.sql)
+	if found == nil {
+		return 0, fmt.Errorf("migration %s: the first line must be like %q", m.name, "-- Programs of schema 8 and later may run beside this one.")
+	}
+	oldest, err := strconv.Atoi(found[1])
+	if err != nil || oldest > m.version || oldest < firstBeside-1 {
+		return 0, fmt.Errorf("migration %s: programs of schema %s cannot run beside schema %d", m.name, found[1], m.version)
+	}
+	return oldest, nil
 }
 
 // Advisory locks.
@@ -51,7 +74,11 @@ func migrations() ([]migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, migration{version, name, string(sql)})
+		m := migration{version: version, name: name, sql: string(sql)}
+		if m.beside, err = oldestBeside(m); err != nil {
+			return nil, err
+		}
+		list = append(list, m)
 	}
 	return list, nil
 }
@@ -78,37 +105,38 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 	return apply(ctx, conn, list)
 }
 
-// apply applies the missing migrations of a list, each in a transaction. Nodes that start together take turns.
+// apply applies the missing migrations of a list, each in a transaction. Nodes that start together take turns. A node that finds
+// the schema up to date takes no lock: it starts at once while another one migrates or while the lock is stuck.
 func apply(ctx context.Context, conn *pgx.Conn, list []migration) error {
+	found, err := readSchema(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if found.version >= len(list) {
+		return found.check(len(list))
+	}
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return failed("lock the schema", err)
 	}
 	defer conn.Exec(ctx, `SELECT pg_advisory_unlock($1)`, int64(migrationLock)) // the lock also ends with the connection
-	var there bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL`).Scan(&there); err != nil {
-		return failed("look for the table of migrations", err)
+	_, err = conn.PgConn().Exec(ctx, `CREATE TABLE IF NOT EXISTS schema_migrations (
+			version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+		ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS beside int`).ReadAll()
+	if err != nil {
+		return failed("create the table of migrations", err)
 	}
-	if !there {
-		_, err := conn.Exec(ctx, `CREATE TABLE schema_migrations (
-			version int PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
-		if err != nil {
-			return failed("create the table of migrations", err)
-		}
+	if found, err = readSchema(ctx, conn); err != nil { // another node may have migrated meanwhile
+		return err
 	}
-	var version int
-	if err := conn.QueryRow(ctx, schemaVersion).Scan(&version); err != nil {
-		return failed("read the schema version", err)
+	if found.version >= len(list) {
+		return found.check(len(list))
 	}
-	if version > len(list) {
-		return fmt.Errorf("%w: it has version %d and this program knows %d; run the release that wrote it, or a later one",
-			store.ErrNewerSchema, version, len(list))
-	}
-	for _, m := range list[version:] {
+	for _, m := range list[found.version:] {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Conn().PgConn().Exec(ctx, m.sql).ReadAll(); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `INSERT INTO schema_migrations (version, name) VALUES ($1, $2)`, m.version, m.name)
+			_, err := tx.Exec(ctx, `INSERT INTO schema_migrations (version, name, beside) VALUES ($1, $2, $3)`, m.version, m.name, m.beside)
 			return err
 		})
 		if err != nil {

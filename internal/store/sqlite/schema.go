@@ -5,24 +5,26 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// ReadSchema returns the schema version of a database file, 0 if it has none, and the version that this program knows. It
-// changes nothing.
-func ReadSchema(ctx context.Context, path string) (version, current int, err error) {
+// ReadSchema returns the schema of a database file, with version 0 if it has none. It changes nothing.
+func ReadSchema(ctx context.Context, path string) (out store.Schema, err error) {
 	all, err := migrations()
 	if err != nil {
-		return 0, 0, err
+		return out, err
 	}
-	current = len(all)
+	out = store.Schema{Current: len(all), Usable: true}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return 0, current, nil
+		return out, nil
 	}
 	c, err := connect(ctx, path, "query_only(ON)")
 	if err != nil {
-		return 0, current, err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	version, err = schemaVersion(ctx, c)
-	return version, current, err
+	out.Version, err = schemaVersion(ctx, c)
+	out.Usable = out.Version <= out.Current
+	return out, err
 }
