@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -34,6 +35,8 @@ type Dependencies struct {
 	Timeouts Timeouts
 	// Tune changes the engine's configuration, for tests. Defaults to nil.
 	Tune func(*engine.Config)
+	// TuneSQLite changes the options of an embedded store, for tests. Defaults to nil.
+	TuneSQLite func(*sqlite.Options)
 	// TuneCommands changes the configuration of the command executor, and Commands registers more commands, for tests.
 	// Default to nil.
 	TuneCommands func(*command.Config)
@@ -73,7 +76,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			a.release()
 		}
 	}()
-	if err := a.open(ctx); err != nil {
+	if err := a.open(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := a.connect(ctx, d, a.node.node, a.url); err != nil {
@@ -86,7 +89,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 }
 
 // open opens the external resources: listener, key ring, store.
-func (a *App) open(ctx context.Context) error {
+func (a *App) open(ctx context.Context, d Dependencies) error {
 	// The address comes first: if another server runs here, its data is not touched.
 	l, err := listen(ctx, a.cfg.Listen)
 	if err != nil {
@@ -97,7 +100,7 @@ func (a *App) open(ctx context.Context) error {
 	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
 		return err
 	}
-	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log); err != nil {
+	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log, d.TuneSQLite); err != nil {
 		return err
 	}
 	if err := CheckRing(ctx, a.store, a.ring); err != nil {

@@ -11,11 +11,15 @@ import (
 )
 
 // openStore opens the store of a server. Only one process may serve from an embedded database.
-func openStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
+func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, tune func(*sqlite.Options)) (store.Store, error) {
 	if s.Postgres() {
 		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log}))
 	}
-	return opened(sqlite.Open(ctx, DatabaseFile(s), sqlite.Options{Exclusive: true, Log: log}))
+	o := sqlite.Options{Exclusive: true, Log: log}
+	if tune != nil {
+		tune(&o)
+	}
+	return opened(sqlite.Open(ctx, DatabaseFile(s), o))
 }
 
 // OpenStore opens the store for a command. A server may be running on it.

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// walFrames is the length at which the WAL is copied into the database file: 16000 pages are 64 MiB. Copying less often
+	// walFrames is the default length at which the WAL is copied into the database file: 16000 pages are 64 MiB. Copying less often
 	// costs less, because a page that was written many times is copied once.
 	walFrames = 16000
 	// lookEvery is the number of commits between two checks of the WAL's length.
@@ -19,7 +19,7 @@ const (
 
 // A checkpointer copies the WAL into the database file concurrently with the writer, so that no commit waits for it.
 type checkpointer struct {
-	frames  int64 // walFrames
+	frames  int64 // Options.WALPages
 	commits atomic.Int64
 	resting atomic.Bool // set while there is nothing to copy
 	wake    chan struct{}
@@ -27,8 +27,8 @@ type checkpointer struct {
 	done    sync.WaitGroup
 }
 
-func (k *checkpointer) start(db *database) {
-	k.frames = walFrames
+func (k *checkpointer) start(db *database, frames int64) {
+	k.frames = frames
 	k.wake, k.quit = make(chan struct{}, 1), make(chan struct{})
 	k.resting.Store(true)
 	k.done.Go(func() { k.run(db) })

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // A database is the open file: the connections, the turn to write, and what the writer remembers between transactions. All
@@ -15,6 +17,8 @@ type database struct {
 	path string
 	log  *slog.Logger
 	lock *lockFile // nil unless exclusive
+
+	syncDir func(dir string) error
 
 	turn   chan struct{} // holds a token during a write
 	writer *conn         // nil: the next write opens it
@@ -31,11 +35,12 @@ type database struct {
 	closeErr  error
 }
 
-func newDatabase(path string, readers int, log *slog.Logger) *database {
+func newDatabase(path string, o Options) *database {
 	db := &database{
-		path: path, log: log, turn: make(chan struct{}, 1), closing: make(chan struct{}), readers: make(chan *conn, readers),
+		path: path, log: o.Log, syncDir: o.SyncDir,
+		turn: make(chan struct{}, 1), closing: make(chan struct{}), readers: make(chan *conn, o.Readers),
 	}
-	for range readers {
+	for range o.Readers {
 		db.readers <- nil
 	}
 	return db
@@ -47,7 +52,27 @@ func (db *database) openWriter(ctx context.Context) (*conn, error) {
 	// The page size is SQLite's default of 4 KiB: larger pages gain nothing, because a burst to many endpoints touches many
 	// index pages, and each goes to the WAL whole. A cache of 16 MiB holds the pages of a batch; SQLite scans all of a larger
 	// cache at the end of most commits.
-	return connect(ctx, db.path, "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
+	c, err := connect(ctx, db.path, "journal_mode(WAL)", "cache_size(-16384)", "journal_size_limit(268435456)")
+	if err != nil {
+		return nil, err
+	}
+	if err := db.keepWAL(ctx, c); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// keepWAL makes the WAL's entry in the directory durable. A commit syncs the WAL itself; SQLite syncs the directory only when the
+// connection that created the WAL is also the first to sync it, but a reader or another process may have created it. The WAL stays
+// while this connection is open.
+func (db *database) keepWAL(ctx context.Context, c *conn) error {
+	if _, err := c.one(ctx, "PRAGMA schema_version", nil, nil); err != nil { // the first read creates the WAL
+		return fmt.Errorf("open WAL: %w", fault(err))
+	}
+	if err := db.syncDir(filepath.Dir(db.path)); err != nil {
+		return fmt.Errorf("sync data directory: %w: %w", store.ErrUnavailable, err)
+	}
+	return nil
 }
 
 func (db *database) openReader(ctx context.Context) (*conn, error) {

@@ -19,6 +19,10 @@ type Options struct {
 	NoMigrate bool
 	// Readers bounds the concurrent reads. Defaults to 4.
 	Readers int
+	// WALPages is the length at which the WAL is copied into the database file. Defaults to 16000, which is 64 MiB.
+	WALPages int64
+	// SyncDir makes the entries of a directory durable. Tests that cut the power replace it. Defaults to fsync.
+	SyncDir func(dir string) error
 	// Log receives background failures that have no caller. Defaults to none.
 	Log *slog.Logger
 }
@@ -42,7 +46,13 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.Readers <= 0 {
 		o.Readers = defaultReaders
 	}
-	s := newStore(newDatabase(file, o.Readers, o.Log))
+	if o.SyncDir == nil {
+		o.SyncDir = syncDirectory
+	}
+	if o.WALPages <= 0 {
+		o.WALPages = walFrames
+	}
+	s := newStore(newDatabase(file, o))
 	if o.Exclusive {
 		if s.lock, err = acquireLock(s.lockPath()); err != nil {
 			return nil, err
@@ -66,7 +76,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.Exclusive { // otherwise the server does it
-		s.checkpointer.start(s.database)
+		s.checkpointer.start(s.database, o.WALPages)
 	}
 	return nil
 }
@@ -81,7 +91,7 @@ func locate(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find data directory: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeDirectory(filepath.Dir(path)); err != nil {
 		return "", fmt.Errorf("make data directory: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -92,6 +102,24 @@ func locate(path string) (string, error) {
 		return "", fmt.Errorf("open database: %w", err)
 	}
 	return path, f.Close()
+}
+
+// makeDirectory creates a directory and those above it that are missing, so that they survive a power failure. The directory's own
+// entries are synced with the WAL.
+func makeDirectory(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := makeDirectory(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDirectory(above)
 }
 
 // leastVersion is the first release of SQLite that fixes a bug which could damage a database when the WAL restarts during a

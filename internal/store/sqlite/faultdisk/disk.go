@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	lib "modernc.org/sqlite/lib"
 )
@@ -34,6 +35,7 @@ type Disk struct {
 	cutAt   int64 // the operation at which the power is cut; 0: none
 	onCut   func()
 	dead    bool
+	lies    bool
 	fault   *Fault
 	matched int64 // operations that the fault selects
 	failed  int64
@@ -119,6 +121,13 @@ func (d *Disk) CutAt(n int64, then func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cutAt, d.onCut = d.count+n, then
+}
+
+// Lie makes syncs succeed without effect, as a disk does that answers from its cache. The checks of a test must find this out.
+func (d *Disk) Lie() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lies = true
 }
 
 // Cut cuts the power now.
@@ -232,6 +241,24 @@ func (d *Disk) removed(name string, synced bool) {
 	}
 }
 
+// SyncDir is a sync of the directory by the program itself, which the VFS does not see.
+func (d *Disk) SyncDir() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rc, cutAfter := d.next(Sync, "")
+	if rc != lib.SQLITE_OK {
+		return syscall.EIO
+	}
+	if !d.lies {
+		d.syncDir()
+	}
+	if cutAfter {
+		d.cut()
+		return syscall.EIO
+	}
+	return nil
+}
+
 func (d *Disk) syncDir() {
 	for _, e := range d.pending {
 		e.apply(d.entries)
@@ -293,6 +320,13 @@ func (f *openFile) sync() int32 {
 			f.node.loseSome(d.random)
 		}
 		return rc
+	}
+	if d.lies {
+		if cutAfter {
+			d.cut()
+			return lib.SQLITE_IOERR_FSYNC
+		}
+		return lib.SQLITE_OK
 	}
 	for _, c := range f.node.changes {
 		f.node.durable = c.apply(f.node.durable)

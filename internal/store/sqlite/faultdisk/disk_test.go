@@ -88,7 +88,7 @@ func run(t *testing.T, seed uint64, synchronous string) (acknowledged, missing i
 // Synced commits survive every kind of cut, and the file is never damaged.
 func TestSyncedCommitsSurvive(t *testing.T) {
 	total := 0
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		acknowledged, missing, damaged := run(t, seed, "FULL")
 		if missing > 0 || damaged != "" {
 			t.Errorf("seed %d: %d of %d rows are missing; damage: %q", seed, missing, acknowledged, damaged)
@@ -103,7 +103,7 @@ func TestSyncedCommitsSurvive(t *testing.T) {
 // Without syncs the same cuts lose rows and damage files: the disk really drops what was not synced.
 func TestUnsyncedCommitsAreLost(t *testing.T) {
 	lost, broken := 0, 0
-	for seed := range uint64(100) {
+	for seed := range uint64(60) {
 		_, missing, damaged := run(t, seed, "OFF")
 		if missing > 0 {
 			lost++
@@ -113,9 +113,9 @@ func TestUnsyncedCommitsAreLost(t *testing.T) {
 		}
 	}
 	if lost == 0 || broken == 0 {
-		t.Errorf("of 100 cuts without syncs %d lost rows and %d damaged the file; both should happen", lost, broken)
+		t.Errorf("of 60 cuts without syncs %d lost rows and %d damaged the file; both should happen", lost, broken)
 	}
-	t.Logf("of 100 cuts without syncs %d lost rows and %d damaged the file", lost, broken)
+	t.Logf("of 60 cuts without syncs %d lost rows and %d damaged the file", lost, broken)
 }
 
 // After a failed sync the next sync does not write what the failed one should have.
