@@ -61,7 +61,8 @@ type Storage struct {
 	// Directory for the embedded database, the key ring and certificates. Defaults to godwit-data.
 	Data string `name:"data" default:"godwit-data" placeholder:"DIR"`
 	// Database: "sqlite" for a file in the data directory, or the URL of a PostgreSQL database
-	// (postgres://user:password@host/name). Defaults to sqlite.
+	// (postgres://user:password@host/name). Several hosts may be named with commas: the server uses the one that takes writes.
+	// Defaults to sqlite.
 	Store string `name:"store" default:"sqlite" placeholder:"sqlite|URL" secret:"url"`
 	// Key ring that encrypts signing keys and credentials at rest: lines of id:base64. The first key encrypts, all of them decrypt. It
 	// is not a flag, because every user of the machine can read a command line. Defaults to the key ring file.

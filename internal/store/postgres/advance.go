@@ -47,6 +47,9 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 		t = &transaction{conn: conn.Conn(), now: now, careful: true}
 		results, err = t.advance(ctx, steps)
 	}
+	if err == nil {
+		err = s.awaitReplicas(ctx, conn.Conn())
+	}
 	if err != nil {
 		s.recent.forget(steps)
 		return nil, hotFailed("advance commands", err)

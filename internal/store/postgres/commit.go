@@ -43,6 +43,9 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 		err = c.sendWithCare(ctx, conn.Conn())
 		careful = surprising(err)
 	}
+	if err == nil {
+		err = s.awaitReplicas(ctx, conn.Conn())
+	}
 	if errors.Is(err, errUnlinked) {
 		return nil, fmt.Errorf("commit: %w", err) // a permanent error
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,12 +14,16 @@ type database struct {
 	hot  *pgxpool.Pool // commits, claims and commands
 	pool *pgxpool.Pool // all other queries
 	log  *slog.Logger
+
+	connector    *connector
+	unreplicated atomic.Bool // a commit did not wait for its synchronous standby
 }
 
-func openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
+func (d *database) openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	config = config.Copy()
 	config.MaxConns = int32(size)
 	config.MinConns = 1
+	config.BeforeConnect = d.connector.before
 	config.AfterConnect = connected
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -26,6 +26,9 @@
 // There are two pools. The hot one runs commits, claims and commands on statements prepared when it connects, with a planner
 // that may neither scan nor hash. The cold one runs all other queries, with a plan for each query's own values.
 //
+// One connector makes all connections (connector.go): it chooses the host and backs off while the database is away. Sessions whose
+// server became a standby are thrown away (session.go).
+//
 // The connections keep settings and prepared statements, so a connection pooler must use session mode, not transaction mode.
 //
 // The package deliberately does not listen for notifications, does not retry on its own, and reads no clock except the

@@ -26,6 +26,10 @@ const (
 	stateFanoutMoved     = "GW003" // raised by expect
 	stateRecordMoved     = "GW004" // raised by expect: a head or a record of a command
 	stateSerialization   = "40001"
+	stateReadOnly        = "25006" // the server is a standby
+	stateAdminShutdown   = "57P01"
+	stateCrashShutdown   = "57P02"
+	stateCannotConnect   = "57P03" // the server starts up or shuts down
 )
 
 // passing lists the classes of SQLSTATE that may be temporary.
@@ -61,6 +65,7 @@ func unavailable(err error) bool {
 	}
 	for _, cause := range []error{
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, pgx.ErrTxClosed, context.Canceled, context.DeadlineExceeded,
+		errWaiting, errUnreplicated,
 	} {
 		if errors.Is(err, cause) {
 			return true

@@ -74,7 +74,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // connectNode opens the connection that proves that the process is alive.
 func (s *nodes) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn, locked bool, err error) {
-	if conn, err = pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig); err != nil {
+	if conn, err = s.connect(ctx); err != nil {
 		return nil, false, err
 	}
 	if locked, err = lockNode(ctx, conn, n); err != nil {

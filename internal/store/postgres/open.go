@@ -2,10 +2,8 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,21 +56,23 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	db := &database{log: o.Log, connector: &connector{log: o.Log}}
+	db.watchSessions(config.ConnConfig)
+	db.connector.attach(config.ConnConfig)
 	if err := prepareDatabase(ctx, config); err != nil {
 		return nil, err
 	}
-	db := &database{log: o.Log}
-	config.ConnConfig.Tracer = o.tracer
-	if db.pool, err = openPool(ctx, config, o.Connections, connectCold); err != nil {
+	hot := config.Copy()
+	config.ConnConfig.Tracer = &connectTracer{QueryTracer: o.tracer, connector: db.connector}
+	if db.pool, err = db.openPool(ctx, config, o.Connections, connectCold); err != nil {
 		return nil, err
 	}
-	config.ConnConfig.Tracer = nil
 	s := newStore(db, &o)
 	if err := s.partitions.prepare(ctx, o.Now); err != nil {
 		db.pool.Close()
 		return nil, err
 	}
-	if db.hot, err = openPool(ctx, config, o.HotConnections, connectHot); err != nil {
+	if db.hot, err = db.openPool(ctx, hot, o.HotConnections, connectHot); err != nil {
 		db.pool.Close()
 		return nil, err
 	}
@@ -87,23 +87,6 @@ func (s *Store) Close() error {
 	s.hot.Close()
 	s.pool.Close()
 	return nil
-}
-
-// parseURL hides the driver's error: it quotes the URL, which may contain a password.
-func parseURL(text string) (*pgxpool.Config, error) {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		return nil, errors.New("open postgres: not a URL such as postgres://user:password@host:5432/database")
-	}
-	config, err := pgxpool.ParseConfig(text)
-	if err != nil {
-		return nil, errors.New("open postgres: a setting in the URL is not valid")
-	}
-	config.ConnConfig.RuntimeParams["application_name"] = "godwit"
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = 10 * time.Second
-	}
-	return config, nil
 }
 
 // prepareDatabase checks the server and migrates, on a separate connection.

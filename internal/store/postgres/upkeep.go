@@ -12,9 +12,11 @@ type upkeep struct{ *database }
 
 // Ping writes one row: a server that is read-only or full must not count as available.
 func (s *upkeep) Ping(ctx context.Context) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO write_probe (one, at) VALUES (true, now()) ON CONFLICT (one) DO UPDATE SET at = now()`)
+	_, err := s.pool.Exec(ctx, writeProbe)
 	return failed("ping", err)
 }
+
+const writeProbe = `INSERT INTO write_probe (one, at) VALUES (true, now()) ON CONFLICT (one) DO UPDATE SET at = now()`
 
 // Verify checks every B-tree index of the schema with the extension amcheck, if it is installed and permitted. The server's
 // own checksums cover the pages of tables.
@@ -50,8 +52,7 @@ func (s *upkeep) Verify(ctx context.Context) (string, error) {
 
 // Describe describes this store.
 func (s *upkeep) Describe(ctx context.Context) (store.Description, error) {
-	config := s.pool.Config().ConnConfig
-	d := store.Description{Backend: "postgres", Location: fmt.Sprintf("%s:%d/%s", config.Host, config.Port, config.Database)}
+	d := store.Description{Backend: "postgres", Location: s.connector.current() + "/" + s.pool.Config().ConnConfig.Database}
 	var fsync, sync, pages, replicas string
 	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'),
 		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('synchronous_standby_names')`).

@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A connector decides when a new connection may be made and which host is tried first. All connections of a store share it.
+//
+// While the database is away, one connection at a time is tried, at growing intervals with jitter; meanwhile queries fail at
+// once. So neither the pools of a node nor the nodes of a fleet rush at a server that has just come back.
+type connector struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	failures int       // in a row
+	since    time.Time // of the first of these failures
+	next     time.Time // no attempt before
+	resolved map[string][]string
+	last     server // the last one that took a connection; zero before
+}
+
+// A server is one of the hosts in the store's URL.
+type server struct {
+	host string
+	port uint16
+}
+
+func (s server) String() string { return net.JoinHostPort(s.host, strconv.Itoa(int(s.port))) }
+
+// errWaiting answers queries that need a new connection before the next attempt is due.
+var errWaiting = errors.New("the database is away; the next attempt to connect is not due yet")
+
+// Pauses between attempts to connect.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = time.Second
+)
+
+// attach makes the connector follow all connections made with the configuration.
+func (c *connector) attach(config *pgx.ConnConfig) {
+	config.Tracer = &connectTracer{QueryTracer: config.Tracer, connector: c}
+	lookup := config.LookupFunc
+	config.LookupFunc = func(ctx context.Context, host string) ([]string, error) {
+		addresses, err := lookup(ctx, host)
+		if err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.resolved == nil {
+				c.resolved = map[string][]string{}
+			}
+			c.resolved[host] = addresses
+		}
+		return addresses, err
+	}
+}
+
+// before is called before each connection. It refuses the connection while a pause lasts, and tries the host first that took the
+// last one: a host that lost its power would cost every connection the whole timeout.
+func (c *connector) before(_ context.Context, config *pgx.ConnConfig) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures > 0 {
+		now := time.Now()
+		if now.Before(c.next) {
+			return errWaiting
+		}
+		c.next = now.Add(pauseAfter(c.failures)) // others wait for the result of this attempt
+	}
+	preferHost(&config.Config, c.last)
+	return nil
+}
+
+// pauseAfter doubles with each failure up to maxPause, half of it random.
+func pauseAfter(failures int) time.Duration {
+	full := min(minPause<<min(failures-1, 10), maxPause)
+	return full/2 + rand.N(full/2)
+}
+
+func preferHost(config *pgconn.Config, first server) {
+	all := slices.Concat([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks)
+	slices.SortStableFunc(all, func(a, b *pgconn.FallbackConfig) int {
+		return rank(a, first) - rank(b, first)
+	})
+	config.Host, config.Port, config.TLSConfig, config.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, all[1:]
+}
+
+func rank(f *pgconn.FallbackConfig, first server) int {
+	if (server{f.Host, f.Port}) == first {
+		return 0
+	}
+	return 1
+}
+
+// failed notes that no host took a connection.
+func (c *connector) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures++; c.failures == 1 {
+		c.since = time.Now()
+		c.log.Warn("database does not take connections; tried again until it does", "error", err)
+	}
+	c.next = time.Now().Add(pauseAfter(c.failures))
+}
+
+// took notes that a host took a connection.
+func (c *connector) took(s server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures > 0 {
+		c.log.Info("database takes connections again", "host", s.String(), "after", time.Since(c.since).Round(time.Millisecond))
+	} else if c.last != (server{}) && c.last != s {
+		c.log.Info("database moved", "from", c.last.String(), "to", s.String())
+	}
+	c.failures, c.last = 0, s
+}
+
+// find returns the host of the URL that a connection leads to.
+func (c *connector) find(conn *pgx.Conn) server {
+	config := conn.Config()
+	first := server{config.Host, config.Port}
+	if len(config.Fallbacks) == 0 {
+		return first
+	}
+	address, ok := conn.PgConn().Conn().RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return first
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range slices.Concat([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}, config.Fallbacks) {
+		if int(f.Port) != address.Port {
+			continue
+		}
+		for _, ip := range c.resolved[f.Host] {
+			if address.IP.Equal(net.ParseIP(ip)) {
+				return server{f.Host, f.Port}
+			}
+		}
+	}
+	return first
+}
+
+// current names the host that took the last connection.
+func (c *connector) current() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.String()
+}
+
+// connectTracer tells a connector about all connections, and passes queries to the tracer of the options.
+type connectTracer struct {
+	pgx.QueryTracer // may be nil
+	connector       *connector
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (t *connectTracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if t.QueryTracer == nil {
+		return ctx
+	}
+	return t.QueryTracer.TraceQueryStart(ctx, conn, data)
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (t *connectTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	if t.QueryTracer != nil {
+		t.QueryTracer.TraceQueryEnd(ctx, conn, data)
+	}
+}
+
+// TraceConnectStart implements pgx.ConnectTracer.
+func (t *connectTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
+	return ctx
+}
+
+// TraceConnectEnd implements pgx.ConnectTracer. A caller that gave up says nothing about the database.
+func (t *connectTracer) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
+	switch {
+	case data.Err == nil:
+		t.connector.took(t.connector.find(data.Conn))
+	case ctx.Err() == nil:
+		t.connector.failed(data.Err)
+	}
+}

@@ -1,0 +1,165 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func newConnector() *connector { return &connector{log: slog.New(slog.DiscardHandler)} }
+
+// hosts lists the hosts of a configuration in the order in which they are tried.
+func hosts(config *pgx.ConnConfig) []string {
+	list := []string{server{config.Host, config.Port}.String()}
+	for _, f := range config.Fallbacks {
+		list = append(list, server{f.Host, f.Port}.String())
+	}
+	return slices.Compact(list) // each host is tried with TLS and without
+}
+
+func TestSeveralHosts(t *testing.T) {
+	for _, c := range []struct {
+		url       string
+		hosts     string
+		validated bool
+	}{
+		{"postgres://u:p@a:1,b:2/db", "a:1 b:2", true},
+		{"postgres://u:p@a:1,b/db", "a:1 b:5432", true},
+		{"postgres://u:p@[::1]:1,[::2]:2/db", "[::1]:1 [::2]:2", true},
+		{"postgresql:///db?host=a,b&port=1,2", "a:1 b:2", true},
+		{"postgres://u:p@a:1/db", "a:1", false},
+		{"postgres://u:p@a:1/db?sslmode=disable", "a:1", false},
+	} {
+		config, err := parseURL(c.url)
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		if got := strings.Join(hosts(config.ConnConfig), " "); got != c.hosts {
+			t.Errorf("%s: hosts %s", c.url, got)
+		}
+		if validated := config.ConnConfig.ValidateConnect != nil; validated != c.validated {
+			t.Errorf("%s: the session is validated: %v", c.url, validated)
+		}
+	}
+}
+
+// The URL's own choice among the hosts is kept.
+func TestSessionAttributesOfTheURL(t *testing.T) {
+	for url, validated := range map[string]bool{
+		"postgres://u@a,b/db?target_session_attrs=any": false, "postgres://u@a/db?target_session_attrs=primary": true,
+	} {
+		config, err := parseURL(url)
+		if err != nil || (config.ConnConfig.ValidateConnect != nil) != validated {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// The host that took the last connection is tried first.
+func TestLastHostComesFirst(t *testing.T) {
+	config, err := parseURL("postgres://u:p@a:1,b:2,c:3/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConnector()
+	for _, last := range []struct {
+		server server
+		want   string
+	}{{server{}, "a:1 b:2 c:3"}, {server{"b", 2}, "b:2 a:1 c:3"}, {server{"c", 3}, "c:3 a:1 b:2"}, {server{"gone", 1}, "a:1 b:2 c:3"}} {
+		c.last = last.server
+		tried := config.ConnConfig.Copy()
+		if err := c.before(t.Context(), tried); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(hosts(tried), " "); got != last.want {
+			t.Errorf("after %s: %s, want %s", last.server, got, last.want)
+		}
+	}
+}
+
+// While no host takes connections, one attempt is made after each pause, and the pauses grow to a second.
+func TestReconnectsBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config, err := parseURL("postgres://u:p@a:1/db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newConnector()
+		away := errors.New("refused")
+		var attempts []time.Duration
+		began := time.Now()
+		for time.Since(began) < 10*time.Second {
+			err := c.before(t.Context(), config.ConnConfig.Copy())
+			switch {
+			case err == nil:
+				attempts = append(attempts, time.Since(began))
+				c.failed(away)
+			case !errors.Is(err, errWaiting) || !unavailable(err):
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if len(attempts) < 10 || len(attempts) > 30 {
+			t.Errorf("%d attempts in 10 s: %v", len(attempts), attempts)
+		}
+		for i := 1; i < len(attempts); i++ {
+			least := min(minPause<<(i-1), maxPause) / 2
+			if pause := attempts[i] - attempts[i-1]; pause < least || pause > maxPause+2*time.Millisecond {
+				t.Errorf("pause %d is %s, want %s to %s", i, pause, least, maxPause)
+			}
+		}
+		c.took(server{"a", 1})
+		for range 20 {
+			if err := c.before(t.Context(), config.ConnConfig.Copy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// While an attempt is under way, the others wait for its result.
+func TestOneAttemptAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config, err := parseURL("postgres://u:p@a:1/db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newConnector()
+		c.failed(errors.New("refused"))
+		time.Sleep(maxPause)
+		permitted := 0
+		for range 12 {
+			if c.before(t.Context(), config.ConnConfig.Copy()) == nil {
+				permitted++
+			}
+		}
+		if permitted != 1 {
+			t.Errorf("%d attempts at once", permitted)
+		}
+	})
+}
+
+// A caller that gives up says nothing about the database.
+func TestCallerThatGivesUpIsNoFailure(t *testing.T) {
+	c := newConnector()
+	tracer := &connectTracer{connector: c}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tracer.TraceConnectEnd(ctx, pgx.TraceConnectEndData{Err: fmt.Errorf("connect: %w", ctx.Err())})
+	if c.failures != 0 {
+		t.Error("counted as a failure")
+	}
+	tracer.TraceConnectEnd(t.Context(), pgx.TraceConnectEndData{Err: errors.New("refused")})
+	if c.failures != 1 {
+		t.Error("a failure is not counted")
+	}
+}

@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// connectTimeout limits the attempt to connect to one host. With several hosts the next one is waiting.
+const (
+	connectTimeout     = 10 * time.Second
+	connectTimeoutEach = 3 * time.Second
+)
+
+// parseURL hides the driver's error: it quotes the URL, which may contain a password.
+func parseURL(text string) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") {
+		return nil, errors.New("open postgres: not a URL such as postgres://user:password@host:5432/database")
+	}
+	config, err := pgxpool.ParseConfig(text)
+	if err != nil {
+		return nil, errors.New("open postgres: a setting in the URL is not valid")
+	}
+	config.ConnConfig.RuntimeParams["application_name"] = "godwit"
+	several := severalHosts(config.ConnConfig)
+	if several && !namesSessionAttributes(text) {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+		if several {
+			config.ConnConfig.ConnectTimeout = connectTimeoutEach
+		}
+	}
+	config.ConnConfig.DialFunc = dialer(config.ConnConfig.ConnectTimeout).DialContext
+	config.PingTimeout = config.ConnConfig.ConnectTimeout
+	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4 // the connections of a node, and of all nodes, do not end together
+	return config, nil
+}
+
+func severalHosts(config *pgx.ConnConfig) bool {
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != config.Host || f.Port != config.Port
+	})
+}
+
+// namesSessionAttributes reports whether the URL chooses among its hosts itself. The part before the question mark need not be
+// a URL that package url reads: it may list several hosts.
+func namesSessionAttributes(text string) bool {
+	_, query, _ := strings.Cut(text, "?")
+	values, err := url.ParseQuery(query)
+	return err == nil && values.Has("target_session_attrs")
+}
+
+// A demoted server rejects writes, and one that shuts down or starts ends its sessions: the next connection may find the new
+// primary, so this one must not be used again.
+func endsSession(err *pgconn.PgError) bool {
+	switch err.Code {
+	case stateReadOnly, stateAdminShutdown, stateCrashShutdown, stateCannotConnect:
+		return true
+	}
+	return strings.EqualFold(err.SeverityUnlocalized, "FATAL")
+}
+
+// watchSessions closes the connections to a server that is no longer the primary, and notes commits that were not replicated.
+func (d *database) watchSessions(config *pgx.ConnConfig) {
+	config.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) (keep bool) {
+		if err.Code == stateReadOnly {
+			d.forget()
+		}
+		return !endsSession(err)
+	}
+	config.OnNotice = d.noteUnreplicated
+}
+
+// forget closes all connections once they are idle.
+func (d *database) forget() {
+	for _, pool := range []*pgxpool.Pool{d.hot, d.pool} {
+		if pool != nil {
+			pool.Reset()
+		}
+	}
+}
+
+// connect makes a connection outside the pools, under the rules of the connector.
+func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := d.pool.Config().ConnConfig.Copy()
+	if err := d.connector.before(ctx, config); err != nil {
+		return nil, err
+	}
+	return pgx.ConnectConfig(ctx, config)
+}
+
+// noteUnreplicated notes that a commit did not wait for its synchronous standby. If the wait is cancelled, by statement_timeout
+// or an operator, PostgreSQL reports the commit as successful and adds a warning only. The warning has no SQLSTATE of its own; the
+// function that raises it has had the same name since PostgreSQL 9.1.
+func (d *database) noteUnreplicated(_ *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		d.unreplicated.Store(true)
+	}
+}
+
+// errUnreplicated reports a commit that a failover would lose.
+var errUnreplicated = errors.New("a commit was not replicated to the synchronous standby")
+
+// awaitReplicas is called after a commit. If a commit did not wait for its standby, awaitReplicas writes once more, which waits for
+// everything before it. A batch that is merely committed again may have nothing to write, and would then wait for nothing.
+func (d *database) awaitReplicas(ctx context.Context, conn *pgx.Conn) error {
+	if !d.unreplicated.Swap(false) {
+		return nil
+	}
+	_, err := conn.Exec(ctx, writeProbe)
+	if err != nil || d.unreplicated.Load() {
+		d.unreplicated.Store(true)
+		return cmp.Or(err, errUnreplicated)
+	}
+	return nil
+}
