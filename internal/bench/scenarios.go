@@ -172,6 +172,8 @@ func (b *bench) latencyOnly(ctx context.Context) error {
 				return err
 			}
 			rate, length = b.report.DeliveriesPerS/2, b.share(60)
+		} else if err := b.warm(ctx, srv.target("bench.load"), s); err != nil {
+			return err
 		}
 		return b.atRate(ctx, srv, s, rate, length)
 	})

@@ -8,11 +8,13 @@ import (
 )
 
 const (
-	// walFrames is the default length at which the WAL is copied into the database file: 16000 pages are 64 MiB. Copying less often
-	// costs less, because a page that was written many times is copied once.
+	// walFrames is the default length at which the WAL starts over: 16000 pages are 64 MiB.
 	walFrames = 16000
 	// lookEvery is the number of commits between two checks of the WAL's length.
 	lookEvery = 64
+	// walPortion is the number of frames that are copied at a time: 8 MiB. A larger portion would keep the disk busy for longer, and
+	// the syncs of commits would wait for it.
+	walPortion = 2000
 	// quiet is how long the store must be idle before the rest of the WAL is copied.
 	quiet = 5 * time.Second
 )
@@ -20,6 +22,7 @@ const (
 // A checkpointer copies the WAL into the database file concurrently with the writer, so that no commit waits for it.
 type checkpointer struct {
 	frames  int64 // Options.WALPages
+	portion int64 // walPortion
 	commits atomic.Int64
 	resting atomic.Bool // set while there is nothing to copy
 	wake    chan struct{}
@@ -28,7 +31,7 @@ type checkpointer struct {
 }
 
 func (k *checkpointer) start(db *database, frames int64) {
-	k.frames = frames
+	k.frames, k.portion = frames, min(frames, walPortion)
 	k.wake, k.quit = make(chan struct{}, 1), make(chan struct{})
 	k.resting.Store(true)
 	k.done.Go(func() { k.run(db) })
@@ -88,32 +91,44 @@ func (k *checkpointer) run(db *database) {
 	}
 }
 
-// checkpoint copies the WAL if it is long, or at any length when idle.
+// checkpoint copies the WAL if a portion of it is not yet copied, or any part of it when idle.
 func (db *database) checkpoint(c **conn, idle bool) (err error) {
 	if *c == nil {
 		if *c, err = connect(context.Background(), db.path, "cache_size(-1024)"); err != nil {
 			return err
 		}
 	}
-	frames, err := walStep(*c, "NOOP")
-	if err != nil || frames < db.checkpointer.frames && !idle {
+	frames, copied, err := walStep(*c, "NOOP")
+	if err != nil || !idle && frames-copied < db.checkpointer.portion && frames < db.checkpointer.frames {
 		return fault(err)
 	}
-	// The first copy runs concurrently with the writer. Under load it never reaches the end of the WAL, so the WAL could not
-	// restart: the rest is copied while the checkpointer holds the write turn.
-	if frames, err = walStep(*c, "PASSIVE"); err != nil || idle || frames < db.checkpointer.frames {
+	if frames, _, err = walStep(*c, "PASSIVE"); err != nil || idle {
 		return fault(err)
 	}
+	db.syncFile()
+	if frames < db.checkpointer.frames {
+		return nil
+	}
+	// Under load the copy never reaches the end of the WAL, so the WAL could not restart: the rest is copied while the
+	// checkpointer holds the write turn.
 	if err := db.take(context.Background()); err != nil {
 		return nil // Close copies the rest
 	}
 	defer func() { <-db.turn }()
-	_, err = walStep(*c, "PASSIVE")
+	_, _, err = walStep(*c, "PASSIVE")
 	return fault(err)
 }
 
-// walStep runs a checkpoint in the given mode and returns the number of frames in the WAL.
-func walStep(c *conn, mode string) (frames int64, err error) {
-	_, err = c.one(context.Background(), "PRAGMA wal_checkpoint("+mode+")", nil, func(r *rows) { frames = r.int(1) })
-	return frames, err
+// syncFile flushes the database file. SQLite syncs it only in a copy that reaches the end of the WAL, which holds the write turn:
+// all commits would wait until the pages of every copy are on the disk. A failure is left to SQLite's own sync.
+func (db *database) syncFile() {
+	if db.file != nil {
+		_ = db.file.Sync()
+	}
+}
+
+// walStep runs a checkpoint in the given mode and returns the number of frames in the WAL, and how many are copied.
+func walStep(c *conn, mode string) (frames, copied int64, err error) {
+	_, err = c.one(context.Background(), "PRAGMA wal_checkpoint("+mode+")", nil, func(r *rows) { frames, copied = r.int(1), r.int(2) })
+	return frames, copied, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -17,6 +18,9 @@ type database struct {
 	path string
 	log  *slog.Logger
 	lock *lockFile // nil unless exclusive
+	// file is the database file, opened for the checkpointer's syncs only; nil unless exclusive. It must be closed after all
+	// connections: closing any descriptor of a file ends the locks that the process has on it.
+	file *os.File
 
 	syncDir func(dir string) error
 
@@ -104,6 +108,9 @@ func (db *database) close() error {
 			}
 		}
 		errs = append(errs, db.writer.close())
+	}
+	if db.file != nil {
+		errs = append(errs, db.file.Close())
 	}
 	if db.lock != nil {
 		errs = append(errs, db.lock.release())

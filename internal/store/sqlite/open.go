@@ -76,6 +76,9 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.Exclusive { // otherwise the server does it
+		if s.file, err = os.Open(s.path); err != nil {
+			return fmt.Errorf("open database: %w", err)
+		}
 		s.checkpointer.start(s.database, o.WALPages)
 	}
 	return nil

@@ -90,6 +90,31 @@ func explain(t *testing.T, s *Store, query string) string {
 	return plan.String()
 }
 
+// The WAL is copied in portions long before it starts over, so that the copy for which commits wait has little to do.
+func TestCheckpointCopiesInPortions(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	s.checkpointer.frames, s.checkpointer.portion = 1_000_000, 100
+	var c *conn
+	defer func() { c.close() }()
+	for commits := range 40 {
+		b, _ := event(20000)
+		if _, err := s.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.checkpoint(&c, false); err != nil {
+			t.Fatal(err)
+		}
+		frames, copied, err := walStep(c, "NOOP")
+		if err != nil || frames-copied >= 100 || frames < 100 && copied > 0 {
+			t.Errorf("after %d commits %d of %d frames are copied, %v", commits+1, copied, frames, err)
+		}
+		if copied > 0 {
+			return
+		}
+	}
+	t.Error("nothing was copied")
+}
+
 // The WAL restarts even if the writer never pauses.
 func TestCheckpointKeepsWALShort(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
@@ -107,7 +132,7 @@ func TestCheckpointKeepsWALShort(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	frames, err := walStep(c, "NOOP")
+	frames, _, err := walStep(c, "NOOP")
 	if err != nil || frames > 300 {
 		t.Errorf("the WAL has %d frames after 400 commits of 6 and more, %v", frames, err)
 	}
