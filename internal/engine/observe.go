@@ -29,6 +29,8 @@ type Stats struct {
 	OpenCircuit int
 	Shards      int // owned
 	Fanouts     int // whose deliveries are not all stored
+	// How long the oldest delivery has been waiting for this node alone: its endpoint could take it now.
+	Lag time.Duration
 }
 
 // Stats returns the current state.
@@ -37,7 +39,7 @@ func (e *Engine) Stats() Stats {
 	_, fanouts := e.fanouts.Open(godwit.TenantID{})
 	return Stats{
 		InFlight: s.InFlight, Held: s.Held, HeldBytes: s.HeldBytes, Endpoints: s.Endpoints, Active: s.Active, OpenCircuit: s.OpenCircuit,
-		Shards: len(e.shards.Shards()), Fanouts: fanouts,
+		Shards: len(e.shards.Shards()), Fanouts: fanouts, Lag: s.Lag,
 	}
 }
 

@@ -84,13 +84,19 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 		}
 		instruments[i] = o
 	}
-	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	lag, err := m.meter.Float64ObservableGauge("godwit.lag", metric.WithUnit("s"),
+		metric.WithDescription("How long the oldest delivery has been waiting for this process, whose endpoint could take it."))
+	if err != nil {
+		return err
+	}
+	_, err = m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := stats()
+		o.ObserveFloat64(lag, s.Lag.Seconds())
 		for i, g := range gauges {
 			o.ObserveInt64(instruments[i].(metric.Int64Observable), g.value(s))
 		}
 		return nil
-	}, instruments...)
+	}, append(instruments, lag)...)
 	return err
 }
 

@@ -35,7 +35,9 @@ func attempt(outcome godwit.Outcome, reason godwit.Reason) *godwit.Attempt {
 
 func TestScrape(t *testing.T) {
 	m := newMetrics(t)
-	if err := m.Watch(func() engine.Stats { return engine.Stats{InFlight: 3, Held: 5, Endpoints: 2, Active: 1, Shards: 64} }); err != nil {
+	if err := m.Watch(func() engine.Stats {
+		return engine.Stats{InFlight: 3, Held: 5, Endpoints: 2, Active: 1, Shards: 64, Lag: 1500 * time.Millisecond}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	m.Submitted(2, 6)
@@ -65,6 +67,7 @@ func TestScrape(t *testing.T) {
 		`godwit_requests_in_flight 3`,
 		`godwit_deliveries_held 5`,
 		`godwit_shards_owned 64`,
+		`godwit_lag_seconds 1.5`,
 		`godwit_build{`,
 		`go_goroutines `,
 		`process_resident_memory_bytes `,

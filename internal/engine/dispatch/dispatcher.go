@@ -224,11 +224,14 @@ type Stats struct {
 	Endpoints   int
 	Active      int // of those, neither paused nor disabled nor deleted
 	OpenCircuit int
+	// How long the oldest delivery has been waiting for this node alone: its endpoint could take it now.
+	Lag time.Duration
 }
 
 // Stats counts the lanes and their deliveries.
 func (d *Dispatcher) Stats() Stats {
 	s := Stats{InFlight: d.slots.inUse(d.cfg.MaxInFlight), HeldBytes: d.held.bytes.Load()}
+	now := d.cfg.Clock.Now()
 	d.index.each(func(l *Lane) {
 		l.mu.Lock()
 		s.Endpoints++
@@ -239,6 +242,7 @@ func (d *Dispatcher) Stats() Stats {
 		if !l.condition.CircuitOpenAt.IsZero() {
 			s.OpenCircuit++
 		}
+		s.Lag = max(s.Lag, l.lag(now))
 		l.mu.Unlock()
 	})
 	return s

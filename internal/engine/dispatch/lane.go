@@ -174,6 +174,15 @@ func (l *Lane) mayStart(now time.Time) bool {
 	return true
 }
 
+// lag returns how long the next delivery has been waiting for this node, and 0 if it waits for its endpoint: adding nodes would not
+// help it. A lane with an account counts as waiting for the account's allowance. Called with the lane locked.
+func (l *Lane) lag(now time.Time) time.Duration {
+	if l.account != nil || !l.mayStart(now) {
+		return 0
+	}
+	return now.Sub(l.window.queue[0].Work.Delivery.DueAt)
+}
+
 // open reports whether the endpoint may get any requests now.
 func (l *Lane) open(now time.Time) bool {
 	switch h := &l.condition; {
