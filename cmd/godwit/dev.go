@@ -142,7 +142,7 @@ func (c *devCommand) open(ctx context.Context, cfg config.Config, log *slog.Logg
 
 // attend creates the tenant and the key, prints them, and prints the attempts until ctx ends.
 func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) error {
-	if !awaitReady(ctx, env, a) {
+	if !awaitReady(ctx, a) {
 		return nil
 	}
 	tenant, err := app.TenantByName(ctx, a.Management(), "dev")
@@ -206,20 +206,13 @@ func keepFollowing(ctx context.Context, env *environment, cl *client.Client, att
 	}
 }
 
-// awaitReady returns once /readyz answers 200. It prints on standard error if another node has to stop first. It reports
-// false if ctx ended before.
-func awaitReady(ctx context.Context, env *environment, a *app.App) bool {
-	waiting := a.Waiting()
-	for {
-		select {
-		case <-a.Ready():
-			return true
-		case <-ctx.Done():
-			return false
-		case <-waiting:
-			fmt.Fprintf(env.stderr, "godwit: another node delivers from this store: %s; waiting until it stops\n", a.Holder())
-			waiting = nil // closed for good: stop selecting it
-		}
+// awaitReady returns once /readyz answers 200. It reports false if ctx ended before.
+func awaitReady(ctx context.Context, a *app.App) bool {
+	select {
+	case <-a.Ready():
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

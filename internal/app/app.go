@@ -46,7 +46,7 @@ type Dependencies struct {
 // App is the whole server: its services, and what runs them.
 type App struct {
 	services
-	node      *nodeClaim
+	node      godwit.Node
 	servers   []*httpServer
 	url       string
 	done      chan struct{} // closed when delivery has stopped; ends live streams
@@ -59,8 +59,11 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
+	var leaseTime func() time.Time
 	if d.Clock == nil {
 		d.Clock = clock.Real{}
+	} else {
+		leaseTime = d.Clock.Now
 	}
 	if d.Log == nil {
 		d.Log = NewLogger(cfg.Log, os.Stderr)
@@ -76,10 +79,10 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			a.release()
 		}
 	}()
-	if err := a.open(ctx, d); err != nil {
+	if err := a.open(ctx, d, leaseTime); err != nil {
 		return nil, err
 	}
-	if err := a.connect(ctx, d, a.node.node, a.url); err != nil {
+	if err := a.connect(ctx, d, a.node, a.url); err != nil {
 		return nil, err
 	}
 	if err := a.serve(d); err != nil {
@@ -88,8 +91,8 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	return a, nil
 }
 
-// open opens the external resources: listener, key ring, store.
-func (a *App) open(ctx context.Context, d Dependencies) error {
+// open opens the external resources: listener, key ring, store. leaseTime is the clock of leases; nil is the store's own.
+func (a *App) open(ctx context.Context, d Dependencies, leaseTime func() time.Time) error {
 	// The address comes first: if another server runs here, its data is not touched.
 	l, err := listen(ctx, a.cfg.Listen)
 	if err != nil {
@@ -100,13 +103,13 @@ func (a *App) open(ctx context.Context, d Dependencies) error {
 	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
 		return err
 	}
-	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log, d.TuneSQLite); err != nil {
+	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log, leaseTime, d.TuneSQLite); err != nil {
 		return err
 	}
 	if err := CheckRing(ctx, a.store, a.ring); err != nil {
 		return err
 	}
-	a.node, err = claimNode(ctx, a.store, a.cfg.Node, a.log)
+	a.node, err = claimNode(ctx, a.store, a.cfg.Node, a.url)
 	return err
 }
 
@@ -123,21 +126,16 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
-	keeping, enough := context.WithCancel(context.Background()) // the node's name is kept until delivery has ended
-	defer enough()
-	kept := make(chan error, 1)
-	go func() {
-		err := a.node.keep(keeping)
-		stop(err)
-		kept <- err
-	}()
 	var announced sync.WaitGroup
 	announced.Go(func() { a.announce(ctx) })
 	stopAlerts := a.alerts.start()
-	executed := a.commands.start(ctx, a.engine.Started())
+	executed := a.commands.start(ctx, a.engine.Started(), a.engine.Leads)
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // stopped before it began
+	}
+	if errors.Is(err, store.ErrFenced) {
+		err = fmt.Errorf("another process runs as node %q now; this one stops: give each process a name of its own with --node", a.cfg.Node)
 	}
 	stop(nil)
 	announced.Wait()
@@ -147,8 +145,7 @@ func (a *App) Run(ctx context.Context) error {
 	for _, s := range a.servers {
 		s.close()
 	}
-	enough()
-	errs := []error{err, <-kept}
+	errs := []error{err}
 	for range a.servers {
 		errs = append(errs, <-served)
 	}
@@ -200,12 +197,6 @@ func (a *App) Started() <-chan struct{} { return a.engine.Started() }
 
 // Ready returns a channel that is closed once /readyz would answer 200.
 func (a *App) Ready() <-chan struct{} { return a.ready }
-
-// Waiting returns a channel that is closed when another node delivers from the same store and this one stands by.
-func (a *App) Waiting() <-chan struct{} { return a.engine.Waiting() }
-
-// Holder describes the node that this one waits for. It may be called once Waiting is closed.
-func (a *App) Holder() string { return a.engine.Holder() }
 
 // Engine returns the engine, for programs that run an app within their own process: the dev command and tests.
 func (a *App) Engine() *engine.Engine { return a.engine }

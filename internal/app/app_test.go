@@ -249,7 +249,7 @@ func TestASecondServerIsRefused(t *testing.T) {
 
 func TestTuneReachesTheEngine(t *testing.T) {
 	var node string
-	apptest.Start(t, apptest.Options{Tune: func(c *engine.Config) { node = c.Node }})
+	apptest.Start(t, apptest.Options{Tune: func(c *engine.Config) { node = c.Node.Owner() }})
 	if !strings.HasPrefix(node, "test ") {
 		t.Errorf("node is %q", node)
 	}

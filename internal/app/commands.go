@@ -151,7 +151,7 @@ func (s *services) registerCommands(d Dependencies) (*command.Registry, error) {
 
 // start executes commands from when this node delivers until ctx ends. The channel is closed when all commands have ended
 // or were left to other nodes.
-func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan struct{} {
+func (c *commands) start(ctx context.Context, delivering <-chan struct{}, leads func() bool) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -161,15 +161,15 @@ func (c *commands) start(ctx context.Context, delivering <-chan struct{}) <-chan
 			return
 		}
 		signed := make(chan struct{})
-		go func() { defer close(signed); c.sign(ctx) }()
+		go func() { defer close(signed); c.sign(ctx, leads) }()
 		c.executor.Run(ctx)
 		<-signed
 	}()
 	return ended
 }
 
-// sign makes checkpoints at intervals.
-func (c *commands) sign(ctx context.Context) {
+// sign makes checkpoints at intervals, on the node that leads.
+func (c *commands) sign(ctx context.Context, leads func() bool) {
 	ticker := time.NewTicker(max(c.checkpoint, time.Second))
 	defer ticker.Stop()
 	for {
@@ -177,6 +177,9 @@ func (c *commands) sign(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		if !leads() {
+			continue
 		}
 		if _, err := c.executor.Checkpoint(ctx, c.key); err != nil && ctx.Err() == nil {
 			c.log.Warn("evidence not signed; it is tried again", "error", err)

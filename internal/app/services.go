@@ -115,7 +115,8 @@ const longestSchedule = 48 * time.Hour
 func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config {
 	c := engine.Config{
 		Store: s.store, Sender: s.sender, Ring: s.ring, Clock: s.clock, Log: s.log, Recorder: &s.metrics.Recorder,
-		Node:              node.Owner(),
+		Node:              node,
+		LeaseTTL:          s.cfg.Lease.Real(),
 		Window:            s.cfg.Limits.Window,
 		MaxInFlight:       s.cfg.Limits.InFlight,
 		MaxHeldBytes:      int64(s.cfg.Limits.Held),

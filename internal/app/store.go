@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -10,12 +11,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
-// openStore opens the store of a server. Only one process may serve from an embedded database.
-func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, tune func(*sqlite.Options)) (store.Store, error) {
+// openStore opens the store of a server. now is the clock of its leases, for tests; nil is the store's own. Only one process may
+// serve from an embedded database.
+func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, now func() time.Time, tune func(*sqlite.Options)) (store.Store, error) {
 	if s.Postgres() {
-		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log}))
+		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log, Time: now}))
 	}
-	o := sqlite.Options{Exclusive: true, Log: log}
+	o := sqlite.Options{Exclusive: true, Log: log, Time: now}
 	if tune != nil {
 		tune(&o)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/app"
@@ -137,12 +138,24 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock
+		o.Tune = outlast(o.Tune)
+		d.Tune = o.Tune
 	}
 	if o.ClockTimeouts {
 		d.Tune = timeOutByClock(o.Tune)
 	}
 	s.boot(d)
 	return s
+}
+
+// outlast makes leases outlast every step of a manual clock, unless tune says otherwise.
+func outlast(tune func(*engine.Config)) func(*engine.Config) {
+	return func(c *engine.Config) {
+		c.LeaseTTL = 10000 * time.Hour
+		if tune != nil {
+			tune(c)
+		}
+	}
 }
 
 // realPauses makes the executor of commands wait in real time even if the server's clock is manual: tests move hours by

@@ -18,6 +18,8 @@ type Config struct {
 	MaxBody Size `name:"max-body" default:"1MiB" placeholder:"SIZE"`
 	// How long the server keeps its answer to a request with an Idempotency-Key, and repeats it. Defaults to 24h.
 	IdempotencyWindow Duration `name:"idempotency-window" default:"24h" placeholder:"DURATION"`
+	// How long a node may be silent before other nodes of the same database take over its deliveries. Defaults to 5s.
+	Lease Duration `name:"lease" default:"5s" placeholder:"DURATION"`
 	// How long a stop waits for requests in flight before it aborts them. Defaults to 20s.
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
 	// Serve ordinary posts of events on plain TCP with a fast path of the server's own. All other requests, and all of TLS, are

@@ -48,6 +48,9 @@ func (c *Config) Check() error {
 	if d := c.RelayDeadline.Real(); d < time.Second || d > time.Minute {
 		bad("relay-deadline", "must be between 1s and 1m")
 	}
+	if d := c.Lease.Real(); d < time.Second || d > time.Hour {
+		bad("lease", "must be between 1s and 1h")
+	}
 	if c.ClientCertificates && !c.Secure() {
 		bad("client-certificates", "needs tls-cert or acme-domains: a proxy in front keeps certificates to itself")
 	}

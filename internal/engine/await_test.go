@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 // A caller that starts to wait between a 401 and the immediate second attempt with a renewed credential gets the outcome of
@@ -73,7 +74,7 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 		awaited <- a
 	}()
 	// Another node takes the shards as if the first had been silent for too long.
-	_, err = c.store.Acquire(ctx, "second", c.clock.Now().Add(2000*time.Hour), time.Hour, godwit.Shards)
+	_, err = storetest.TakeAll(ctx, c.store, "second")
 	must(t, err)
 	second, stopSecond := c.node(t, "second")
 	defer stopSecond()

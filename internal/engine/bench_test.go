@@ -55,7 +55,7 @@ func deliver(b *testing.B, profile string) {
 	check(err)
 	log := slog.New(slog.DiscardHandler)
 	delivered := &tally{want: b.N, done: make(chan struct{})}
-	e, err := engine.New(ctx, engine.Config{Store: st, Sender: yes{send}, Ring: ring, Clock: clock.Real{}, Log: log, Node: "bench", Recorder: delivered})
+	e, err := engine.New(ctx, engine.Config{Store: st, Sender: yes{send}, Ring: ring, Clock: clock.Real{}, Log: log, Node: godwit.Node{Name: "bench"}, Recorder: delivered})
 	check(err)
 	running, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -27,6 +27,7 @@ type Store interface {
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
+	LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error
 }
 
 // Config configures an engine.
@@ -41,8 +42,8 @@ type Config struct {
 	// Defaults to real time.
 	Pace clock.Clock
 
-	// Node names this process among those that share a store. Required.
-	Node string
+	// Node is this process among those that share a store. Its name is required.
+	Node godwit.Node
 	// Window is the largest number of deliveries of one endpoint in memory. Defaults to 1024.
 	Window int
 	// MaxInFlight is the largest number of concurrent requests to endpoints. Defaults to 2048.
@@ -56,7 +57,9 @@ type Config struct {
 	MaxFanouts int
 	// Linger is how long a commit waits for further requests under load. Defaults to 1 ms.
 	Linger time.Duration
-	// LeaseTTL is how long a node keeps its shards without renewing their leases. Defaults to 15 s.
+	// Synced is called with the store's time after each beat, and the steady time before and after. Defaults to nothing.
+	Synced func(at time.Time, before, after time.Duration)
+	// LeaseTTL is how long a node keeps its shards without renewing their leases. Defaults to 5 s.
 	LeaseTTL time.Duration
 	// PollInterval is how often the engine looks in the store for work that other processes added. Defaults to 10 s.
 	PollInterval time.Duration
@@ -77,7 +80,7 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Store == nil || c.Sender == nil || c.Ring == nil || c.Clock == nil || c.Log == nil || c.Node == "" {
+	if c.Store == nil || c.Sender == nil || c.Ring == nil || c.Clock == nil || c.Log == nil || c.Node.Name == "" {
 		return errors.New("engine: store, sender, ring, clock, log and node are required")
 	}
 	if c.Recorder == nil {
@@ -95,7 +98,7 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.MaxHeld, 16384)
 	defaultTo(&c.MaxFanouts, 64)
 	defaultTo(&c.Linger, time.Millisecond)
-	defaultTo(&c.LeaseTTL, 15*time.Second)
+	defaultTo(&c.LeaseTTL, 5*time.Second)
 	defaultTo(&c.PollInterval, 10*time.Second)
 	defaultTo(&c.Drain, 20*time.Second)
 	defaultTo(&c.IdempotencyWindow, 24*time.Hour)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine/follow"
 	"github.com/godwit-hq/godwit/internal/engine/shard"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Engine delivers events. Make it with New, start it with Run.
@@ -53,7 +55,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
 	})
-	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL})
+	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced})
 	e.maker = attempt.NewMaker(attempt.Config{
 		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
 	})
@@ -64,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta,
 	})
 	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
-	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps()}
+	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps(), leads: e.Leads}
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
 	}
@@ -72,11 +74,15 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	e.redeliverer.outcomes = e.outcomes
 	e.trials = &trials{lanes: e.lanes, tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls)}
+	if err := e.shards.Prepare(ctx); err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
 	return e, e.lanes.Load(ctx)
 }
 
-// Run delivers until ctx ends, then drains: the engine accepts and starts nothing new, and requests in flight may finish
-// within the drain limit. A request that is cut off by the limit does not count as an attempt.
+// Run delivers until ctx ends, then drains: the engine accepts and starts nothing new, requests in flight may finish within the
+// drain limit, and other nodes get each shard as soon as its requests have ended. A request that is cut off by the limit does
+// not count as an attempt. Run does not wait for shards: an engine without any accepts events for other nodes.
 func (e *Engine) Run(ctx context.Context) error {
 	committed := make(chan struct{})
 	go func() { defer close(committed); e.commits.Run() }()
@@ -84,46 +90,56 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.commits.Stop()
 		<-committed
 	}()
-	if err := e.shards.Acquire(ctx, e.lanes); err != nil {
-		return err
-	}
 	e.lanes.Start()
+	if err := e.shards.Start(ctx, e.lanes); err != nil && ctx.Err() == nil {
+		if errors.Is(err, store.ErrFenced) {
+			return err
+		}
+		e.cfg.Log.Warn("node not announced; it is tried again", "error", err)
+	}
 	close(e.started)
 
+	keeping, release := context.WithCancel(context.Background())
 	loops, stopLoops := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() { e.shards.Keep(loops, e.lanes) })
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var kept, wg sync.WaitGroup
+	kept.Go(func() { stop(e.shards.Keep(keeping)) })
 	wg.Go(func() { e.lanes.Poll(loops) })
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
 	wg.Go(func() { e.sweeper.run(loops) })
 	<-ctx.Done()
+	e.shards.Leave()
 	e.lanes.Stop(e.cfg.Drain)
 	stopLoops()
 	wg.Wait()
 	e.lanes.Wait()
 	e.commits.Flush()
-	return e.shards.Release()
+	release()
+	kept.Wait()
+	err := e.shards.Release()
+	if cause := context.Cause(ctx); errors.Is(cause, store.ErrFenced) {
+		err = cause
+	}
+	return err
 }
 
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }
 
-// Waiting is closed if another node held all shards when the engine started. The engine takes over when that node releases
-// them or its leases expire; Started is closed then.
-func (e *Engine) Waiting() <-chan struct{} { return e.shards.Standby() }
+// Owns reports whether this node delivers for the endpoint now.
+func (e *Engine) Owns(id godwit.EndpointID) bool { return e.shards.Epoch(id.Shard()) != 0 }
 
-// Holder describes the node that held all shards. It may be called once Waiting is closed.
-func (e *Engine) Holder() string { return e.shards.Holder() }
+// Leads reports whether this node does what only one node may do, such as sweeps: it owns the first shard.
+func (e *Engine) Leads() bool { return e.shards.Epoch(0) != 0 }
 
-// Ready reports whether events can be taken in and delivered now.
+// Ready reports whether events can be taken in now. It does not matter which shards this node has.
 func (e *Engine) Ready() error {
 	switch {
 	case e.lanes.Stopping():
 		return ErrStopping
 	case !e.lanes.Running():
 		return errors.New("starting")
-	case !e.shards.Valid(e.cfg.Clock.Now()):
-		return errors.New("no lease on any shard: another node with this name may be running, or the store is out of reach")
 	case e.commits.LastError() == nil:
 		return nil
 	}

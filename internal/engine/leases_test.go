@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,33 +15,19 @@ const ttl = 15 * time.Second
 
 func leaseOf(d time.Duration) func(*engine.Config) { return func(c *engine.Config) { c.LeaseTTL = d } }
 
-// rounds is a clock that signals when a lease renewal has finished and waits for the next round.
-type rounds struct {
-	*clock.Manual
-	waiting chan struct{}
-}
-
-func (r rounds) AfterFunc(d time.Duration, f func()) clock.Timer {
-	timer := r.Manual.AfterFunc(d, f)
-	if d == ttl/3 {
-		r.waiting <- struct{}{}
-	}
-	return timer
-}
-
-// If a renewal takes longer than the lease but no other node takes the shards, the node keeps its claims and sends them.
-func TestSlowRenewalKeepsClaims(t *testing.T) {
+// If a beat takes longer than the lease but no other node takes the shards, the node keeps its claims and sends them.
+func TestSlowBeatKeepsClaims(t *testing.T) {
 	hands := clock.NewManual(start)
-	round := rounds{hands, make(chan struct{}, 16)}
-	slow := true
-	s := &tampered{renew: func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error) {
-		if slow {
-			slow = false
+	var slow atomic.Bool
+	beats := make(chan struct{}, 1000)
+	s := &tampered{beat: func(beat func() (*godwit.Cluster, error)) (*godwit.Cluster, error) {
+		if slow.CompareAndSwap(true, false) {
 			hands.Advance(2 * ttl)
 		}
-		return renew()
+		defer func() { beats <- struct{}{} }()
+		return beat()
 	}}
-	srv := boot(t, s, hands, func(c *engine.Config) { c.LeaseTTL, c.Clock = ttl, round })
+	srv := boot(t, s, hands, leaseOf(ttl))
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})
 	sink.Script("/", apptest.Status(200).Until(gate), apptest.Status(200))
@@ -48,10 +35,17 @@ func TestSlowRenewalKeepsClaims(t *testing.T) {
 	first := srv.Publish("order.paid", `{"n":1}`)
 	sink.Wait(1)
 	second := srv.Publish("order.paid", `{"n":2}`) // claimed, and waiting in memory
-	await(t, "the first round", round.waiting)
-	for range 2 { // a slow renewal, then a normal one
-		srv.Advance(ttl / 3)
-		await(t, "the end of a renewal", round.waiting)
+	await(t, "the first beat", beats)
+	slow.Store(true)
+	for range 3 { // a slow beat, and others; the node has used the answer to one when it sends the next
+		for more := true; more; {
+			srv.Advance(time.Second)
+			select {
+			case <-beats:
+				more = false
+			case <-time.After(time.Millisecond): // the beat may not have been waiting yet
+			}
+		}
 	}
 	close(gate)
 	srv.WaitDelivery(first, ep, godwit.DeliveryAccepted)
@@ -61,9 +55,9 @@ func TestSlowRenewalKeepsClaims(t *testing.T) {
 	}
 }
 
-// The lease expires during its renewal, and an attempt ends at that moment. Lanes that found the lease expired must be woken
-// when it is renewed.
-func TestLeaseThatRanOutDuringRenewalWakesLanes(t *testing.T) {
+// The lease expires during a beat, and an attempt ends at that moment. Lanes that found the lease expired must be woken when it
+// is extended.
+func TestLeaseThatExpiredDuringABeatWakesLanes(t *testing.T) {
 	hands := clock.NewManual(start)
 	gate, freed := make(chan struct{}), make(chan struct{})
 	sink := apptest.NewSink(t)
@@ -71,23 +65,23 @@ func TestLeaseThatRanOutDuringRenewalWakesLanes(t *testing.T) {
 	var srv *apptest.Server
 	var ep apptest.Endpoint
 	var first godwit.EventID
-	once := true
-	s := &tampered{renew: func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error) {
-		if once {
-			once = false
+	var once atomic.Bool
+	s := &tampered{beat: func(beat func() (*godwit.Cluster, error)) (*godwit.Cluster, error) {
+		if once.CompareAndSwap(true, false) {
 			hands.Advance(11 * time.Second) // the old lease has expired; the new one has not
 			close(gate)
 			srv.WaitDelivery(first, ep, godwit.DeliveryAccepted)
 			defer close(freed)
 		}
-		return renew()
+		return beat()
 	}}
 	srv = boot(t, s, hands, leaseOf(ttl))
 	ep = srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"concurrency": 1}))
 	first = srv.Publish("order.paid", `{"n":1}`)
 	sink.Wait(1)
 	second := srv.Publish("order.paid", `{"n":2}`)
-	srv.Advance(ttl / 3)
-	await(t, "the renewal", freed)
+	once.Store(true)
+	srv.Advance(5 * time.Second)
+	await(t, "the beat", freed)
 	srv.WaitDelivery(second, ep, godwit.DeliveryAccepted)
 }

@@ -25,7 +25,7 @@ type tampered struct {
 	engine.Store
 	commit func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error)
 	claim  func(c store.Claim, claim func() (*store.Claimed, error)) (*store.Claimed, error)
-	renew  func(renew func() ([]godwit.Lease, error)) ([]godwit.Lease, error)
+	beat   func(beat func() (*godwit.Cluster, error)) (*godwit.Cluster, error)
 	load   func(load func() (*store.LoadedEndpoint, error)) (*store.LoadedEndpoint, error)
 	sweep  func(sweep func() (*store.Swept, error)) (*store.Swept, error)
 }
@@ -46,12 +46,12 @@ func (s *tampered) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed,
 	return s.claim(c, call)
 }
 
-func (s *tampered) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
-	call := func() ([]godwit.Lease, error) { return s.Store.Renew(ctx, held, now, ttl) }
-	if s.renew == nil {
+func (s *tampered) Beat(ctx context.Context, b store.Beat) (*godwit.Cluster, error) {
+	call := func() (*godwit.Cluster, error) { return s.Store.Beat(ctx, b) }
+	if s.beat == nil {
 		return call()
 	}
-	return s.renew(call)
+	return s.beat(call)
 }
 
 func (s *tampered) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error) {

@@ -40,13 +40,17 @@ type sweeper struct {
 	cfg        *Config
 	lanes      *dispatch.Dispatcher
 	jumps      *clock.Jumps
+	leads      func() bool
 	cancelling atomic.Int32
 }
 
-// run sweeps until ctx ends, in small steps that do not delay deliveries.
+// run sweeps until ctx ends, while this node leads, in small steps that do not delay deliveries.
 func (s *sweeper) run(ctx context.Context) {
 	scale := s.cfg.TimeScale
 	for clock.Wait(ctx, s.cfg.Clock, scale.Real(s.cfg.Retention.Interval)) {
+		if !s.leads() {
+			continue
+		}
 		s.rounds(ctx, "sweep", func() store.Sweep {
 			now := s.cfg.Clock.Now()
 			now = now.Add(-s.jumps.Since(time.Time{})) // a clock that is set forward by mistake must not delete anything

@@ -1,12 +1,20 @@
 package godwit
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // A Node is a server process that uses a store.
 type Node struct {
 	Name     string // given by the operator, without spaces
 	Instance string // random, new with every process
 	Holder   string // host and process, for people
+
+	Address   string    // URL at which clients reach it
+	Version   string    // of the program
+	Schema    int       // version of the store's schema that the program was made for
+	StartedAt time.Time // by the store's clock; the store sets it
 }
 
 // Owner is the name of the process in leases. It is unique, even if two processes have the same node name.
@@ -24,4 +32,37 @@ func (n Node) String() string {
 		return n.Name
 	}
 	return n.Name + " (" + n.Holder + ")"
+}
+
+// A Member is a node as the store knows it.
+type Member struct {
+	Node
+	State  NodeState
+	SeenAt time.Time // its last beat, by the store's clock
+	Alive  bool      // its leases have not expired
+	Load   NodeLoad
+}
+
+// NodeState says what a node is about to do.
+type NodeState string
+
+// The states of a node.
+const (
+	NodeRunning NodeState = "running"
+	NodeLeaving NodeState = "leaving" // it is stopping and gives its shards to others
+)
+
+// NodeLoad is how much a node has to do.
+type NodeLoad struct {
+	Shards   int           // owned
+	Held     int           // deliveries in memory
+	InFlight int           // requests in flight
+	Lag      time.Duration // how long the oldest due delivery of its shards has been waiting
+}
+
+// A Cluster is all nodes and leases of a store at one moment.
+type Cluster struct {
+	Now     time.Time // by the store's clock
+	Members []Member  // by name
+	Leases  []Lease   // of all shards, in order
 }

@@ -25,6 +25,8 @@ type Endpoints interface {
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*LoadedEndpoint, error)
 	// LoadEndpoints passes every endpoint that is not deleted to fn.
 	LoadEndpoints(ctx context.Context, fn func(*LoadedEndpoint) error) error
+	// LoadShards does the same with the endpoints of these shards.
+	LoadShards(ctx context.Context, shards []int, fn func(*LoadedEndpoint) error) error
 	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
 	// Health returns an endpoint's health. It holds only the id if the endpoint has no outcomes yet.
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)

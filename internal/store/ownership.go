@@ -8,38 +8,41 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
-// Leases keeps the ownership of shards.
+// A Beat says that a process is alive.
+type Beat struct {
+	Node godwit.Node
+	// TTL is how long the leases of the process last without another beat.
+	TTL     time.Duration
+	Leaving bool // the process is stopping
+	Load    godwit.NodeLoad
+}
+
+// Leases keeps the ownership of shards. Times are those of the store, so the clocks of nodes do not matter.
 type Leases interface {
-	// Acquire takes every shard that is free, expired at now, or already the owner's, up to limit in all; the owner's own
-	// shards come first. The epoch of each taken shard grows, also of those the owner held: a node that restarts under its
-	// name does not know its old claims. Acquire releases claims of older epochs in these shards.
-	Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error)
-	// Renew extends the leases and returns those that are still held.
-	Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error)
-	// Release gives up the leases and the claims under them at once. The epoch grows, so that late results are fenced.
-	Release(ctx context.Context, held []godwit.Lease, now time.Time) error
-	// Holders lists the processes that hold shards, expired or not, for messages to operators. A process of an earlier release
-	// has no Holder.
-	Holders(ctx context.Context) ([]godwit.Node, error)
+	// Beat announces the process, extends all of its leases, also expired ones that no other process has taken, and returns all
+	// nodes and leases. ErrFenced reports that another process has the node's name.
+	Beat(ctx context.Context, b Beat) (*godwit.Cluster, error)
+	// Cluster returns all nodes and leases.
+	Cluster(ctx context.Context) (*godwit.Cluster, error)
+	// Take takes up to limit free shards for the process and announces it as Beat does. The epoch of each taken shard grows.
+	// Claims of older epochs stay until ReleaseClaims, but their nodes can make no new ones.
+	Take(ctx context.Context, n godwit.Node, ttl time.Duration, limit int) ([]godwit.Lease, error)
+	// ReleaseClaims releases the claims of older epochs in shards that were taken. It may take long.
+	ReleaseClaims(ctx context.Context, taken []godwit.Lease) error
+	// Release gives up leases. The epochs grow, so that late results are fenced. clean says that no claims are left under them.
+	Release(ctx context.Context, held []godwit.Lease, clean bool) error
 }
 
 // Nodes records which process runs under each node name.
 type Nodes interface {
 	// ClaimNode makes n the process that runs under its name until the store is closed or the process ends. The leases of the
 	// previous process of that name become free. A *NodeTaken error reports that another process with the name is alive. If
-	// the store cannot tell at once, ClaimNode waits some seconds at most for a heartbeat of the other process.
+	// the store cannot tell at once, ClaimNode waits some seconds at most for a beat of the other process.
 	ClaimNode(ctx context.Context, n godwit.Node) error
-	// KeepNode records a heartbeat. The process calls it every NodeBeat. ErrFenced reports that another process has the name
-	// now.
-	KeepNode(ctx context.Context, n godwit.Node) error
 }
 
-const (
-	// NodeBeat is the interval between heartbeats of a process.
-	NodeBeat = 2 * time.Second
-	// NodeSilence is how long a process may go without a heartbeat before it loses its name.
-	NodeSilence = 15 * time.Second
-)
+// NodeSilence is how long a process may go without a beat before it loses its name.
+const NodeSilence = 15 * time.Second
 
 // NodeTaken reports that another process runs under a node's name.
 type NodeTaken struct {

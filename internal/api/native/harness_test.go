@@ -117,7 +117,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	}
 	send, err := sender.New(sc)
 	must(t, err)
-	h.engine, err = engine.New(ctx, engine.Config{Store: h.store, Sender: send, Ring: ring, Clock: h.clock, Log: log, Node: "test"})
+	h.engine, err = engine.New(ctx, engine.Config{Store: h.store, Sender: send, Ring: ring, Clock: h.clock, Log: log, Node: godwit.Node{Name: "test"}})
 	must(t, err)
 	running, stopEngine := context.WithCancel(ctx)
 	ended := make(chan error, 1)

@@ -23,7 +23,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 		leases = append(leases, godwit.Lease{Shard: l.id.Shard(), Epoch: 1})
 		lanes = append(lanes, l)
 	}
-	d.cfg.Shards.Set(leases, hands.Now().Add(time.Hour))
+	d.cfg.Shards.Serve(leases, hands.Steady()+time.Hour)
 	for _, l := range lanes {
 		l.wake()
 	}

@@ -58,7 +58,7 @@ func (it *item) Stored(r *commit.Record) {
 	if r.Result.KeepClaim {
 		it.Work.Delivery = *next
 		l.window.pushFront(it)
-		l.backlog.shedIfInactive()
+		l.backlog.settle()
 	} else {
 		l.window.drop(next.ID, it)
 		if next.Status == godwit.DeliveryPending {

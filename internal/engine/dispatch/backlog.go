@@ -44,11 +44,12 @@ func (b *backlog) refill(now time.Time) {
 	if room <= 0 || len(l.window.queue) > (room+len(l.window.held))/4 {
 		return
 	}
-	epoch := l.epoch(now)
+	epoch := l.epoch()
 	if epoch == 0 {
 		return
 	}
 	b.claiming = true
+	l.window.shard.add(1)
 	b.nextDue = time.Time{} // due times noted from here on are new
 	suspect := b.suspect
 	b.suspect = false
@@ -94,6 +95,7 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.claiming = false
+	defer l.window.shard.add(-1) // after the claimed deliveries count
 	for i := range claimed.Work {
 		w := &claimed.Work[i]
 		it := &item{lane: l, Job: attempt.Job{Work: *w, Epoch: epoch, Trigger: nextTrigger(&w.Delivery)}}
@@ -109,7 +111,7 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	}
 	b.note(next)
 	b.overflow = !b.nextDue.IsZero() && !b.nextDue.After(started)
-	l.backlog.shedIfInactive() // the endpoint was paused during the claim
+	l.backlog.settle() // the endpoint may have been paused during the claim
 	l.pump()
 }
 
@@ -120,7 +122,9 @@ func (b *backlog) failed(err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.claiming, b.suspect = false, true
+	b.claiming = false
+	b.mistrust()
+	l.window.shard.add(-1)
 	retry := l.d.cfg.Clock.Now().Add(storeRetry)
 	b.note(retry)
 	l.alarm.set(retry)
@@ -147,11 +151,16 @@ func (b *backlog) reclaim(ctx context.Context, epoch int64) error {
 	return err
 }
 
+func (b *backlog) mistrust() {
+	b.suspect = true
+	b.lane.window.shard.suspect.Store(true)
+}
+
 // doubt says that the store may hold claims that memory does not know. Called with the lane locked.
 func (b *backlog) doubt() {
 	l := b.lane
 	now := l.d.cfg.Clock.Now()
-	b.suspect = true
+	b.mistrust()
 	b.note(now)
 	l.alarm.set(now.Add(storeRetry))
 }
@@ -159,11 +168,15 @@ func (b *backlog) doubt() {
 // shed returns queued deliveries to the store when the endpoint gets no more requests, so that they use no memory. Those of a
 // deleted endpoint end there. Called with the lane locked.
 func (b *backlog) shed() {
-	l := b.lane
 	keep := 0
-	if l.active() {
+	if b.lane.active() {
 		keep = 1 // to probe the endpoint with
 	}
+	b.shedTo(keep)
+}
+
+func (b *backlog) shedTo(keep int) {
+	l := b.lane
 	deleted := l.deleted()
 	for _, it := range l.window.cut(keep) {
 		if deleted {
@@ -174,10 +187,18 @@ func (b *backlog) shed() {
 	}
 }
 
-// shedIfInactive returns deliveries that were queued after the endpoint was paused, disabled or deleted.
-func (b *backlog) shedIfInactive() {
-	if !b.lane.active() {
+// settle returns deliveries that were queued after the endpoint was paused, disabled or deleted, or after the node began to give
+// up its shard. If another node has the shard by now, the deliveries are forgotten. Called with the lane locked.
+func (b *backlog) settle() {
+	l, shard := b.lane, b.lane.id.Shard()
+	switch {
+	case !l.active():
 		b.shed()
+	case !l.d.cfg.Shards.Serves(shard):
+		if l.window.dropOthers(l.d.cfg.Shards.Owned(shard)) {
+			b.note(l.d.cfg.Clock.Now())
+		}
+		b.shedTo(0)
 	}
 }
 

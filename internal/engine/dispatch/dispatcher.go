@@ -25,6 +25,7 @@ type Store interface {
 	BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
+	LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error
 }
 
 // An Observer is notified of the results of deliveries. Its methods are called on the hot path and must not block.
@@ -71,6 +72,7 @@ type Dispatcher struct {
 	held     total
 	times    timeline
 	wall     clockWatch
+	busy     [godwit.Shards]shardLoad  // by shard
 	claims   chan struct{}             // limits concurrent claims
 	reading  [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until the lane has it
 	stale    sync.Map                  // EndpointID → struct{}: changed, but could not be read
@@ -118,6 +120,13 @@ func New(cfg Config) *Dispatcher {
 	d.base, d.cut = context.WithCancelCause(context.Background())
 	d.slots.free = cfg.MaxInFlight
 	d.workers = workers{jobs: make(chan *item), run: d.attempt}
+	for shard := range d.busy {
+		d.busy[shard].drained = func() {
+			if !cfg.Shards.Serves(shard) {
+				cfg.Shards.Drained()
+			}
+		}
+	}
 	d.accounts = accounts{d: d, tenants: map[godwit.TenantID]*account{}}
 	return d
 }

@@ -32,7 +32,7 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 	l := &Lane{d: d, id: loaded.Endpoint.ID, condition: condition{Health: loaded.Health}}
 	l.maker = d.cfg.Maker
 	l.condition.EndpointID = l.id
-	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held}
+	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held, shard: &d.busy[l.id.Shard()]}
 	l.backlog.lane, l.reenabler.lane, l.alarm.lane = l, l, l
 	t := d.cfg.Maker.Target(loaded)
 	l.target.Store(t)
@@ -44,8 +44,8 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 // ID returns the endpoint's id.
 func (l *Lane) ID() godwit.EndpointID { return l.id }
 
-// epoch returns the epoch of the lease under which this node may send for the endpoint at now, or 0.
-func (l *Lane) epoch(now time.Time) int64 { return l.d.cfg.Shards.EpochAt(l.id.Shard(), now) }
+// epoch returns the epoch of the lease under which this node may send for the endpoint now, or 0.
+func (l *Lane) epoch() int64 { return l.d.cfg.Shards.Epoch(l.id.Shard()) }
 
 // room returns how many more deliveries the lane may hold. An endpoint that gets no deliveries needs one to probe it with;
 // when memory is short every lane holds only a few.
@@ -164,7 +164,7 @@ func (l *Lane) mayStart(now time.Time) bool {
 	if len(w.queue) == 0 || w.inFlight >= l.concurrency() || !l.open(now) {
 		return false
 	}
-	if w.queue[0].Epoch != l.epoch(now) {
+	if w.queue[0].Epoch != l.epoch() {
 		return false // a claim made under an older epoch belongs to another node
 	}
 	if wait := l.pace.wait(now); wait > 0 {

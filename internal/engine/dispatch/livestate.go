@@ -28,7 +28,7 @@ func (d *Dispatcher) LiveState(endpoint godwit.EndpointID, delivery godwit.Deliv
 	if l == nil {
 		return LiveState{}
 	}
-	s := LiveState{Known: true, Owned: l.epoch(now) != 0}
+	s := LiveState{Known: true, Owned: l.epoch() != 0}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.window.held[delivery]

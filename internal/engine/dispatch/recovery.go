@@ -49,7 +49,7 @@ func (r *reenabler) startIfDue(now time.Time) {
 	case now.Before(at):
 		l.alarm.set(at)
 		return
-	case l.epoch(now) == 0:
+	case l.epoch() == 0:
 		return
 	}
 	r.notice = &godwit.Notice{

@@ -21,7 +21,7 @@ func (l *Lane) Reserve(event *godwit.Event, trigger godwit.Trigger, now time.Tim
 	r := Reservation{ID: godwit.NewDeliveryID(now), lane: l}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	epoch := l.epoch(now)
+	epoch := l.epoch()
 	if epoch == 0 || l.backlog.overflow || l.backlog.reclaiming || l.room(now) <= 0 || !l.d.Running() {
 		return r
 	}
@@ -44,7 +44,7 @@ func (r *Reservation) Committed(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.window.push(r.item)
-	l.backlog.shedIfInactive()
+	l.backlog.settle()
 	l.pump()
 }
 

@@ -29,6 +29,7 @@ func newIdle(hands clock.Clock) *Dispatcher {
 func (d *Dispatcher) bareLane(policy godwit.Policy, queued int) *Lane {
 	now := d.cfg.Clock.Now()
 	l := &Lane{d: d, id: godwit.NewEndpointID(now), window: window{held: map[godwit.DeliveryID]holding{}, total: &d.held}}
+	l.window.shard = &d.busy[l.id.Shard()]
 	l.maker, l.backlog.lane, l.reenabler.lane = d.cfg.Maker, l, l
 	l.target.Store(&attempt.Target{Endpoint: godwit.Endpoint{Status: godwit.EndpointActive}, Policy: policy})
 	l.pace.follow(&l.Target().Policy, &d.times)

@@ -3,18 +3,32 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// Relearn loads all endpoints again. While another node held the shards, that node got the changes and outcomes. This node's
-// endpoints are out of date, and an endpoint that it does not know would get none of the events posted here.
-func (d *Dispatcher) Relearn(ctx context.Context) error {
+// A shardLoad counts the deliveries of a shard in memory and the claims under way.
+type shardLoad struct {
+	n       atomic.Int64
+	suspect atomic.Bool // an answer of the store was lost: it may hold claims that memory does not know
+	drained func()      // called when nothing is left
+}
+
+func (s *shardLoad) add(n int64) {
+	if s.n.Add(n) == 0 && s.drained != nil {
+		s.drained()
+	}
+}
+
+// Relearn loads the endpoints of shards again. While another node held the shards, that node got the outcomes, and an endpoint
+// that this one does not know would get none of the events posted here.
+func (d *Dispatcher) Relearn(ctx context.Context, shards []int) error {
 	known := map[godwit.EndpointID]bool{}
 	var lanes []*Lane
-	err := d.cfg.Store.LoadEndpoints(ctx, func(loaded *store.LoadedEndpoint) error {
+	err := d.cfg.Store.LoadShards(ctx, shards, func(loaded *store.LoadedEndpoint) error {
 		l := d.index.lane(loaded.Endpoint.ID)
 		if l == nil {
 			l = d.newLane(loaded)
@@ -32,7 +46,7 @@ func (d *Dispatcher) Relearn(ctx context.Context) error {
 	d.recall(lanes)
 	d.index.put(lanes...)
 	var gone []godwit.EndpointID
-	d.index.each(func(l *Lane) {
+	d.eachIn(shards, func(l *Lane) {
 		if !known[l.id] {
 			gone = append(gone, l.id)
 		}
@@ -43,6 +57,51 @@ func (d *Dispatcher) Relearn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// eachIn calls fn with the lanes of some shards.
+func (d *Dispatcher) eachIn(shards []int, fn func(*Lane)) {
+	var in [godwit.Shards]bool
+	for _, shard := range shards {
+		in[shard] = true
+	}
+	d.index.each(func(l *Lane) {
+		if in[l.id.Shard()] {
+			fn(l)
+		}
+	})
+}
+
+// Yield returns the queued deliveries of shards to the store. A lane that saw the shard as this node's has taken up its delivery
+// by now, since it did so with its lock held.
+func (d *Dispatcher) Yield(shards []int) {
+	d.eachIn(shards, func(l *Lane) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.backlog.settle()
+	})
+}
+
+// Drained reports whether no delivery of the shard is in memory or being claimed. clean says that the store knows of no claim
+// either.
+func (d *Dispatcher) Drained(shard int) (drained, clean bool) {
+	s := &d.busy[shard]
+	return s.n.Load() == 0, !s.suspect.Load()
+}
+
+// InFlight counts the requests in flight by shard.
+func (d *Dispatcher) InFlight() (n [godwit.Shards]int) {
+	d.index.each(func(l *Lane) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		n[l.id.Shard()] += l.window.inFlight
+	})
+	return n
+}
+
+// Busy returns how much this node has to do.
+func (d *Dispatcher) Busy() godwit.NodeLoad {
+	return godwit.NodeLoad{Held: int(d.held.deliveries.Load()), InFlight: d.slots.inUse(d.cfg.MaxInFlight)}
 }
 
 // Gained takes up waiting deliveries in shards that belonged to another node, or to this node before a restart.

@@ -15,7 +15,7 @@ func TestNobodyWaitsBesideAFreeSlot(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
 	l := d.bareLane(godwit.Policy{Concurrency: 8}, 3)
-	d.cfg.Shards.Set([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Now().Add(time.Hour))
+	d.cfg.Shards.Serve([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Steady()+time.Hour)
 	l.wake() // there is no slot, so the lane joins the line
 
 	l.mu.Lock()
@@ -42,7 +42,7 @@ func TestLagIsOfDeliveriesThatCouldBeSent(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
 	l := d.bareLane(godwit.Policy{Concurrency: 8}, 3)
-	d.cfg.Shards.Set([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Now().Add(time.Hour))
+	d.cfg.Shards.Serve([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Steady()+time.Hour)
 	for _, it := range l.window.queue {
 		it.Work.Delivery.DueAt = hands.Now()
 	}

@@ -13,6 +13,7 @@ type window struct {
 	bytes    int64                         // of the payloads held
 	inFlight int
 	total    *total
+	shard    *shardLoad
 }
 
 // An item is a claimed delivery in a lane's window.
@@ -43,6 +44,7 @@ func (w *window) put(id godwit.DeliveryID, h holding) {
 	w.held[id] = h
 	if !known {
 		w.total.deliveries.Add(1)
+		w.shard.add(1)
 	}
 	w.weigh(h.size - before.size)
 }
@@ -57,6 +59,7 @@ func (w *window) drop(id godwit.DeliveryID, it *item) {
 	if h, ok := w.held[id]; ok && h.item == it {
 		delete(w.held, id)
 		w.total.deliveries.Add(-1)
+		w.shard.add(-1)
 		w.weigh(-h.size)
 	}
 }

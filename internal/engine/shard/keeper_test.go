@@ -12,41 +12,34 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
 var start = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// leases is a store of leases that the test sets.
-type leases struct {
-	acquire  func() ([]godwit.Lease, error)
-	renew    func([]godwit.Lease) ([]godwit.Lease, error)
-	released []godwit.Lease
+const ttl = 15 * time.Second
+
+// An owner records the calls to it. Its shards are drained unless they are busy.
+type owner struct {
+	told     []string
+	busy     map[int]bool
+	inFlight [godwit.Shards]int
 }
 
-func (l *leases) Acquire(context.Context, string, time.Time, time.Duration, int) ([]godwit.Lease, error) {
-	return l.acquire()
+func (o *owner) tell(format string, args ...any) {
+	o.told = append(o.told, fmt.Sprintf(format, args...))
 }
 
-func (l *leases) Renew(_ context.Context, held []godwit.Lease, _ time.Time, _ time.Duration) ([]godwit.Lease, error) {
-	return l.renew(held)
-}
+func (o *owner) Relearn(_ context.Context, s []int) error { o.tell("relearn %d", len(s)); return nil }
+func (o *owner) Gained(_ context.Context, s []int)        { o.tell("gained %d", len(s)) }
+func (o *owner) DropForeign()                             { o.tell("drop foreign") }
+func (o *owner) WakeAll()                                 { o.tell("wake all") }
+func (o *owner) Yield(s []int)                            { o.tell("yield %d", len(s)) }
+func (o *owner) Drained(shard int) (drained, clean bool)  { return !o.busy[shard], true }
+func (o *owner) InFlight() [godwit.Shards]int             { return o.inFlight }
+func (o *owner) Busy() godwit.NodeLoad                    { return godwit.NodeLoad{Held: 7} }
 
-func (l *leases) Release(_ context.Context, held []godwit.Lease, _ time.Time) error {
-	l.released = held
-	return nil
-}
-
-func (l *leases) Holders(context.Context) ([]godwit.Node, error) {
-	return []godwit.Node{{Name: "b", Holder: "process 7 on b.example"}, {Name: "c"}}, nil
-}
-
-// owner records the calls to it.
-type owner struct{ told []string }
-
-func (o *owner) Relearn(context.Context) error     { o.told = append(o.told, "relearn"); return nil }
-func (o *owner) Gained(_ context.Context, s []int) { o.told = append(o.told, fmt.Sprint("gained ", s)) }
-func (o *owner) DropForeign()                      { o.told = append(o.told, "drop foreign") }
-func (o *owner) WakeAll()                          { o.told = append(o.told, "wake all") }
+// is compares what the owner was told since the last call.
 func (o *owner) is(t *testing.T, what ...string) {
 	t.Helper()
 	if !slices.Equal(o.told, what) {
@@ -55,95 +48,263 @@ func (o *owner) is(t *testing.T, what ...string) {
 	o.told = nil
 }
 
-func newKeeper(l *leases) (*Keeper, *clock.Manual) {
-	hands := clock.NewManual(start)
-	return NewKeeper(Config{Store: l, Clock: hands, Log: slog.New(slog.DiscardHandler), Node: "a", TTL: 15 * time.Second}), hands
+// A tampered store is a real one in which a test replaces single calls.
+type tampered struct {
+	store.Leases
+	take    func() ([]godwit.Lease, error)
+	release func() error
+	beat    func() (*godwit.Cluster, error)
 }
 
-// A node that starts alone delivers for its shards as long as their leases last.
-func TestAcquire(t *testing.T) {
-	l := &leases{acquire: func() ([]godwit.Lease, error) { return []godwit.Lease{{Shard: 3, Epoch: 7}, {Shard: 5, Epoch: 2}}, nil }}
-	k, _ := newKeeper(l)
-	o := &owner{}
-	if err := k.Acquire(t.Context(), o); err != nil {
+func (s *tampered) Take(ctx context.Context, n godwit.Node, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+	if s.take != nil {
+		defer func() { s.take = nil }()
+		_, _ = s.Leases.Take(ctx, n, ttl, limit)
+		return s.take()
+	}
+	return s.Leases.Take(ctx, n, ttl, limit)
+}
+
+func (s *tampered) Release(ctx context.Context, held []godwit.Lease, clean bool) error {
+	err := s.Leases.Release(ctx, held, clean)
+	if s.release != nil {
+		return s.release()
+	}
+	return err
+}
+
+func (s *tampered) Beat(ctx context.Context, b store.Beat) (*godwit.Cluster, error) {
+	if s.beat != nil {
+		return s.beat()
+	}
+	return s.Leases.Beat(ctx, b)
+}
+
+// A rig is a store with nodes that share a clock. The test makes their beats and moves.
+type rig struct {
+	t     *testing.T
+	hands *clock.Manual
+	store *tampered
+}
+
+func newRig(t *testing.T) *rig {
+	hands := clock.NewManual(start)
+	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Time: hands.Now})
+	if err != nil {
 		t.Fatal(err)
 	}
-	o.is(t, "gained [3 5]") // the endpoints loaded at start are recent enough
-	if k.EpochAt(3, start) != 7 || k.EpochAt(4, start) != 0 || !k.Valid(start) {
+	t.Cleanup(func() { s.Close() })
+	return &rig{t, hands, &tampered{Leases: s}}
+}
+
+func (r *rig) node(name string) (*Keeper, *owner) {
+	k := NewKeeper(Config{Store: r.store, Clock: r.hands, Log: slog.New(slog.DiscardHandler), Node: godwit.Node{Name: name, Instance: "1"}, TTL: ttl})
+	o := &owner{busy: map[int]bool{}}
+	if err := k.Prepare(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := k.Start(r.t.Context(), o); err != nil {
+		r.t.Fatal(err)
+	}
+	return k, o
+}
+
+// round makes every node beat and move once.
+func (r *rig) round(keepers ...*Keeper) {
+	r.t.Helper()
+	r.hands.Advance(time.Second)
+	for _, k := range keepers {
+		if err := k.beat(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		k.moves(r.t.Context())
+	}
+}
+
+func (r *rig) have(counts map[*Keeper]int) {
+	r.t.Helper()
+	owners := map[int]string{}
+	for k, n := range counts {
+		if got := len(k.Shards()); got != n {
+			r.t.Errorf("node %s has %d shards, want %d", k.cfg.Node.Name, got, n)
+		}
+		for _, shard := range k.Shards() {
+			if other := owners[shard]; other != "" {
+				r.t.Errorf("shard %d belongs to %s and %s", shard, other, k.cfg.Node.Name)
+			}
+			owners[shard] = k.cfg.Node.Name
+		}
+	}
+}
+
+// A node that starts alone has all shards at once, as long as its leases last, and need not read the endpoints a second time.
+func TestStartAlone(t *testing.T) {
+	r := newRig(t)
+	k, o := r.node("a")
+	o.is(t, "gained 64", "wake all")
+	r.have(map[*Keeper]int{k: 64})
+	if k.Epoch(3) != 1 || !k.Valid() {
 		t.Error("a lease does not count")
 	}
-	late := start.Add(15 * time.Second)
-	if k.EpochAt(3, late) != 0 || k.Valid(late) || k.Owned(3) != 7 {
-		t.Error("a lease that ran out must not count, but stays owned")
+	r.hands.Step(time.Hour) // setting a machine's clock changes nothing
+	if k.Epoch(3) != 1 {
+		t.Error("a lease ends because the clock was set")
 	}
-	if err := k.Release(); err != nil || len(l.released) != 2 || k.Owned(3) != 0 || k.Shards() != nil {
-		t.Errorf("release: %v, %v", err, l.released)
+	r.hands.Advance(ttl)
+	if k.Epoch(3) != 0 || k.Valid() || k.Owned(3) != 1 {
+		t.Error("a lease that expired must not count, but stays owned")
+	}
+	if err := k.beat(t.Context()); err != nil || k.Epoch(3) != 1 {
+		t.Errorf("after a beat the epoch is %d, %v", k.Epoch(3), err)
+	}
+	o.is(t, "wake all")
+	if err := k.Release(); err != nil || k.Owned(3) != 0 || k.Shards() != nil {
+		t.Errorf("release: %v", err)
 	}
 }
 
-// A node that waited for another node reads all endpoints again before it delivers.
-func TestAcquireAfterAnotherNode(t *testing.T) {
-	free := make(chan struct{})
-	l := &leases{acquire: func() ([]godwit.Lease, error) {
-		select {
-		case <-free:
-			return []godwit.Lease{{Shard: 1, Epoch: 4}}, nil
-		default:
-			return nil, nil
-		}
-	}}
-	k, hands := newKeeper(l)
-	o, done := &owner{}, make(chan error, 1)
-	go func() { done <- k.Acquire(context.Background(), o) }()
-	<-k.Standby()
-	if got := k.Holder(); got != "b (process 7 on b.example), c" {
-		t.Errorf("it waits for %s", got)
-	}
-	if !hands.Await(start.Add(time.Second), time.Minute) {
-		t.Fatal("it does not try again")
-	}
-	close(free)
-	hands.Advance(time.Second)
-	if err := <-done; err != nil {
+// Nodes that come and go share the shards equally, up to one.
+func TestShares(t *testing.T) {
+	r := newRig(t)
+	a, ao := r.node("a")
+	r.hands.Advance(time.Millisecond)
+	b, bo := r.node("b")
+	bo.is(t) // all shards are taken
+	ao.told = nil
+	r.round(a, b)
+	r.have(map[*Keeper]int{a: 32, b: 32})
+	ao.is(t, "yield 32")
+	bo.is(t, "relearn 32", "gained 32", "wake all")
+	r.hands.Advance(time.Millisecond)
+	c, _ := r.node("c")
+	r.round(a, b, c)
+	r.have(map[*Keeper]int{a: 22, b: 21, c: 21})
+
+	b.Leave()
+	r.round(b, a, c)
+	r.have(map[*Keeper]int{a: 32, b: 0, c: 32})
+	if err := b.Release(); err != nil {
 		t.Fatal(err)
 	}
-	o.is(t, "relearn", "gained [1]")
+	// c dies.
+	for range int(ttl/time.Second) + 1 {
+		r.round(a)
+	}
+	r.have(map[*Keeper]int{a: 64})
+	if err := c.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.have(map[*Keeper]int{a: 64, c: 0}) // c learns of it at its next beat
 }
 
-// The effect of each answer to a renewal.
-func TestRenew(t *testing.T) {
-	both := []godwit.Lease{{Shard: 1, Epoch: 1}, {Shard: 2, Epoch: 1}}
-	for name, c := range map[string]struct {
-		late    time.Duration
-		renewed []godwit.Lease
-		anew    []godwit.Lease
-		err     error
-		told    []string
-		epochs  [2]int64 // of shards 1 and 2 afterwards
-	}{
-		"all renewed":                {renewed: both, told: []string{"drop foreign", "gained []"}, epochs: [2]int64{1, 1}},
-		"renewed after they ran out": {late: time.Minute, renewed: both, told: []string{"drop foreign", "gained []", "wake all"}, epochs: [2]int64{1, 1}},
-		"one lost":                   {renewed: both[:1], told: []string{"drop foreign", "gained []"}, epochs: [2]int64{1, 0}},
-		"all lost, one had anew": {anew: []godwit.Lease{{Shard: 2, Epoch: 9}},
-			told: []string{"relearn", "drop foreign", "gained [2]", "wake all"}, epochs: [2]int64{0, 9}},
-		"the store is away": {err: store.ErrUnavailable, epochs: [2]int64{1, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &leases{
-				acquire: func() ([]godwit.Lease, error) { return c.anew, nil },
-				renew:   func([]godwit.Lease) ([]godwit.Lease, error) { return c.renewed, c.err },
+// A shard is given up when its requests have ended, those with the fewest first; one that takes too long stays.
+func TestBusyShardsAreGivenUpLater(t *testing.T) {
+	r := newRig(t)
+	a, ao := r.node("a")
+	for shard := range 32 {
+		ao.inFlight[shard] = 1
+	}
+	ao.busy[40], ao.busy[41] = true, true
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	r.round(a, b)
+	r.have(map[*Keeper]int{a: 32, b: 30})
+	if a.Serves(40) || a.Owned(40) == 0 || !a.Serves(3) {
+		t.Error("a busy shard starts requests, or is lost, or a shard with requests was given up first")
+	}
+	delete(ao.busy, 40)
+	r.round(a, b)
+	r.have(map[*Keeper]int{a: 32, b: 31})
+	ao.told = nil
+	for range 4 {
+		r.round(a, b)
+	}
+	if !a.Serves(41) || !slices.Contains(ao.told, "wake all") {
+		t.Error("the shard that does not drain is not served")
+	}
+	r.have(map[*Keeper]int{a: 32, b: 32}) // another one went in its place
+}
+
+// A node whose fellow leaves before it has given up shards keeps them.
+func TestSharesThatAreWantedAgain(t *testing.T) {
+	r := newRig(t)
+	a, ao := r.node("a")
+	for shard := range godwit.Shards {
+		ao.busy[shard] = true
+	}
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	r.round(a, b)
+	r.have(map[*Keeper]int{a: 32, b: 0})
+	epoch := a.Owned(0)
+	b.Leave()
+	r.round(b, a)
+	r.have(map[*Keeper]int{a: 64, b: 0})
+	if a.Epoch(0) != epoch {
+		t.Errorf("the epoch of a shard that stayed went from %d to %d", epoch, a.Epoch(0))
+	}
+}
+
+// Calls whose answer is lost after they took effect.
+func TestLostAnswers(t *testing.T) {
+	r := newRig(t)
+	r.store.take = func() ([]godwit.Lease, error) { return nil, store.ErrUnavailable }
+	a, ao := r.node("a")
+	r.have(map[*Keeper]int{a: 0})
+	r.round(a)
+	r.have(map[*Keeper]int{a: 64}) // the beat told of them
+	if a.Epoch(0) != 1 {
+		t.Errorf("the epoch is %d: the shards were taken twice", a.Epoch(0))
+	}
+	r.hands.Advance(time.Millisecond)
+	ao.told = nil
+	r.store.release = func() error { return store.ErrUnavailable }
+	b, _ := r.node("b")
+	r.round(a)
+	r.store.release = nil
+	r.round(a, b)
+	r.have(map[*Keeper]int{a: 32, b: 32})
+	away := errors.New("away")
+	r.store.beat = func() (*godwit.Cluster, error) { return nil, away }
+	r.hands.Advance(time.Second)
+	if err := a.beat(t.Context()); !errors.Is(err, away) || a.Epoch(a.Shards()[0]) == 0 {
+		t.Errorf("after a failed beat: %v, epoch %d", err, a.Epoch(a.Shards()[0]))
+	}
+	r.hands.Advance(ttl)
+	if a.Epoch(a.Shards()[0]) != 0 {
+		t.Error("without beats the leases count for ever")
+	}
+}
+
+// Another process under the same name ends Keep.
+func TestKeepEndsWhenTheNameIsLost(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.node("a")
+	r.store.beat = func() (*godwit.Cluster, error) { return nil, store.ErrFenced }
+	a.Look()
+	if err := a.Keep(t.Context()); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("Keep ended with %v", err)
+	}
+}
+
+func TestShare(t *testing.T) {
+	for n := 1; n <= 70; n++ {
+		var members []godwit.Member
+		for i := range n {
+			members = append(members, godwit.Member{Node: godwit.Node{Name: fmt.Sprint(i)}, State: godwit.NodeRunning, Alive: true})
+		}
+		members = append(members, godwit.Member{Node: godwit.Node{Name: "dead"}, State: godwit.NodeRunning},
+			godwit.Member{Node: godwit.Node{Name: "leaving"}, State: godwit.NodeLeaving, Alive: true})
+		sum, least, most := 0, 64, 0
+		for i := range members {
+			s := share(members, members[i].Owner())
+			sum += s
+			if i < n {
+				least, most = min(least, s), max(most, s)
 			}
-			k, hands := newKeeper(l)
-			k.Set(both, start.Add(15*time.Second))
-			hands.Advance(c.late)
-			o := &owner{}
-			if err := k.renew(t.Context(), o); !errors.Is(err, c.err) {
-				t.Fatal(err)
-			}
-			o.is(t, c.told...)
-			if got := [2]int64{k.Owned(1), k.Owned(2)}; got != c.epochs {
-				t.Errorf("epochs %v, want %v", got, c.epochs)
-			}
-		})
+		}
+		if sum != godwit.Shards || most-least > 1 {
+			t.Errorf("%d nodes share %d shards, between %d and %d", n, sum, least, most)
+		}
 	}
 }

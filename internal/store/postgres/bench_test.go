@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 // BenchmarkCommit measures the cost of a row in batches of different sizes, in µs of wall clock, of CPU in this process and,
@@ -40,7 +41,7 @@ func newLoad(tb testing.TB, s *Store) *load {
 	now := time.Now().UTC()
 	l := &load{s: s, body: bytes.Repeat([]byte(`{"order":"4711","total":42}     `), 32)}
 	l.tenant, l.endpoint = mintTenant(now), mintEndpoint(now)
-	leases, err := s.Acquire(tb.Context(), "bench", now, time.Hour, godwit.Shards)
+	leases, err := storetest.TakeAll(tb.Context(), s, "bench")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 // A batch may be larger than one message.
@@ -29,7 +30,7 @@ func TestBatchOfLargeBodies(t *testing.T) {
 	if err != nil || len(claim.Work) != 0 {
 		t.Errorf("claimed %d, %v: all are claimed already", len(claim.Work), err)
 	}
-	leases, err := s.Acquire(t.Context(), "bench", b.Now, time.Hour, 64)
+	leases, err := storetest.TakeAll(t.Context(), s, "bench")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,7 +17,17 @@ type database struct {
 	log  *slog.Logger
 
 	connector    *connector
-	unreplicated atomic.Bool // a commit did not wait for its synchronous standby
+	unreplicated atomic.Bool      // a commit did not wait for its synchronous standby
+	now          func() time.Time // see Options.Time; may be nil
+}
+
+// time returns the time to pass to statements about leases: null for the server's own.
+func (d *database) time() *time.Time {
+	if d.now == nil {
+		return nil
+	}
+	t := d.now()
+	return &t
 }
 
 func (d *database) openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {

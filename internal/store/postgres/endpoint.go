@@ -136,9 +136,18 @@ func (s *endpoints) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*st
 
 // LoadEndpoints passes every endpoint that is not deleted to fn. It holds no connection while fn runs.
 func (s *endpoints) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
+	return s.loadPages(ctx, fn, ``)
+}
+
+// LoadShards passes the endpoints of some shards to fn. An endpoint's shard is in the last byte of its id.
+func (s *endpoints) LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error {
+	return s.loadPages(ctx, fn, fmt.Sprintf(` AND get_byte(uuid_send(id), 15) %% %d = ANY ($3)`, godwit.Shards), shards)
+}
+
+func (s *endpoints) loadPages(ctx context.Context, fn func(*store.LoadedEndpoint) error, filter string, args ...any) error {
 	var after [16]byte
 	for {
-		list, err := s.loadEndpoints(ctx, ` WHERE id > $1 AND status <> 'deleted' ORDER BY id LIMIT $2`, after, loadPage)
+		list, err := s.loadEndpoints(ctx, ` WHERE id > $1 AND status <> 'deleted'`+filter+` ORDER BY id LIMIT $2`, append([]any{after, loadPage}, args...)...)
 		if err != nil {
 			return failed("load endpoints", err)
 		}

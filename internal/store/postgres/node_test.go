@@ -22,7 +22,7 @@ func TestNodeIsKeptBesideALostConnection(t *testing.T) {
 	}
 	lost := s.node.conn
 	s.node.conn = nil
-	if err := s.KeepNode(ctx, n); err != nil {
+	if err := beat(ctx, s, n); err != nil {
 		t.Fatal(err)
 	}
 	if s.node.locked {
@@ -32,14 +32,19 @@ func TestNodeIsKeptBesideALostConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for !s.node.locked { // until the server has noticed; each iteration is a round trip
-		if err := s.KeepNode(ctx, n); err != nil {
+		if err := beat(ctx, s, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := s.pool.Exec(ctx, `UPDATE nodes SET instance = 'second'`); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.KeepNode(ctx, n); !errors.Is(err, store.ErrFenced) {
+	if err := beat(ctx, s, n); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the error of a process that lost its name is %v", err)
 	}
+}
+
+func beat(ctx context.Context, s *Store, n godwit.Node) error {
+	_, err := s.Beat(ctx, store.Beat{Node: n, TTL: time.Minute})
+	return err
 }

@@ -21,6 +21,8 @@ type Options struct {
 	PartitionWidth time.Duration
 	// Now is the time from which partitions are prepared. Defaults to the server's clock.
 	Now time.Time
+	// Time is the clock of leases and beats, for tests that move it. Defaults to the server's clock, which all nodes share.
+	Time func() time.Time
 	// Log receives messages about created and dropped partitions, and about background failures. Defaults to none.
 	Log *slog.Logger
 
@@ -56,7 +58,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &database{log: o.Log, connector: &connector{log: o.Log}}
+	db := &database{log: o.Log, now: o.Time, connector: &connector{log: o.Log}}
 	db.watchSessions(config.ConnConfig)
 	db.connector.attach(config.ConnConfig)
 	if err := prepareDatabase(ctx, config); err != nil {

@@ -68,6 +68,12 @@ func reopen(t testing.TB, s store.Store) store.Store {
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
+func TestLeases(t *testing.T) {
+	storetest.RunLeases(t, func(t testing.TB, now func() time.Time) store.Store {
+		return openAt(t, Options{Now: suiteTime, Time: now})
+	})
+}
+
 func TestNodes(t *testing.T) {
 	storetest.RunNodes(t, storetest.Nodes{Open: open, Beside: beside, Reopen: reopen})
 }

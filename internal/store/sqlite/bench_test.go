@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 // processor returns the CPU time of this process.
@@ -51,7 +52,7 @@ func newLoad(b *testing.B, endpoints int) *load {
 	for range endpoints {
 		l.endpoints = append(l.endpoints, newIDAt[godwit.EndpointID](l.now))
 	}
-	leases, err := s.Acquire(b.Context(), "bench", l.now, time.Hour, godwit.Shards)
+	leases, err := storetest.TakeAll(b.Context(), l.s, "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func BenchmarkBacklog(b *testing.B) {
 		l.commit(&store.Batch{Accepts: l.accepts(5000)})
 		l.held = l.held[:0]
 	}
-	leases, err := l.s.Acquire(b.Context(), "bench", l.now, time.Hour, godwit.Shards)
+	leases, err := storetest.TakeAll(b.Context(), l.s, "bench")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -215,7 +216,7 @@ func TestExclusive(t *testing.T) {
 func TestEpochsOfAnotherConnection(t *testing.T) {
 	dir := t.TempDir()
 	a, b := openAt(t, dir, Options{}), openAt(t, dir, Options{})
-	held, err := a.Acquire(t.Context(), "a", noon, time.Minute, godwit.Shards)
+	held, err := storetest.TakeAll(t.Context(), a, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestEpochsOfAnotherConnection(t *testing.T) {
 	if _, err := a.ClaimDue(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Acquire(t.Context(), "b", noon.Add(time.Hour), time.Minute, godwit.Shards); err != nil {
+	if _, err := storetest.TakeAll(t.Context(), b, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.ClaimDue(t.Context(), claim); !errors.Is(err, store.ErrFenced) {

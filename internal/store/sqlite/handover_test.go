@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 // A handing is a store in which deliveries of small events are handed over.
@@ -26,7 +27,7 @@ func newHanding(t *testing.T, dir string) *handing {
 
 func (h *handing) acquire() {
 	h.t.Helper()
-	leases, err := h.s.Acquire(h.t.Context(), "a", noon, 1, godwit.Shards)
+	leases, err := storetest.TakeAll(h.t.Context(), h.s, "a")
 	if err != nil {
 		h.t.Fatal(err)
 	}

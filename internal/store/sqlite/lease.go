@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // epochs is the writer's cache of the leases. It is read again after another connection has written.
@@ -27,27 +27,39 @@ func (e *epochs) load(c *conn) error {
 	})
 }
 
-// leases keeps the ownership of shards.
-type leases struct{ *database }
+// leases keeps the ownership of shards. Which owners are alive is known in memory; see members.
+type leases struct {
+	*database
+	members *members
+}
 
-// Acquire takes shards for the owner, its own shards first.
-func (s *leases) Acquire(ctx context.Context, owner string, now time.Time, ttl time.Duration, limit int) ([]godwit.Lease, error) {
-	var leases []godwit.Lease
-	err := s.write(ctx, "acquire leases", func(c *conn) error {
-		leases = nil
-		const open = `SELECT shard, epoch FROM leases WHERE owner IN ('', ?1) OR expires_at <= ?2
-			ORDER BY owner <> ?1, shard LIMIT ?3`
-		err := c.each(ctx, open, []driver.Value{owner, micros(now), int64(max(limit, 0))}, func(r *rows) error {
-			leases = append(leases, godwit.Lease{
-				Shard: int(r.int(0)), Owner: owner, Epoch: r.int(1) + 1, ExpiresAt: fromMicros(micros(now.Add(ttl))),
-			})
+// Take takes free shards for the process. It also releases the claims of older epochs, which are few to find here.
+func (s *leases) Take(ctx context.Context, n godwit.Node, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	if !s.members.announce(&n, ttl) {
+		return nil, store.ErrFenced
+	}
+	var taken []godwit.Lease
+	err := s.write(ctx, "take leases", func(c *conn) error {
+		taken = nil
+		err := c.each(ctx, `SELECT shard, owner, epoch, expires_at FROM leases ORDER BY shard`, nil, func(r *rows) error {
+			l := godwit.Lease{Shard: int(r.int(0)), Owner: n.Owner(), Epoch: r.int(2) + 1, Clean: true}
+			since, alive := s.members.expiry(r.text(1))
+			if !alive && len(taken) < limit {
+				if l.FreeSince = since; r.text(1) == "" && r.int(3) > 0 {
+					l.FreeSince = r.time(3)
+				}
+				taken = append(taken, l)
+			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		for _, l := range leases {
-			if err := s.setLease(c, l); err != nil {
+		for _, l := range taken {
+			if err := s.setLease(c, l, 0); err != nil {
 				return err
 			}
 		}
@@ -56,15 +68,18 @@ func (s *leases) Acquire(ctx context.Context, owner string, now time.Time, ttl t
 	if err != nil {
 		return nil, err
 	}
-	return leases, nil
+	return taken, nil
 }
 
-func (s *leases) setLease(c *conn, l godwit.Lease) error {
-	_, err := c.exec("UPDATE leases SET owner = ?, epoch = ?, expires_at = ? WHERE shard = ?",
-		l.Owner, l.Epoch, micros(l.ExpiresAt), int64(l.Shard))
+// setLease stores a lease. since is when it was released.
+func (s *leases) setLease(c *conn, l godwit.Lease, since int64) error {
+	_, err := c.exec("UPDATE leases SET owner = ?, epoch = ?, expires_at = ? WHERE shard = ?", l.Owner, l.Epoch, since, int64(l.Shard))
 	s.epochs.shard[l.Shard] = l.Epoch
 	return err
 }
+
+// ReleaseClaims does nothing: Take and Release have done it.
+func (s *leases) ReleaseClaims(context.Context, []godwit.Lease) error { return nil }
 
 // releaseOrphans releases every claim that does not have the epoch of its shard. It reads the claimed deliveries, which nodes
 // hold in memory, and not the waiting ones.
@@ -96,54 +111,17 @@ func (s *leases) releaseOrphans(ctx context.Context, c *conn) error {
 	return s.handed.settle(c)
 }
 
-// Renew extends leases that are still held.
-func (s *leases) Renew(ctx context.Context, held []godwit.Lease, now time.Time, ttl time.Duration) ([]godwit.Lease, error) {
-	var renewed []godwit.Lease
-	err := s.write(ctx, "renew leases", func(c *conn) error {
-		renewed = nil
-		for _, l := range held {
-			l.ExpiresAt = fromMicros(micros(now.Add(ttl)))
-			n, err := c.exec("UPDATE leases SET expires_at = ? WHERE shard = ? AND owner = ? AND epoch = ?",
-				micros(l.ExpiresAt), int64(l.Shard), l.Owner, l.Epoch)
-			if err != nil {
-				return err
-			}
-			if n == 1 {
-				renewed = append(renewed, l)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return renewed, nil
-}
-
 // Release gives up leases. The epoch grows, so that the store refuses late results.
-func (s *leases) Release(ctx context.Context, held []godwit.Lease, now time.Time) error {
+func (s *leases) Release(ctx context.Context, held []godwit.Lease, _ bool) error {
 	return s.write(ctx, "release leases", func(c *conn) error {
 		for _, l := range held {
 			if l.Shard < 0 || l.Shard >= godwit.Shards || s.epochs.shard[l.Shard] != l.Epoch {
 				continue
 			}
-			if err := s.setLease(c, godwit.Lease{Shard: l.Shard, Epoch: l.Epoch + 1}); err != nil {
+			if err := s.setLease(c, godwit.Lease{Shard: l.Shard, Epoch: l.Epoch + 1}, micros(s.members.now())); err != nil {
 				return err
 			}
 		}
 		return s.releaseOrphans(ctx, c)
 	})
-}
-
-// Holders lists the owners of leases.
-func (s *leases) Holders(ctx context.Context) (nodes []godwit.Node, err error) {
-	err = s.read(ctx, "list lease holders", func(c *conn) error {
-		const owners = `SELECT DISTINCT l.owner, coalesce(n.holder, '') FROM leases l LEFT JOIN nodes n ON l.owner = n.name || ' ' || n.instance
-			WHERE l.owner <> '' ORDER BY l.owner`
-		return c.each(ctx, owners, nil, func(r *rows) error {
-			nodes = append(nodes, godwit.NodeOf(r.text(0), r.text(1)))
-			return nil
-		})
-	})
-	return nodes, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 //go:embed testdata/0001_rows.sql
@@ -143,7 +144,7 @@ func TestUpgrade(t *testing.T) {
 	late.Status = 422
 	upgraded(t, "attempts of one that was swept", []godwit.Attempt{late})(s.Attempts(ctx, tenant, swept.ID))
 
-	if leases, err := s.Acquire(ctx, "node-a", noon, time.Minute, godwit.Shards); err != nil || leases[0].Shard != 17 || leases[0].Epoch != 5 {
+	if leases, err := storetest.TakeAll(ctx, s, "node-a"); err != nil || leases[17].Shard != 17 || leases[17].Epoch != 5 {
 		t.Errorf("leases are %v, %v", leases, err)
 	}
 	c, err := s.ClaimDue(ctx, store.Claim{EndpointID: endpoint, Epoch: 5, Now: at(60), Limit: 9})

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -11,6 +10,7 @@ import (
 // nodes records which process runs under each node name.
 type nodes struct {
 	*database
+	members *members
 	claimed map[string]godwit.Node // by this process; guarded by turn
 }
 
@@ -36,17 +36,7 @@ func (s *nodes) ClaimNode(ctx context.Context, n godwit.Node) error {
 			return err
 		}
 		s.claimed[n.Name] = n
+		s.members.claim(&n)
 		return nil
-	})
-}
-
-// KeepNode checks that the process still has the name.
-func (s *nodes) KeepNode(ctx context.Context, n godwit.Node) error {
-	return s.read(ctx, "keep node name", func(c *conn) error {
-		there, err := c.one(ctx, "SELECT 1 FROM nodes WHERE name = ? AND instance = ?", []driver.Value{n.Name, n.Instance}, nil)
-		if err == nil && !there {
-			return store.ErrFenced
-		}
-		return err
 	})
 }

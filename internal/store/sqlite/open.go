@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Options configure a store.
@@ -23,6 +24,8 @@ type Options struct {
 	WALPages int64
 	// SyncDir makes the entries of a directory durable. Tests that cut the power replace it. Defaults to fsync.
 	SyncDir func(dir string) error
+	// Time is the clock of leases. Defaults to the machine's.
+	Time func() time.Time
 	// Log receives background failures that have no caller. Defaults to none.
 	Log *slog.Logger
 }
@@ -52,7 +55,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.WALPages <= 0 {
 		o.WALPages = walFrames
 	}
-	s := newStore(newDatabase(file, o))
+	s := newStore(newDatabase(file, o), newMembers(o.Time))
 	if o.Exclusive {
 		if s.lock, err = acquireLock(s.lockPath()); err != nil {
 			return nil, err

@@ -44,11 +44,11 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-func newStore(db *database) *Store {
+func newStore(db *database, m *members) *Store {
 	s := &Store{
 		database: db, schema: &schema{db},
-		batches: &batches{db}, fanouts: &fanouts{db}, claims: &claims{db}, leases: &leases{db},
-		nodes:  &nodes{database: db, claimed: map[string]godwit.Node{}},
+		batches: &batches{db}, fanouts: &fanouts{db}, claims: &claims{db}, leases: &leases{db, m},
+		nodes:  &nodes{database: db, members: m, claimed: map[string]godwit.Node{}},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db},
 		endpoints: &endpoints{db}, health: &health{db}, secrets: &secrets{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},

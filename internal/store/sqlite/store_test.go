@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
@@ -26,6 +27,17 @@ func open(t testing.TB) store.Store {
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestLeases(t *testing.T) {
+	storetest.RunLeases(t, func(t testing.TB, now func() time.Time) store.Store {
+		s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Exclusive: true, Time: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	})
+}
 
 func TestConcurrency(t *testing.T) { storetest.RunConcurrency(t, open) }
 

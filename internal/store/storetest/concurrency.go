@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -17,7 +16,6 @@ func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 	for _, c := range []testCase{
 		{"one of many reserves a key", concurrentReserve},
 		{"one of many accepts under a key", concurrentAccept},
-		{"no shard has two owners", concurrentAcquire},
 		{"a delivery is claimed once", concurrentClaim},
 		{"an endpoint's version is written once", concurrentUpdate},
 		{"a key check is written once", concurrentKeyCheck},
@@ -93,36 +91,6 @@ func concurrentAccept(t *testing.T, f *fixture) {
 	}
 	if n := got(f.s.CountPending(f.ctx, f.endpoint))(t); n != int64(len(answers)+1) {
 		t.Errorf("%d deliveries are pending, want %d", n, len(answers)+1)
-	}
-}
-
-func concurrentAcquire(t *testing.T, f *fixture) {
-	now := f.tick(time.Hour) // all leases have expired
-	for round := range 5 {
-		var mu sync.Mutex
-		owners := map[int]string{}
-		together(t, 8, func(i int) error {
-			owner := fmt.Sprintf("round %d node %d", round, i)
-			for range 3 {
-				leases, err := f.s.Acquire(f.ctx, owner, now, ttl, 16)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				for _, l := range leases {
-					if other, held := owners[l.Shard]; held && other != owner {
-						t.Errorf("shard %d is held by %s and %s", l.Shard, other, owner)
-					}
-					owners[l.Shard] = owner
-				}
-				mu.Unlock()
-			}
-			return nil
-		})
-		if len(owners) != godwit.Shards {
-			t.Errorf("%d of %d shards have an owner", len(owners), godwit.Shards)
-		}
-		now = now.Add(ttl)
 	}
 }
 

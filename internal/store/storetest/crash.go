@@ -129,7 +129,7 @@ func crashChild(c Crash, location string) error {
 	if err != nil {
 		return err
 	}
-	leases, err := s.Acquire(ctx, crashOwner, base, ttl, godwit.Shards)
+	leases, err := TakeAll(ctx, s, crashOwner)
 	if err != nil {
 		return err
 	}

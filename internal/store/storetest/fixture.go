@@ -94,9 +94,10 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
+// acquire gives all shards to the owner.
 func (f *fixture) acquire(owner string) []godwit.Lease {
 	f.t.Helper()
-	leases := got(f.s.Acquire(f.ctx, owner, f.now, ttl, godwit.Shards))(f.t)
+	leases := got(TakeAll(f.ctx, f.s, owner))(f.t)
 	for _, l := range leases {
 		f.epochs[l.Shard] = l.Epoch
 	}

@@ -232,7 +232,7 @@ func handoverLease(t *testing.T, f *fixture) {
 		"taken over": func(f *fixture) { f.tick(time.Hour); f.acquire("node-b") },
 		"same node":  func(f *fixture) { f.acquire("node-b") },
 		"released": func(f *fixture) {
-			f.must(f.s.Release(f.ctx, f.acquire("node-b"), f.now))
+			f.must(f.s.Release(f.ctx, f.acquire("node-b"), false))
 			f.tick(time.Hour)
 			f.acquire("node-b")
 		},

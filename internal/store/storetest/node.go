@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -19,29 +20,34 @@ func process(instance string) godwit.Node {
 	return godwit.Node{Name: owner, Instance: instance, Holder: instance + " process"}
 }
 
+// beat sends a beat of a process.
+func beat(f *fixture, s store.Store, n godwit.Node) error {
+	_, err := s.Beat(f.ctx, store.Beat{Node: n, TTL: ttl})
+	return err
+}
+
 func nodeKept(t *testing.T, f *fixture) {
 	first, second := process("first"), process("second")
-	f.is(f.s.KeepNode(f.ctx, first), store.ErrFenced)
 	f.must(f.s.ClaimNode(f.ctx, first))
-	f.must(f.s.KeepNode(f.ctx, first))
-	f.is(f.s.KeepNode(f.ctx, second), store.ErrFenced)
-	f.must(f.s.KeepNode(f.ctx, first))
+	f.must(beat(f, f.s, first))
+	f.is(beat(f, f.s, second), store.ErrFenced)
+	f.must(beat(f, f.s, first))
 }
 
 // Leases belong to a name, or to a name and an instance. Other names that start alike keep theirs.
 func nodeFreesLeases(t *testing.T, f *fixture) {
-	f.tick(ttl) // all leases have expired
-	var freed []godwit.Lease
-	for _, earlier := range []string{owner, owner + " earlier"} {
-		freed = append(freed, got(f.s.Acquire(f.ctx, earlier, f.now, ttl, 3))(t)...)
+	f.must(f.s.Release(f.ctx, f.acquire(owner), true))
+	take := func(name, instance string, n int) []godwit.Lease {
+		return got(f.s.Take(f.ctx, godwit.Node{Name: name, Instance: instance}, time.Hour, n))(t)
 	}
-	for _, other := range []string{owner + "b", owner + "b earlier", "node"} {
-		got(f.s.Acquire(f.ctx, other, f.now, ttl, 3))(t)
+	freed := take(owner, "", 3)
+	for _, other := range []string{owner + "b", "node"} {
+		take(other, "earlier", 3)
 	}
-	got(f.s.Acquire(f.ctx, "rest", f.now, ttl, godwit.Shards))(t)
+	take("rest", "", godwit.Shards)
 
 	f.must(f.s.ClaimNode(f.ctx, process("first")))
-	free := byShard(t, got(f.s.Acquire(f.ctx, "next", f.now, ttl, godwit.Shards))(t))
+	free := byShard(t, take("next", "", godwit.Shards))
 	if len(free) != len(freed) {
 		t.Errorf("%d shards are free, want %d", len(free), len(freed))
 	}
@@ -79,8 +85,8 @@ func nodeTaken(t *testing.T, f *fixture, beside store.Store) {
 	var beating sync.WaitGroup
 	beating.Go(func() {
 		for {
-			if err := f.s.KeepNode(f.ctx, first); err != nil {
-				t.Errorf("heartbeat: %v", err)
+			if err := beat(f, f.s, first); err != nil {
+				t.Errorf("beat: %v", err)
 				return
 			}
 			select {
@@ -98,8 +104,8 @@ func nodeTaken(t *testing.T, f *fixture, beside store.Store) {
 		t.Fatalf("the claim of a second process: %v", err)
 	}
 	same(t, "holder", *taken, store.NodeTaken{Name: first.Name, Holder: first.Holder})
-	f.must(f.s.KeepNode(f.ctx, first))
-	f.is(beside.KeepNode(f.ctx, second), store.ErrFenced)
+	f.must(beat(f, f.s, first))
+	f.is(beat(f, beside, second), store.ErrFenced)
 }
 
 func nodeLost(t *testing.T, f *fixture, b Nodes) {
@@ -107,6 +113,6 @@ func nodeLost(t *testing.T, f *fixture, b Nodes) {
 	f.must(f.s.ClaimNode(f.ctx, first))
 	f.s = b.Reopen(t, f.s)
 	f.must(f.s.ClaimNode(f.ctx, second))
-	f.must(f.s.KeepNode(f.ctx, second))
-	f.is(f.s.KeepNode(f.ctx, first), store.ErrFenced)
+	f.must(beat(f, f.s, second))
+	f.is(beat(f, f.s, first), store.ErrFenced)
 }

@@ -1,8 +1,10 @@
 // Package storetest is the test suite for store backends: Run tests the behaviour that package store documents, RunConcurrency
-// tests it under concurrent use, RunNodes tests node names under several processes, and RunCrash tests that acknowledged writes survive kill -9.
+// tests it under concurrent use, RunLeases tests the ownership of shards,
+// RunNodes tests node names under several processes, and RunCrash tests that acknowledged writes survive kill -9.
 //
 //	func TestStore(t *testing.T)       { storetest.Run(t, open) }
 //	func TestConcurrency(t *testing.T) { storetest.RunConcurrency(t, open) }
+//	func TestLeases(t *testing.T)      { storetest.RunLeases(t, openWithClock) }
 //	func TestNodes(t *testing.T)       { storetest.RunNodes(t, storetest.Nodes{Open: open, …}) }
 //	func TestCrash(t *testing.T)       { storetest.RunCrash(t, storetest.Crash{Location: …, Open: …}) }
 //
@@ -36,7 +38,6 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"handover", handoverCases},
 		{"engine", engineCases},
 		{"claim", claimCases},
-		{"lease", leaseCases},
 		{"node", nodeCases},
 		{"delivery", deliveryCases},
 		{"attempt", attemptCases},

@@ -72,7 +72,7 @@ func (s *storm) epoch(id godwit.EndpointID) int64 {
 }
 
 func (s *storm) takeOver(owner string) error {
-	leases, err := s.f.s.Acquire(s.f.ctx, owner, s.f.now.Add(100*time.Hour), -time.Hour, godwit.Shards)
+	leases, err := TakeAll(s.f.ctx, s.f.s, owner)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range leases {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,45 +15,33 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 )
 
-// A second node on the same store logs that it waits and for which process, and logs its URL only when it has taken over and is ready.
-func TestWaitingNodeSaysSoAndServesLater(t *testing.T) {
+// A second node on the same store is ready at once, and both get half of the shards. When the first stops, the second has all.
+func TestSecondNodeIsReadyAndSharesTheShards(t *testing.T) {
 	first := apptest.Start(t, apptest.Options{Postgres: true})
-	cfg := first.Config
-	cfg.Node = "second"
-	log := &apptest.Log{}
-	second, err := app.New(t.Context(), cfg, app.Dependencies{Log: app.NewLogger(cfg.Log, log)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- second.Run(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("second node ended: %v\n%s", err, log)
+	second := apptest.Start(t, apptest.Options{Store: first.Config.Store, Configure: func(c *config.Config) { c.Node = "second" }})
+	has := func(s *apptest.Server, n int) {
+		for s.App.Engine().Stats().Shards != n {
+			runtime.Gosched()
 		}
-	})
-	readyz := func() int {
-		w := httptest.NewRecorder()
-		second.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
-		return w.Code
 	}
-	<-second.Waiting()
-	if log.Has("msg=serving") || !log.Has("waiting", "another node", `node="second `, `holder="`+first.Config.Node+` (process `) || !strings.HasPrefix(second.Holder(), first.Config.Node+" (process ") || readyz() != http.StatusServiceUnavailable {
-		t.Errorf("while it waits, /readyz answers %d and the log says:\n%s", readyz(), log)
+	has(first, godwit.Shards/2)
+	has(second, godwit.Shards/2)
+	for _, s := range []*apptest.Server{first, second} {
+		if r := s.Call(apptest.Call{Path: "/readyz"}); r.Status != http.StatusOK {
+			t.Errorf("/readyz answers %d %s", r.Status, r.Body)
+		}
 	}
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	<-second.Ready()
-	if !log.Has("msg=serving", "url="+second.URL()) || readyz() != http.StatusOK {
-		t.Errorf("after it took over, /readyz answers %d and the log says:\n%s", readyz(), log)
+	has(second, godwit.Shards)
+	if !second.Log.Has("shards taken") || !first.Log.Has("shards given up") {
+		t.Errorf("the logs do not tell of it:\n%s\n%s", first.Log, second.Log)
 	}
 }
 
-// A node that waits for another one to end accepts no changes: the delivering node would not learn of them.
-func TestWaitingNodeTakesNoChanges(t *testing.T) {
+// A node accepts nothing before it runs.
+func TestNodeThatDoesNotRunTakesNoChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Data, cfg.Node, cfg.Keyring = "127.0.0.1:0", t.TempDir(), "test", app.GenerateRing()
 	a, err := app.New(t.Context(), cfg, app.Dependencies{Log: app.NewLogger(cfg.Log, &apptest.Log{})})

@@ -1,0 +1,322 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
+
+const (
+	// drainLimit is how long a shard may take to drain while the node goes on. Meanwhile its endpoints get nothing new, so a
+	// request that hangs must not block them: the node keeps the shard and gives up another one.
+	drainLimit = 3 * time.Second
+	// refusal is how long a shard that did not drain in time is not given up again.
+	refusal = time.Minute
+)
+
+// keepMoving moves shards until ctx ends.
+func (k *Keeper) keepMoving(ctx context.Context) {
+	for k.pause(ctx, k.interval(), k.move) {
+		k.moves(ctx)
+	}
+}
+
+// moves takes every step that is due.
+func (k *Keeper) moves(ctx context.Context) {
+	k.release(ctx)
+	switch surplus := k.plan(); {
+	case surplus < 0 && k.resume(-surplus) == 0:
+		k.take(ctx, -surplus)
+	case surplus > 0:
+		k.yield(surplus)
+		k.release(ctx)
+	}
+	k.prepare(ctx)
+}
+
+// plan returns how many shards to give up, or, negative, to take.
+func (k *Keeper) plan() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.cluster == nil:
+		return 0
+	case k.leaving:
+		return k.count(preparing, serving)
+	}
+	surplus := k.count(preparing, serving) - share(k.cluster.Members, k.cfg.Node.Owner())
+	if surplus >= 0 {
+		return surplus
+	}
+	if n := k.count(yielding); n > 0 {
+		return surplus // it wants some of these back
+	}
+	if k.acted == k.cluster {
+		return 0 // other nodes took what was free; the next beat tells what is free now
+	}
+	available := 0
+	for _, l := range k.cluster.Leases {
+		if l.Free && k.held[l.Shard].standing == foreign {
+			available++
+		}
+	}
+	return max(surplus, -available)
+}
+
+// resume goes on with up to n shards that the node was giving up; it returns how many there were.
+func (k *Keeper) resume(n int) (resumed int) {
+	k.mu.Lock()
+	for shard := range k.held {
+		if h := k.held[shard]; h.standing == yielding && resumed < n {
+			k.set(shard, holding{standing: serving, lease: h.lease, clean: h.clean})
+			resumed++
+		}
+	}
+	k.mu.Unlock()
+	if resumed > 0 {
+		k.owner.WakeAll()
+	}
+	return resumed
+}
+
+// change brackets a change of leases by this node; see apply.
+func (k *Keeper) change(fn func() error) error {
+	count := func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.changes++
+	}
+	count()
+	defer count()
+	return fn()
+}
+
+// take takes free shards.
+func (k *Keeper) take(ctx context.Context, n int) {
+	limited, cancel := context.WithTimeout(ctx, k.callTimeout())
+	defer cancel()
+	sent := k.cfg.Clock.Steady()
+	var taken []godwit.Lease
+	k.mu.Lock()
+	k.acted = k.cluster
+	k.mu.Unlock()
+	err := k.change(func() (err error) {
+		taken, err = k.cfg.Store.Take(limited, k.cfg.Node, k.cfg.TTL, n)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, l := range taken {
+			k.set(l.Shard, holding{standing: preparing, lease: l, clean: l.Clean})
+		}
+		if err == nil {
+			k.until.Store(max(k.until.Load(), int64(sent+k.cfg.TTL)))
+		}
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() == nil:
+		k.cfg.Log.Warn("shards not taken; it is tried again", "error", err)
+		k.Look() // the shards may have been taken nevertheless
+	case len(taken) > 0:
+		k.cfg.Log.Info("shards taken", "shards", shardsOf(taken))
+	}
+}
+
+func shardsOf(leases []godwit.Lease) (shards []int) {
+	for _, l := range leases {
+		shards = append(shards, l.Shard)
+	}
+	slices.Sort(shards)
+	return shards
+}
+
+// prepare lets the node deliver for shards that it has taken.
+func (k *Keeper) prepare(ctx context.Context) {
+	shards := k.in(preparing)
+	if len(shards) == 0 {
+		return
+	}
+	var stale []int
+	k.mu.Lock()
+	for _, shard := range shards {
+		if k.loaded[shard]+1 != k.held[shard].lease.Epoch {
+			stale = append(stale, shard)
+		}
+	}
+	k.mu.Unlock()
+	if len(stale) > 0 {
+		if err := k.owner.Relearn(ctx, stale); err != nil {
+			if ctx.Err() == nil {
+				k.cfg.Log.Warn("endpoints of taken shards not read; it is tried again", "error", err)
+			}
+			return
+		}
+	}
+	var ready []int
+	k.mu.Lock()
+	for _, shard := range shards {
+		h := k.held[shard]
+		if h.standing != preparing {
+			continue // lost meanwhile
+		}
+		k.loaded[shard] = -1
+		k.set(shard, holding{standing: serving, lease: h.lease, clean: h.clean})
+		ready = append(ready, shard)
+	}
+	k.mu.Unlock()
+	k.owner.Gained(ctx, ready)
+	k.owner.WakeAll()
+	poke(k.dirty)
+}
+
+// keepClean releases the claims of former owners until ctx ends. The node delivers what is not claimed meanwhile.
+func (k *Keeper) keepClean(ctx context.Context) {
+	for k.pause(ctx, k.interval(), k.dirty) {
+		k.mu.Lock()
+		var unclean []godwit.Lease
+		for shard := range k.held {
+			if h := &k.held[shard]; h.standing == serving && !h.clean {
+				unclean = append(unclean, h.lease)
+			}
+		}
+		k.mu.Unlock()
+		if len(unclean) == 0 {
+			continue
+		}
+		if err := k.cfg.Store.ReleaseClaims(ctx, unclean); err != nil {
+			if ctx.Err() == nil {
+				k.cfg.Log.Warn("claims of former owners not released; it is tried again", "error", err)
+			}
+			continue
+		}
+		k.mu.Lock()
+		for _, l := range unclean {
+			if h := &k.held[l.Shard]; h.lease.Epoch == l.Epoch {
+				h.clean = true
+			}
+		}
+		k.mu.Unlock()
+		k.owner.Gained(ctx, shardsOf(unclean))
+	}
+}
+
+// yield begins to give up n shards: those with the fewest requests in flight, since they drain first.
+func (k *Keeper) yield(n int) {
+	busy := k.owner.InFlight()
+	now := k.cfg.Clock.Steady()
+	k.mu.Lock()
+	var shards []int
+	for shard := range k.held {
+		if h := &k.held[shard]; (h.standing == serving || k.leaving && h.standing == preparing) && (k.leaving || k.refused[shard] <= now) {
+			shards = append(shards, shard)
+		}
+	}
+	slices.SortStableFunc(shards, func(a, b int) int { return busy[a] - busy[b] })
+	shards = shards[:min(n, len(shards))]
+	for _, shard := range shards {
+		h := k.held[shard]
+		k.set(shard, holding{standing: yielding, lease: h.lease, clean: h.clean})
+	}
+	k.mu.Unlock()
+	if len(shards) > 0 {
+		k.owner.Yield(shards)
+	}
+}
+
+// release releases the shards that have drained. It keeps those that take too long, unless the node is leaving.
+func (k *Keeper) release(ctx context.Context) {
+	var drained []godwit.Lease
+	var kept []int
+	clean := true
+	for _, shard := range k.in(yielding) {
+		done, tidy := k.owner.Drained(shard)
+		k.mu.Lock()
+		switch h := k.held[shard]; {
+		case h.standing != yielding:
+		case done:
+			drained = append(drained, h.lease)
+			clean = clean && tidy && h.clean
+		case !k.leaving && k.cfg.Clock.Steady()-h.since > drainLimit:
+			k.set(shard, holding{standing: serving, lease: h.lease, clean: h.clean})
+			k.refused[shard] = k.cfg.Clock.Steady() + refusal
+			kept = append(kept, shard)
+		}
+		k.mu.Unlock()
+	}
+	if len(kept) > 0 {
+		k.cfg.Log.Info("shards kept: their requests take too long to give them up now", "shards", kept)
+		k.owner.WakeAll()
+	}
+	if len(drained) > 0 {
+		k.give(ctx, drained, clean)
+	}
+}
+
+// give releases leases.
+func (k *Keeper) give(ctx context.Context, leases []godwit.Lease, clean bool) {
+	limited, cancel := context.WithTimeout(ctx, k.callTimeout())
+	defer cancel()
+	err := k.change(func() error {
+		err := k.cfg.Store.Release(limited, leases, clean)
+		if err != nil {
+			return err
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, l := range leases {
+			if k.held[l.Shard].lease.Epoch == l.Epoch {
+				k.set(l.Shard, holding{})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			k.cfg.Log.Warn("shards not released; it is tried again", "error", err)
+		}
+		k.Look()
+		return
+	}
+	k.cfg.Log.Info("shards given up", "shards", shardsOf(leases))
+}
+
+// Leave announces that the node stops. It starts nothing new; the keeper gives up the shards as they drain.
+func (k *Keeper) Leave() {
+	k.mu.Lock()
+	k.leaving = true
+	var shards []int
+	for shard := range k.held {
+		if h := k.held[shard]; h.standing == serving || h.standing == preparing {
+			k.set(shard, holding{standing: yielding, lease: h.lease, clean: h.clean})
+			shards = append(shards, shard)
+		}
+	}
+	k.mu.Unlock()
+	k.owner.Yield(shards)
+	poke(k.wake)
+	poke(k.move)
+}
+
+// Release gives up the shards that are left after Keep has ended, so that another node need not wait for the leases to expire.
+func (k *Keeper) Release() error {
+	ctx, cancel := context.WithTimeout(context.Background(), k.callTimeout())
+	defer cancel()
+	var left []godwit.Lease
+	clean := true
+	k.mu.Lock()
+	for shard := range k.held {
+		if h := k.held[shard]; h.standing != foreign {
+			drained, tidy := k.owner.Drained(shard)
+			clean = clean && h.clean && drained && tidy
+			left = append(left, h.lease)
+			k.set(shard, holding{})
+		}
+	}
+	k.mu.Unlock()
+	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {
+		return fmt.Errorf("release shards: %w", err)
+	}
+	return nil
+}
