@@ -199,7 +199,8 @@ func (ps *producers) end() []string {
 	return ps.keys
 }
 
-func subscribe(t *testing.T, p *apptest.Process, url string) {
+// subscribe creates an endpoint for all events and returns its id.
+func subscribe(t *testing.T, p *apptest.Process, url string) (id string) {
 	t.Helper()
 	resp, err := p.NewClient().Post(p.URL+"/v1/endpoints", "application/json", strings.NewReader(
 		`{"url":"`+url+`","patterns":["*"],"policy":{"base_seconds":0.05,"cap_seconds":0.2,"circuit_after":0}}`))
@@ -207,10 +208,14 @@ func subscribe(t *testing.T, p *apptest.Process, url string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusCreated {
-		answer, _ := io.ReadAll(resp.Body)
-		t.Fatalf("create endpoint: %d %s", resp.StatusCode, answer)
+	var made struct {
+		ID string `json:"id"`
 	}
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusCreated || json.Unmarshal(answer, &made) != nil {
+		t.Fatalf("create endpoint: %d %s (%v)", resp.StatusCode, answer, err)
+	}
+	return made.ID
 }
 
 func onStores(t *testing.T, test func(t *testing.T, store string)) {

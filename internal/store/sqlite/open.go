@@ -50,7 +50,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		o.Readers = defaultReaders
 	}
 	if o.SyncDir == nil {
-		o.SyncDir = syncDirectory
+		o.SyncDir = SyncDirectory
 	}
 	if o.WALPages <= 0 {
 		o.WALPages = walFrames
@@ -125,7 +125,7 @@ func makeDirectory(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDirectory(above)
+	return SyncDirectory(above)
 }
 
 // leastVersion is the first release of SQLite that fixes a bug which could damage a database when the WAL restarts during a

@@ -28,3 +28,9 @@ func ReadSchema(ctx context.Context, path string) (out store.Schema, err error) 
 	out.Usable = out.Version <= out.Current
 	return out, err
 }
+
+// CurrentSchema returns the schema version that this program writes.
+func CurrentSchema() (int, error) {
+	all, err := migrations()
+	return len(all), err
+}

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// syncDirectory makes the entries of a directory survive a power failure.
-func syncDirectory(dir string) error {
+// SyncDirectory makes the entries of a directory survive a power failure.
+func SyncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

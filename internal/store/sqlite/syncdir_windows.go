@@ -2,5 +2,5 @@
 
 package sqlite
 
-// syncDirectory does nothing: Windows makes entries of directories durable by itself and offers no call for it.
-func syncDirectory(string) error { return nil }
+// SyncDirectory does nothing: Windows makes entries of directories durable by itself and offers no call for it.
+func SyncDirectory(string) error { return nil }
