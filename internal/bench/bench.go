@@ -31,10 +31,15 @@ type Options struct {
 	Length time.Duration
 	// Rate of the latency measurement, in events a second. Defaults to half of the measured throughput.
 	Rate float64
-	// Backlog is the number of waiting deliveries in the backlog scenario. Defaults to a million.
+	// Backlog is the number of waiting deliveries in the scenarios backlog (defaults to a million) and waiting (ten million).
 	Backlog int
 	// Endpoints is the number of endpoints in the scenarios fanout (defaults to 10000), many and neighbour (1000).
 	Endpoints int
+	// Nodes is the number of server processes in the scenario nodes. Defaults to 3.
+	Nodes int
+	// HeldTransaction is how long the scenario nodes holds a transaction open in the database, under full load. Defaults to 0: it
+	// does not.
+	HeldTransaction time.Duration
 	// CPUProfile is a file for a CPU profile of the server at full load. Defaults to none.
 	CPUProfile string
 	// Progress receives messages about the run. Defaults to none.
@@ -43,7 +48,7 @@ type Options struct {
 
 // Scenarios lists the available measurements.
 var Scenarios = []string{
-	"throughput", "latency", "tls", "many", "large", "fanout", "neighbour", "backlog", "isolation", "profiles", "idle", "commands",
+	"throughput", "latency", "tls", "many", "large", "fanout", "neighbour", "backlog", "waiting", "isolation", "profiles", "nodes", "idle", "commands",
 }
 
 func (o *Options) setDefaults() error {
@@ -56,6 +61,10 @@ func (o *Options) setDefaults() error {
 	defaultTo(&o.Connections, 64)
 	defaultTo(&o.Size, 1024)
 	defaultTo(&o.Length, 30*time.Second)
+	defaultTo(&o.Nodes, 3)
+	if o.Scenario == "waiting" {
+		defaultTo(&o.Backlog, 10_000_000)
+	}
 	defaultTo(&o.Backlog, 1_000_000)
 	if o.Scenario == "fanout" {
 		defaultTo(&o.Endpoints, 10_000)
@@ -91,8 +100,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		CPUs: runtime.NumCPU(),
 	}
 	scenario := map[string]func(context.Context) error{
-		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "isolation": b.isolation,
-		"tls": b.tls, "many": b.many, "large": b.large, "fanout": b.fanout, "neighbour": b.neighbour, "profiles": b.profiles, "idle": b.idle, "commands": b.commands,
+		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "waiting": b.waiting, "isolation": b.isolation,
+		"tls": b.tls, "many": b.many, "large": b.large, "fanout": b.fanout, "neighbour": b.neighbour, "profiles": b.profiles, "nodes": b.nodes, "idle": b.idle, "commands": b.commands,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)

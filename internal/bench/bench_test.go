@@ -57,6 +57,7 @@ func TestOtherScenarios(t *testing.T) {
 		"many":      variants(2),
 		"large":     variants(2),
 		"backlog":   func(r *bench.Report) bool { return r.Backlog.Waiting == 3000 && r.Backlog.BesidePerS > 0 },
+		"waiting":   waited,
 		"isolation": func(r *bench.Report) bool { return r.Isolation.BesidePerS > 0 && r.Isolation.P99Beside > 0 },
 		"profiles": func(r *bench.Report) bool {
 			for _, p := range r.Profiles {
@@ -91,6 +92,38 @@ func TestOtherScenarios(t *testing.T) {
 				t.Errorf("report %+v\n%s", r, &page)
 			}
 		})
+	}
+}
+
+func waited(r *bench.Report) bool {
+	w := r.Waiting
+	return w.Waiting == 3000 && w.StillWaiting >= 3000 && w.StillWaiting <= 4000 && w.Start > 0 && w.RSSBeside > 0 && w.P99Beside > 0 && w.BesidePerS > 0
+}
+
+// Several nodes share one database, and events reach endpoints that another node owns.
+func TestNodes(t *testing.T) {
+	r, err := bench.Run(t.Context(), bench.Options{
+		Executable: apptest.Binary(t), Scenario: "nodes", Store: apptest.PostgresURL(t), Length: 4 * time.Second, Connections: 6, Rate: 200, HeldTransaction: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := r.Nodes
+	if n.Nodes != 3 || n.OnePerS <= 0 || n.PerS <= 0 || n.OwnP99 <= 0 || n.OtherP99 <= 0 || n.OtherHeld <= 0 || n.HeldPerS <= 0 || r.Missing != 0 || r.Duplicate != 0 {
+		t.Errorf("report %+v, %+v", r, n)
+	}
+}
+
+// The waiting deliveries are written into PostgreSQL as well.
+func TestWaitingOnPostgres(t *testing.T) {
+	r, err := bench.Run(t.Context(), bench.Options{
+		Executable: apptest.Binary(t), Scenario: "waiting", Store: apptest.PostgresURL(t), Length: 2 * time.Second, Connections: 4, Events: 500, Backlog: 3000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !waited(r) || r.Missing != 0 || r.Duplicate != 0 {
+		t.Errorf("report %+v, %+v", r, r.Waiting)
 	}
 }
 

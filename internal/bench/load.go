@@ -15,9 +15,11 @@ import (
 // A load describes the generator's work: it posts events over keep-alive connections, each waiting for its response before the
 // next.
 type load struct {
-	addr        string // host:port
+	addr        string   // host:port
+	addrs       []string // not empty: in place of addr; the connections are spread over them
 	path        string
 	turns       int      // not zero: the four digits in path count the events, modulo this
+	pick        [][]int  // not empty: for each of addrs, the numbers that take turns there, in place of all below turns
 	header      []string // "Name: value"
 	connections int
 	size        int
@@ -38,8 +40,16 @@ func (l *load) run(ctx context.Context, t *tally) (start time.Duration, err erro
 	}
 	conns := make([]*connection, l.connections)
 	for i := range conns {
-		if conns[i], err = l.dial(ctx, t.run); err != nil {
+		at, addr := 0, l.addr
+		if len(l.addrs) > 0 {
+			at = i % len(l.addrs)
+			addr = l.addrs[at]
+		}
+		if conns[i], err = l.dialTo(ctx, addr, t.run); err != nil {
 			return 0, err
+		}
+		if len(l.pick) > 0 {
+			conns[i].pick = l.pick[at]
 		}
 		defer conns[i].close()
 	}
@@ -107,15 +117,20 @@ type connection struct {
 	body    []byte // the end of request
 	turns   uint64
 	turn    []byte // the digits of the path
+	pick    []int  // see load
 }
 
 func (l *load) dial(ctx context.Context, run uint32) (*connection, error) {
-	c, err := dial(ctx, l.addr)
+	return l.dialTo(ctx, l.addr, run)
+}
+
+func (l *load) dialTo(ctx context.Context, addr string, run uint32) (*connection, error) {
+	c, err := dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	body := newBody(run, l.size)
-	head := "POST " + l.path + " HTTP/1.1\r\nHost: " + l.addr + "\r\nContent-Type: application/json\r\n"
+	head := "POST " + l.path + " HTTP/1.1\r\nHost: " + addr + "\r\nContent-Type: application/json\r\n"
 	for _, h := range l.header {
 		head += h + "\r\n"
 	}
@@ -148,7 +163,11 @@ const answerWithin = 30 * time.Second
 func (c *connection) post(seq uint64, at time.Duration) (status int, err error) {
 	stamp(c.body, seq, at)
 	if c.turns > 0 {
-		for n, i := seq%c.turns, len(c.turn)-1; i >= 0; n, i = n/10, i-1 {
+		n := seq % c.turns
+		if len(c.pick) > 0 {
+			n = uint64(c.pick[seq%uint64(len(c.pick))])
+		}
+		for i := len(c.turn) - 1; i >= 0; n, i = n/10, i-1 {
 			c.turn[i] = byte('0' + n%10)
 		}
 	}

@@ -47,11 +47,13 @@ type Report struct {
 	StoreDescription string  `json:"store_description,omitempty"`
 
 	Backlog   *BacklogReport   `json:"backlog,omitempty"`
+	Waiting   *WaitingReport   `json:"waiting,omitempty"`
 	Isolation *IsolationReport `json:"isolation,omitempty"`
 	Variants  []VariantReport  `json:"variants,omitempty"`
 	Fanout    *FanoutReport    `json:"fanout,omitempty"`
 	Neighbour *NeighbourReport `json:"neighbour,omitempty"`
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
+	Nodes     *NodesReport     `json:"nodes,omitempty"`
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
 
@@ -112,6 +114,11 @@ func (r *Report) Print(w io.Writer) error {
 	switch {
 	case r.Backlog != nil:
 		r.Backlog.print(t)
+	case r.Nodes != nil:
+		r.Nodes.print(t)
+		t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
+	case r.Waiting != nil:
+		r.Waiting.print(t)
 	case r.Commands != nil:
 		r.Commands.print(t)
 	case r.Isolation != nil:

@@ -27,64 +27,72 @@ func (b *bench) withSeeded(ctx context.Context, endpoints []management.EndpointS
 		return err
 	}
 	b.o.Progress("making %d endpoints", len(endpoints))
-	key, other, err := b.seed(ctx, data, benchRing, endpoints)
+	made, err := b.seed(ctx, data, benchRing, endpoints)
 	if err != nil {
 		return err
 	}
-	p, err := start(ctx, b.o.Executable, b.environment(data, benchRing), "serve")
+	srv, err := b.restart(ctx, data, made.key)
 	if err != nil {
 		return err
 	}
-	srv := &server{process: p, key: key}
-	if err = srv.awaitReady(ctx); err == nil {
-		err = f(srv, other)
-	}
-	if err != nil {
-		p.kill()
+	if err := f(srv, made.other); err != nil {
+		srv.kill()
 		return err
 	}
-	return p.stop()
+	return srv.stop()
 }
 
-// seed makes two tenants with a key each, and endpoints of the first, in the store itself: the server bounds how fast a
-// tenant registers endpoints.
-func (b *bench) seed(ctx context.Context, data, ring string, endpoints []management.EndpointSpec) (crowd, other string, err error) {
+// seeded is what seed has made.
+type seeded struct {
+	key       string // of the tenant with the endpoints
+	endpoints []godwit.EndpointID
+	other     string // key of a tenant without
+}
+
+// seed makes two tenants with a key each, and endpoints of the first, in the store itself: the server bounds how fast a tenant
+// registers endpoints.
+func (b *bench) seed(ctx context.Context, data, ring string, endpoints []management.EndpointSpec) (made seeded, err error) {
 	log := slog.New(slog.DiscardHandler)
 	keys, err := keyring.Parse(ring)
 	if err != nil {
-		return "", "", err
+		return made, err
 	}
 	st, err := app.OpenStore(ctx, &config.Storage{Data: data, Store: b.o.Store}, log)
 	if err != nil {
-		return "", "", err
+		return made, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	service, err := management.New(management.Config{
 		Store: st, Engine: noEngine{}, URLs: anyURL{}, Ring: keys, Log: log, Now: time.Now, Limits: management.NoLimits,
 	})
 	if err != nil {
-		return "", "", err
+		return made, err
 	}
-	tokens := make([]string, 2)
-	for i, name := range []string{"crowd", "other"} {
-		tenant, err := service.Tenants.Create(ctx, management.TenantSpec{Name: "bench " + name})
+	tenant, key, err := seedTenant(ctx, service, "crowd")
+	if err != nil {
+		return made, err
+	}
+	made.key = key
+	for _, spec := range endpoints {
+		spec.Policy = unlimited
+		e, _, err := service.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: spec})
 		if err != nil {
-			return "", "", err
+			return made, err
 		}
-		if _, tokens[i], err = service.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}}); err != nil {
-			return "", "", err
-		}
-		if i > 0 {
-			break
-		}
-		for _, spec := range endpoints {
-			spec.Policy = unlimited
-			if _, _, err := service.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec}); err != nil {
-				return "", "", err
-			}
-		}
+		made.endpoints = append(made.endpoints, e.ID)
 	}
-	return tokens[0], tokens[1], nil
+	_, made.other, err = seedTenant(ctx, service, "other")
+	return made, err
+}
+
+// seedTenant makes a tenant and a key by which it can post events.
+func seedTenant(ctx context.Context, service *management.Service, name string) (id godwit.TenantID, token string, err error) {
+	tenant, err := service.Tenants.Create(ctx, management.TenantSpec{Name: "bench " + name})
+	if err != nil {
+		return id, "", err
+	}
+	_, token, err = service.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}})
+	return tenant.ID, token, err
 }
 
 // unlimited lifts the rate limits that a profile sets.

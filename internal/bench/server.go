@@ -24,6 +24,7 @@ type server struct {
 	*process
 	key    string
 	client *client.Client
+	took   time.Duration // from the start of the process until it was ready
 }
 
 // withServer runs f beside a fresh server and stops it afterwards.
@@ -104,18 +105,25 @@ func (b *bench) boot(ctx context.Context, data string) (*server, error) {
 	if err := json.Unmarshal(out, &made); err != nil {
 		return nil, fmt.Errorf("make an API key: %w", err)
 	}
-	p, err := start(ctx, b.o.Executable, environment, "serve")
+	return b.restart(ctx, data, made.APIKey)
+}
+
+// restart starts a server on existing data, with further settings.
+func (b *bench) restart(ctx context.Context, data, key string, settings ...string) (*server, error) {
+	began := time.Now()
+	p, err := start(ctx, b.o.Executable, append(b.environment(data, benchRing), settings...), "serve")
 	if err != nil {
 		return nil, err
 	}
-	srv := &server{process: p, key: made.APIKey}
-	if srv.client, err = client.New(p.url, made.APIKey); err == nil {
+	srv := &server{process: p, key: key}
+	if srv.client, err = client.New(p.url, key); err == nil {
 		err = srv.awaitReady(ctx)
 	}
 	if err != nil {
 		p.kill()
 		return nil, err
 	}
+	srv.took = time.Since(began)
 	return srv, nil
 }
 

@@ -9,27 +9,63 @@ import (
 	"time"
 )
 
+// databaseCPU returns the CPU time of a PostgreSQL server so far, all of its processes together, given one of its backends. It is 0
+// if the process is not one of this machine.
+func databaseCPU(backend int) time.Duration {
+	name, fields := readStat(backend)
+	if name != "postgres" {
+		return 0
+	}
+	parent := fields[1]
+	postmaster, err := strconv.Atoi(parent)
+	if err != nil {
+		return 0
+	}
+	_, fields = readStat(postmaster)
+	sum := ticks(fields, 11, 15) // its own, and that of backends that have ended
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	for _, entry := range all {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			if _, fields := readStat(pid); len(fields) > 1 && fields[1] == parent {
+				sum += ticks(fields, 11, 13)
+			}
+		}
+	}
+	return sum
+}
+
+// readStat returns a process's name and the fields of its stat file after the name. There are none if the process has ended.
+func readStat(pid int) (name string, fields []string) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	open, shut := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')') // the name may hold any character
+	if err != nil || open < 0 || shut < open {
+		return "", nil
+	}
+	return string(stat[open+1 : shut]), strings.Fields(string(stat[shut+1:]))
+}
+
+// ticks adds up fields of a stat file that count CPU time.
+func ticks(fields []string, first, end int) (sum time.Duration) {
+	for i := first; i < end && i < len(fields); i++ {
+		n, _ := strconv.ParseInt(fields[i], 10, 64)
+		sum += time.Duration(n) * time.Second / ticksPerSecond
+	}
+	return sum
+}
+
 // ticksPerSecond is USER_HZ, which has been 100 on every Linux architecture Go runs on.
 const ticksPerSecond = 100
 
 func readUsage(pid int) (usage, error) {
 	var u usage
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return u, err
-	}
-	// The command's name may hold any character; the fields begin after its closing parenthesis.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	_, fields := readStat(pid)
 	if len(fields) < 13 {
 		return u, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
-	for _, f := range fields[11:13] { // utime, stime
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return u, err
-		}
-		u.cpu += time.Duration(n) * time.Second / ticksPerSecond
-	}
+	u.cpu = ticks(fields, 11, 13) // utime, stime
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return u, err
