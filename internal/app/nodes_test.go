@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -37,6 +38,48 @@ func TestSecondNodeIsReadyAndSharesTheShards(t *testing.T) {
 	has(second, godwit.Shards)
 	if !second.Log.Has("shards taken") || !first.Log.Has("shards given up") {
 		t.Errorf("the logs do not tell of it:\n%s\n%s", first.Log, second.Log)
+	}
+}
+
+// Three nodes: all are ready, all accept, and each delivers for its own shards what any of them accepted.
+func TestThreeNodesAcceptAndDeliver(t *testing.T) {
+	first := apptest.Start(t, apptest.Options{Postgres: true})
+	sink := apptest.NewSink(t)
+	endpoints := make([]apptest.Endpoint, 12)
+	for i := range endpoints {
+		endpoints[i] = first.Endpoint(sink.URL(fmt.Sprintf("/%d", i)), apptest.Fields{"patterns": []string{"order.*"}})
+	}
+	nodes := []*apptest.Server{first}
+	for _, name := range []string{"second", "third"} {
+		nodes = append(nodes, apptest.Start(t, apptest.Options{Store: first.Config.Store, Configure: func(c *config.Config) { c.Node = name }}))
+	}
+	for total := 0; total != godwit.Shards; { // shared out, and none in between
+		total = 0
+		for _, s := range nodes {
+			if n := s.App.Engine().Stats().Shards; n == godwit.Shards/3 || n == godwit.Shards/3+1 {
+				total += n
+			}
+		}
+		runtime.Gosched()
+	}
+	const each = 5
+	for n := range each {
+		for _, s := range nodes {
+			s.Publish("order.paid", fmt.Sprintf(`{"n":%d}`, n))
+		}
+	}
+	for i := range endpoints {
+		sink.WaitOn(fmt.Sprintf("/%d", i), each*len(nodes))
+	}
+	for _, s := range nodes {
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range endpoints {
+		if n := len(sink.Requests(fmt.Sprintf("/%d", i))); n != each*len(nodes) {
+			t.Errorf("endpoint %d got %d requests for %d events", i, n, each*len(nodes))
+		}
 	}
 }
 

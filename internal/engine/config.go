@@ -18,6 +18,7 @@ import (
 type Store interface {
 	store.Pipeline
 	store.Leases
+	store.Signals
 	store.Upkeep
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
@@ -61,7 +62,8 @@ type Config struct {
 	Synced func(at time.Time, before, after time.Duration)
 	// LeaseTTL is how long a node keeps its shards without renewing their leases. Defaults to 5 s.
 	LeaseTTL time.Duration
-	// PollInterval is how often the engine looks in the store for work that other processes added. Defaults to 10 s.
+	// PollInterval is how often the engine looks in the store for work that other processes added; every 2 s at least while there
+	// are other nodes. Defaults to 10 s.
 	PollInterval time.Duration
 	// Drain is how long a stop waits for requests in flight. Defaults to 20 s.
 	Drain time.Duration

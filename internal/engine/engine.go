@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine/fanout"
 	"github.com/godwit-hq/godwit/internal/engine/follow"
 	"github.com/godwit-hq/godwit/internal/engine/shard"
+	"github.com/godwit-hq/godwit/internal/engine/signal"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -32,6 +33,7 @@ type Engine struct {
 	cfg Config
 
 	commits  *commit.Group
+	signals  *signal.Hub
 	shards   *shard.Keeper
 	maker    *attempt.Maker
 	lanes    *dispatch.Dispatcher
@@ -55,13 +57,14 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
 	})
-	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced})
+	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
+	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases})
 	e.maker = attempt.NewMaker(attempt.Config{
 		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
 	})
 	e.reporter = &reporter{e: e}
 	e.lanes = dispatch.New(dispatch.Config{
-		Store: cfg.Store, Maker: e.maker, Commits: e.commits, Shards: e.shards, Observer: e.reporter, Clock: cfg.Clock, Log: cfg.Log,
+		Store: cfg.Store, Maker: e.maker, Commits: e.commits, Shards: e.shards, Tell: e.signals.Work, Observer: e.reporter, Clock: cfg.Clock, Log: cfg.Log,
 		Window: cfg.Window, MaxInFlight: cfg.MaxInFlight, MaxHeldBytes: cfg.MaxHeldBytes, MaxHeld: cfg.MaxHeld,
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta,
 	})
@@ -105,6 +108,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(nil)
 	var kept, wg sync.WaitGroup
 	kept.Go(func() { stop(e.shards.Keep(keeping)) })
+	kept.Go(func() { e.signals.Run(keeping, e.lanes) })
 	wg.Go(func() { e.lanes.Poll(loops) })
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
 	wg.Go(func() { e.sweeper.run(loops) })
@@ -118,6 +122,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	release()
 	kept.Wait()
 	err := e.shards.Release()
+	e.signals.Flush(context.Background())
 	if cause := context.Cause(ctx); errors.Is(cause, store.ErrFenced) {
 		err = cause
 	}

@@ -41,6 +41,7 @@ type Store interface {
 	Pipeline
 	Leases
 	Nodes
+	Signals
 	Deliveries
 	DeadLetters
 	Events

@@ -52,6 +52,9 @@ type Config struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 
+	// Tell tells other nodes that a delivery waits for an endpoint of theirs. It must not block.
+	Tell func(godwit.EndpointID)
+
 	Window       int   // deliveries of one endpoint in memory
 	MaxInFlight  int   // concurrent requests
 	MaxHeldBytes int64 // payloads in memory over all endpoints
@@ -214,7 +217,7 @@ func (d *Dispatcher) Match(tenant godwit.TenantID, eventType string, attributes 
 }
 
 // Waiting tells lanes that deliveries wait for them in the store. A lane whose shard belongs to another node claims nothing;
-// that node finds them when it polls.
+// that node is told.
 func (d *Dispatcher) Waiting(lanes []*Lane) {
 	now := d.cfg.Clock.Now()
 	for _, l := range lanes {

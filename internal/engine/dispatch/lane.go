@@ -85,6 +85,7 @@ func (l *Lane) NoteDue(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backlog.note(t)
+	l.tellOwner()
 	l.pump()
 }
 
@@ -94,8 +95,16 @@ func (l *Lane) Waiting(now time.Time) {
 	defer l.mu.Unlock()
 	l.backlog.overflow = true
 	l.backlog.note(now)
+	l.tellOwner()
 	l.backlog.reportOrphans()
 	l.pump()
+}
+
+// tellOwner tells the node that has the endpoint that a delivery waits, if this node does not have it.
+func (l *Lane) tellOwner() {
+	if !l.d.cfg.Shards.Serves(l.id.Shard()) && l.d.cfg.Tell != nil {
+		l.d.cfg.Tell(l.id)
+	}
 }
 
 const storeRetry = time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -101,7 +102,8 @@ func (d *Dispatcher) InFlight() (n [godwit.Shards]int) {
 
 // Busy returns how much this node has to do.
 func (d *Dispatcher) Busy() godwit.NodeLoad {
-	return godwit.NodeLoad{Held: int(d.held.deliveries.Load()), InFlight: d.slots.inUse(d.cfg.MaxInFlight)}
+	s := d.Stats()
+	return godwit.NodeLoad{Held: s.Held, InFlight: s.InFlight, Lag: s.Lag}
 }
 
 // Gained takes up waiting deliveries in shards that belonged to another node, or to this node before a restart.
@@ -140,14 +142,65 @@ func (d *Dispatcher) learnDue(ctx context.Context, shards []int) {
 	}
 }
 
+// Work takes up deliveries that another node has stored for endpoints of this one.
+func (d *Dispatcher) Work(endpoints []godwit.EndpointID) {
+	now := d.cfg.Clock.Now()
+	for _, id := range endpoints {
+		if !d.cfg.Shards.Serves(id.Shard()) {
+			continue // another node's, or the node finds it when it has taken up the shard
+		}
+		if l := d.index.lane(id); l != nil {
+			l.Waiting(now)
+			continue
+		}
+		d.Go(func() { // another node created it
+			if err := d.Changed(d.base, id); err != nil {
+				d.cfg.Log.Error("load endpoint with due work", "endpoint", id.String(), "error", err)
+			} else if l := d.index.lane(id); l != nil {
+				l.Waiting(now)
+			}
+		})
+	}
+}
+
+// WorkIn takes up deliveries that another node has stored for endpoints of many shards.
+func (d *Dispatcher) WorkIn(shards []int) {
+	var own []int
+	for _, shard := range shards {
+		if d.cfg.Shards.Serves(shard) {
+			own = append(own, shard)
+		}
+	}
+	d.Go(func() { d.learnDue(d.base, own) })
+}
+
+// Leases makes the node look at nodes and leases.
+func (d *Dispatcher) Leases() { d.cfg.Shards.Look() }
+
+// Lost looks for everything that a lost signal may have told of.
+func (d *Dispatcher) Lost() {
+	d.cfg.Shards.Look()
+	d.Go(func() { d.learnDue(d.base, d.cfg.Shards.Shards()) })
+}
+
 // DropForeign empties the lanes of lost shards: their deliveries belong to another node now.
 func (d *Dispatcher) DropForeign() { d.index.each((*Lane).dropForeign) }
+
+// sharedPoll is the longest interval between polls while there are other nodes, whose signals may be lost.
+const sharedPoll = 2 * time.Second
+
+func (d *Dispatcher) pollInterval() time.Duration {
+	if d.cfg.Shards.Alone() {
+		return d.cfg.PollInterval
+	}
+	return min(d.cfg.PollInterval, sharedPoll)
+}
 
 // Poll looks for work that other processes stored, reads endpoints that could not be read before, and checks whether the clock
 // was set back. It returns when ctx ends.
 func (d *Dispatcher) Poll(ctx context.Context) {
 	stepped := false
-	for clock.Wait(ctx, d.cfg.Clock, d.cfg.PollInterval) {
+	for clock.Wait(ctx, d.cfg.Clock, d.pollInterval()) {
 		shards := d.cfg.Shards.Shards()
 		d.cfg.Maker.Jumps().Look()
 		if stepped = d.wall.stepped(d.cfg.Clock.Now()) || stepped; stepped {

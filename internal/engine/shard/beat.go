@@ -45,6 +45,7 @@ func (k *Keeper) Start(ctx context.Context, owner Owner) error {
 	if err := k.beat(ctx); err != nil {
 		return err
 	}
+	k.tell()
 	k.moves(ctx)
 	return nil
 }

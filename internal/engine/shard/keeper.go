@@ -53,6 +53,8 @@ type Config struct {
 	Log   *slog.Logger
 	Node  godwit.Node
 	TTL   time.Duration // lifetime of a lease without a beat
+	// Tell tells other nodes to look at nodes and leases. It must not block. May be nil.
+	Tell func()
 	// Synced is called with the store's time after each beat, and the steady time before and after. May be nil.
 	Synced func(at time.Time, before, after time.Duration)
 }
@@ -145,11 +147,30 @@ func (k *Keeper) Cluster() *godwit.Cluster {
 	return k.cluster
 }
 
+// Alone reports whether no other node was alive at the last beat.
+func (k *Keeper) Alone() bool {
+	alive := 0
+	if c := k.Cluster(); c != nil {
+		for i := range c.Members {
+			if c.Members[i].Alive {
+				alive++
+			}
+		}
+	}
+	return alive <= 1
+}
+
 // Look makes the keeper read the leases now: another node has given some up, or a node has come or gone.
 func (k *Keeper) Look() { poke(k.wake) }
 
 // Drained tells the keeper that a shard that it gives up may have drained.
 func (k *Keeper) Drained() { poke(k.move) }
+
+func (k *Keeper) tell() {
+	if k.cfg.Tell != nil {
+		k.cfg.Tell()
+	}
+}
 
 func poke(c chan struct{}) {
 	select {

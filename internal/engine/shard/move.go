@@ -280,6 +280,7 @@ func (k *Keeper) give(ctx context.Context, leases []godwit.Lease, clean bool) {
 		return
 	}
 	k.cfg.Log.Info("shards given up", "shards", shardsOf(leases))
+	k.tell()
 }
 
 // Leave announces that the node stops. It starts nothing new; the keeper gives up the shards as they drain.
@@ -318,5 +319,6 @@ func (k *Keeper) Release() error {
 	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {
 		return fmt.Errorf("release shards: %w", err)
 	}
+	k.tell()
 	return nil
 }

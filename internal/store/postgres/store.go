@@ -14,6 +14,7 @@ type Store struct {
 	*claims
 	*leases
 	*nodes
+	*signals
 
 	*events
 	*deliveries
@@ -47,7 +48,7 @@ func newStore(db *database, o *Options) *Store {
 	s := &Store{
 		database: db, recent: recent, partitions: &partitions{database: db, width: o.PartitionWidth},
 		batches: &batches{database: db, vacuum: newVacuumer(db), recent: recent},
-		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db},
+		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db}, signals: &signals{db},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},

@@ -1,0 +1,184 @@
+// Package signal tells other nodes at once what they would otherwise find by polling.
+//
+//	commit ─► Work(endpoint) ─► collected while a message is being sent ─► store.Signals ─► the other nodes' subscribers
+//
+// At most one sending is under way, and what is told meanwhile shares the next one, without repeats. So the cost does not grow
+// with the load. Signals are hints and may be lost: Lost says so after a gap.
+package signal
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Topics of signals.
+const (
+	work   = "work"   // endpoints with deliveries that wait, or a mask of shards
+	leases = "leases" // nodes or leases have changed
+)
+
+// maxEndpoints is how many endpoints a message names. With more, it names their shards.
+const maxEndpoints = 300
+
+const sendTimeout = 2 * time.Second
+
+// A Subscriber gets the signals of other nodes. Its methods must not block.
+type Subscriber interface {
+	// Work says that deliveries wait for the endpoints.
+	Work(endpoints []godwit.EndpointID)
+	// WorkIn says that deliveries wait in the shards.
+	WorkIn(shards []int)
+	// Leases says that nodes or leases have changed.
+	Leases()
+	// Lost says that signals may have been lost.
+	Lost()
+}
+
+// A Hub sends this node's signals and passes on those of others.
+type Hub struct {
+	store store.Signals
+	node  string // this process
+	log   *slog.Logger
+	news  chan struct{}
+
+	mu        sync.Mutex
+	endpoints map[godwit.EndpointID]struct{}
+	shards    uint64 // mask: endpoints became too many
+	leases    bool
+}
+
+// NewHub makes a hub for the process that the node's owner name stands for.
+func NewHub(s store.Signals, n godwit.Node, log *slog.Logger) *Hub {
+	return &Hub{store: s, node: n.Name + "/" + n.Instance, log: log, news: make(chan struct{}, 1), endpoints: map[godwit.EndpointID]struct{}{}}
+}
+
+// Work tells the owner of the endpoint's shard that a delivery waits. It does not block.
+func (h *Hub) Work(id godwit.EndpointID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.endpoints[id] = struct{}{}
+	if len(h.endpoints) > maxEndpoints {
+		for id := range h.endpoints {
+			h.shards |= 1 << id.Shard()
+		}
+		clear(h.endpoints)
+	}
+	h.poke()
+}
+
+// Leases tells the other nodes to look at nodes and leases. It does not block.
+func (h *Hub) Leases() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leases = true
+	h.poke()
+}
+
+func (h *Hub) poke() {
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends and receives until ctx ends.
+func (h *Hub) Run(ctx context.Context, to Subscriber) {
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	listening.Go(func() {
+		h.store.Listen(ctx, func(message string) { h.receive(message, to) }, to.Lost)
+	})
+	for {
+		select {
+		case <-h.news:
+		case <-ctx.Done():
+			return
+		}
+		h.Flush(ctx)
+	}
+}
+
+// Flush sends what has been told.
+func (h *Hub) Flush(ctx context.Context) {
+	messages := h.take()
+	if len(messages) == 0 {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if err := h.store.Signal(limited, messages); err != nil && ctx.Err() == nil {
+		h.log.Debug("signal not sent; other nodes find the work when they poll", "error", err)
+	}
+}
+
+// take returns the messages to send.
+func (h *Hub) take() (messages []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leases {
+		messages = append(messages, h.node+" "+leases)
+	}
+	if h.shards != 0 {
+		messages = append(messages, h.node+" "+work+" shards="+strconv.FormatUint(h.shards, 16))
+	}
+	if len(h.endpoints) > 0 {
+		var b strings.Builder
+		b.WriteString(h.node + " " + work)
+		for id := range h.endpoints {
+			b.WriteByte(' ')
+			b.WriteString(base64.RawURLEncoding.EncodeToString(id[:]))
+		}
+		messages = append(messages, b.String())
+		clear(h.endpoints)
+	}
+	h.leases, h.shards = false, 0
+	return messages
+}
+
+// receive passes a message on. It ignores this node's own, and topics of later releases.
+func (h *Hub) receive(message string, to Subscriber) {
+	fields := strings.Fields(message)
+	if len(fields) < 2 || fields[0] == h.node {
+		return
+	}
+	switch fields[1] {
+	case leases:
+		to.Leases()
+	case work:
+		var endpoints []godwit.EndpointID
+		for _, field := range fields[2:] {
+			if mask, ok := strings.CutPrefix(field, "shards="); ok {
+				to.WorkIn(shardsOf(mask))
+				continue
+			}
+			id, err := base64.RawURLEncoding.DecodeString(field)
+			if err == nil && len(id) == len(godwit.EndpointID{}) {
+				endpoints = append(endpoints, godwit.EndpointID(id))
+			}
+		}
+		if len(endpoints) > 0 {
+			to.Work(endpoints)
+		}
+	}
+}
+
+func shardsOf(text string) (shards []int) {
+	mask, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		return nil
+	}
+	for shard := range godwit.Shards {
+		if mask&(1<<shard) != 0 {
+			shards = append(shards, shard)
+		}
+	}
+	return shards
+}
