@@ -197,6 +197,21 @@ func TestShares(t *testing.T) {
 	r.have(map[*Keeper]int{a: 64, c: 0}) // c learns of it at its next beat
 }
 
+// The shards of a node that stops before its next beat are free for the others at once.
+func TestStopBetweenBeats(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.node("a")
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	r.round(a, b)
+	b.Leave()
+	if err := b.Release(); err != nil {
+		t.Fatal(err)
+	}
+	r.round(a)
+	r.have(map[*Keeper]int{a: 64, b: 0})
+}
+
 // A shard is given up when its requests have ended, those with the fewest first; one that takes too long stays.
 func TestBusyShardsAreGivenUpLater(t *testing.T) {
 	r := newRig(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 const (
@@ -316,6 +317,11 @@ func (k *Keeper) Release() error {
 		}
 	}
 	k.mu.Unlock()
+	// The other nodes must know that this one is leaving, or they would leave it its share until it is silent for too long.
+	load := k.owner.Busy()
+	if _, err := k.cfg.Store.Beat(ctx, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, Leaving: true, Load: load}); err != nil {
+		k.cfg.Log.Warn("leaving not announced", "error", err)
+	}
 	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {
 		return fmt.Errorf("release shards: %w", err)
 	}
