@@ -126,6 +126,13 @@ func (a *App) Run(ctx context.Context) error {
 			served <- err
 		}()
 	}
+	following, enough := context.WithCancel(context.Background()) // changes are followed until delivery has ended
+	var followed sync.WaitGroup
+	if a.changes != nil {
+		followed.Go(func() { a.changes.Run(following) })
+	}
+	defer followed.Wait()
+	defer enough()
 	var announced sync.WaitGroup
 	announced.Go(func() { a.announce(ctx) })
 	stopAlerts := a.alerts.start()

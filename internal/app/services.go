@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/catalogue"
+	"github.com/godwit-hq/godwit/internal/changes"
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/engine"
@@ -31,6 +32,7 @@ type services struct {
 	ring       *keyring.Ring
 	store      store.Store
 	sender     *sender.Sender
+	changes    *changes.Follower // nil if no other node shares the store
 	engine     *engine.Engine
 	management *management.Service
 	commands   *commands
@@ -51,6 +53,9 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	if s.alerts, err = newAlerts(s, url); err != nil {
 		return err
 	}
+	if s.changes, err = changes.Follow(ctx, changes.Config{Store: s.store, Log: s.log}); err != nil {
+		return err
+	}
 	if s.engine, err = engine.New(ctx, s.engineConfig(d, node)); err != nil {
 		return err
 	}
@@ -63,12 +68,15 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	}
 	s.management, err = management.New(management.Config{
 		Store: s.store, Engine: s.engine, URLs: s.sender, Ring: s.ring, Log: s.log, Now: s.clock.Now,
-		TimeScale: d.TimeScale, Limits: limits,
+		TimeScale: d.TimeScale, Limits: limits, Fresh: s.fresh(),
 	})
 	if err != nil {
 		return err
 	}
-	if s.types, err = catalogue.New(catalogue.Config{Store: s.store, Now: s.clock.Now}); err != nil {
+	if s.types, err = catalogue.New(catalogue.Config{Store: s.store, Now: s.clock.Now, Fresh: s.fresh()}); err != nil {
+		return err
+	}
+	if err := s.subscribe(); err != nil {
 		return err
 	}
 	s.intake, err = intake.New(intake.Config{
@@ -81,6 +89,25 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	}
 	s.commands, err = newCommands(ctx, s, d)
 	return err
+}
+
+// subscribe makes all parts that hold rows of the configuration follow the changes of other nodes.
+func (s *services) subscribe() error {
+	if s.changes == nil {
+		return nil
+	}
+	s.changes.Subscribe(s.engine.Subscriber())
+	s.changes.Subscribe(s.management.Subscriber())
+	s.changes.Subscribe(s.types.Subscriber())
+	return s.metrics.WatchChanges(s.changes.Staleness)
+}
+
+// fresh returns the function that bounds the age of cached rows, or nil.
+func (s *services) fresh() func(context.Context) error {
+	if s.changes == nil {
+		return nil
+	}
+	return s.changes.Fresh
 }
 
 func newSender(c *config.Config, d Dependencies) (*sender.Sender, error) {
@@ -131,6 +158,9 @@ func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config 
 			DeadLetters: s.cfg.Retention.DeadLetters.Real(),
 		},
 	}
+	if s.changes != nil {
+		c.Changes = s.changes
+	}
 	if d.Tune != nil {
 		d.Tune(&c)
 	}
@@ -141,6 +171,9 @@ func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config 
 func (s *services) close() {
 	if s.sender != nil {
 		s.sender.Close()
+	}
+	if s.changes != nil {
+		s.changes.Close()
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {

@@ -29,8 +29,11 @@ const (
 type Config struct {
 	Store store.EventTypes
 	Now   func() time.Time
-	// TTL is how long a cached entry is used without asking the store, and so how long a change on another node takes to
-	// reach this one. Defaults to 3 s.
+	// Fresh returns once this node has dropped the entries from its cache that another node changed more than half a second ago;
+	// see package changes. Defaults to nothing.
+	Fresh func(ctx context.Context) error
+	// TTL is how long a cached entry is used without asking the store. Without Fresh, a change by another process takes that
+	// long to reach this one. Defaults to 3 s.
 	TTL time.Duration
 	// CacheSize bounds the cached types of all tenants. Defaults to 4096.
 	CacheSize int
@@ -41,6 +44,7 @@ type Catalogue struct {
 	store store.EventTypes
 	now   func() time.Time
 	cache *cache
+	fresh func(context.Context) error
 
 	putting sync.Mutex // held between reading an entry and storing its next version
 }
@@ -50,6 +54,9 @@ func New(cfg Config) (*Catalogue, error) {
 	if cfg.Store == nil || cfg.Now == nil {
 		return nil, errors.New("catalogue: store and now are required")
 	}
+	if cfg.Fresh == nil {
+		cfg.Fresh = func(context.Context) error { return nil }
+	}
 	if cfg.TTL == 0 {
 		cfg.TTL = 3 * time.Second
 	}
@@ -58,7 +65,7 @@ func New(cfg Config) (*Catalogue, error) {
 	}
 	return &Catalogue{
 		store: cfg.Store, now: func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
-		cache: &cache{max: cfg.CacheSize, ttl: cfg.TTL, entries: map[cacheKey]*cached{}},
+		fresh: cfg.Fresh, cache: &cache{max: cfg.CacheSize, ttl: cfg.TTL, entries: map[cacheKey]*cached{}},
 	}, nil
 }
 

@@ -27,6 +27,9 @@ func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]god
 	if t.Validation == godwit.ValidateNone {
 		return nil, nil
 	}
+	if err := c.fresh(ctx); err != nil {
+		return nil, fmt.Errorf("look for changed event types: %w", err)
+	}
 	entry, err := c.cache.get(cacheKey{t.ID, e.Type}, c.now(), func() (*loaded, error) { return c.load(ctx, t.ID, e.Type) })
 	if err != nil {
 		return nil, err
@@ -147,4 +150,11 @@ func (c *cache) drop(k cacheKey) {
 	defer c.mu.Unlock()
 	c.drops++
 	delete(c.entries, k)
+}
+
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	clear(c.entries)
 }

@@ -42,8 +42,7 @@ func (ac *acceptor) Submit(ctx context.Context, submissions ...Submission) ([]Re
 	now, step := ac.watermark.Enter()
 	defer ac.watermark.Leave(step)
 	receipts := make([]Receipt, len(submissions))
-	admitted := make([]admission, 0, len(submissions))
-	total := 0
+	entered := make([]int, 0, len(submissions))
 	for i := range submissions {
 		s := &submissions[i]
 		if s.Idempotency != nil {
@@ -52,19 +51,45 @@ func (ac *acceptor) Submit(ctx context.Context, submissions ...Submission) ([]Re
 			}
 			defer ac.keys.leave(s.Idempotency.ID)
 		}
-		a := ac.admit(s, &receipts[i], now)
-		admitted = append(admitted, a)
-		total += a.total
+		entered = append(entered, i)
 	}
-	if len(admitted) == 0 {
+	if len(entered) == 0 {
 		return receipts, nil
 	}
-	if total > maxInline && !submissions[0].Own {
-		if open, _ := ac.fanouts.Open(submissions[0].TenantID); open >= ac.cfg.MaxFanouts {
-			return nil, ErrFanouts
+	version := ac.cfg.Changes.Version()
+	for {
+		admitted := make([]admission, len(entered))
+		for k, i := range entered {
+			admitted[k] = ac.admit(&submissions[i], &receipts[i], now)
+		}
+		behind, err := ac.store(admitted, version, now)
+		if err != nil || !behind {
+			return receipts, err
+		}
+		// Another node has changed the configuration. After CatchUp the index includes every change that was answered before this
+		// call, which is all that is promised: the second commit names no version. So a storm of changes delays Submit once.
+		if err := ac.cfg.Changes.CatchUp(ctx); err != nil {
+			return nil, err
+		}
+		ac.cfg.Recorder.Rematched(len(admitted))
+		version = 0
+	}
+}
+
+// store stores admissions in one request. It reports whether nothing was stored because the configuration has changed since the
+// version by which their receivers were chosen; version 0 is not checked.
+func (ac *acceptor) store(admitted []admission, version int64, now time.Time) (behind bool, err error) {
+	total := 0
+	for k := range admitted {
+		total += admitted[k].total
+	}
+	first := admitted[0].submission
+	if total > maxInline && !first.Own {
+		if open, _ := ac.fanouts.Open(first.TenantID); open >= ac.cfg.MaxFanouts {
+			return false, ErrFanouts
 		}
 	}
-	request := commit.Request{Tenant: submissions[0].TenantID, Accepts: make([]store.Accept, len(admitted))}
+	request := commit.Request{Tenant: first.TenantID, Accepts: make([]store.Accept, len(admitted)), ConfigVersion: version}
 	for k := range admitted {
 		if total <= maxInline {
 			admitted[k].reserve(now)
@@ -79,6 +104,8 @@ func (ac *acceptor) Submit(ctx context.Context, submissions ...Submission) ([]Re
 		switch {
 		case answer.Err != nil:
 			a.abandon(true)
+		case answer.Behind:
+			a.abandon(false)
 		case answer.Existing[k] != nil:
 			a.abandon(false)
 			*a.receipt = answerRepeat(a.submission, answer.Existing[k])
@@ -89,12 +116,12 @@ func (ac *acceptor) Submit(ctx context.Context, submissions ...Submission) ([]Re
 			ac.cfg.Recorder.Submitted(len(a.receipt.Events), a.total)
 		}
 	}
-	if answer.Err == nil {
+	if answer.Err == nil && !answer.Behind {
 		for _, f := range request.Fanouts {
 			ac.fanouts.Add(f)
 		}
 	}
-	return receipts, answer.Err
+	return answer.Behind, answer.Err
 }
 
 // An admission is a submission that is being stored.
@@ -207,7 +234,11 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 // receivers returns the lanes that a publication goes to.
 func (ac *acceptor) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
 	if p.Endpoints == nil {
-		return ac.lanes.Match(tenant, p.Type, p.Attributes)
+		lanes := ac.lanes.Match(tenant, p.Type, p.Attributes)
+		if p.Except.IsZero() {
+			return lanes
+		}
+		return slices.DeleteFunc(lanes, func(l *dispatch.Lane) bool { return l.ID() == p.Except })
 	}
 	var lanes []*dispatch.Lane
 	for _, id := range p.Endpoints {

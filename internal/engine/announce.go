@@ -16,6 +16,7 @@ func (ac *acceptor) Announce(ctx context.Context, a profile.Announcement) error 
 	own := a.Event()
 	_, err := ac.Submit(ctx, Submission{TenantID: a.TenantID, Own: true, Events: []Publication{{
 		Type: own.Type, ContentType: own.ContentType, Format: own.Format,
+		Except:  a.EndpointID, // an endpoint does not get the event about itself
 		Compose: func(event *godwit.Event) { event.Body = own.Body(event.ID) },
 	}}})
 	if err != nil {

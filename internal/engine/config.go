@@ -29,7 +29,28 @@ type Store interface {
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 	LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error
+	LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*store.LoadedEndpoint, error)
 }
+
+// Changes tells the engine which configuration it has applied; see package changes.
+type Changes interface {
+	// Version returns the applied config version. The engine's memory that is read afterwards includes all changes up to it.
+	Version() int64
+	// Confirmed says that the store had this version after the given steady time.
+	Confirmed(version int64, at time.Duration)
+	// CatchUp returns once all changes are applied that were committed before the call.
+	CatchUp(ctx context.Context) error
+	// Reach returns once a version is applied that a read of the store returned.
+	Reach(ctx context.Context, version int64) error
+}
+
+// alone is a node that shares its store with no other: its own changes are applied before they are answered.
+type alone struct{}
+
+func (alone) Version() int64                     { return 0 }
+func (alone) Confirmed(int64, time.Duration)     {}
+func (alone) CatchUp(context.Context) error      { return nil }
+func (alone) Reach(context.Context, int64) error { return nil }
 
 // Config configures an engine.
 type Config struct {
@@ -42,6 +63,10 @@ type Config struct {
 	// Pace is the clock for pauses between transactions and sweeps. Tests that move Clock by hand leave this one running.
 	// Defaults to real time.
 	Pace clock.Clock
+
+	// Changes tells which changes of other nodes are applied. The caller subscribes the engine to them. Defaults to none, for a
+	// store that no other node shares.
+	Changes Changes
 
 	// Node is this process among those that share a store. Its name is required.
 	Node godwit.Node
@@ -87,6 +112,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Recorder == nil {
 		c.Recorder = Silent{}
+	}
+	if c.Changes == nil {
+		c.Changes = alone{}
 	}
 	if c.Pace == nil {
 		c.Pace = clock.Real{}

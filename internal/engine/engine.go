@@ -56,6 +56,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, feed: follow.NewFeed(), watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
+		ConfigConfirmed: cfg.Changes.Confirmed,
 	})
 	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
 	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases})
@@ -66,7 +67,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.lanes = dispatch.New(dispatch.Config{
 		Store: cfg.Store, Maker: e.maker, Commits: e.commits, Shards: e.shards, Tell: e.signals.Work, Observer: e.reporter, Clock: cfg.Clock, Log: cfg.Log,
 		Window: cfg.Window, MaxInFlight: cfg.MaxInFlight, MaxHeldBytes: cfg.MaxHeldBytes, MaxHeld: cfg.MaxHeld,
-		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta,
+		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta, ReachConfig: cfg.Changes.Reach,
 	})
 	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
 	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps(), leads: e.Leads}
@@ -153,11 +154,17 @@ func (e *Engine) Ready() error {
 	return e.cfg.Store.Ping(ctx) // the last commit failed; check whether the store is back
 }
 
-// Changed tells the engine that an endpoint was created, changed or deleted. If the endpoint cannot be read now, the engine
-// reads it later.
+// Changed tells the engine that this node has created, changed or deleted an endpoint. If the endpoint cannot be read now, the
+// engine reads it later.
 func (e *Engine) Changed(ctx context.Context, id godwit.EndpointID) error {
-	return e.lanes.Changed(ctx, id)
+	if e.cfg.Changes.Version() == 0 {
+		return e.lanes.Changed(ctx, id)
+	}
+	return e.cfg.Changes.CatchUp(ctx) // the change is among those that the engine is subscribed to
 }
+
+// Subscriber returns the part of the engine that takes changes of any node.
+func (e *Engine) Subscriber() *dispatch.Subscriber { return e.lanes.Subscriber() }
 
 // Health returns the live health of an endpoint that this node delivers to.
 func (e *Engine) Health(id godwit.EndpointID) (godwit.Health, bool) { return e.lanes.Health(id) }

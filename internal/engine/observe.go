@@ -11,6 +11,8 @@ import (
 // A Recorder takes measurements. Its methods are called on the hot path and must not block.
 type Recorder interface {
 	Submitted(events, deliveries int)
+	// Rematched counts submissions whose receivers were chosen anew, because another node had changed the configuration.
+	Rematched(n int)
 	// Attempted counts a recorded attempt. d is the delivery after it.
 	Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery)
 	// Delivered counts a delivery that reached a final state, by an attempt or because its time ran out.
@@ -48,6 +50,9 @@ type Silent struct{}
 
 // Submitted does nothing.
 func (Silent) Submitted(int, int) {}
+
+// Rematched does nothing.
+func (Silent) Rematched(int) {}
 
 // Attempted does nothing.
 func (Silent) Attempted(string, string, *godwit.Attempt, *godwit.Delivery) {}

@@ -35,7 +35,7 @@ type Publication struct {
 	ContentType string
 	Body        []byte // used without copying
 	// Compose, when not nil, completes the event once its id and time are set, for bodies that contain them. It may set Body
-	// and OccurredAt.
+	// and OccurredAt. Submit may call it again for another event, if the first one was not stored.
 	Compose    func(*godwit.Event)
 	Attributes map[string]string
 	Key        string // the caller's idempotency key; empty: Submit makes a random one
@@ -48,7 +48,9 @@ type Publication struct {
 	Origin godwit.Origin
 	// Endpoints, when not nil, are the only receivers; patterns and filters are ignored. For tests of an endpoint.
 	Endpoints []godwit.EndpointID
-	Trigger   godwit.Trigger // empty: accept
+	// Except, when not zero, is an endpoint that does not receive the event although it may match.
+	Except  godwit.EndpointID
+	Trigger godwit.Trigger // empty: accept
 }
 
 // Idempotency makes a submission repeatable.
@@ -57,7 +59,7 @@ type Idempotency struct {
 	Fingerprint [32]byte
 	// Window is how long the answer is replayed. Defaults to Config.IdempotencyWindow.
 	Window time.Duration
-	// Respond builds the answer to later requests with the same key. Submit calls it before the commit.
+	// Respond builds the answer to later requests with the same key. Submit calls it before each commit.
 	Respond func(events []godwit.Event, fanout []int) *godwit.StoredResponse
 }
 

@@ -102,3 +102,22 @@ func (c *callerCache) dropTenant(id godwit.TenantID) {
 		}
 	}
 }
+
+// dropKeyID removes the callers with a key.
+func (c *callerCache) dropKeyID(id godwit.KeyID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	for hash, e := range c.entries {
+		if e.caller.Key.ID == id {
+			delete(c.entries, hash)
+		}
+	}
+}
+
+func (c *callerCache) dropAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	clear(c.entries)
+}

@@ -41,6 +41,7 @@ type Callers struct {
 	store callerStore
 	cache *callerCache
 	now   func() time.Time
+	fresh func(context.Context) error
 }
 
 // callerStore is the part of the store that Callers reads.
@@ -51,11 +52,14 @@ type callerStore interface {
 
 var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
 
-// Authenticate returns the caller of a token. It reads the store if the key was not used for a few seconds; every other
-// request costs only a hash and a map lookup.
+// Authenticate returns the caller of a token. It reads the store if the key was not used for a few seconds, or if the node has
+// not looked for changes for half a second; every other request costs only a hash and a map lookup.
 func (cs *Callers) Authenticate(ctx context.Context, token string) (*Caller, error) {
 	if !plausible(token) {
 		return nil, errUnauthorized
+	}
+	if err := cs.fresh(ctx); err != nil {
+		return nil, fmt.Errorf("look for changed keys: %w", err)
 	}
 	hash := godwit.HashToken(token)
 	now := cs.now()

@@ -130,7 +130,7 @@ func checkKeySpec(spec KeySpec, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// Revoke ends a key at once on this node, and within CacheTTL on others. A caller with the scope manage may revoke any
+// Revoke ends a key at once on this node, and within half a second on others. A caller with the scope manage may revoke any
 // key of the tenant except an admin's, which would lock out the operator of the server. A nil caller is the operator at
 // the machine itself.
 func (ks *Keys) Revoke(ctx context.Context, by *Caller, tenant godwit.TenantID, id godwit.KeyID) error {

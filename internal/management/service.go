@@ -45,8 +45,11 @@ type Config struct {
 	TimeScale godwit.TimeScale
 	// Limits limits what a tenant may register.
 	Limits Limits
-	// CacheTTL is how long an API key is accepted without a read of the store, and so how long a key revoked on another
-	// node may still work on this one. Defaults to 3 s.
+	// Fresh returns once this node has dropped the API keys and tenants from its cache that another node changed more than half a
+	// second ago; see package changes. Defaults to nothing.
+	Fresh func(ctx context.Context) error
+	// CacheTTL is how long an API key is accepted without a read of the store. Without Fresh, a key that another process
+	// revoked may work for that long. Defaults to 3 s.
 	CacheTTL time.Duration
 	// CacheSize is how many API keys are cached. Defaults to 4096.
 	CacheSize int
@@ -66,6 +69,9 @@ var NoLimits = Limits{Endpoints: -1, CreationsPerMinute: -1}
 func (c *Config) setDefaults() error {
 	if c.Store == nil || c.Engine == nil || c.URLs == nil || c.Ring == nil || c.Log == nil || c.Now == nil {
 		return errors.New("management: store, engine, urls, ring, log and now are required")
+	}
+	if c.Fresh == nil {
+		c.Fresh = func(context.Context) error { return nil }
 	}
 	defaultTo(&c.Limits.Endpoints, 1000)
 	defaultTo(&c.Limits.CreationsPerMinute, 60)
@@ -104,7 +110,7 @@ func New(cfg Config) (*Service, error) {
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	return &Service{
-		Callers: &Callers{store: cfg.Store, cache: cache, now: now},
+		Callers: &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh},
 		Tenants: &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now},
 		Keys:    &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{

@@ -27,6 +27,8 @@ type Endpoints interface {
 	LoadEndpoints(ctx context.Context, fn func(*LoadedEndpoint) error) error
 	// LoadShards does the same with the endpoints of these shards.
 	LoadShards(ctx context.Context, shards []int, fn func(*LoadedEndpoint) error) error
+	// LoadChosen returns the endpoints with the ids that exist, as LoadEndpoint does.
+	LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*LoadedEndpoint, error)
 	CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error)
 	// Health returns an endpoint's health. It holds only the id if the endpoint has no outcomes yet.
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)

@@ -52,6 +52,9 @@ type Batch struct {
 	Health  []godwit.Health // complete latest health of each endpoint in Results; not stored if the shard's lease was lost
 	Changes []EndpointChange
 	Notices []godwit.Notice
+	// ConfigVersion, when not 0, is the config version by which the receivers of Accepts were chosen. If the store has another
+	// one, it stores nothing and reports Committed.Behind.
+	ConfigVersion int64
 	// Evidence is appended to the chains of its tenants. The store leaves out evidence whose result it refused.
 	Evidence []NewEvidence
 }
@@ -166,6 +169,8 @@ type Committed struct {
 	// Fenced lists the indices of Results that were refused because the shard's lease has another epoch or the delivery is no
 	// longer claimed under it. The store stored the rest of the batch.
 	Fenced []int
+	// Behind says that nothing was stored, because the store's config version is not Batch.ConfigVersion.
+	Behind bool
 }
 
 // A Claim asks for due deliveries of one endpoint.
@@ -181,6 +186,9 @@ type Claim struct {
 type Claimed struct {
 	Work    []godwit.Work
 	NextDue time.Time // earliest due time of the deliveries left unclaimed; zero: none are left
+	// ConfigVersion is a config version that includes every change that was committed before any of the deliveries was. It is 0
+	// if the store has no versions.
+	ConfigVersion int64
 }
 
 // EndpointDue is an endpoint with waiting deliveries.

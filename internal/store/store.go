@@ -55,5 +55,6 @@ type Store interface {
 	Commands
 	Upkeep
 	KeyChecks
+	Configuration
 	io.Closer
 }

@@ -17,6 +17,7 @@ import (
 // Recorder records the engine's measurements. New makes it.
 type Recorder struct {
 	events      metric.Int64Counter
+	rematched   metric.Int64Counter
 	deliveries  metric.Int64Counter
 	attempts    metric.Int64Counter
 	duration    metric.Float64Histogram
@@ -67,6 +68,7 @@ func (r *Recorder) build(m metric.Meter) error {
 		return h
 	}
 	r.events = counter("godwit.events.accepted", "Events durably accepted.")
+	r.rematched = counter("godwit.events.rematched", "Submissions whose receivers were chosen anew, because another node had changed the configuration.")
 	r.deliveries = counter("godwit.deliveries.created", "Deliveries that accepted events fanned out to.")
 	r.attempts = counter("godwit.attempts", "Recorded attempts.")
 	r.duration = seconds("godwit.attempt.duration", "From dialling to the last byte of the response.", attemptSeconds)
@@ -127,6 +129,9 @@ func (r *Recorder) Submitted(events, deliveries int) {
 	r.events.Add(ctx, int64(events))
 	r.deliveries.Add(ctx, int64(deliveries))
 }
+
+// Rematched counts submissions whose receivers were chosen anew.
+func (r *Recorder) Rematched(n int) { r.rematched.Add(context.Background(), int64(n)) }
 
 // Attempted counts an attempt and its duration.
 func (r *Recorder) Attempted(profile, eventType string, a *godwit.Attempt, d *godwit.Delivery) {

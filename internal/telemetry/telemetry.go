@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/godwit-hq/godwit/internal/changes"
 	"github.com/godwit-hq/godwit/internal/engine"
 )
 
@@ -97,6 +98,27 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 		}
 		return nil
 	}, append(instruments, lag)...)
+	return err
+}
+
+// WatchChanges adds gauges for how far this node may be behind the configuration that other nodes store.
+func (m *Metrics) WatchChanges(staleness func() changes.Staleness) error {
+	age, err := m.meter.Float64ObservableGauge("godwit.config.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since this node last found its configuration to be the store's."))
+	if err != nil {
+		return err
+	}
+	behind, err := m.meter.Int64ObservableGauge("godwit.config.behind",
+		metric.WithDescription("Changes of the configuration that this node has seen and not applied yet."))
+	if err != nil {
+		return err
+	}
+	_, err = m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := staleness()
+		o.ObserveFloat64(age, s.Age.Seconds())
+		o.ObserveInt64(behind, s.Behind)
+		return nil
+	}, age, behind)
 	return err
 }
 

@@ -17,15 +17,25 @@ func (b *batch) empty() bool { return len(b.requests)+len(b.records) == 0 }
 
 // write commits one batch. If it fails, callers of requests get the error, and records are kept for the next round.
 func (g *Group) write(b batch) bool {
+	b = leaveBehind(b)
+	if b.empty() {
+		return true
+	}
 	stored := g.assemble(b)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	started := g.cfg.Clock.Now()
+	started, steady := g.cfg.Clock.Now(), g.cfg.Pace.Steady()
 	committed, err := g.cfg.Store.Commit(ctx, stored)
 	took := g.cfg.Clock.Now().Sub(started)
 	g.cfg.Measured(len(b.requests), len(b.records), took, err)
 	g.written(took, err)
+	if err == nil && committed.Behind {
+		return g.write(b.answerBehind())
+	}
 	if err == nil {
+		if stored.ConfigVersion != 0 {
+			g.cfg.ConfigConfirmed(stored.ConfigVersion, steady)
+		}
 		g.answer(b, committed)
 		for i := range stored.Notices {
 			g.cfg.OnNotice(stored.Notices[i])
@@ -120,6 +130,7 @@ func (g *Group) assemble(b batch) *store.Batch {
 		if op.Change != nil {
 			out.Changes = append(out.Changes, *op.Change)
 		}
+		out.ConfigVersion = max(out.ConfigVersion, op.ConfigVersion)
 	}
 	if len(b.records) == 0 {
 		return out

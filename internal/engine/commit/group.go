@@ -47,6 +47,9 @@ type Config struct {
 	Measured func(requests, records int, took time.Duration, err error)
 	// OnNotice is called after a notice is stored; it must not block. Defaults to nothing.
 	OnNotice func(godwit.Notice)
+	// ConfigConfirmed is called when a transaction has found the config version to be the store's. The time is that before the
+	// transaction, on the steady clock of Pace. Defaults to nothing.
+	ConfigConfirmed func(version int64, at time.Duration)
 }
 
 // A Group gathers requests and records and writes them in shared transactions. Make it with New, start it with Run.
@@ -75,6 +78,9 @@ func New(cfg Config) *Group {
 	}
 	if cfg.OnNotice == nil {
 		cfg.OnNotice = func(godwit.Notice) {}
+	}
+	if cfg.ConfigConfirmed == nil {
+		cfg.ConfigConfirmed = func(int64, time.Duration) {}
 	}
 	weigh := func(op *requestOp) int { return op.weight }
 	g := &Group{

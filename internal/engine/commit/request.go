@@ -14,6 +14,9 @@ type Request struct {
 	Fanouts []store.Fanout // of events among Accepts
 	Change  *store.EndpointChange
 	Notices []godwit.Notice
+	// ConfigVersion, when not 0, is the version by which the receivers of Accepts were chosen. The request is stored only if it
+	// is still the store's.
+	ConfigVersion int64
 }
 
 // An Answer is the result of a request.
@@ -22,6 +25,8 @@ type Answer struct {
 	Existing []*godwit.IdempotencyRecord
 	// Moved says that an accept was not stored because the cursor of its fan-out is elsewhere.
 	Moved bool
+	// Behind says that nothing was stored, because the configuration has changed since Request.ConfigVersion.
+	Behind bool
 	// Err says that the request failed; it may have been stored all the same.
 	Err error
 }

@@ -86,6 +86,10 @@ func (b *backlog) claim(epoch int64, limit int, reclaim bool) {
 		return
 	}
 	d.cfg.Observer.Claimed(len(claimed.Work), took, nil)
+	if err := b.lane.learn(ctx, claimed.ConfigVersion); err != nil {
+		b.failed(err) // the claims are taken back, since memory does not hold them
+		return
+	}
 	b.claimed(claimed, epoch, started)
 }
 

@@ -26,6 +26,7 @@ type Store interface {
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 	LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error
+	LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*store.LoadedEndpoint, error)
 }
 
 // An Observer is notified of the results of deliveries. Its methods are called on the hot path and must not block.
@@ -61,6 +62,8 @@ type Config struct {
 	MaxHeld      int64 // deliveries in memory over all endpoints
 	PollInterval time.Duration
 	TimeScale    godwit.TimeScale
+	// ReachConfig returns once the endpoints in memory include the changes up to a config version.
+	ReachConfig func(ctx context.Context, version int64) error
 	// ExplicitMeta keeps the pattern "*" from selecting webhook.* events.
 	ExplicitMeta bool
 }

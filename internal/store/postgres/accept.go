@@ -84,7 +84,7 @@ func (c *commit) addAccepts(p *pipeline) {
 		return
 	}
 	plain, keyed := deliveriesOf(c.plain), deliveriesOf(c.keyed)
-	addLeases(p, plain, keyed)
+	addAssumptions(p, claimedEpochs(plain, keyed), c.batch.ConfigVersion)
 	c.addRecords(p)
 	addEvents(p, c.plain, false)
 	addEvents(p, c.keyed, true)
@@ -110,10 +110,13 @@ var (
 	lockLeases  = prepared("lock", fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared(%d)`, leaseLock))
 	checkLeases = prepared("leases", `SELECT expect(count(*), $3, '`+stateLeaseLost+`') FROM `+rows(1, "shard int2", "epoch int8")+` AS n
 		JOIN leases AS l ON l.shard = n.shard AND l.epoch = n.epoch AND l.owner <> ''`)
+	// The version is checked together with the leases, since each statement of a pipeline costs the server some 10 µs.
+	checkLeasesAndConfig = prepared("leases_and_config", `SELECT expect(count(*), $3, '`+stateLeaseLost+`'), (`+configIs+`$4) FROM `+
+		rows(1, "shard int2", "epoch int8")+` AS n JOIN leases AS l ON l.shard = n.shard AND l.epoch = n.epoch AND l.owner <> ''`)
 )
 
-// addLeases ensures that no claim is stored under a lost lease, up to the commit.
-func addLeases(p *pipeline, lists ...[]newDelivery) {
+// claimedEpochs returns the epochs under which deliveries are claimed, by shard.
+func claimedEpochs(lists ...[]newDelivery) map[int]int64 {
 	epochs := map[int]int64{}
 	for _, list := range lists {
 		for _, d := range list {
@@ -128,12 +131,23 @@ func addLeases(p *pipeline, lists ...[]newDelivery) {
 			epochs[shard] = d.ClaimEpoch
 		}
 	}
-	if len(epochs) > 0 {
-		addHold(p, epochs)
+	return epochs
+}
+
+// addAssumptions ensures that no claim is stored under a lost lease, up to the commit, and that the config version is the given
+// one, unless that is 0.
+func addAssumptions(p *pipeline, epochs map[int]int64, version int64) {
+	switch {
+	case len(epochs) > 0:
+		addHold(p, epochs, version)
+	case version != 0:
+		p.begin().scalarInt8(version)
+		p.add(checkConfig, nil)
 	}
 }
 
-func addHold(p *pipeline, epochs map[int]int64) {
+// addHold locks and checks leases, and checks the config version unless it is 0.
+func addHold(p *pipeline, epochs map[int]int64, version int64) {
 	shards := make([]int, 0, len(epochs))
 	for shard := range epochs {
 		shards = append(shards, shard)
@@ -144,7 +158,12 @@ func addHold(p *pipeline, epochs map[int]int64) {
 	column(a, typeInt2, shards, func(s int) { a.int2(s) })
 	column(a, typeInt8, shards, func(s int) { a.int8(epochs[s]) })
 	a.scalarInt8(int64(len(shards)))
-	p.add(checkLeases, nil)
+	if version == 0 {
+		p.add(checkLeases, nil)
+		return
+	}
+	a.scalarInt8(version)
+	p.add(checkLeasesAndConfig, nil)
 }
 
 var recordColumns = []string{

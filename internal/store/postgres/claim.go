@@ -31,8 +31,9 @@ var (
 			p.attempts, p.last_status, p.run_attempts, p.run_refreshed, 'pending', p.reason, p.run_trigger, p.run_actor,
 			e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id, e.occurred_at,
 			e.carried`)
-	nextDue = prepared("next_due", `SELECT due_at FROM pending_deliveries
-		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1`)
+	// It runs after the claim and sees all that the claim saw, so that the version covers the claimed deliveries.
+	nextDue = prepared("next_due", `SELECT (SELECT version FROM config_version WHERE one), (SELECT due_at FROM pending_deliveries
+		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1)`)
 )
 
 // claims hands due deliveries to the engine.
@@ -56,7 +57,7 @@ func (s *claims) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, e
 	out := &store.Claimed{}
 	var unreadable error
 	p := newPipeline(ctx, conn.Conn().PgConn())
-	addHold(p, map[int]int64{shard: c.Epoch})
+	addHold(p, map[int]int64{shard: c.Epoch}, 0)
 	a := p.begin()
 	a.scalarInt2(shard)
 	a.scalarID(c.EndpointID)
@@ -75,7 +76,7 @@ func (s *claims) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, e
 	a = p.begin()
 	a.scalarInt2(shard)
 	a.scalarID(c.EndpointID)
-	p.add(nextDue, func(r *row) { out.NextDue = r.time() })
+	p.add(nextDue, func(r *row) { out.ConfigVersion, out.NextDue = r.int8(), r.time() })
 	if err := cmp.Or(p.run(), unreadable); err != nil {
 		return nil, hotFailed("claim due", err)
 	}

@@ -46,6 +46,9 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 	if err == nil {
 		err = s.awaitReplicas(ctx, conn.Conn())
 	}
+	if sqlState(err) == stateConfigBehind {
+		return &store.Committed{Behind: true}, nil
+	}
 	if errors.Is(err, errUnlinked) {
 		return nil, fmt.Errorf("commit: %w", err) // a permanent error
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -161,6 +162,19 @@ func (s *endpoints) loadPages(ctx context.Context, fn func(*store.LoadedEndpoint
 		}
 		after = list[len(list)-1].Endpoint.ID
 	}
+}
+
+// LoadChosen returns the endpoints with the ids.
+func (s *endpoints) LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
+	var all []*store.LoadedEndpoint
+	for part := range slices.Chunk(ids, loadPage) {
+		list, err := s.loadEndpoints(ctx, ` WHERE id = ANY ($1)`, rawIDs(part))
+		if err != nil {
+			return nil, failed("load endpoints", err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
 }
 
 func (s *endpoints) loadEndpoints(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {

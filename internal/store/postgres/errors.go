@@ -25,6 +25,7 @@ const (
 	stateClaimLost       = "GW002" // raised by expect
 	stateFanoutMoved     = "GW003" // raised by expect
 	stateRecordMoved     = "GW004" // raised by expect: a head or a record of a command
+	stateConfigBehind    = "GW005" // raised by expect
 	stateSerialization   = "40001"
 	stateReadOnly        = "25006" // the server is a standby
 	stateAdminShutdown   = "57P01"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -222,6 +223,22 @@ func (s *endpoints) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*st
 		return nil, err
 	}
 	return &le, nil
+}
+
+// LoadChosen returns the endpoints with the ids.
+func (s *endpoints) LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
+	var list []*store.LoadedEndpoint
+	for _, id := range ids {
+		le, err := s.LoadEndpoint(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, le)
+	}
+	return list, nil
 }
 
 func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error) {

@@ -39,6 +39,7 @@ type Store struct {
 	*sweeps
 	*sealedRows
 	*keyChecks
+	configuration
 	*upkeep
 }
 

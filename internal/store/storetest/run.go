@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"sweep", sweepCases},
 		{"sealed", sealedCases},
 		{"key check", keyCheckCases},
+		{"config", configCases},
 		{"upkeep", upkeepCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {

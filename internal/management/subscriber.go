@@ -1,0 +1,33 @@
+package management
+
+import (
+	"context"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A Subscriber drops keys and tenants from the cache of callers that any node changes; see package changes.
+type Subscriber struct{ cache *callerCache }
+
+// Subscriber returns the subscriber of the service.
+func (s *Service) Subscriber() *Subscriber { return &Subscriber{s.Callers.cache} }
+
+// Changed drops the changed keys and tenants.
+func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) error {
+	for i := range changes {
+		switch c := &changes[i]; c.Kind {
+		case store.ConfigKey:
+			s.cache.dropKeyID(godwit.KeyID(c.ID))
+		case store.ConfigTenant:
+			s.cache.dropTenant(c.TenantID)
+		}
+	}
+	return nil
+}
+
+// Lost drops everything.
+func (s *Subscriber) Lost(context.Context) error {
+	s.cache.dropAll()
+	return nil
+}
