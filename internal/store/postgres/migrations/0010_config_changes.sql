@@ -1,8 +1,9 @@
--- Additive: nodes of the previous release may run beside this schema, and the triggers count their changes too.
+-- Programs of schema 8 and later may run beside this one.
 --
 -- Every transaction that changes the configuration (endpoints and their secrets, API keys, tenants, event types) raises the
 -- config version when it commits, and lists what it changed. A node compares the version with the one it has applied, in the
--- transaction that stores events, and so learns of a change before it stores an event that the change concerns.
+-- transaction that stores events, and so learns of a change before it stores an event that the change concerns. Triggers raise
+-- the version, so that the changes of programs of an earlier schema count too.
 --
 -- The upper 48 bits of the version count the transactions. The lower 16 are random: a database that was restored from a backup
 -- has other versions than the one that the nodes knew, even when as many changes have followed.
