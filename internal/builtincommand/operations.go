@@ -17,7 +17,7 @@ import (
 
 // Engine is the part of the delivery engine that commands use.
 type Engine interface {
-	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
+	Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
 	Requeued(deliveries []godwit.Delivery)
 	Call(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, p engine.Publication) (*engine.Trial, error)
 	PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*engine.Redelivery, error)

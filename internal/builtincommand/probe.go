@@ -58,7 +58,7 @@ func touch(cfg Config) func(ctx context.Context, c *command.Call) (*command.Outc
 			Summary: fmt.Sprintf("Probe %d of run %q left its mark.", in.N, in.Run),
 			Result:  map[string]any{"run": in.Run, "n": in.N, "value": fmt.Sprintf("%x", random)},
 		}
-		_, err = emit(cfg, c, o, engine.Publication{
+		_, err = emit(ctx, cfg, c, o, engine.Publication{
 			Type: ProbeEvent, ContentType: "application/json", Body: body, Attributes: map[string]string{"run": in.Run}, Key: c.ProviderKey("event"),
 		})
 		return o, err

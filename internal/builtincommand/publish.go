@@ -15,7 +15,7 @@ import (
 
 // emit adds the server's own events on the tenant's bus to an outcome, and returns them. The outbox is stored with the
 // outcome, and only the engine dispatches from it (IDS-SHD-4).
-func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) ([]store.NewEvent, error) {
+func emit(ctx context.Context, cfg Config, c *command.Call, o *command.Outcome, publications ...engine.Publication) ([]store.NewEvent, error) {
 	tenant, err := tenantOf(c)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func emit(cfg Config, c *command.Call, o *command.Outcome, publications ...engin
 	if err != nil {
 		return nil, err
 	}
-	box, err := cfg.Engine.Plan(tenant, principal, c.CommandID, publications...)
+	box, err := cfg.Engine.Plan(ctx, tenant, principal, c.CommandID, publications...)
 	if err != nil {
 		return nil, command.Transient(err)
 	}
@@ -96,7 +96,7 @@ func publishEvent(cfg Config) operation {
 			return nil, refused(err)
 		}
 		o := &command.Outcome{Summary: "Event " + in.Type + " was published."}
-		box, err := cfg.Intake.Plan(producer, c.CommandID, admission)
+		box, err := cfg.Intake.Plan(ctx, producer, c.CommandID, admission)
 		if err != nil {
 			return nil, command.Transient(err) // large fan-outs of the tenant are open; they end soon
 		}

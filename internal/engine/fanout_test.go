@@ -314,7 +314,7 @@ func TestLargeOutboxIsParted(t *testing.T) {
 	}}
 	srv := boot(t, s, nil, func(c *engine.Config) { c.MaxFanouts = events })
 	f := newFan(t, srv, endpoints)
-	box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(events)...)
+	box, err := srv.App.Engine().Plan(t.Context(), srv.Tenant, godwit.KeyID{}, "cmd_1", publications(events)...)
 	must(t, err)
 	for i := range box.Events {
 		if n := &box.Events[i]; len(n.Deliveries) > 0 || n.Receivers() != endpoints {
@@ -346,10 +346,10 @@ func TestLargeOutboxIsParted(t *testing.T) {
 func TestOutboxesAreBounded(t *testing.T) {
 	srv := boot(t, &tampered{}, nil, func(c *engine.Config) { c.MaxFanouts = -1 })
 	newFan(t, srv, 25)
-	if box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(50)...); !errors.Is(err, engine.ErrFanouts) {
+	if box, err := srv.App.Engine().Plan(t.Context(), srv.Tenant, godwit.KeyID{}, "cmd_1", publications(50)...); !errors.Is(err, engine.ErrFanouts) {
 		t.Errorf("%+v, %v", box, err)
 	}
-	box, err := srv.App.Engine().Plan(srv.Tenant, godwit.KeyID{}, "cmd_1", publications(1)...)
+	box, err := srv.App.Engine().Plan(t.Context(), srv.Tenant, godwit.KeyID{}, "cmd_1", publications(1)...)
 	must(t, err)
 	box.Close(false)
 }

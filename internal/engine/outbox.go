@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -16,8 +18,12 @@ type Outbox struct {
 }
 
 // Plan makes an outbox of the publications of a command. Close must be called once the command's transaction has committed or
-// failed. The error is ErrFanouts.
-func (ac *acceptor) Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...Publication) (*Outbox, error) {
+// failed. An error is ErrFanouts, or says that the changes of other nodes could not be read: every change that was answered before
+// the call counts for the choice of the receivers.
+func (ac *acceptor) Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...Publication) (*Outbox, error) {
+	if err := ac.cfg.Changes.CatchUp(ctx); err != nil {
+		return nil, err
+	}
 	receivers, total := make([][]*dispatch.Lane, len(publications)), 0
 	for i := range publications {
 		receivers[i] = ac.receivers(tenant, &publications[i])

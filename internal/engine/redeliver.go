@@ -21,6 +21,7 @@ type redeliverer struct {
 	commits  *commit.Group
 	lanes    *dispatch.Dispatcher
 	fanouts  *fanout.Expander
+	finder   finder
 	outcomes *follow.Outcomes
 }
 
@@ -65,6 +66,9 @@ func (r *redeliverer) ReplayEvent(ctx context.Context, tenant godwit.TenantID, i
 		if endpoints == nil || slices.Contains(endpoints, existing[i].EndpointID) {
 			again = append(again, existing[i].ID)
 		}
+	}
+	if err := r.cfg.Changes.CatchUp(ctx); err != nil {
+		return nil, err
 	}
 	lanes := r.accept.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes, Endpoints: endpoints})
 	fresh := slices.DeleteFunc(lanes, func(l *dispatch.Lane) bool {

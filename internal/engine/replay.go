@@ -68,9 +68,9 @@ func (r *Redelivery) Stored() {
 
 // PlanReplay plans what ReplayTo stores, and stores nothing.
 func (r *redeliverer) PlanReplay(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, events []godwit.Event, actor string) (*Redelivery, error) {
-	l := r.lanes.TenantLane(tenant, endpoint)
-	if l == nil {
-		return nil, store.ErrNotFound
+	l, err := r.finder.find(ctx, tenant, endpoint)
+	if err != nil {
+		return nil, err
 	}
 	if !r.lanes.Running() {
 		return nil, ErrStopping

@@ -7,7 +7,6 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/godwit"
-	"github.com/godwit-hq/godwit/internal/store"
 )
 
 const (
@@ -28,7 +27,7 @@ type Trial struct {
 
 // trials send single requests outside any delivery.
 type trials struct {
-	lanes *dispatch.Dispatcher
+	lanes finder
 	tests chan struct{} // limits concurrent tests of endpoints
 	calls chan struct{} // limits concurrent requests of commands
 }
@@ -48,9 +47,9 @@ func (t *trials) Call(ctx context.Context, tenant godwit.TenantID, id godwit.End
 }
 
 func (t *trials) try(ctx context.Context, limit chan struct{}, tenant godwit.TenantID, id godwit.EndpointID, p Publication) (*Trial, error) {
-	l := t.lanes.TenantLane(tenant, id)
-	if l == nil {
-		return nil, store.ErrNotFound
+	l, err := t.lanes.find(ctx, tenant, id)
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case limit <- struct{}{}:

@@ -76,6 +76,9 @@ func (r *redeliverer) offer(ctx context.Context, tenant godwit.TenantID, id godw
 	if err != nil {
 		return fmt.Errorf("read deliveries: %w", err)
 	}
+	if err := r.cfg.Changes.CatchUp(ctx); err != nil {
+		return err
+	}
 	lanes := slices.DeleteFunc(r.accept.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *dispatch.Lane) bool {
 		return slices.ContainsFunc(list, func(d godwit.Delivery) bool { return d.EndpointID == l.ID() })
 	})

@@ -17,7 +17,7 @@ import (
 // Engine stores admitted events and delivers them.
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
-	Plan(tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
+	Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
 }
 
 // Store reads idempotency records.
@@ -127,8 +127,8 @@ func (in *Intake) Submit(ctx context.Context, submissions ...Submission) ([]engi
 
 // Plan makes an outbox of admitted events, which the caller stores together with the outcome of a command. The outbox must
 // be closed once that transaction has committed or failed.
-func (in *Intake) Plan(p Producer, commandID string, events ...Admission) (*engine.Outbox, error) {
-	return in.cfg.Engine.Plan(p.Tenant.ID, p.Key, commandID, publications(events)...)
+func (in *Intake) Plan(ctx context.Context, p Producer, commandID string, events ...Admission) (*engine.Outbox, error) {
+	return in.cfg.Engine.Plan(ctx, p.Tenant.ID, p.Key, commandID, publications(events)...)
 }
 
 func publications(events []Admission) []engine.Publication {
