@@ -10,7 +10,9 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -52,6 +54,9 @@ type environment struct {
 	lookup func(string) (string, bool)
 	source *config.Source
 	parsed *kong.Context
+
+	stopDelay atomic.Int64    // how long the server answers after the first signal, in nanoseconds
+	hurry     <-chan struct{} // closed at the second signal within that time
 }
 
 func main() {
@@ -59,11 +64,33 @@ func main() {
 	// our payload or credential. Our own code does not use that logger.
 	log.SetOutput(io.Discard)
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe becomes a failed write, so that `godwit dev | head` still cleans up
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for an orderly stop. After it, signals have their usual effect, so a second one ends the
-	// process at once.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(os.Args[1:], &environment{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}))
+	hurry := make(chan struct{})
+	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv, hurry: hurry}
+	var stop context.CancelFunc
+	env.ctx, stop = context.WithCancel(context.Background())
+	go env.heedSignals(stop, hurry)
+	os.Exit(run(os.Args[1:], env))
+}
+
+// heedSignals stops the command in order at the first signal. While a server delays its stop, the second signal ends that delay.
+// After that, signals have their usual effect, so the next one ends the process at once.
+func (e *environment) heedSignals(stop context.CancelFunc, hurry chan<- struct{}) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	delay := time.Duration(e.stopDelay.Load())
+	if delay <= 0 {
+		signal.Stop(signals)
+		stop()
+		return
+	}
+	stop()
+	select {
+	case <-signals:
+		close(hurry)
+	case <-time.After(delay):
+	}
+	signal.Stop(signals)
 }
 
 // Exit codes.

@@ -18,8 +18,9 @@ func (serveCommand) Help() string {
 	return `Every setting has a default: without flags, the server keeps an embedded database in ./godwit-data and listens on 127.0.0.1:8080.
 Create the first API key with "godwit keys create", before the start or while the server runs.
 
-The server stops on SIGTERM or Ctrl-C: /readyz answers 503, the server accepts nothing new, and requests in flight may finish
-within --drain-timeout. A second signal ends it at once; no acknowledged event is lost.
+The server stops on SIGTERM or Ctrl-C: /readyz answers 503, requests are still answered for --stop-delay, then the server accepts
+nothing new, and requests in flight may finish within --drain-timeout. A second signal ends the delay, the next one ends the server at
+once; no acknowledged event is lost.
 
 Examples:
 
@@ -41,7 +42,8 @@ func (c *serveCommand) Run(env *environment) error {
 	for _, name := range config.UnknownEnv(os.Environ()) {
 		log.Warn("no setting is called so; it has no effect", "variable", name)
 	}
-	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log})
+	env.stopDelay.Store(int64(c.StopDelay))
+	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log, Hurry: env.hurry})
 	if err != nil {
 		return err
 	}

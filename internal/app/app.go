@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -31,6 +32,8 @@ type Dependencies struct {
 	TimeScale godwit.TimeScale
 	// NoLimits removes the limits on registrations, for development. Defaults to false.
 	NoLimits bool
+	// Hurry is closed when a stop must not wait for the stop delay. Defaults to never.
+	Hurry <-chan struct{}
 	// Timeouts of the server. Default to values for production.
 	Timeouts Timeouts
 	// Tune changes the engine's configuration, for tests. Defaults to nil.
@@ -51,6 +54,8 @@ type App struct {
 	url       string
 	done      chan struct{} // closed when delivery has stopped; ends live streams
 	readiness *readiness
+	hurry     <-chan struct{}
+	stopping  atomic.Bool   // /readyz answers 503, and connections are not kept
 	ready     chan struct{} // closed once /readyz answers 200 for the first time
 }
 
@@ -73,7 +78,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			return nil, fmt.Errorf("find a name for this node: %w; set one with --node", err)
 		}
 	}
-	a := &App{services: services{cfg: cfg, clock: d.Clock, log: d.Log}, done: make(chan struct{}), ready: make(chan struct{})}
+	a := &App{services: services{cfg: cfg, clock: d.Clock, log: d.Log}, done: make(chan struct{}), ready: make(chan struct{}), hurry: d.Hurry}
 	defer func() {
 		if err != nil {
 			a.release()
@@ -113,11 +118,15 @@ func (a *App) open(ctx context.Context, d Dependencies, leaseTime func() time.Ti
 	return err
 }
 
-// Run serves and delivers until ctx ends, then stops in order: intake, delivery, server. It closes the app.
-func (a *App) Run(ctx context.Context) error {
+// Run serves and delivers until asked ends, then stops in order: readiness, intake, delivery, server. It closes the app.
+func (a *App) Run(asked context.Context) error {
 	defer a.release()
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(asked))
 	defer stop(nil)
+	defer context.AfterFunc(asked, func() {
+		a.leave(ctx)
+		stop(context.Cause(asked))
+	})()
 	served := make(chan error, len(a.servers))
 	for _, s := range a.servers {
 		go func() {
@@ -160,6 +169,22 @@ func (a *App) Run(ctx context.Context) error {
 		a.log.Info("stopped")
 	}
 	return err
+}
+
+// leave turns readiness off and keeps answering for the stop delay. Every answer asks its client to connect anew: a balancer's
+// connections are closed by an answer, not under a request.
+func (a *App) leave(ctx context.Context) {
+	a.stopping.Store(true)
+	delay := a.cfg.StopDelay.Real()
+	if delay <= 0 {
+		return
+	}
+	a.log.Info("stopping; requests are still answered for a while", "delay", delay)
+	select {
+	case <-time.After(delay):
+	case <-a.hurry:
+	case <-ctx.Done(): // a part of the server has failed
+	}
 }
 
 // announce logs the server's version and URL once it is ready. Clients that read the URL from the log can use it at once.

@@ -4,7 +4,7 @@
 //	                                          └─► metrics
 //
 //	start   listen, then deliver; /readyz turns 200 once the store takes writes and shards are held
-//	stop    /readyz turns 503 and ingest answers 503 ─► the engine drains ─► the server closes ─► the store closes
+//	stop    /readyz turns 503 ─► requests are answered for the stop delay ─► ingest answers 503 ─► the engine drains ─► the server closes ─► the store closes
 //
 // Each service is a Run(ctx) error; the first that ends stops the process.
 //

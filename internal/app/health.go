@@ -15,6 +15,7 @@ func alive(w http.ResponseWriter, _ *http.Request) { writeState(w, http.StatusOK
 // readiness reports whether the server can accept and deliver events: the store accepts writes, this node holds shards,
 // and no stop is under way. It checks the store at most once a second, however many clients ask.
 type readiness struct {
+	stopping func() bool
 	ping     func(context.Context) error
 	dispatch func() error
 	now      func() time.Time
@@ -43,7 +44,9 @@ func (r *readiness) reason(ctx context.Context) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	reason, err := "", r.dispatch()
-	if err != nil {
+	if r.stopping() {
+		reason = "stopping"
+	} else if err != nil {
 		reason = "dispatch"
 	} else {
 		if r.now().Sub(r.checked) >= pingEvery {

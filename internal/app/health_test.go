@@ -16,6 +16,7 @@ import (
 func TestReadinessOutlivesWhoAsked(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	r := &readiness{
+		stopping: func() bool { return false },
 		ping: func(ctx context.Context) error {
 			hangUp() // while the store is being checked
 			return ctx.Err()

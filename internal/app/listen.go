@@ -26,7 +26,7 @@ func (a *App) serve(d Dependencies) error {
 	if err := handlers.mount(mux); err != nil {
 		return err
 	}
-	a.readiness = &readiness{ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log}
+	a.readiness = &readiness{stopping: a.stopping.Load, ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log}
 	mux.Handle("GET /readyz", a.readiness)
 	warnOfAddresses(a.servers[0].listener.Addr(), a.cfg.WebhookIPs, a.log)
 	t, err := tlsConfig(&a.cfg, a.clock.Now, a.log)
@@ -50,7 +50,7 @@ func (a *App) serve(d Dependencies) error {
 			return err
 		}
 	}
-	a.servers[0] = newHTTPServer(a.servers[0].listener, mux, t, d.Timeouts, a.log)
+	a.servers[0] = newHTTPServer(a.servers[0].listener, closeWhen(a.stopping.Load, mux), t, d.Timeouts, a.log)
 	if a.cfg.ShortWay {
 		a.servers[0].addFastPath(d.Timeouts, a.clock.Now, a.log, "/v1/events")
 	}

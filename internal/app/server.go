@@ -90,6 +90,17 @@ func withoutReadDeadline(h http.Handler) http.Handler {
 	})
 }
 
+// closeWhen asks clients to close their connections after the answer while stopping reports true. With HTTP/2 this ends the
+// connection once its streams have ended.
+func closeWhen(stopping func() bool, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping() {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // run serves until close.
 func (s *httpServer) run() error {
 	var err error

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -15,7 +16,9 @@ import (
 // serve from an embedded database.
 func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, now func() time.Time, tune func(*sqlite.Options)) (store.Store, error) {
 	if s.Postgres() {
-		return opened(postgres.Open(ctx, s.Store, postgres.Options{Log: log, Time: now}))
+		o := postgres.Share(cmp.Or(s.StoreConnections, defaultConnections))
+		o.Log, o.Time = log, now
+		return opened(postgres.Open(ctx, s.Store, o))
 	}
 	o := sqlite.Options{Exclusive: true, Log: log, Time: now}
 	if tune != nil {
@@ -23,6 +26,9 @@ func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, now fun
 	}
 	return opened(sqlite.Open(ctx, DatabaseFile(s), o))
 }
+
+// defaultConnections is the default of --store-connections, for configurations that were not parsed.
+const defaultConnections = 14
 
 // OpenStore opens the store for a command. A server may be running on it.
 func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {

@@ -22,6 +22,9 @@ type Config struct {
 	Lease Duration `name:"lease" default:"5s" placeholder:"DURATION"`
 	// How long a stop waits for requests in flight before it aborts them. Defaults to 20s.
 	DrainTimeout Duration `name:"drain-timeout" default:"20s" placeholder:"DURATION"`
+	// How long a stop keeps answering requests while /readyz already answers 503, so that load balancers notice it and send no more. A
+	// second signal ends the wait. Choose a little more than the balancer's interval between health checks. Defaults to 0s.
+	StopDelay Duration `name:"stop-delay" default:"0s" placeholder:"DURATION"`
 	// Serve ordinary posts of events on plain TCP with a fast path of the server's own. All other requests, and all of TLS, are
 	// served by net/http. Defaults to true.
 	ShortWay bool `name:"short-way" default:"true" negatable:""`
@@ -66,6 +69,9 @@ type Storage struct {
 	// (postgres://user:password@host/name). Several hosts may be named with commas: the server uses the one that takes writes.
 	// Defaults to sqlite.
 	Store string `name:"store" default:"sqlite" placeholder:"sqlite|URL" secret:"url"`
+	// Largest number of connections to PostgreSQL that this server opens, at least 5. All nodes together must stay below the server's
+	// max_connections. Defaults to 14.
+	StoreConnections int `name:"store-connections" default:"14" placeholder:"N"`
 	// Key ring that encrypts signing keys and credentials at rest: lines of id:base64. The first key encrypts, all of them decrypt. It
 	// is not a flag, because every user of the machine can read a command line. Defaults to the key ring file.
 	Keyring string `name:"keyring" placeholder:"ID:BASE64" secret:"all"`

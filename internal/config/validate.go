@@ -134,6 +134,9 @@ func (s *Storage) Check() error {
 	if s.Data == "" {
 		return errors.New("data: must name a directory")
 	}
+	if s.StoreConnections != 0 && (s.StoreConnections < 5 || s.StoreConnections > 1000) {
+		return errors.New("store-connections: must be between 5 and 1000")
+	}
 	if s.Store == SQLite || s.Postgres() {
 		return nil
 	}

@@ -27,6 +27,8 @@ const (
 	stateRecordMoved     = "GW004" // raised by expect: a head or a record of a command
 	stateConfigBehind    = "GW005" // raised by expect
 	stateSerialization   = "40001"
+	stateNoDatabase      = "3D000"
+	stateNoPrivilege     = "42501"
 	stateReadOnly        = "25006" // the server is a standby
 	stateAdminShutdown   = "57P01"
 	stateCrashShutdown   = "57P02"

@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Options tune the store. The zero value suits most users.
@@ -48,10 +46,27 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// oldestServer is the first version with all features that this package uses.
-const oldestServer = 150000
+// Budget is the largest number of connections that the store uses.
+func (o Options) Budget() int {
+	o.setDefaults()
+	return o.HotConnections + o.Connections + alone
+}
 
-// Open connects to the database at the URL, brings its schema up to date and prepares partitions.
+// alone are the connections outside the pools: the session of the node, and the one that waits for notifications.
+const alone = 2
+
+// LeastBudget is the smallest number of connections that a server can work with.
+const LeastBudget = 3 + alone
+
+// Share returns options under which the store uses at most n connections, a third of them for commits, claims and commands.
+func Share(n int) Options {
+	pools := max(n, LeastBudget) - alone
+	hot := max(pools/3, 1)
+	return Options{HotConnections: hot, Connections: pools - hot}
+}
+
+// Open connects to the database at the URL, brings its schema up to date and prepares partitions. An error that wraps
+// store.ErrUnavailable may pass; others need an operator.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	o.setDefaults()
 	config, err := parseURL(url)
@@ -61,7 +76,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	db := &database{log: o.Log, now: o.Time, connector: &connector{log: o.Log}}
 	db.watchSessions(config.ConnConfig)
 	db.connector.attach(config.ConnConfig)
-	if err := prepareDatabase(ctx, config); err != nil {
+	if err := prepareDatabase(ctx, config, &o); err != nil {
 		return nil, err
 	}
 	hot := config.Copy()
@@ -88,39 +103,5 @@ func (s *Store) Close() error {
 	s.node.close()
 	s.hot.Close()
 	s.pool.Close()
-	return nil
-}
-
-// prepareDatabase checks the server and migrates, on a separate connection.
-func prepareDatabase(ctx context.Context, config *pgxpool.Config) error {
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
-	if err != nil {
-		return failed("connect to postgres", err)
-	}
-	defer conn.Close(ctx)
-	var server serverInfo
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-		current_setting('server_encoding')`).Scan(&server.number, &server.version, &server.encoding)
-	if err != nil {
-		return failed("ask postgres for its version", err)
-	}
-	if err := server.check(); err != nil {
-		return err
-	}
-	return migrate(ctx, conn)
-}
-
-type serverInfo struct {
-	number            int
-	version, encoding string
-}
-
-func (i serverInfo) check() error {
-	if i.number < oldestServer {
-		return fmt.Errorf("open postgres: the server is PostgreSQL %s, but 15 or newer is needed", i.version)
-	}
-	if i.encoding != "UTF8" {
-		return fmt.Errorf("open postgres: the database has encoding %s, but UTF8 is needed", i.encoding)
-	}
 	return nil
 }

@@ -49,10 +49,10 @@ func TestServerIsChecked(t *testing.T) {
 		server serverInfo
 		want   string
 	}{
-		{serverInfo{150018, "15.18", "UTF8"}, ""},
-		{serverInfo{180000, "18.0", "UTF8"}, ""},
-		{serverInfo{140005, "14.5 (Debian)", "UTF8"}, "the server is PostgreSQL 14.5 (Debian), but 15 or newer is needed"},
-		{serverInfo{150018, "15.18", "SQL_ASCII"}, "the database has encoding SQL_ASCII, but UTF8 is needed"},
+		{serverInfo{number: 150018, version: "15.18", encoding: "UTF8"}, ""},
+		{serverInfo{number: 180000, version: "18.0", encoding: "UTF8"}, ""},
+		{serverInfo{number: 140005, version: "14.5 (Debian)", encoding: "UTF8"}, "the server is PostgreSQL 14.5 (Debian), but 15 or newer is needed"},
+		{serverInfo{number: 150018, version: "15.18", encoding: "SQL_ASCII"}, "the database has encoding SQL_ASCII, but UTF8 is needed"},
 	} {
 		err := c.server.check()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
