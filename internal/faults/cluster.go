@@ -1,0 +1,164 @@
+//go:build unix
+
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/slowtest"
+)
+
+// A Cluster is some nodes on one database.
+type Cluster struct {
+	t        testing.TB
+	dir      string
+	binary   string
+	flags    []string
+	oneHost  bool
+	Database *Database
+	Nodes    []*Node
+	Key      string // API key of the tenant with all rights
+
+	mu     sync.Mutex
+	guests []*Node // nodes that join for a while
+}
+
+// StartCluster builds the program, starts database and nodes, and waits until all are ready. All ends with the test.
+func StartCluster(t testing.TB, nodes int, lease time.Duration) *Cluster {
+	t.Helper()
+	slowtest.Needs(t, "processes and PostgreSQL servers of its own")
+	c := &Cluster{t: t, dir: t.TempDir()}
+	c.binary = filepath.Join(c.dir, "godwit")
+	if err := apptest.Build(c.binary, "-tags", "faultclock"); err != nil {
+		t.Fatal(err)
+	}
+	c.Database = NewDatabase(t)
+	ring, evidence := filepath.Join(c.dir, "keyring"), filepath.Join(c.dir, "evidence.key")
+	c.flags = []string{
+		"--keyring-file", ring, "--commands-evidence-key", evidence, "--commands-probe", "--commands-repeats-per-key", "0",
+		"--commands-repeats-per-actor", "0", "--commands-lease", "5s", "--lease", lease.String(), "--allow-http", "--allow-address", "127.0.0.0/8", "--meta-events", "explicit",
+	}
+	if err := os.WriteFile(ring, c.tool("keys", "ring"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.EnsureEvidenceKey(c.dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	var made struct {
+		Key string `json:"api_key"`
+	}
+	text := c.tool("keys", "create", "--tenant-name", "faults", "--scopes", "all", "--json", "--keyring-file", ring, "--store", c.Database.Primary().URL())
+	if err := json.Unmarshal(text, &made); err != nil {
+		t.Fatal(err)
+	}
+	c.Key = made.Key
+	for i := range nodes {
+		n, err := c.newNode(fmt.Sprintf("node-%d", i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Nodes = append(c.Nodes, n)
+		c.launch(n)
+	}
+	t.Cleanup(c.stop)
+	for _, n := range c.Nodes {
+		c.AwaitReady(n)
+	}
+	return c
+}
+
+// all lists the nodes with the guests.
+func (c *Cluster) all() []*Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(c.Nodes, c.guests)
+}
+
+// guest adds a node that stays for a while; its process must have ended when the test does.
+func (c *Cluster) guest(n *Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.guests = append(c.guests, n)
+}
+
+// awaitAll returns when the database runs and all nodes are ready. A database that found no space has stopped by itself.
+func (c *Cluster) awaitAll() {
+	c.t.Helper()
+	for _, n := range c.Nodes {
+		await(c.t, "node "+n.Name+" to be ready", func() bool {
+			c.Database.Restart()
+			if n.Process() == 0 {
+				c.launch(n)
+			}
+			return n.Ready()
+		})
+	}
+}
+
+// tool runs a command of the program, and returns what it prints.
+func (c *Cluster) tool(args ...string) []byte {
+	c.t.Helper()
+	cmd := exec.Command(c.binary, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		c.t.Fatalf("godwit %v: %v", args, err)
+	}
+	return out
+}
+
+// launch starts a node.
+func (c *Cluster) launch(n *Node) {
+	c.t.Helper()
+	if err := n.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// AwaitReady returns when the node is ready. A node that ends is started again: a database that is away for too long ends it.
+func (c *Cluster) AwaitReady(n *Node) {
+	c.t.Helper()
+	await(c.t, "node "+n.Name+" to be ready", func() bool {
+		if n.Process() == 0 {
+			c.launch(n)
+		}
+		return n.Ready()
+	})
+}
+
+// await polls until the condition holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for %s longer than %s", what, patience)
+		}
+	}
+}
+
+// stop ends the nodes; their logs are shown if the test failed.
+func (c *Cluster) stop() {
+	for _, n := range c.all() {
+		if exited := n.Signal(syscall.SIGKILL); exited != nil {
+			<-exited
+		}
+		if text, err := os.ReadFile(n.log.Name()); err == nil && c.t.Failed() {
+			text = attempts.ReplaceAll(text, nil)
+			c.t.Logf("end of the log of %s:\n%s", n.Name, text[max(0, len(text)-8<<10):])
+		}
+	}
+}
+
+// attempts are the log lines that would hide all others.
+var attempts = regexp.MustCompile(`(?m)^.* msg=attempt .*\n`)
