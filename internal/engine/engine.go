@@ -144,7 +144,7 @@ func (e *Engine) Ready() error {
 	switch {
 	case e.lanes.Stopping():
 		return ErrStopping
-	case !e.lanes.Running():
+	case !e.lanes.Running() || !e.hasStarted(): // the API refuses changes until Started
 		return errors.New("starting")
 	case e.commits.LastError() == nil:
 		return nil
@@ -152,6 +152,15 @@ func (e *Engine) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return e.cfg.Store.Ping(ctx) // the last commit failed; check whether the store is back
+}
+
+func (e *Engine) hasStarted() bool {
+	select {
+	case <-e.started:
+		return true
+	default:
+		return false
+	}
 }
 
 // Changed tells the engine that this node has created, changed or deleted an endpoint. If the endpoint cannot be read now, the
