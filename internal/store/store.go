@@ -54,6 +54,7 @@ type Store interface {
 	Sources
 	Commands
 	Upkeep
+	Allowances
 	KeyChecks
 	Configuration
 	io.Closer

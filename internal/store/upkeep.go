@@ -40,7 +40,7 @@ type Sweep struct {
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Expired, Cancelled int64
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Expired, Cancelled int64
 	More                                                                                        bool
 }
 

@@ -55,6 +55,7 @@ const (
 	sweepLock     = leaseLock + 2
 	nodeLock      = 26480 // first of two numbers; the second identifies the instance of a node
 	requeueLock   = 26479 // first of two numbers; the second identifies the tenant
+	allowanceLock = 26478 // first of two numbers; the second identifies the allowance
 )
 
 func migrations() ([]migration, error) {

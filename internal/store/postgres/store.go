@@ -37,6 +37,7 @@ type Store struct {
 
 	*sweeps
 	*sealedRows
+	*allowances
 	*keyChecks
 	*configuration
 	*upkeep
@@ -54,7 +55,7 @@ func newStore(db *database, o *Options) *Store {
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},
 		tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
-		sealedRows: &sealedRows{db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
+		sealedRows: &sealedRows{db}, allowances: &allowances{db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
 	}
 	s.claims = &claims{database: db, leases: s.leases}
 	s.secrets = &secrets{database: db, endpoints: s.endpoints}

@@ -28,7 +28,7 @@ func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error)
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices, sw.rejections,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)
@@ -70,6 +70,11 @@ func (w *sweep) deadLetters(ctx context.Context) error {
 	return w.remove(ctx, &w.swept.DeadLetters, `DELETE FROM dead_letters WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM dead_letters WHERE dead_at < $1 ORDER BY dead_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 		w.DeadLettersBefore, w.limit)
+}
+
+func (w *sweep) allowances(ctx context.Context) error {
+	return w.remove(ctx, &w.swept.Allowances, `DELETE FROM allowances WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM allowances WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, w.Now, w.limit)
 }
 
 func (w *sweep) notices(ctx context.Context) error {

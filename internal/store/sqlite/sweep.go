@@ -55,6 +55,11 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 				micros(sw.NoticesBefore), int64(limit))
 			return out.Notices == int64(limit), err
 		}},
+		{"sweep allowances", false, func(c *conn) (more bool, err error) {
+			out.Allowances, err = c.exec(`DELETE FROM allowances WHERE (tenant_id, name, at) IN (
+				SELECT tenant_id, name, at FROM allowances WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, micros(sw.Now), int64(limit))
+			return out.Allowances == int64(limit), err
+		}},
 		{"sweep rejections", sw.RejectionsBefore.IsZero(), func(c *conn) (more bool, err error) {
 			out.Rejections, err = c.exec(`DELETE FROM rejections WHERE id IN (SELECT id FROM rejections WHERE at < ? ORDER BY at LIMIT ?)`,
 				micros(sw.RejectionsBefore), int64(limit))

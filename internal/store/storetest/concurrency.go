@@ -18,6 +18,7 @@ func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 		{"one of many accepts under a key", concurrentAccept},
 		{"a delivery is claimed once", concurrentClaim},
 		{"an endpoint's version is written once", concurrentUpdate},
+		{"an allowance is shared", concurrentAllowance},
 		{"a key check is written once", concurrentKeyCheck},
 		{"storm", concurrentStorm},
 	} {

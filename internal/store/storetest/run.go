@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"source", sourceCases},
 		{"sweep", sweepCases},
 		{"sealed", sealedCases},
+		{"allowance", allowanceCases},
 		{"key check", keyCheckCases},
 		{"config", configCases},
 		{"upkeep", upkeepCases},
