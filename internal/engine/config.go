@@ -20,6 +20,7 @@ type Store interface {
 	store.Leases
 	store.Signals
 	store.Upkeep
+	store.Allowances
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
 	Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error)

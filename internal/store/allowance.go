@@ -9,7 +9,8 @@ import (
 
 // Allowances count how often a tenant did something in the last period, over all nodes and across restarts.
 type Allowances interface {
-	// TakeAllowance takes up to a.Want uses that are free at a.Now, in one transaction.
+	// TakeAllowance takes up to a.Want uses that are free at a.Now, in one transaction. Uses that are dated more than a period
+	// ahead do not count: the clock was set back since.
 	TakeAllowance(ctx context.Context, a Allowance) (Allowed, error)
 	// ReturnAllowance gives back n uses that were taken at the given time and not needed.
 	ReturnAllowance(ctx context.Context, tenant godwit.TenantID, name string, at time.Time, n int) error

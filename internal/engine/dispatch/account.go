@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -8,23 +9,47 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // An account bounds the attempts that all of a tenant's endpoints start together, where their policies say so (CCW-LIM-2). At
 // the bound, lanes wait in line and start one attempt at each turn, so that one busy endpoint does not starve the others.
 //
+// The store counts the starts, because other nodes deliver for other endpoints of the tenant. An account takes a few starts at
+// a time and returns those that its lanes do not use.
+//
 // Locks are taken in the order lane, account, slots.
 type account struct {
-	d    *Dispatcher
-	span time.Duration // a minute
+	d      *Dispatcher
+	tenant godwit.TenantID
 
 	mu      sync.Mutex
-	log     startLog
-	keep    int
 	waiting []*Lane
-	timer   clock.Timer
-	timerAt time.Duration
+	grant   grant
+	want    int  // how many starts to take next
+	asking  bool // starts are being taken
+	// No start is free before blocked for lanes with limits up to blockedLimit.
+	blocked      time.Time
+	blockedLimit int
+	timer        clock.Timer
+	timerAt      time.Time
 }
+
+// A grant is starts that the store granted.
+type grant struct {
+	at   time.Time
+	left int
+	used int // starts of the account in the last minute, without those left
+}
+
+const (
+	// grantLife is how long granted starts may be used. The store counts them at the time of the grant, so the period is longer
+	// by as much.
+	grantLife = 250 * time.Millisecond
+	maxGrant  = 64
+	// startsAllowance is the name of the allowance in the store.
+	startsAllowance = "starts"
+)
 
 // accounts holds the tenants that have such a bound.
 type accounts struct {
@@ -42,76 +67,139 @@ func (as *accounts) of(t *attempt.Target) *account {
 	defer as.mu.Unlock()
 	a := as.tenants[t.Endpoint.TenantID]
 	if a == nil {
-		a = &account{d: as.d, span: as.d.times.minute()}
+		a = &account{d: as.d, tenant: t.Endpoint.TenantID}
 		as.tenants[t.Endpoint.TenantID] = a
 	}
 	return a
 }
 
-// take counts a start of the lane if the account has one free and no lane in line could use it; turn says that the lane was
-// called from the line. Otherwise the lane joins the line. slot, when not nil, takes a slot for the request; if there is none,
-// take counts nothing. Called with the lane locked.
+// take uses a granted start for the lane, unless a lane in line could use it; turn says that the lane was called from the line.
+// Otherwise the lane joins the line. slot, when not nil, takes a slot for the request; if there is none, take uses nothing.
+// Called with the lane locked.
 func (a *account) take(l *Lane, now time.Time, turn bool, slot func() bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := a.d.times.since(now)
-	limit := limitOf(l)
-	free := a.log.free(limit, a.span)
-	if free > at || !turn && a.first(at, l) {
+	a.expire(now)
+	if !a.mayStart(l) || !turn && a.first(l) {
 		if !l.inAccountLine {
 			l.inAccountLine = true
 			a.waiting = append(a.waiting, l)
 		}
-		a.wakeAt(max(free, at))
+		a.ask(now)
 		return false
 	}
 	if slot != nil && !slot() {
 		return false
 	}
-	a.keep = max(a.keep, limit)
-	a.log.add(at, a.keep, a.span)
+	a.grant.left--
+	a.grant.used++
 	return true
-}
-
-// allow sizes the log for limit starts.
-func (a *account) allow(limit int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep = max(a.keep, limit)
 }
 
 func limitOf(l *Lane) int { return l.Target().Policy.AccountPerMinute }
 
-// now returns the current time on the timeline of the log.
-func (a *account) now() time.Duration { return a.d.times.since(a.d.cfg.Clock.Now()) }
-
-// first reports whether another lane in line could start now.
-func (a *account) first(at time.Duration, l *Lane) bool {
-	for _, other := range a.waiting {
-		if other != l && a.mayStart(other, at) {
-			return true
-		}
-	}
-	return false
-}
-
 // mayStart checks the lane's own limit, which may be smaller than that of other endpoints. A lane whose limit was removed is
 // called too, so that it leaves the line.
-func (a *account) mayStart(l *Lane, at time.Duration) bool {
+func (a *account) mayStart(l *Lane) bool {
 	limit := limitOf(l)
-	return limit == 0 || a.log.free(limit, a.span) <= at
+	return limit == 0 || a.grant.left > 0 && a.grant.used < limit
 }
 
-func (a *account) wakeAt(at time.Duration) {
+// first reports whether another lane in line could start now.
+func (a *account) first(l *Lane) bool {
+	return slices.ContainsFunc(a.waiting, func(other *Lane) bool { return other != l && a.mayStart(other) })
+}
+
+// expire gives back starts that were not used in time.
+func (a *account) expire(now time.Time) {
+	if a.grant.left > 0 && now.Sub(a.grant.at).Abs() > grantLife {
+		a.want = max(a.want/2, 1)
+		a.giveBack()
+	}
+}
+
+// giveBack returns unused starts to the store.
+func (a *account) giveBack() {
+	if a.grant.left == 0 {
+		return
+	}
+	unused := a.grant
+	a.grant.left = 0
+	a.d.Go(func() {
+		ctx, cancel := context.WithTimeout(a.d.base, claimTimeout)
+		defer cancel()
+		// If it fails, the starts count as made.
+		if err := a.d.cfg.Store.ReturnAllowance(ctx, a.tenant, startsAllowance, unused.at, unused.left); err != nil && a.d.base.Err() == nil {
+			a.d.cfg.Log.Error("give back starts of an account", "tenant", a.tenant.String(), "starts", unused.left, "error", err)
+		}
+	})
+}
+
+// ask takes starts from the store for the lanes in line, in the background, or waits until some are free. A lane in line that
+// may start is being called.
+func (a *account) ask(now time.Time) {
+	limit := a.largestLimit()
+	switch {
+	case a.asking || len(a.waiting) == 0 || slices.ContainsFunc(a.waiting, a.mayStart):
+		return
+	case limit <= a.blockedLimit && now.Before(a.blocked):
+		a.wakeAt(a.blocked, now)
+		return
+	}
+	a.asking = true
+	a.want = min(max(a.want, len(a.waiting)), maxGrant)
+	taken := store.Allowance{
+		TenantID: a.tenant, Name: startsAllowance, Limit: limit, Per: a.d.times.minute() + grantLife, Want: a.want, Now: now,
+	}
+	a.d.Go(func() { a.takeStarts(taken) })
+}
+
+func (a *account) largestLimit() (limit int) {
+	for _, l := range a.waiting {
+		limit = max(limit, limitOf(l))
+	}
+	return limit
+}
+
+// takeStarts takes starts from the store and passes them to the lanes in line.
+func (a *account) takeStarts(asked store.Allowance) {
+	ctx, cancel := context.WithTimeout(a.d.base, claimTimeout)
+	defer cancel()
+	allowed, err := a.d.cfg.Store.TakeAllowance(ctx, asked)
+	now := a.d.cfg.Clock.Now()
+	a.mu.Lock()
+	a.asking = false
+	a.blocked, a.blockedLimit = time.Time{}, 0
+	switch {
+	case err != nil:
+		if a.d.base.Err() == nil {
+			a.d.cfg.Log.Error("take starts of an account", "tenant", a.tenant.String(), "error", err)
+		}
+		a.blocked, a.blockedLimit = now.Add(storeRetry), asked.Limit
+	case allowed.Granted < asked.Want:
+		a.blocked, a.blockedLimit = allowed.Next, asked.Limit
+	default:
+		a.want = min(2*a.want, maxGrant) // there was demand for all of the last ones
+	}
+	a.giveBack()
+	a.grant = grant{at: asked.Now, left: allowed.Granted, used: allowed.Used - allowed.Granted}
+	if allowed.Granted > 0 {
+		a.wakeAt(asked.Now.Add(grantLife+1), now) // to give back what is left
+	}
+	a.mu.Unlock()
+	a.serve()
+}
+
+func (a *account) wakeAt(at, now time.Time) {
 	if a.timer != nil {
-		if a.timerAt <= at {
+		if !a.timerAt.After(at) {
 			return
 		}
 		a.timer.Stop()
 	}
 	a.timerAt = at
 	var timer clock.Timer
-	timer = a.d.cfg.Clock.AfterFunc(max(at-a.now(), 0), func() {
+	timer = a.d.cfg.Clock.AfterFunc(max(at.Sub(now), 0), func() {
 		a.mu.Lock()
 		if a.timer == timer {
 			a.timer = nil
@@ -133,27 +221,20 @@ func (a *account) serve() {
 	}
 }
 
-// next removes the first lane that may start from the line. If there is none, it sets a timer for when the next start leaves
-// the minute.
+// next removes the first lane that may start from the line. If there is none, it asks for further starts.
 func (a *account) next() *Lane {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.waiting) == 0 {
-		return nil
-	}
-	at := a.now()
+	now := a.d.cfg.Clock.Now()
+	a.expire(now)
 	for i, l := range a.waiting {
-		if a.mayStart(l, at) {
+		if a.mayStart(l) {
 			a.waiting = slices.Delete(a.waiting, i, i+1)
 			l.inAccountLine = false
 			return l
 		}
 	}
-	soonest := a.log.free(limitOf(a.waiting[0]), a.span)
-	for _, l := range a.waiting[1:] {
-		soonest = min(soonest, a.log.free(limitOf(l), a.span))
-	}
-	a.wakeAt(soonest)
+	a.ask(now)
 	return nil
 }
 

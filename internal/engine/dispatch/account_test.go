@@ -13,8 +13,7 @@ import (
 func TestCalledLanesWaitForASlot(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	d := newIdle(hands)
-	a := &account{d: d, span: time.Minute}
-	a.log.add(0, 1, time.Minute) // the minute is used up
+	a := &account{d: d, blocked: hands.Now().Add(2 * time.Minute), blockedLimit: 1} // the minute is used up
 	var leases []godwit.Lease
 	var lanes []*Lane
 	for range 3 {
@@ -31,7 +30,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 		t.Fatalf("%d lanes in the account's line", len(a.waiting))
 	}
 	a.timer.Stop() // the test calls serve itself
-	hands.Advance(time.Minute)
+	a.grant = grant{at: hands.Now(), left: 3}
 	served := make(chan struct{})
 	go func() { a.serve(); close(served) }()
 	limit := time.NewTimer(5 * time.Minute)

@@ -22,6 +22,8 @@ type Store interface {
 	ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error)
 	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
 	EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error)
+	TakeAllowance(ctx context.Context, a store.Allowance) (store.Allowed, error)
+	ReturnAllowance(ctx context.Context, tenant godwit.TenantID, name string, at time.Time, n int) error
 	BringBack(ctx context.Context, now time.Time, endpoints []store.Lateness) (int, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error

@@ -190,24 +190,12 @@ func (p *pace) budget(now time.Time) profile.Budget {
 // Health without recorded minutes yields nothing. If the clock was set back since, starts in the future count as made now.
 func (d *Dispatcher) recall(lanes []*Lane) {
 	now := d.times.since(d.cfg.Clock.Now())
-	shared := map[*account][]time.Duration{}
 	for _, l := range lanes {
 		l.mu.Lock()
-		starts := d.recentStarts(&l.condition.Health, now)
 		if w := l.pace.windows; w != nil {
-			w.log.learn(starts, now, w.keep, w.span)
-		}
-		if l.account != nil {
-			shared[l.account] = append(shared[l.account], starts...)
-			l.account.allow(limitOf(l))
+			w.log.learn(d.recentStarts(&l.condition.Health, now), now, w.keep, w.span)
 		}
 		l.mu.Unlock()
-	}
-	for a, starts := range shared {
-		slices.Sort(starts)
-		a.mu.Lock()
-		a.log.learn(starts, now, a.keep, a.span)
-		a.mu.Unlock()
 	}
 }
 

@@ -139,21 +139,18 @@ func TestRecall(t *testing.T) {
 		"by another node":       {now, 1, time.Hour + time.Minute},
 		"by this node, exactly": {now, 3, time.Hour + 20*time.Second},
 	} {
-		a := &account{d: d, span: time.Minute}
-		l := d.bareLane(godwit.Policy{AccountPerMinute: 3}, 0)
-		l.account = a
+		l := d.bareLane(godwit.Policy{}, 0)
 		l.pace.windows = newRateWindows(&godwit.Policy{Windows: []godwit.RateWindow{{Count: 3, Per: time.Minute}}}, 1, nil)
 		for range c.own {
 			l.pace.windows.take(time.Hour - 40*time.Second)
-			a.log.add(time.Hour-40*time.Second, 3, time.Minute)
 		}
 		for range 3 {
 			l.condition.Recent.Add(c.ended, time.Minute, false)
 		}
 		l.condition.UpdatedAt = c.ended
 		d.recall([]*Lane{l})
-		if windows, shared := l.pace.windows.free(), a.log.free(3, time.Minute); windows != c.free || shared != c.free {
-			t.Errorf("%s: free at %s and %s, want %s", name, windows, shared, c.free)
+		if free := l.pace.windows.free(); free != c.free {
+			t.Errorf("%s: free at %s, want %s", name, free, c.free)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func (s *allowances) TakeAllowance(ctx context.Context, a store.Allowance) (out 
 				return err
 			}
 		}
-		r, err := tx.Query(ctx, `SELECT at, uses FROM allowances WHERE tenant_id = $1 AND name = $2 AND at > $3 ORDER BY at`,
-			[16]byte(a.TenantID), a.Name, a.Now.Add(-a.Per))
+		r, err := tx.Query(ctx, `SELECT at, uses FROM allowances WHERE tenant_id = $1 AND name = $2 AND at > $3 AND at <= $4 ORDER BY at`,
+			[16]byte(a.TenantID), a.Name, a.Now.Add(-a.Per), a.Now.Add(a.Per))
 		if err != nil {
 			return err
 		}

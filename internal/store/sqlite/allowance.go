@@ -20,8 +20,8 @@ func (s *allowances) TakeAllowance(ctx context.Context, a store.Allowance) (out 
 	}
 	err = run(ctx, "take allowance", func(c *conn) error {
 		var uses []store.Use
-		err := c.each(ctx, `SELECT at, uses FROM allowances WHERE tenant_id = ? AND name = ? AND at > ? ORDER BY at`,
-			[]driver.Value{a.TenantID[:], a.Name, micros(a.Now.Add(-a.Per))}, func(r *rows) error {
+		err := c.each(ctx, `SELECT at, uses FROM allowances WHERE tenant_id = ? AND name = ? AND at > ? AND at <= ? ORDER BY at`,
+			[]driver.Value{a.TenantID[:], a.Name, micros(a.Now.Add(-a.Per)), micros(a.Now.Add(a.Per))}, func(r *rows) error {
 				uses = append(uses, store.Use{At: r.time(0), N: int(r.int(1))})
 				return nil
 			})
