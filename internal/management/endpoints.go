@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -25,8 +24,6 @@ type Endpoints struct {
 	now      func() time.Time
 	limit    int // endpoints of a tenant; negative: no limit
 	rate     creationRate
-
-	creating sync.Mutex // held from counting a tenant's endpoints to storing a new one
 }
 
 // Create registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
@@ -78,21 +75,19 @@ func (es *Endpoints) Create(ctx context.Context, tenant godwit.TenantID, n NewEn
 
 // register stores the endpoint within the tenant's limits.
 func (es *Endpoints) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error {
-	if err := es.rate.take(e.TenantID, e.CreatedAt); err != nil {
+	if err := es.rate.take(ctx, e.TenantID, e.CreatedAt); err != nil {
 		return err
 	}
-	es.creating.Lock()
-	defer es.creating.Unlock()
-	if es.limit >= 0 {
-		n, err := es.store.CountEndpoints(ctx, e.TenantID)
-		if err != nil {
-			return fmt.Errorf("count endpoints: %w", err)
+	err := withCode(&e.Code, "create endpoint", func() error {
+		if es.limit < 0 {
+			return es.store.CreateEndpoint(ctx, e, s)
 		}
-		if n >= es.limit {
-			return problem.LimitReached.With("the tenant has %d endpoints and may have no more than %d", n, es.limit)
-		}
+		return es.store.CreateEndpointWithin(ctx, e, s, es.limit)
+	})
+	if errors.Is(err, store.ErrLimit) {
+		return problem.LimitReached.With("the tenant may have no more than %d endpoints; delete one first", es.limit)
 	}
-	return withCode(&e.Code, "create endpoint", func() error { return es.store.CreateEndpoint(ctx, e, s) })
+	return err
 }
 
 func (es *Endpoints) undoCreate(ctx context.Context, e *godwit.Endpoint) {

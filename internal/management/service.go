@@ -17,6 +17,7 @@ type Store interface {
 	store.Tenants
 	store.Keys
 	store.Endpoints
+	store.Allowances
 }
 
 // Engine is the part of the delivery engine that management notifies.
@@ -115,7 +116,7 @@ func New(cfg Config) (*Service, error) {
 		Keys:    &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{
 			store: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, notifier: news, log: cfg.Log, now: now,
-			limit: cfg.Limits.Endpoints, rate: creationRate{perMinute: cfg.Limits.CreationsPerMinute},
+			limit: cfg.Limits.Endpoints, rate: creationRate{store: cfg.Store, perMinute: cfg.Limits.CreationsPerMinute},
 		},
 		Secrets: secrets,
 		now:     now,

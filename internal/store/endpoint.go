@@ -12,6 +12,9 @@ type Endpoints interface {
 	// CreateEndpoint stores an endpoint with its first secret, which may be nil. It fails with ErrConflict when the id or a
 	// non-empty code is taken.
 	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
+	// CreateEndpointWithin does the same unless the tenant has most endpoints already; then it fails with ErrLimit. Calls of one
+	// tenant take turns, on whichever nodes they are made.
+	CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret, most int) error
 	// UpdateEndpoint stores e if the stored version is e.Version-1, and fails with ErrConflict otherwise. It fails with
 	// ErrNotFound when the endpoint is deleted. Tenant, code, profile and creation time do not change.
 	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error

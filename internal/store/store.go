@@ -20,6 +20,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict reports that the object's state does not allow the transition, or that the object changed in the meantime.
 	ErrConflict = errors.New("conflict")
+	// ErrLimit reports that there are as many objects as are allowed.
+	ErrLimit = errors.New("limit reached")
 	// ErrUnavailable wraps every temporary failure of the backend itself: disk full, connection lost, too busy. The
 	// transaction had no effect, or its effect is unknown and the caller may safely repeat it.
 	ErrUnavailable = errors.New("store unavailable")

@@ -53,6 +53,6 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits := newBudgets(cfg.Limits, cfg.TimeScale.Real(time.Hour), cfg.Clock.Now)
+	limits := newBudgets(&cfg)
 	return routes(&cfg, api, newHandlers(&cfg, api, &limits), &limits), nil
 }

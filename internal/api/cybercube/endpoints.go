@@ -48,7 +48,7 @@ func (h *endpointHandlers) create(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	giveBack, err := h.limits.create.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.create.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (h *endpointHandlers) update(c *httpapi.Call) error {
 	if len(f.members) == 0 {
 		return h.show(c, e)
 	}
-	giveBack, err := h.limits.update.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.update.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (h *endpointHandlers) delete(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	giveBack, err := h.limits.remove.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limits.remove.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cybercube
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
 	"testing"
@@ -11,19 +12,26 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
 var begin = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-func newBudget(limit int) (*budget, *clock.Manual) {
+func newBudget(t *testing.T, limit int) (*budget, *clock.Manual) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
 	c := clock.NewManual(begin)
-	return newBudgets(Limits{Creates: limit}, time.Hour, c.Now).create, c
+	return &budget{name: "test", limit: limit, window: time.Hour, now: c.Now, store: s, log: slog.New(slog.DiscardHandler)}, c
 }
 
 func (b *budget) must(t *testing.T, tenant godwit.TenantID) (http.Header, func()) {
 	t.Helper()
 	h := http.Header{}
-	giveBack, err := b.take(h, tenant)
+	giveBack, err := b.take(t.Context(), h, tenant)
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
@@ -31,7 +39,7 @@ func (b *budget) must(t *testing.T, tenant godwit.TenantID) (http.Header, func()
 }
 
 func TestBudgetSlides(t *testing.T) {
-	b, c := newBudget(3)
+	b, c := newBudget(t, 3)
 	tenant := godwit.NewTenantID(begin)
 	for i, left := range []string{"2", "1", "0"} {
 		h, _ := b.must(t, tenant)
@@ -43,12 +51,12 @@ func TestBudgetSlides(t *testing.T) {
 	// The first use leaves the window after an hour, the next one 20 minutes later.
 	b.must(t, tenant)
 	h := http.Header{}
-	_, err := b.take(h, tenant)
+	_, err := b.take(t.Context(), h, tenant)
 	if !errors.Is(err, problem.TooManyRequests) || problem.From(err).GetHeaders().Get("Retry-After") != "1200" || h.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("over the limit: %v %v", err, h)
 	}
 	c.Advance(20*time.Minute - time.Millisecond)
-	if _, err = b.take(h, tenant); problem.From(err).GetHeaders().Get("Retry-After") != "1" {
+	if _, err = b.take(t.Context(), h, tenant); problem.From(err).GetHeaders().Get("Retry-After") != "1" {
 		t.Errorf("a millisecond before: %v", err)
 	}
 	c.Advance(time.Millisecond)
@@ -56,7 +64,7 @@ func TestBudgetSlides(t *testing.T) {
 }
 
 func TestBudgetGivesBack(t *testing.T) {
-	b, _ := newBudget(1)
+	b, _ := newBudget(t, 1)
 	tenant := godwit.NewTenantID(begin)
 	h, giveBack := b.must(t, tenant)
 	giveBack()
@@ -65,18 +73,18 @@ func TestBudgetGivesBack(t *testing.T) {
 	}
 	giveBack() // a second call does nothing
 	b.must(t, tenant)
-	if _, err := b.take(http.Header{}, tenant); err == nil {
+	if _, err := b.take(t.Context(), http.Header{}, tenant); err == nil {
 		t.Error("more than there is")
 	}
 	told := http.Header{}
-	b.tell(told, &management.Caller{Tenant: &godwit.Tenant{ID: tenant}})
+	b.enter(t.Context(), told, &management.Caller{Tenant: &godwit.Tenant{ID: tenant}})
 	if told.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("told %v", told)
 	}
 }
 
 func TestBudgetIsEachAccountsOwn(t *testing.T) {
-	b, _ := newBudget(50)
+	b, _ := newBudget(t, 50)
 	var wg sync.WaitGroup
 	var tenants [4]godwit.TenantID
 	var taken [4]int
@@ -84,7 +92,7 @@ func TestBudgetIsEachAccountsOwn(t *testing.T) {
 		tenants[i] = godwit.NewTenantID(begin.Add(time.Duration(i) * time.Second))
 		wg.Go(func() {
 			for range 100 {
-				if _, err := b.take(http.Header{}, tenants[i]); err == nil {
+				if _, err := b.take(t.Context(), http.Header{}, tenants[i]); err == nil {
 					taken[i]++
 				}
 			}
@@ -98,27 +106,15 @@ func TestBudgetIsEachAccountsOwn(t *testing.T) {
 	}
 }
 
-func TestBudgetForgetsIdleAccounts(t *testing.T) {
-	b, c := newBudget(5)
-	for i := range maxBudgets {
-		b.must(t, godwit.NewTenantID(begin.Add(time.Duration(i)*time.Millisecond)))
-	}
-	c.Advance(time.Hour)
-	b.must(t, godwit.NewTenantID(begin.Add(-time.Hour)))
-	if n := len(b.taken); n != 1 {
-		t.Errorf("%d accounts are remembered", n)
-	}
-}
-
 func TestNoLimitTellsNothing(t *testing.T) {
-	b, _ := newBudget(0)
+	b, _ := newBudget(t, 0)
 	h := http.Header{}
 	for range 100 {
-		if _, err := b.take(h, godwit.TenantID{1}); err != nil {
+		if _, err := b.take(t.Context(), h, godwit.TenantID{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.tell(h, &management.Caller{Tenant: &godwit.Tenant{}})
+	b.enter(t.Context(), h, &management.Caller{Tenant: &godwit.Tenant{}})
 	if len(h) != 0 {
 		t.Errorf("header %v", h)
 	}

@@ -66,7 +66,7 @@ func (h *replayHandlers) event(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (h *replayHandlers) period(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}

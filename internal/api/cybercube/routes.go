@@ -20,7 +20,7 @@ func routes(cfg *Config, api *httpapi.API, h *handlers, limits *budgets) http.Ha
 	read := httpapi.Route{Need: mayRead}
 	manage := httpapi.Route{Need: mayManage}
 	ingest := httpapi.Route{Need: mayIngest, Limit: cfg.Intake.MaxPayload() + envelopeRoom, OwnKey: true}
-	limited := func(b *budget) httpapi.Route { return httpapi.Route{Need: mayManage, Enter: b.tell} }
+	limited := func(b *budget) httpapi.Route { return httpapi.Route{Need: mayManage, Enter: b.enter} }
 
 	mux := http.NewServeMux()
 	route := func(pattern string, r httpapi.Route, serve func(*httpapi.Call) error) {

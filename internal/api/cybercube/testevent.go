@@ -64,7 +64,7 @@ func (h *trialHandlers) test(c *httpapi.Call) error {
 	if err := f.err(); err != nil {
 		return err
 	}
-	giveBack, err := h.limit.take(c.W.Header(), c.Tenant())
+	giveBack, err := h.limit.take(c.R.Context(), c.W.Header(), c.Tenant())
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ type Store interface {
 	store.Deliveries
 	store.DeadLetters
 	store.Events
+	store.Allowances
 	Health(ctx context.Context, id godwit.EndpointID) (*godwit.Health, error)
 }
 
@@ -139,7 +140,7 @@ type Route struct {
 	CheckBody func(r *http.Request, body []byte) error
 	// Enter, when not nil, is called as soon as the caller is known. It sets headers of every response to that caller,
 	// including refusals and repeats.
-	Enter func(h http.Header, c *management.Caller)
+	Enter func(ctx context.Context, h http.Header, c *management.Caller)
 }
 
 // MaxManagementBody bounds the body of every request that carries no events.
@@ -167,7 +168,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 			return
 		}
 		if route.Enter != nil {
-			route.Enter(w.Header(), caller)
+			route.Enter(r.Context(), w.Header(), caller)
 		}
 		call := &Call{W: w, R: r, Caller: caller}
 		if !carriesBody(r.Method) {

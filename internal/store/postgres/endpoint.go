@@ -20,19 +20,40 @@ type endpoints struct{ *database }
 
 // CreateEndpoint stores an endpoint with its first secret, which may be nil.
 func (s *endpoints) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return createEndpoint(ctx, tx, e, secret) })
+	return failed("create endpoint", err)
+}
+
+// CreateEndpointWithin stores an endpoint if the tenant has less than most.
+func (s *endpoints) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret, most int) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-			[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
-			optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
-			string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version,
-			clean(e.Code), optionalTime(e.ReenableAt))
-		if err != nil || secret == nil {
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2))`, int32(createLock), e.TenantID.String())
+		if err != nil {
 			return err
 		}
-		return insertSecret(ctx, tx, secret)
+		n, err := countEndpoints(ctx, tx, e.TenantID)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return store.ErrLimit
+		}
+		return createEndpoint(ctx, tx, e, secret)
 	})
 	return failed("create endpoint", err)
+}
+
+func createEndpoint(ctx context.Context, tx pgx.Tx, e *godwit.Endpoint, secret *godwit.Secret) error {
+	_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+		[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
+		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
+		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version,
+		clean(e.Code), optionalTime(e.ReenableAt))
+	if err != nil || secret == nil {
+		return err
+	}
+	return insertSecret(ctx, tx, secret)
 }
 
 // UpdateEndpoint stores e if the stored version is e.Version-1.
@@ -102,9 +123,16 @@ func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p
 
 // CountEndpoints leaves out deleted endpoints.
 func (s *endpoints) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
-	var n int
-	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant)).Scan(&n)
+	n, err := countEndpoints(ctx, s.pool, tenant)
 	return n, failed("count endpoints", err)
+}
+
+func countEndpoints(ctx context.Context, q querier, tenant godwit.TenantID) (int, error) {
+	r, err := q.Query(ctx, `SELECT count(*) FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted'`, [16]byte(tenant))
+	if err != nil {
+		return 0, err
+	}
+	return pgx.CollectExactlyOneRow(r, pgx.RowTo[int])
 }
 
 func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {

@@ -56,6 +56,7 @@ const (
 	nodeLock      = 26480 // first of two numbers; the second identifies the instance of a node
 	requeueLock   = 26479 // first of two numbers; the second identifies the tenant
 	allowanceLock = 26478 // first of two numbers; the second identifies the allowance
+	createLock    = 26477 // first of two numbers; the second identifies the tenant
 )
 
 func migrations() ([]migration, error) {

@@ -66,25 +66,41 @@ type endpoints struct{ *database }
 
 // CreateEndpoint stores an endpoint with its first secret.
 func (s *endpoints) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
+	return s.write(ctx, "create endpoint", func(c *conn) error { return createEndpoint(c, e, secret) })
+}
+
+// CreateEndpointWithin stores an endpoint if the tenant has less than most.
+func (s *endpoints) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret, most int) error {
+	return s.write(ctx, "create endpoint", func(c *conn) error {
+		n, err := countEndpoints(ctx, c, e.TenantID)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return store.ErrLimit
+		}
+		return createEndpoint(c, e, secret)
+	})
+}
+
+func createEndpoint(c *conn, e *godwit.Endpoint, secret *godwit.Secret) error {
 	doc, err := documents(e.Patterns, e.Filter, e.Policy, e.SealedInfo)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "create endpoint", func(c *conn) error {
-		_, err := c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
+	_, err = c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
 			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
-			metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
-			e.Code, micros(e.ReenableAt))
-		if taken(err) {
-			return store.ErrConflict
-		}
-		if err != nil || secret == nil {
-			return err
-		}
-		return insertSecret(c, secret)
-	})
+		e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
+		metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
+		e.Code, micros(e.ReenableAt))
+	if taken(err) {
+		return store.ErrConflict
+	}
+	if err != nil || secret == nil {
+		return err
+	}
+	return insertSecret(c, secret)
 }
 
 // UpdateEndpoint stores the next version of an endpoint.
@@ -199,13 +215,18 @@ func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p
 
 // CountEndpoints counts a tenant's endpoints.
 func (s *endpoints) CountEndpoints(ctx context.Context, tenant godwit.TenantID) (int, error) {
-	var n int64
-	err := s.read(ctx, "count endpoints", func(c *conn) error {
-		_, err := c.one(ctx, "SELECT count(*) FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
-			func(r *rows) { n = r.int(0) })
+	var n int
+	err := s.read(ctx, "count endpoints", func(c *conn) (err error) {
+		n, err = countEndpoints(ctx, c, tenant)
 		return err
 	})
-	return int(n), err
+	return n, err
+}
+
+func countEndpoints(ctx context.Context, c *conn, tenant godwit.TenantID) (n int, err error) {
+	_, err = c.one(ctx, "SELECT count(*) FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(tenant[:]),
+		func(r *rows) { n = int(r.int(0)) })
+	return n, err
 }
 
 // LoadEndpoint returns one endpoint as the engine needs it.

@@ -19,6 +19,7 @@ func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 		{"a delivery is claimed once", concurrentClaim},
 		{"an endpoint's version is written once", concurrentUpdate},
 		{"an allowance is shared", concurrentAllowance},
+		{"endpoints are created within a limit", concurrentCreation},
 		{"a key check is written once", concurrentKeyCheck},
 		{"storm", concurrentStorm},
 	} {

@@ -10,6 +10,7 @@ import (
 )
 
 var endpointCases = []testCase{
+	{"is created within a limit", endpointWithinLimit},
 	{"keeps every member", endpointMembers},
 	{"codes", endpointCodes},
 	{"metadata is kept to the byte", endpointMetadata},
@@ -266,4 +267,29 @@ func endpointTenant(t *testing.T, f *fixture) {
 	if es := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{}, store.Page{Limit: 5}))(t); len(es) != 0 {
 		t.Errorf("a filter without a tenant lists %v", es)
 	}
+}
+
+// endpointWithinLimit counts a tenant's endpoints that are not deleted.
+func endpointWithinLimit(t *testing.T, f *fixture) {
+	most := got(f.s.CountEndpoints(f.ctx, f.tenant))(t) + 1
+	first, second := f.makeEndpoint(), f.makeEndpoint()
+	f.must(f.s.CreateEndpointWithin(f.ctx, first, makeSecret(f, first.ID), most))
+	f.is(f.s.CreateEndpointWithin(f.ctx, second, nil, most), store.ErrLimit)
+	first.Status, first.Version = godwit.EndpointDeleted, first.Version+1
+	f.must(f.s.UpdateEndpoint(f.ctx, first))
+	f.must(f.s.CreateEndpointWithin(f.ctx, second, nil, most))
+}
+
+// However many nodes create endpoints of a tenant at the same moment, there are no more than the limit.
+func concurrentCreation(t *testing.T, f *fixture) {
+	const most = 5
+	before := got(f.s.CountEndpoints(f.ctx, f.tenant))(t)
+	together(t, 20, func(int) error {
+		e := f.makeEndpoint()
+		if err := f.s.CreateEndpointWithin(f.ctx, e, nil, before+most); !errors.Is(err, store.ErrLimit) {
+			return err
+		}
+		return nil
+	})
+	same(t, "endpoints", got(f.s.CountEndpoints(f.ctx, f.tenant))(t), before+most)
 }
