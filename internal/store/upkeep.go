@@ -41,7 +41,7 @@ type Sweep struct {
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
 	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Expired, Cancelled int64
-	More                                                                                        bool
+	More                                                                                                    bool
 }
 
 // SealedRow is an encrypted value in the store.

@@ -1,3 +1,4 @@
+-- Programs of schema 8 and later may run beside this one.
 -- Uses of limited operations: how often a tenant did something in the last period, over all nodes.
 CREATE TABLE allowances (
     tenant_id  uuid NOT NULL,
