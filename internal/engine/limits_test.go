@@ -227,6 +227,28 @@ func TestLimitOverARestart(t *testing.T) {
 	}
 }
 
+// An endpoint's limit for a second holds across a restart, although the stored counts are by the minute.
+func TestSecondLimitOverARestart(t *testing.T) {
+	hands := clock.NewManual(start)
+	srv := boot(t, &tampered{}, hands, nil)
+	sink := apptest.NewSink(t)
+	ep := srv.Endpoint(sink.URL("/"), policy(apptest.Fields{"per_second": 5}))
+	flood(t, srv, "project.created", 12)
+	sink.Wait(5)
+	must(t, srv.Stop())
+	hands.Advance(500 * time.Millisecond)
+	again := reboot(t, srv, hands)
+	for _, sent := range []int{10, 12} {
+		again.Advance(500 * time.Millisecond)
+		sink.Wait(sent)
+		again.Advance(500 * time.Millisecond)
+	}
+	starts := waitStarts(t, again, ep, 12)
+	if n := most(starts, time.Second); n != 5 || len(starts) != 12 {
+		t.Errorf("%d in a second, %d in all", n, len(starts))
+	}
+}
+
 // Many lanes wait for one account's limit with few slots, while their endpoints are paused, resumed and changed: every
 // delivery is sent once, and every lane gets its turn.
 func TestLimitsUnderChange(t *testing.T) {

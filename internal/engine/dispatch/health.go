@@ -43,8 +43,11 @@ func (c *condition) take(p *godwit.Policy, a *godwit.Attempt, ended godwit.Deliv
 	} else {
 		c.AvgDurationMS += (ms - c.AvgDurationMS) / 20
 	}
+	if p.DegradedAbove > 0 || len(p.Windows) > 0 { // another node counts the attempts by it; see recall
+		c.Recent.Add(at.now, at.minute, v.Outcome != godwit.Accepted)
+	}
 	if p.DegradedAbove > 0 {
-		e.degraded = c.watch(p, v, at)
+		e.degraded = c.watch(p, at)
 	}
 	if v.Outcome == godwit.Accepted {
 		c.Accepted++
@@ -107,10 +110,9 @@ func (c *condition) trip(p *godwit.Policy, at moment) (opened bool) {
 	return true
 }
 
-// watch adds an attempt to the counts of the endpoint's last hour. It returns the failed share when that first exceeds the
-// limit (CCW-HLT-2), else 0. A degraded endpoint still gets deliveries.
-func (c *condition) watch(p *godwit.Policy, v *godwit.Verdict, at moment) float64 {
-	c.Recent.Add(at.now, at.minute, v.Outcome != godwit.Accepted)
+// watch returns the failed share of the endpoint's last hour when that first exceeds the limit (CCW-HLT-2), else 0. A degraded
+// endpoint still gets deliveries.
+func (c *condition) watch(p *godwit.Policy, at moment) float64 {
 	share := c.Recent.FailedShare(at.now, at.minute)
 	switch degraded := share > p.DegradedAbove; {
 	case degraded && c.DegradedAt.IsZero():

@@ -82,6 +82,8 @@ type rateWindows struct {
 	keep   int
 	span   time.Duration
 	log    startLog
+	// resume is when the first attempt may start after a change of the endpoint's owner.
+	resume time.Duration
 }
 
 // newRateWindows makes the windows of a policy, or nil if it has none. Starts counted in old still count.
@@ -98,7 +100,7 @@ func newRateWindows(p *godwit.Policy, scale godwit.TimeScale, old *rateWindows) 
 		w.keep, w.span = max(w.keep, limit.Count), max(w.span, w.limits[i].Per)
 	}
 	if old != nil {
-		w.log = old.log
+		w.log, w.resume = old.log, old.resume
 		if w.log.n > w.keep {
 			w.log.resize(w.keep)
 		}
@@ -108,10 +110,25 @@ func newRateWindows(p *godwit.Policy, scale godwit.TimeScale, old *rateWindows) 
 
 // free returns when the next attempt may start.
 func (w *rateWindows) free() (at time.Duration) {
+	at = w.resume
 	for i := range w.limits {
 		at = max(at, w.log.free(w.limits[i].Count, w.limits[i].Per))
 	}
 	return at
+}
+
+// inherit waits until all starts up to a time have left the windows that are shorter than a minute. Of the longer ones the log
+// knows the recorded starts.
+func (w *rateWindows) inherit(at time.Duration, unrecorded int) {
+	for i := range w.limits {
+		if per := w.limits[i].Per; &w.limits[i] != w.minute {
+			w.resume = max(w.resume, at+per)
+		} else {
+			for range min(unrecorded, w.limits[i].Count) {
+				w.take(at)
+			}
+		}
+	}
 }
 
 // take counts a start.
@@ -139,12 +156,16 @@ type pace struct {
 	policy  *godwit.Policy
 }
 
+func newLimiter(policy *godwit.Policy) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(policy.Rate), max(policy.Burst, 1))
+}
+
 // follow applies a policy. Earlier starts still count.
 func (p *pace) follow(policy *godwit.Policy, times *timeline) {
 	if p.policy == nil || p.policy.Rate != policy.Rate || p.policy.Burst != policy.Burst {
 		p.limiter = nil
 		if policy.Rate != 0 {
-			p.limiter = rate.NewLimiter(rate.Limit(policy.Rate), max(policy.Burst, 1))
+			p.limiter = newLimiter(policy)
 		}
 	}
 	if p.policy == nil || !slices.Equal(p.policy.Windows, policy.Windows) {
@@ -164,6 +185,22 @@ func (p *pace) wait(now time.Time) (wait time.Duration) {
 		wait = max(wait, p.windows.free()-p.times.since(now))
 	}
 	return wait
+}
+
+// inherit counts what a former owner of the endpoint may have started up to a time. Its results tell how many attempts it made
+// in each minute, but not when; unrecorded is how many it may have begun without a result. An endpoint that was never tried has
+// the zero time.
+func (p *pace) inherit(until time.Time, unrecorded int) {
+	if until.IsZero() {
+		return
+	}
+	if p.limiter != nil {
+		p.limiter = newLimiter(p.policy)
+		p.limiter.AllowN(until, p.limiter.Burst())
+	}
+	if p.windows != nil {
+		p.windows.inherit(p.times.since(until), unrecorded)
+	}
 }
 
 // take counts a start, and returns the rest of the allowance.

@@ -103,6 +103,33 @@ func TestChangedWindowsCountOn(t *testing.T) {
 	}
 }
 
+// A new owner counts what the former one may have started: nothing for an endpoint that was never tried.
+func TestInherit(t *testing.T) {
+	began := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	until := began.Add(10 * time.Second)
+	second, minute := godwit.RateWindow{Count: 50, Per: time.Second}, godwit.RateWindow{Count: 10, Per: time.Minute}
+	for name, c := range map[string]struct {
+		policy     godwit.Policy
+		until      time.Time
+		unrecorded int
+		wait       time.Duration
+	}{
+		"a window of a second":            {godwit.Policy{Windows: []godwit.RateWindow{second}}, until, 0, time.Second},
+		"both windows":                    {godwit.Policy{Windows: []godwit.RateWindow{second, minute}}, until, 4, time.Second},
+		"a minute, all may be under way":  {godwit.Policy{Windows: []godwit.RateWindow{minute}}, until, 20, time.Minute},
+		"a minute, some may be under way": {godwit.Policy{Windows: []godwit.RateWindow{minute}}, until, 9, 0},
+		"a bucket":                        {godwit.Policy{Rate: 4, Burst: 100}, until, 0, 250 * time.Millisecond},
+		"never tried":                     {godwit.Policy{Rate: 4, Burst: 100, Windows: []godwit.RateWindow{second, minute}}, time.Time{}, 0, 0},
+	} {
+		var p pace
+		p.follow(&c.policy, &timeline{began: began, scale: 1})
+		p.inherit(c.until, c.unrecorded)
+		if got := p.wait(until); got != c.wait {
+			t.Errorf("%s: waits %s, want %s", name, got, c.wait)
+		}
+	}
+}
+
 // A lane with few starts keeps a small log, whatever its limit.
 func TestLogGrowsWithWhatIsInIt(t *testing.T) {
 	var log startLog

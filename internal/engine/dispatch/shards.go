@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/shard"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -58,6 +59,30 @@ func (d *Dispatcher) Relearn(ctx context.Context, shards []int) error {
 		}
 	}
 	return nil
+}
+
+// Inherit makes the lanes of shards count the requests that former owners may have begun, so that a change of owner or a restart
+// cannot exceed an endpoint's rate.
+func (d *Dispatcher) Inherit(former []shard.Former) {
+	by := map[int]shard.Former{}
+	var shards []int
+	for _, f := range former {
+		by[f.Shard] = f
+		shards = append(shards, f.Shard)
+	}
+	d.eachIn(shards, func(l *Lane) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f := by[l.id.Shard()]
+		switch last := l.condition.UpdatedAt; {
+		case !f.Recorded:
+			l.pace.inherit(f.Until, l.Target().Policy.Concurrency)
+		case last.Before(f.Until):
+			l.pace.inherit(last, 0)
+		default:
+			l.pace.inherit(f.Until, 0)
+		}
+	})
 }
 
 // eachIn calls fn with the lanes of some shards.

@@ -29,6 +29,8 @@ type Owner interface {
 	// Relearn reads the endpoints of shards again before the node delivers for them: another node recorded outcomes that this
 	// one does not know.
 	Relearn(ctx context.Context, shards []int) error
+	// Inherit is called before the node delivers for shards that other processes had.
+	Inherit(former []Former)
 	// Gained takes up the waiting deliveries in shards that the node delivers for from now on.
 	Gained(ctx context.Context, shards []int)
 	// DropForeign forgets deliveries claimed under an epoch that is not the shard's.
@@ -44,6 +46,14 @@ type Owner interface {
 	InFlight() [godwit.Shards]int
 	// Busy tells how much the node has to do. The keeper adds the number of shards.
 	Busy() godwit.NodeLoad
+}
+
+// Former is the process that had a shard before.
+type Former struct {
+	Shard int
+	Until time.Time // it began no request later
+	// Recorded says that the results of all its requests are stored.
+	Recorded bool
 }
 
 // Config configures a keeper.

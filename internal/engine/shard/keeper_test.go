@@ -30,6 +30,18 @@ func (o *owner) tell(format string, args ...any) {
 	o.told = append(o.told, fmt.Sprintf(format, args...))
 }
 
+func (o *owner) Inherit(former []Former) {
+	recorded := 0
+	for _, f := range former {
+		if f.Recorded {
+			recorded++
+		}
+	}
+	if len(former) > 0 {
+		o.tell("inherit %d, of %d all results", len(former), recorded)
+	}
+}
+
 func (o *owner) Relearn(_ context.Context, s []int) error { o.tell("relearn %d", len(s)); return nil }
 func (o *owner) Gained(_ context.Context, s []int)        { o.tell("gained %d", len(s)) }
 func (o *owner) DropForeign()                             { o.tell("drop foreign") }
@@ -174,7 +186,7 @@ func TestShares(t *testing.T) {
 	r.round(a, b)
 	r.have(map[*Keeper]int{a: 32, b: 32})
 	ao.is(t, "yield 32")
-	bo.is(t, "relearn 32", "gained 32", "wake all")
+	bo.is(t, "relearn 32", "inherit 32, of 32 all results", "gained 32", "wake all")
 	r.hands.Advance(time.Millisecond)
 	c, _ := r.node("c")
 	r.round(a, b, c)

@@ -155,6 +155,7 @@ func (k *Keeper) prepare(ctx context.Context) {
 			return
 		}
 	}
+	k.owner.Inherit(k.former(shards))
 	var ready []int
 	k.mu.Lock()
 	for _, shard := range shards {
@@ -170,6 +171,25 @@ func (k *Keeper) prepare(ctx context.Context) {
 	k.owner.Gained(ctx, ready)
 	k.owner.WakeAll()
 	poke(k.dirty)
+}
+
+// former tells of the processes that had shards before. If the store does not know when one of them ended, it may have been now.
+func (k *Keeper) former(shards []int) (list []Former) {
+	now := k.cfg.Clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, shard := range shards {
+		l := &k.held[shard].lease
+		if l.Epoch <= 1 {
+			continue // nobody had it
+		}
+		f := Former{Shard: shard, Until: now}
+		if !l.FreeSince.IsZero() && !l.FreeSince.After(now) {
+			f.Until, f.Recorded = l.FreeSince, l.Clean
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // keepClean releases the claims of former owners until ctx ends. The node delivers what is not claimed meanwhile.
