@@ -41,7 +41,7 @@ type Engine struct {
 	reporter *reporter
 	sweeper  *sweeper
 
-	feed      *follow.Feed
+	feed      *follow.SharedFeed
 	outcomes  *follow.Outcomes
 	watermark *follow.Watermark
 
@@ -53,12 +53,13 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, feed: follow.NewFeed(), watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
+	e := &Engine{cfg: cfg, watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
 		ConfigConfirmed: cfg.Changes.Confirmed,
 	})
 	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
+	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell)
 	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases})
 	e.maker = attempt.NewMaker(attempt.Config{
 		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
@@ -109,8 +110,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(nil)
 	var kept, wg sync.WaitGroup
 	kept.Go(func() { stop(e.shards.Keep(keeping)) })
-	kept.Go(func() { e.signals.Run(keeping, e.lanes) })
+	kept.Go(func() { e.signals.Run(keeping, signalled{e.lanes, e.feed}) })
 	wg.Go(func() { e.lanes.Poll(loops) })
+	wg.Go(func() { e.feed.Run(loops) })
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
 	wg.Go(func() { e.sweeper.run(loops) })
 	<-ctx.Done()
@@ -129,6 +131,15 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// signalled passes the signals of other nodes to the engine's parts.
+type signalled struct {
+	*dispatch.Dispatcher
+	feed *follow.SharedFeed
+}
+
+// Told passes on what concerns the feed.
+func (s signalled) Told(node, topic, body string) { s.feed.Told(node, topic, body) }
 
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }

@@ -100,7 +100,7 @@ func (rp *reporter) Recorded(r *commit.Record) {
 	if result.Attempt != nil {
 		e.cfg.Recorder.Attempted(r.Profile, r.Event.Type, result.Attempt, &result.Delivery)
 		logAttempt(e.cfg.Log, r.Profile, result.Attempt, result.Delivery.Status)
-		if !e.feed.Empty() {
+		if e.feed.Wanted() {
 			e.feed.Publish(FeedItem{Attempt: *result.Attempt, EventType: r.Event.Type, Status: result.Delivery.Status})
 		}
 	}

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -52,6 +53,18 @@ func (f *Feed) Empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.watchers) == 0
+}
+
+// tenants lists whom the watchers watch, without repeats.
+func (f *Feed) tenants() (list []godwit.TenantID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.watchers {
+		if !slices.Contains(list, w.tenant) {
+			list = append(list, w.tenant)
+		}
+	}
+	return list
 }
 
 // Publish sends an attempt to the watchers of its tenant.

@@ -38,9 +38,14 @@ type Subscriber interface {
 	WorkIn(shards []int)
 	// Leases says that nodes or leases have changed.
 	Leases()
+	// Told passes on a message of any other topic, with the node that sent it.
+	Told(node, topic, body string)
 	// Lost says that signals may have been lost.
 	Lost()
 }
+
+// maxMessages bounds the messages of other topics that wait to be sent. Further ones are dropped.
+const maxMessages = 1024
 
 // A Hub sends this node's signals and passes on those of others.
 type Hub struct {
@@ -53,6 +58,7 @@ type Hub struct {
 	endpoints map[godwit.EndpointID]struct{}
 	shards    uint64 // mask: endpoints became too many
 	leases    bool
+	messages  []string // of other topics
 }
 
 // NewHub makes a hub for the process that the node's owner name stands for.
@@ -80,6 +86,16 @@ func (h *Hub) Leases() {
 	defer h.mu.Unlock()
 	h.leases = true
 	h.poke()
+}
+
+// Tell sends a message of another topic to all nodes. It does not block.
+func (h *Hub) Tell(topic, body string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.messages) < maxMessages {
+		h.messages = append(h.messages, h.node+" "+topic+" "+body)
+		h.poke()
+	}
 }
 
 func (h *Hub) poke() {
@@ -139,22 +155,26 @@ func (h *Hub) take() (messages []string) {
 		messages = append(messages, b.String())
 		clear(h.endpoints)
 	}
-	h.leases, h.shards = false, 0
+	messages = append(messages, h.messages...)
+	h.leases, h.shards, h.messages = false, 0, nil
 	return messages
 }
 
-// receive passes a message on. It ignores this node's own, and topics of later releases.
+// receive passes a message on. It ignores this node's own.
 func (h *Hub) receive(message string, to Subscriber) {
-	fields := strings.Fields(message)
-	if len(fields) < 2 || fields[0] == h.node {
+	node, rest, _ := strings.Cut(message, " ")
+	topic, body, _ := strings.Cut(rest, " ")
+	if node == h.node {
 		return
 	}
-	switch fields[1] {
+	switch topic {
+	default:
+		to.Told(node, topic, body)
 	case leases:
 		to.Leases()
 	case work:
 		var endpoints []godwit.EndpointID
-		for _, field := range fields[2:] {
+		for _, field := range strings.Fields(body) {
 			if mask, ok := strings.CutPrefix(field, "shards="); ok {
 				to.WorkIn(shardsOf(mask))
 				continue

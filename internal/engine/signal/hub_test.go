@@ -2,6 +2,7 @@ package signal
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -24,12 +25,16 @@ type subscriber struct {
 	endpoints []godwit.EndpointID
 	shards    []int
 	leases    int
+	told      []string
 }
 
 func (s *subscriber) Work(ids []godwit.EndpointID) { s.endpoints = append(s.endpoints, ids...) }
 func (s *subscriber) WorkIn(shards []int)          { s.shards = append(s.shards, shards...) }
 func (s *subscriber) Leases()                      { s.leases++ }
-func (s *subscriber) Lost()                        {}
+func (s *subscriber) Told(node, topic, body string) {
+	s.told = append(s.told, node+": "+topic+": "+body)
+}
+func (s *subscriber) Lost() {}
 
 func hubs() (*pipe, *Hub, *Hub) {
 	p, log := &pipe{}, slog.New(slog.DiscardHandler)
@@ -60,6 +65,23 @@ func TestSignalsAreCoalesced(t *testing.T) {
 	}
 	if other.leases != 1 || len(other.endpoints) != 2 || !slices.Contains(other.endpoints, one) || !slices.Contains(other.endpoints, two) {
 		t.Errorf("the other node got %+v", other)
+	}
+}
+
+// Messages of other topics arrive whole and in order; too many are dropped.
+func TestOtherTopics(t *testing.T) {
+	p, a, b := hubs()
+	for i := range maxMessages + 10 {
+		a.Tell("topic", fmt.Sprintf(`{"n": %d}`, i))
+	}
+	a.Flush(t.Context())
+	own, other := &subscriber{}, &subscriber{}
+	for _, m := range p.sent[0] {
+		a.receive(m, own)
+		b.receive(m, other)
+	}
+	if own.told != nil || len(other.told) != maxMessages || other.told[7] != `a/1: topic: {"n": 7}` {
+		t.Errorf("the sender got %d, the other node %d: %q", len(own.told), len(other.told), other.told[:min(8, len(other.told))])
 	}
 }
 
