@@ -125,3 +125,81 @@ func TestNodeThatDoesNotRunTakesNoChanges(t *testing.T) {
 		}
 	}
 }
+
+// pair starts two nodes on one store, and returns an endpoint of each.
+func pair(t *testing.T, sink *apptest.Sink, fields apptest.Fields) (first, second *apptest.Server, ofFirst, ofSecond apptest.Endpoint) {
+	t.Helper()
+	first = apptest.Start(t, apptest.Options{Postgres: true})
+	second = apptest.Start(t, apptest.Options{Store: first.Config.Store, Configure: func(c *config.Config) { c.Node = "second" }})
+	for first.App.Engine().Stats().Shards != godwit.Shards/2 || second.App.Engine().Stats().Shards != godwit.Shards/2 {
+		runtime.Gosched()
+	}
+	for ofFirst.ID.IsZero() || ofSecond.ID.IsZero() {
+		ep := first.Endpoint(sink.URL("/spare"), fields)
+		switch {
+		case first.App.Engine().Owns(ep.ID):
+			ofFirst = ep
+		case second.App.Engine().Owns(ep.ID):
+			ofSecond = ep
+		}
+	}
+	return first, second, ofFirst, ofSecond
+}
+
+// The live feed of a node shows the attempts of all nodes.
+func TestLiveFeedShowsTheAttemptsOfAllNodes(t *testing.T) {
+	sink := apptest.NewSink(t)
+	first, second, ofFirst, ofSecond := pair(t, sink, apptest.Fields{"patterns": []string{"none"}})
+	items, stop := first.App.Engine().Watch(godwit.TenantID{})
+	defer stop()
+	for _, ep := range []apptest.Endpoint{ofFirst, ofSecond} {
+		first.EndpointCall(ep, "PATCH", "", apptest.Fields{"patterns": []string{"order.*"}})
+	}
+	seen := map[godwit.EndpointID]int{}
+	// The other node may not know of the watcher yet.
+	for seen[ofSecond.ID] == 0 {
+		second.Publish("order.first", `{}`)
+		for seen[ofFirst.ID], seen[ofSecond.ID] = 0, 0; seen[ofFirst.ID] == 0; {
+			seen[(<-items).Attempt.EndpointID]++
+		}
+		for len(items) > 0 {
+			seen[(<-items).Attempt.EndpointID]++
+		}
+	}
+	const events = 20
+	ids := map[godwit.EventID]map[godwit.EndpointID]bool{}
+	for i := range events {
+		s := []*apptest.Server{first, second}[i%2]
+		ids[s.Publish("order.paid", `{}`)] = map[godwit.EndpointID]bool{}
+	}
+	for left := 2 * events; left > 0; {
+		item := <-items
+		if of, ok := ids[item.Attempt.EventID]; ok && !of[item.Attempt.EndpointID] {
+			of[item.Attempt.EndpointID] = true
+			left--
+		}
+	}
+}
+
+// A delivery that waits in the memory of one node can be cancelled at another one.
+func TestCancelAtAnotherNode(t *testing.T) {
+	sink := apptest.NewSink(t)
+	open := make(chan struct{})
+	defer close(open)
+	first, _, _, ep := pair(t, sink, apptest.Fields{"patterns": []string{"none"}, "policy": apptest.Fields{"concurrency": 1}})
+	sink.Script("/hangs", apptest.Status(200).Until(open), apptest.Status(200))
+	first.EndpointCall(ep, "PATCH", "", apptest.Fields{"url": sink.URL("/hangs"), "patterns": []string{"order.*"}})
+	inFlight := first.Publish("order.paid", `{"n":1}`)
+	sink.WaitOn("/hangs", 1)
+	queued := first.Publish("order.paid", `{"n":2}`)
+	cancel := func(event godwit.EventID) int {
+		d := first.Delivery(event, ep)
+		return first.Call(apptest.Call{Method: "POST", Path: "/v1/deliveries/" + d.ID.String() + "/cancel"}).Status
+	}
+	if got := cancel(queued); got != http.StatusOK {
+		t.Errorf("the queued delivery: %d", got)
+	}
+	if got := cancel(inFlight); got != http.StatusConflict {
+		t.Errorf("the one in flight: %d", got)
+	}
+}

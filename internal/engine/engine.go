@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
 	}
-	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, finder: finder{e.lanes, cfg.Changes}}
+	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, finder: finder{e.lanes, cfg.Changes, owns: e.Owns, tell: e.signals.Tell}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	e.redeliverer.outcomes = e.outcomes
 	e.trials = &trials{lanes: finder{e.lanes, cfg.Changes}, tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls)}
@@ -110,7 +110,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop(nil)
 	var kept, wg sync.WaitGroup
 	kept.Go(func() { stop(e.shards.Keep(keeping)) })
-	kept.Go(func() { e.signals.Run(keeping, signalled{e.lanes, e.feed}) })
+	kept.Go(func() { e.signals.Run(keeping, signalled{e.lanes, e}) })
 	wg.Go(func() { e.lanes.Poll(loops) })
 	wg.Go(func() { e.feed.Run(loops) })
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
@@ -135,11 +135,21 @@ func (e *Engine) Run(ctx context.Context) error {
 // signalled passes the signals of other nodes to the engine's parts.
 type signalled struct {
 	*dispatch.Dispatcher
-	feed *follow.SharedFeed
+	e *Engine
 }
 
-// Told passes on what concerns the feed.
-func (s signalled) Told(node, topic, body string) { s.feed.Told(node, topic, body) }
+// Told passes on what does not concern the lanes.
+func (s signalled) Told(node, topic, body string) {
+	if topic != evictTopic {
+		s.e.feed.Told(node, topic, body)
+		return
+	}
+	s.Go(func() {
+		if err := s.e.evict(body); err != nil {
+			s.e.cfg.Log.Warn("a delivery that another node cancels was not returned", "error", err)
+		}
+	})
+}
 
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }

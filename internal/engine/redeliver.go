@@ -23,6 +23,8 @@ type redeliverer struct {
 	fanouts  *fanout.Expander
 	finder   finder
 	outcomes *follow.Outcomes
+	owns     func(godwit.EndpointID) bool
+	tell     func(topic, body string) // sends a signal to the other nodes
 }
 
 // Retry makes a delivery due at once. A delivery in memory is left alone: the lane is about to send it.
@@ -151,21 +153,4 @@ func (r *redeliverer) Requeued(deliveries []godwit.Delivery) {
 			l.NoteDue(now)
 		}
 	}
-}
-
-// Cancel ends a pending delivery. It fails with ErrInFlight when a request for it is in flight.
-func (r *redeliverer) Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error) {
-	d, err := r.cfg.Store.Delivery(ctx, tenant, id)
-	if err != nil {
-		return nil, err
-	}
-	if l := r.lanes.Lane(d.EndpointID); l != nil {
-		if err := l.Evict(id); err != nil {
-			return nil, err
-		}
-	}
-	if d, err = r.cfg.Store.Cancel(ctx, tenant, id, r.cfg.Clock.Now()); err == nil {
-		r.outcomes.Stored(d)
-	}
-	return d, err
 }
