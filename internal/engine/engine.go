@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
 	}
-	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, finder: finder{e.lanes, cfg.Changes, owns: e.Owns, tell: e.signals.Tell}
+	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, finder: finder{e.lanes, cfg.Changes}, owns: e.Owns, tell: e.signals.Tell}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	e.redeliverer.outcomes = e.outcomes
 	e.trials = &trials{lanes: finder{e.lanes, cfg.Changes}, tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls)}
