@@ -50,6 +50,10 @@ lint: ## check formatting, go vet, staticcheck
 	go vet ./...
 	$(staticcheck) ./...
 
+.PHONY: package-check
+package-check: ## check deploy/ and all scripts with the programs that read them, as far as they are here
+	@scripts/package-check
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@scripts/fuzz $(FUZZTIME)

@@ -5,6 +5,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -156,6 +157,7 @@ func expressions(t *testing.T) map[string]string {
 				}
 			}
 			Panels []struct {
+				ID          int
 				Title, Type string
 				Targets     []struct{ RefID, Expr string }
 			}
@@ -178,7 +180,7 @@ func expressions(t *testing.T) map[string]string {
 				t.Errorf("%s: panel %q shows nothing", file, p.Title)
 			}
 			for _, target := range p.Targets {
-				found[file+": panel "+p.Title+" "+target.RefID] = target.Expr
+				found[fmt.Sprintf("%s: panel %d, %s, %s", file, p.ID, p.Title, target.RefID)] = target.Expr
 			}
 		}
 	}
