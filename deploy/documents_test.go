@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -115,6 +116,42 @@ func checkFlags(t *testing.T, place, text string, pattern *regexp.Regexp) {
 		if !isSetting && !slices.Contains(otherFlags, m[1]) {
 			t.Errorf("%s: --%s is no setting", place, m[1])
 		}
+	}
+}
+
+// A stop that is cut off leaves requests in flight without a record, and their deliveries are sent twice.
+func TestStopsHaveTheTimeTheyNeed(t *testing.T) {
+	const closing = 10 * time.Second // to record results and to close
+	length := func(text string) time.Duration {
+		t.Helper()
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	var compose struct {
+		Node struct {
+			Grace string `yaml:"stop_grace_period"`
+		} `yaml:"x-node"`
+		Settings struct {
+			Delay string `yaml:"GODWIT_STOP_DELAY"`
+			Drain string `yaml:"GODWIT_DRAIN_TIMEOUT"`
+		} `yaml:"x-settings"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "compose/compose.yaml")), &compose); err != nil {
+		t.Fatal(err)
+	}
+	if s := compose.Settings; length(compose.Node.Grace) < length(s.Delay)+length(s.Drain)+closing {
+		t.Errorf("compose file: %s are too little for a delay of %s and a drain of %s", compose.Node.Grace, s.Delay, s.Drain)
+	}
+	grace := regexp.MustCompile(`(?m)^TimeoutStopSec=(\S+)`).FindStringSubmatch(read(t, "systemd/godwit.service"))
+	delay := regexp.MustCompile(`(?m)^#?GODWIT_STOP_DELAY=(\S+)`).FindStringSubmatch(read(t, "systemd/godwit.env"))
+	if grace == nil || delay == nil {
+		t.Fatal("systemd: the unit or its settings do not give the time of a stop")
+	}
+	if length(grace[1]) < length(delay[1])+time.Duration(config.Default().DrainTimeout)+closing {
+		t.Errorf("systemd: %s are too little for a delay of %s and the drain", grace[1], delay[1])
 	}
 }
 
