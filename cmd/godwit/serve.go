@@ -18,6 +18,8 @@ func (serveCommand) Help() string {
 	return `Every setting has a default: without flags, the server keeps an embedded database in ./godwit-data and listens on 127.0.0.1:8080.
 Create the first API key with "godwit keys create", before the start or while the server runs.
 
+If its PostgreSQL database is away, the server waits for it: /healthz answers 200, everything else 503.
+
 The server stops on SIGTERM or Ctrl-C: /readyz answers 503, requests are still answered for --stop-delay, then the server accepts
 nothing new, and requests in flight may finish within --drain-timeout. A second signal ends the delay, the next one ends the server at
 once; no acknowledged event is lost.
@@ -43,7 +45,11 @@ func (c *serveCommand) Run(env *environment) error {
 		log.Warn("no setting is called so; it has no effect", "variable", name)
 	}
 	env.stopDelay.Store(int64(c.StopDelay))
-	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log, Hurry: env.hurry})
+	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log, Wait: true, Hurry: env.hurry})
+	if err != nil && env.ctx.Err() != nil {
+		log.Info("stopped before it served", "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type Dependencies struct {
 	TimeScale godwit.TimeScale
 	// NoLimits removes the limits on registrations, for development. Defaults to false.
 	NoLimits bool
+	// Wait makes New wait for a PostgreSQL database that is away, and answer as not ready meanwhile. Defaults to false: New fails.
+	Wait bool
 	// Hurry is closed when a stop must not wait for the stop delay. Defaults to never.
 	Hurry <-chan struct{}
 	// Timeouts of the server. Default to values for production.
@@ -64,7 +66,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	var leaseTime func() time.Time
+	var leaseTime func() time.Time // the clock of leases; nil is the store's own
 	if d.Clock == nil {
 		d.Clock = clock.Real{}
 	} else {
@@ -84,10 +86,10 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			a.release()
 		}
 	}()
-	if err := a.open(ctx, d, leaseTime); err != nil {
+	if err := a.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.connect(ctx, d, a.node, a.url); err != nil {
+	if err := a.start(ctx, d, leaseTime); err != nil {
 		return nil, err
 	}
 	if err := a.serve(d); err != nil {
@@ -96,8 +98,8 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 	return a, nil
 }
 
-// open opens the external resources: listener, key ring, store. leaseTime is the clock of leases; nil is the store's own.
-func (a *App) open(ctx context.Context, d Dependencies, leaseTime func() time.Time) error {
+// open opens the listener and the key ring.
+func (a *App) open(ctx context.Context) error {
 	// The address comes first: if another server runs here, its data is not touched.
 	l, err := listen(ctx, a.cfg.Listen)
 	if err != nil {
@@ -105,16 +107,7 @@ func (a *App) open(ctx context.Context, d Dependencies, leaseTime func() time.Ti
 	}
 	a.servers = append(a.servers, &httpServer{listener: l})
 	a.url = publicURL(&a.cfg, l.Addr())
-	if a.ring, err = OpenRing(&a.cfg.Storage, a.log); err != nil {
-		return err
-	}
-	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log, leaseTime, d.TuneSQLite); err != nil {
-		return err
-	}
-	if err := CheckRing(ctx, a.store, a.ring); err != nil {
-		return err
-	}
-	a.node, err = claimNode(ctx, a.store, a.cfg.Node, a.url)
+	a.ring, err = OpenRing(&a.cfg.Storage, a.log)
 	return err
 }
 

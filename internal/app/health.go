@@ -35,6 +35,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		writeState(w, http.StatusOK, "ready", "")
 		return
 	}
+	unready(w, reason)
+}
+
+func unready(w http.ResponseWriter, reason string) {
 	w.Header().Set("Retry-After", "1")
 	writeState(w, http.StatusServiceUnavailable, "unavailable", reason)
 }

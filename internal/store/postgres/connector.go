@@ -102,11 +102,11 @@ func rank(f *pgconn.FallbackConfig, first server) int {
 	return 1
 }
 
-// failed notes that no host took a connection.
+// failed notes that no host took a connection. Before the first connection the caller of Open gets the error, and logs it.
 func (c *connector) failed(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failures++; c.failures == 1 {
+	if c.failures++; c.failures == 1 && c.last != (server{}) {
 		c.since = time.Now()
 		c.log.Warn("database does not take connections; tried again until it does", "error", err)
 	}
@@ -117,7 +117,7 @@ func (c *connector) failed(err error) {
 func (c *connector) took(s server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failures > 0 {
+	if c.failures > 0 && c.last != (server{}) {
 		c.log.Info("database takes connections again", "host", s.String(), "after", time.Since(c.since).Round(time.Millisecond))
 	} else if c.last != (server{}) && c.last != s {
 		c.log.Info("database moved", "from", c.last.String(), "to", s.String())

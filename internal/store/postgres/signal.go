@@ -37,7 +37,7 @@ func (s *signals) Listen(ctx context.Context, received func(message string), los
 }
 
 func (s *signals) listen(ctx context.Context, received func(message string), ready func()) error {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}

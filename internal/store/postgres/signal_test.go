@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Another process gets signals, also after its connection was lost; it learns that some may be lost then.
@@ -29,5 +31,16 @@ func TestSignals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// While the database is away, the connection for signals waits its turn like every other one.
+func TestSignalsHeedTheConnector(t *testing.T) {
+	s := openAt(t, Options{Now: suiteTime})
+	s.connector.mu.Lock()
+	s.connector.failures, s.connector.next = 1, time.Now().Add(time.Hour)
+	s.connector.mu.Unlock()
+	if err := s.signals.listen(t.Context(), nil, nil); !errors.Is(err, errWaiting) {
+		t.Errorf("listening gave %v", err)
 	}
 }
