@@ -30,6 +30,7 @@ type commands struct {
 	Keys        keysCommand        `cmd:"" help:"Create and revoke API keys, and maintain the key ring."`
 	Backup      backupCommand      `cmd:"" help:"Copy the data of a server on SQLite, while it runs."`
 	Restore     restoreCommand     `cmd:"" help:"Bring a backup into a data directory."`
+	Nodes       nodesCommand       `cmd:"" help:"List the nodes that share a database, and their shards."`
 	Migrate     migrateCommand     `cmd:"" help:"Show the schema version of the store, or upgrade it."`
 	Bench       benchCommand       `cmd:"" help:"Measure throughput and latency on this machine."`
 	Conformance conformanceCommand `cmd:"" help:"Test a running server against a specification, from outside."`

@@ -49,7 +49,8 @@ func TestScripts(t *testing.T) {
 				ts.Setenv("GODWIT_URL", srv.URL)
 				ts.Setenv("GODWIT_KEY", srv.Key)
 				ts.Setenv("SECOND_KEY", srv.NewKey(srv.Tenant, godwit.AllScopes...))
-				other, _ := srv.NewTenant("other", godwit.ScopeRead)
+				other, readKey := srv.NewTenant("other", godwit.ScopeRead)
+				ts.Setenv("READ_KEY", readKey)
 				ts.Setenv("OTHER_TENANT", other.String())
 				ts.Setenv("ENDPOINT", srv.Endpoint("http://127.0.0.1:9/", apptest.Fields{"patterns": []string{"no.such.thing"}}).ID.String())
 			},

@@ -35,7 +35,7 @@ func claimNode(ctx context.Context, s nodeStore, name, address string) (godwit.N
 	if err != nil {
 		return node, err
 	}
-	node.Schema = described.SchemaVersion
+	node.Schema = described.ProgramSchema
 	err = s.ClaimNode(ctx, node)
 	var taken *store.NodeTaken
 	if errors.As(err, &taken) {

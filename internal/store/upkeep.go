@@ -55,7 +55,8 @@ type SealedRow struct {
 type Description struct {
 	Backend       string // sqlite | postgres
 	Version       string
-	SchemaVersion int
+	SchemaVersion int    // of the database
+	ProgramSchema int    // schema version that the program was made for
 	Location      string // path or host/database, never a password
 	Durability    string // one line: what an acknowledgement guarantees
 }

@@ -24,6 +24,7 @@ type Store interface {
 	deadLetterStore
 	noticeStore
 	healthStore
+	nodeStore
 }
 
 // Engine is the part of the engine that the API uses.
@@ -56,6 +57,8 @@ type Config struct {
 	MaxBatchBody int64
 	// Version is the release that the OpenAPI document names. Defaults to "dev".
 	Version string
+	// Node is the name of this node. Defaults to none.
+	Node string
 	// StallTimeout is how long a stream or export waits for a client that reads nothing before the server closes the
 	// connection. Defaults to 90 s.
 	StallTimeout time.Duration

@@ -23,6 +23,7 @@ type handlers struct {
 	sourceRecords  *sourceRecordHandlers
 	keys           *keyHandlers
 	tenants        *tenantHandlers
+	nodes          *nodeHandlers
 }
 
 func newHandlers(cfg *Config, api *httpapi.API) *handlers {
@@ -55,5 +56,6 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		sourceRecords: &sourceRecordHandlers{sources: cfg.Sources},
 		keys:          &keyHandlers{keys: cfg.Management.Keys},
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
+		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
 	}
 }

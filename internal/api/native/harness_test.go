@@ -161,7 +161,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	handler, err := New(Config{
 		Commands: &builtincommand.Runner{Executor: h.executor, Config: builtin, Now: h.clock.Now}, Preview: builtincommand.NewPreviewer(builtin),
 		Store: h.store, Engine: h.engine, Management: h.management, Catalogue: types, Sources: upstreams, Intake: events, Idempotency: guard, Problems: problems, Clock: h.clock, Log: log,
-		Version: "test", Done: h.done,
+		Version: "test", Node: "test", Done: h.done,
 	})
 	must(t, err)
 	h.api = handler.(*server)

@@ -77,4 +77,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(tenants, mayAdmin, "GET /v1/tenants/{id}", getTenantDoc, h.tenants.get)
 	typed(tenants, mayAdmin, "PATCH /v1/tenants/{id}", updateTenantDoc, h.tenants.update)
 	twoStep(tenants, mayAdmin, "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
+
+	nodes := r.section("Nodes")
+	typed(nodes, mayAdmin, "GET /v1/nodes", listNodesDoc, h.nodes.list)
 }

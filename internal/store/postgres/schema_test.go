@@ -57,6 +57,9 @@ func TestNewerSchema(t *testing.T) {
 				t.Errorf("opening gave %v", err)
 			}
 			if err == nil {
+				if d, err := s.Describe(t.Context()); err != nil || d.SchemaVersion != highest || d.ProgramSchema != known {
+					t.Errorf("the store describes itself as %+v, %v", d, err)
+				}
 				s.Close()
 			}
 			if schema, err := ReadSchema(t.Context(), url); err != nil || schema.Usable != c.usable || schema.Version != highest {

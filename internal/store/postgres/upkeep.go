@@ -52,9 +52,15 @@ func (s *upkeep) Verify(ctx context.Context) (string, error) {
 
 // Describe describes this store.
 func (s *upkeep) Describe(ctx context.Context) (store.Description, error) {
-	d := store.Description{Backend: "postgres", Location: s.connector.current() + "/" + s.pool.Config().ConnConfig.Database}
+	known, err := migrations()
+	if err != nil {
+		return store.Description{}, err
+	}
+	d := store.Description{
+		Backend: "postgres", ProgramSchema: len(known), Location: s.connector.current() + "/" + s.pool.Config().ConnConfig.Database,
+	}
 	var fsync, sync, pages, replicas string
-	err := s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'),
+	err = s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'),
 		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('synchronous_standby_names')`).
 		Scan(&d.Version, &fsync, &sync, &pages, &replicas)
 	if err != nil {

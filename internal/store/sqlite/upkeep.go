@@ -46,11 +46,15 @@ func (s *upkeep) Verify(ctx context.Context) (string, error) {
 
 // Describe describes this store.
 func (s *upkeep) Describe(ctx context.Context) (store.Description, error) {
+	known, err := migrations()
+	if err != nil {
+		return store.Description{}, err
+	}
 	d := store.Description{
-		Backend: "sqlite", Location: s.path,
+		Backend: "sqlite", ProgramSchema: len(known), Location: s.path,
 		Durability: "written and synced to this machine's disk before it is acknowledged (WAL, synchronous=FULL)",
 	}
-	err := s.read(ctx, "describe store", func(c *conn) (err error) {
+	err = s.read(ctx, "describe store", func(c *conn) (err error) {
 		if d.Version, err = libraryVersion(ctx, c); err != nil {
 			return err
 		}

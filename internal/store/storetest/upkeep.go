@@ -80,7 +80,7 @@ func sealedReplace(t *testing.T, f *fixture) {
 func upkeepDescribe(t *testing.T, f *fixture) {
 	f.must(f.s.Ping(f.ctx))
 	d := got(f.s.Describe(f.ctx))(t)
-	if d.Backend == "" || d.Version == "" || d.SchemaVersion < 1 || d.Location == "" || d.Durability == "" {
+	if d.Backend == "" || d.Version == "" || d.SchemaVersion < 1 || d.ProgramSchema != d.SchemaVersion || d.Location == "" || d.Durability == "" {
 		t.Errorf("description is incomplete: %+v", d)
 	}
 }

@@ -737,6 +737,57 @@ export interface NewTenant {
   require_idempotency_key?: boolean;
 }
 
+export interface Node {
+  /** URL at which clients reach it */
+  address: string;
+  /** It has said so within the time that its leases last */
+  alive: boolean;
+  /** Deliveries in its memory, as of its last beat */
+  held: number;
+  /** Requests in flight, as of its last beat */
+  in_flight: number;
+  /** How long the oldest delivery had been waiting for the node alone at its last beat */
+  lag_seconds: number;
+  /** How long ago that was */
+  last_beat_age_seconds: number;
+  /** When it last said that it is alive, by the database's clock */
+  last_beat_at?: string;
+  name: string;
+  /** Process and host */
+  process: string;
+  /** Version of the database's schema that the program was made for */
+  schema: number;
+  /** How many shards it owns now */
+  shards: number;
+  /** By the database's clock */
+  started_at?: string;
+  /** leaving: it is stopping and gives its shards to others, or has stopped */
+  state: "running" | "leaving";
+  /** Version of the program */
+  version: string;
+}
+
+export interface NodeVersion {
+  /** Names of the nodes that run it */
+  nodes: string[];
+  schema: number;
+  version: string;
+}
+
+export interface Nodes {
+  /** Name of the node that answered this request */
+  answered_by: string;
+  /** By the database's clock */
+  at: string;
+  /** How many shards no live node owns */
+  free_shards: number;
+  /** By name; also those that have stopped, for 30 days */
+  nodes: Node[];
+  shards: Shard[];
+  /** What the live nodes run. More than one: an upgrade is not finished. */
+  versions: NodeVersion[];
+}
+
 export interface Notice {
   acknowledged_at?: string;
   acknowledged_by?: string;
@@ -996,6 +1047,16 @@ export interface Secret {
 
 export interface SecretList {
   items: Secret[];
+}
+
+export interface Shard {
+  /** Grows with every change of owner */
+  epoch: number;
+  /** No live node owns it */
+  free: boolean;
+  /** Name of the node that has the lease, or had it until it fell silent; empty: released */
+  owner: string;
+  shard: number;
 }
 
 export interface Source {
@@ -1893,6 +1954,22 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Key> {
     return this.json<Key>({ method: "GET", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+  }
+
+  /**
+   * List nodes and shards.
+   *
+   * The nodes that share this server's database, which of them owns each shard of endpoints, and which versions they run. Every node gives the same answer.
+   *
+   * Needs an API key with the scope admin.
+   */
+  listNodes(
+    options: CallOptions & {
+      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<Nodes> {
+    return this.json<Nodes>({ method: "GET", path: `/v1/nodes`, headers: { "Godwit-Tenant": options.tenant }, options });
   }
 
   /**

@@ -890,6 +890,60 @@ class NewTenant(_NewTenantRequired, total=False):
     require_idempotency_key: bool
 
 
+class _NodeRequired(TypedDict):
+    address: str
+    """URL at which clients reach it"""
+    alive: bool
+    """It has said so within the time that its leases last"""
+    held: int
+    """Deliveries in its memory, as of its last beat"""
+    in_flight: int
+    """Requests in flight, as of its last beat"""
+    lag_seconds: float
+    """How long the oldest delivery had been waiting for the node alone at its last beat"""
+    last_beat_age_seconds: float
+    """How long ago that was"""
+    name: str
+    process: str
+    """Process and host"""
+    schema: int
+    """Version of the database's schema that the program was made for"""
+    shards: int
+    """How many shards it owns now"""
+    state: Literal["running", "leaving"]
+    """leaving: it is stopping and gives its shards to others, or has stopped"""
+    version: str
+    """Version of the program"""
+
+
+class Node(_NodeRequired, total=False):
+    last_beat_at: str
+    """When it last said that it is alive, by the database's clock"""
+    started_at: str
+    """By the database's clock"""
+
+
+class NodeVersion(TypedDict):
+    nodes: list[str]
+    """Names of the nodes that run it"""
+    schema: int
+    version: str
+
+
+class Nodes(TypedDict):
+    answered_by: str
+    """Name of the node that answered this request"""
+    at: str
+    """By the database's clock"""
+    free_shards: int
+    """How many shards no live node owns"""
+    nodes: list[Node]
+    """By name; also those that have stopped, for 30 days"""
+    shards: list[Shard]
+    versions: list[NodeVersion]
+    """What the live nodes run. More than one: an upgrade is not finished."""
+
+
 class _NoticeRequired(TypedDict):
     created_at: str
     id: str
@@ -1177,6 +1231,16 @@ class SecretList(TypedDict):
     items: list[Secret]
 
 
+class Shard(TypedDict):
+    epoch: int
+    """Grows with every change of owner"""
+    free: bool
+    """No live node owns it"""
+    owner: str
+    """Name of the node that has the lease, or had it until it fell silent; empty: released"""
+    shard: int
+
+
 class _SourceRequired(TypedDict):
     adopt: bool
     created_at: str
@@ -1374,6 +1438,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("create_key", "POST", "/v1/keys"),
     ("revoke_key", "DELETE", "/v1/keys/{id}"),
     ("get_key", "GET", "/v1/keys/{id}"),
+    ("list_nodes", "GET", "/v1/nodes"),
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
     ("list_sources", "GET", "/v1/sources"),
@@ -2355,6 +2420,27 @@ class GodwitClient(Transport):
         answer: Key = self._json(
             "GET",
             f"/v1/keys/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant},
+        )
+        return answer
+
+    def list_nodes(
+        self,
+        *,
+        tenant: str | None = None,
+    ) -> Nodes:
+        """List nodes and shards.
+
+        The nodes that share this server's database, which of them owns each shard of endpoints, and which
+        versions they run. Every node gives the same answer.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Nodes = self._json(
+            "GET",
+            "/v1/nodes",
             headers={"Godwit-Tenant": tenant},
         )
         return answer
