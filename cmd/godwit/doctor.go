@@ -15,7 +15,8 @@ type doctorCommand struct {
 // Help returns the text that --help shows.
 func (doctorCommand) Help() string {
 	return `Checks everything that a server with the same settings would use, changes nothing, and says how to solve each problem. It ends
-with 1 if a problem would keep the server from working.
+with 1 if a problem would keep the server from working or lose acknowledged events. With PostgreSQL it also checks the database's
+settings, its clock, the connections of all nodes and their versions.
 
 Examples:
 

@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/postgres"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
 
@@ -32,7 +33,8 @@ type examination struct {
 	cfg        *config.Config
 	originsErr error
 	ring       *keyring.Ring
-	stored     bool // a database exists and opens
+	stored     bool               // a database exists and opens
+	settings   *postgres.Settings // nil if the database did not answer
 }
 
 type check struct {
@@ -42,11 +44,15 @@ type check struct {
 
 func (e *examination) checks() []check {
 	all := []check{
-		{"version", e.version}, {"config", e.config}, {"environment", e.environment}, {"clock", e.clock}, {"files", e.files},
-		{"data", e.data}, {"disk", e.disk}, {"fsync", e.fsync}, {"key ring", e.keyring}, {"store", e.store}, {"integrity", e.integrity},
-		{"listen", e.listen}, {"certificate", e.certificate}, {"egress", e.egress},
+		{"version", e.version}, {"config", e.config}, {"environment", e.environment}, {"clock", e.clock}, {"files", e.files}, {"data", e.data},
 	}
-	return all
+	if e.cfg.Postgres() {
+		all = append(all, check{"key ring", e.keyring}, check{"database", e.database}, check{"store", e.store})
+		all = append(all, e.databaseChecks()...)
+	} else {
+		all = append(all, check{"disk", e.disk}, check{"fsync", e.fsync}, check{"key ring", e.keyring}, check{"store", e.store})
+	}
+	return append(all, check{"integrity", e.integrity}, check{"listen", e.listen}, check{"certificate", e.certificate}, check{"egress", e.egress})
 }
 
 func (e *examination) version() finding {
@@ -130,9 +136,6 @@ func existing(path string) (string, error) {
 }
 
 func (e *examination) disk() finding {
-	if e.cfg.Postgres() {
-		return ok("events are kept by PostgreSQL")
-	}
 	dir, err := existing(e.cfg.Data)
 	if err != nil {
 		return fail("", "%v", err)
@@ -152,9 +155,6 @@ func megabytes(s config.Size) string { return config.Size(s >> 20 << 20).String(
 
 // fsync measures the time that each group commit waits for the disk.
 func (e *examination) fsync() finding {
-	if e.cfg.Postgres() {
-		return ok("commits are synced by PostgreSQL")
-	}
 	dir, err := existing(e.cfg.Data)
 	if err != nil {
 		return fail("", "%v", err)
@@ -212,7 +212,7 @@ func (e *examination) keyring() finding {
 }
 
 func (e *examination) store() finding {
-	ctx, cancel := context.WithTimeout(e.env.ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(e.env.ctx, databaseTimeout)
 	defer cancel()
 	if !e.cfg.Postgres() {
 		if _, err := os.Stat(app.DatabaseFile(&e.cfg.Storage)); errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 // serve from an embedded database.
 func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, now func() time.Time, tune func(*sqlite.Options)) (store.Store, error) {
 	if s.Postgres() {
-		o := postgres.Share(cmp.Or(s.StoreConnections, defaultConnections))
+		o := share(s)
 		o.Log, o.Time = log, now
 		return opened(postgres.Open(ctx, s.Store, o))
 	}
@@ -29,6 +29,18 @@ func openStore(ctx context.Context, s *config.Storage, log *slog.Logger, now fun
 
 // defaultConnections is the default of --store-connections, for configurations that were not parsed.
 const defaultConnections = 14
+
+func share(s *config.Storage) postgres.Options {
+	return postgres.Share(cmp.Or(s.StoreConnections, defaultConnections))
+}
+
+// ConnectionBudget is the largest number of connections that a server uses on PostgreSQL.
+func ConnectionBudget(s *config.Storage) int { return share(s).Budget() }
+
+// ReadSettings reads the settings of PostgreSQL and changes nothing.
+func ReadSettings(ctx context.Context, s *config.Storage) (postgres.Settings, error) {
+	return postgres.ReadSettings(ctx, s.Store)
+}
 
 // OpenStore opens the store for a command. A server may be running on it.
 func OpenStore(ctx context.Context, s *config.Storage, log *slog.Logger) (store.Store, error) {
