@@ -149,8 +149,8 @@ const announce = `INSERT INTO nodes AS n (name, instance, holder, address, versi
 	ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at, lease_until = greatest(n.lease_until, excluded.lease_until)
 	WHERE n.instance = excluded.instance`
 
-func (s *database) announcement(n *godwit.Node, ttl time.Duration) []any {
-	return []any{s.time(), n.Name, n.Instance, n.Holder, n.Address, n.Version, n.Schema, ttl}
+func (d *database) announcement(n *godwit.Node, ttl time.Duration) []any {
+	return []any{d.time(), n.Name, n.Instance, n.Holder, n.Address, n.Version, n.Schema, ttl}
 }
 
 func fencedName(n *godwit.Node) error {
