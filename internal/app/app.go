@@ -24,7 +24,7 @@ import (
 
 // Dependencies holds an app's dependencies besides its configuration. The zero value is right for production.
 type Dependencies struct {
-	// Clock defaults to the machine's clock.
+	// Clock defaults to the machine's clock, on PostgreSQL to one that follows the database's.
 	Clock clock.Clock
 	// Log defaults to a logger made from the configuration, on standard error.
 	Log *slog.Logger
@@ -67,9 +67,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 		return nil, err
 	}
 	var leaseTime func() time.Time // the clock of leases; nil is the store's own
-	if d.Clock == nil {
-		d.Clock = clock.Real{}
-	} else {
+	if d.Clock != nil {
 		leaseTime = d.Clock.Now
 	}
 	if d.Log == nil {
@@ -80,7 +78,7 @@ func New(ctx context.Context, cfg config.Config, d Dependencies) (app *App, err 
 			return nil, fmt.Errorf("find a name for this node: %w; set one with --node", err)
 		}
 	}
-	a := &App{services: services{cfg: cfg, clock: d.Clock, log: d.Log}, done: make(chan struct{}), ready: make(chan struct{}), hurry: d.Hurry}
+	a := &App{services: services{cfg: cfg, clock: clock.Real{}, log: d.Log}, done: make(chan struct{}), ready: make(chan struct{}), hurry: d.Hurry}
 	defer func() {
 		if err != nil {
 			a.release()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
@@ -27,8 +26,13 @@ func OpenManagement(ctx context.Context, s *config.Storage, log *slog.Logger) (*
 		st.Close()
 		return nil, nil, err
 	}
+	now, err := openClock(ctx, s, st, log)
+	if err != nil {
+		st.Close()
+		return nil, nil, err
+	}
 	m, err := management.New(management.Config{
-		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: clock.Real{}.Now,
+		Store: st, Engine: elsewhere{}, URLs: elsewhere{}, Ring: ring, Log: log, Now: now.Now,
 	})
 	if err != nil {
 		st.Close()

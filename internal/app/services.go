@@ -62,6 +62,11 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	if err := s.metrics.Watch(s.engine.Stats); err != nil {
 		return err
 	}
+	if synced, ok := s.clock.(*clock.Synced); ok {
+		if err := s.metrics.WatchClock(synced.MachineAhead); err != nil {
+			return err
+		}
+	}
 	limits := management.Limits{Endpoints: s.cfg.Limits.Endpoints}
 	if d.NoLimits {
 		limits = management.NoLimits
@@ -160,6 +165,9 @@ func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config 
 	}
 	if s.changes != nil {
 		c.Changes = s.changes
+	}
+	if synced, ok := s.clock.(*clock.Synced); ok {
+		c.Synced = synced.Observe
 	}
 	if d.Tune != nil {
 		d.Tune(&c)

@@ -66,6 +66,12 @@ func (a *App) openServices(ctx context.Context, d Dependencies, leaseTime func()
 	if a.store, err = openStore(ctx, &a.cfg.Storage, a.log, leaseTime, d.TuneSQLite); err != nil {
 		return err
 	}
+	if d.Clock == nil {
+		if d.Clock, err = openClock(ctx, &a.cfg.Storage, a.store, a.log); err != nil {
+			return err
+		}
+	}
+	a.clock = d.Clock
 	if err := CheckRing(ctx, a.store, a.ring); err != nil {
 		return err
 	}

@@ -77,6 +77,8 @@ type ProcessOptions struct {
 	Args []string
 	// Env are additional environment variables, as name=value.
 	Env []string
+	// Binary is the program. Defaults to what Binary builds.
+	Binary string
 }
 
 // A Process is `godwit dev --json --no-samples` as a child process. It shares no memory with the test, so that the test can
@@ -110,6 +112,9 @@ func StartProcess(t testing.TB, o ProcessOptions) *Process {
 	if o.Store == "" {
 		o.Store = "sqlite"
 	}
+	if o.Binary == "" {
+		o.Binary = Binary(t)
+	}
 	p := &Process{t: t, o: o, stderr: &Log{}, printed: make(chan struct{})}
 	t.Cleanup(func() {
 		p.Kill()
@@ -130,7 +135,7 @@ func StartProcess(t testing.TB, o ProcessOptions) *Process {
 func (p *Process) start(mayFailToListen bool) bool {
 	p.t.Helper()
 	args := append([]string{"dev", "--json", "--no-samples", "--listen", p.listen, "--data", p.o.Data, "--store", p.o.Store}, p.o.Args...)
-	p.cmd = exec.Command(Binary(p.t), args...)
+	p.cmd = exec.Command(p.o.Binary, args...)
 	p.cmd.Env = append(os.Environ(), p.o.Env...)
 	p.cmd.Stderr = p.stderr
 	stdout, err := p.cmd.StdoutPipe()

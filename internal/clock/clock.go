@@ -55,6 +55,10 @@ func (Real) Steady() time.Duration { return sinceBoot() }
 // AfterFunc is time.AfterFunc.
 func (Real) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
+// SocketDeadline is the deadline of a socket after d. The runtime compares deadlines with the machine's clock, whatever clock the
+// program goes by.
+func SocketDeadline(d time.Duration) time.Time { return time.Now().Add(d) }
+
 // Manual stands still until it is advanced.
 type Manual struct {
 	mu     sync.Mutex

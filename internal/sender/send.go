@@ -20,7 +20,7 @@ const defaultUserAgent = "Godwit"
 // Send makes one attempt and reports the result. Every failure is in the Exchange.
 func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 	x.Started = s.clock()
-	defer func() { x.Duration = s.clock().Sub(x.Started) }()
+	defer func() { x.Duration = max(s.clock().Sub(x.Started), 0) }() // the clock may be set back meanwhile
 	x.URL = r.URL
 	at, problem := s.destination(r.URL)
 	if problem != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -119,6 +120,17 @@ func (m *Metrics) WatchChanges(staleness func() changes.Staleness) error {
 		o.ObserveInt64(behind, s.Behind)
 		return nil
 	}, age, behind)
+	return err
+}
+
+// WatchClock adds a gauge of how far the machine's clock is ahead of the database's.
+func (m *Metrics) WatchClock(ahead func() time.Duration) error {
+	_, err := m.meter.Float64ObservableGauge("godwit.clock.ahead", metric.WithUnit("s"),
+		metric.WithDescription("How far the clock of this machine is ahead of the database's, which the process uses."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(ahead().Seconds())
+			return nil
+		}))
 	return err
 }
 

@@ -68,7 +68,7 @@ func (x *failureExport) serve(c *httpapi.Call, e *godwit.Endpoint) error {
 // extendDeadline gives the client the stall timeout to read what is written next. Sockets use the machine's clock, even
 // where the server's clock is a manual one.
 func (x *failureExport) extendDeadline(out *http.ResponseController) {
-	_ = out.SetWriteDeadline(clock.Real{}.Now().Add(x.stall)) // test recorders do not support deadlines
+	_ = out.SetWriteDeadline(clock.SocketDeadline(x.stall)) // test recorders do not support deadlines
 }
 
 // abort closes the connection.

@@ -107,7 +107,7 @@ func (x *exchange) await(id godwit.EventID, repeated bool) error {
 	// deadlines.
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(time.Time{})
-	_ = control.SetWriteDeadline(clock.Real{}.Now().Add(x.cfg.Deadline + writing))
+	_ = control.SetWriteDeadline(clock.SocketDeadline(x.cfg.Deadline + writing))
 	x.cfg.Recorder.Waiting(1)
 	defer x.cfg.Recorder.Waiting(-1)
 	var since map[godwit.DeliveryID]int

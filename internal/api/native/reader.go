@@ -26,13 +26,13 @@ func (r *reader) write(b []byte) error {
 func (r *reader) flush() error { return r.within(r.control.Flush) }
 
 // end sets a deadline for what net/http writes after the handler returns.
-func (r *reader) end() { _ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) }
+func (r *reader) end() { _ = r.control.SetWriteDeadline(clock.SocketDeadline(r.stall)) }
 
 // within runs f under the write deadline and removes the deadline afterwards: a stream may be idle for long, and HTTP/2 ends
 // a stream whose deadline passes even if it is idle. Sockets use the machine's clock, even where the server's clock is a
 // manual one.
 func (r *reader) within(f func() error) error {
-	_ = r.control.SetWriteDeadline(clock.Real{}.Now().Add(r.stall)) // test recorders do not support deadlines
+	_ = r.control.SetWriteDeadline(clock.SocketDeadline(r.stall)) // test recorders do not support deadlines
 	defer func() { _ = r.control.SetWriteDeadline(time.Time{}) }()
 	return f()
 }
