@@ -70,7 +70,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		Window: cfg.Window, MaxInFlight: cfg.MaxInFlight, MaxHeldBytes: cfg.MaxHeldBytes, MaxHeld: cfg.MaxHeld,
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta, ReachConfig: cfg.Changes.Reach,
 	})
-	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log})
+	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log, Alone: e.shards.Alone, Owns: e.shards.Serves})
 	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps(), leads: e.Leads}
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},

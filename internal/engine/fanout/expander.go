@@ -4,7 +4,7 @@
 //	                     │
 //	                     └─► Expander: a part, a part, … the last part removes the fan-out
 //	                             ▲
-//	start, poll ─► Run:    fan-outs that a crash or another node left
+//	start, poll ─► Run:    fan-outs that a crash or another node left (foreign.go)
 //
 // One transaction carries a bounded number of deliveries, so that a submission of many events for many endpoints does not
 // delay other tenants. The fan-out names all receivers and is as durable as the event: a crash between two parts loses
@@ -29,9 +29,6 @@ const (
 	// PartRows is the number of deliveries that one transaction stores.
 	PartRows = commit.MaxPart - 16
 	retry    = time.Second
-	// lookInterval is how old the list of fan-outs in the store may be when a caller waits for one.
-	lookInterval = time.Second
-	pageSize     = 64
 )
 
 // Store declares the methods that an expander reads with.
@@ -48,6 +45,9 @@ type Config struct {
 	Lanes   *dispatch.Dispatcher
 	Clock   clock.Clock
 	Log     *slog.Logger
+	// Alone reports whether there is no other node, and Owns whether this one has a shard.
+	Alone func() bool
+	Owns  func(shard int) bool
 }
 
 // An Expander works on the fan-outs of all tenants, one per tenant at a time, in order of arrival.
@@ -59,15 +59,14 @@ type Expander struct {
 	known   map[godwit.EventID]*work    // by fan-out
 	events  map[godwit.EventID]*work    // by event
 
-	listed   bool          // the store was asked for fan-outs
-	listedAt time.Duration // when, on the steady clock
+	foreign foreign
 }
 
-// Open returns how many fan-outs are open, of the tenant and of all.
-func (x *Expander) Open(tenant godwit.TenantID) (own, all int) {
+// Open returns how many fan-outs of the tenant are open on all nodes, and how many this node works on.
+func (x *Expander) Open(tenant godwit.TenantID) (ofTenant, here int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return len(x.tenants[tenant]), len(x.known)
+	return len(x.tenants[tenant]) + x.foreign.tenants[tenant], len(x.known)
 }
 
 // work is a fan-out in progress. Its endpoints are nil until its turn: a tenant may have many large fan-outs in line, and
@@ -83,6 +82,7 @@ type work struct {
 func NewExpander(cfg Config) *Expander {
 	return &Expander{
 		cfg: cfg, tenants: map[godwit.TenantID][]*work{}, known: map[godwit.EventID]*work{}, events: map[godwit.EventID]*work{},
+		foreign: newForeign(),
 	}
 }
 
@@ -93,6 +93,7 @@ func (x *Expander) Add(f store.Fanout) {
 	if x.known[f.ID()] != nil {
 		return
 	}
+	x.foreign.forget(f.ID())
 	w := &work{Fanout: f, done: make(chan struct{})}
 	x.known[f.ID()] = w
 	for _, id := range f.Events {
@@ -104,70 +105,6 @@ func (x *Expander) Add(f store.Fanout) {
 		return
 	}
 	x.cfg.Lanes.Go(func() { x.run(w) })
-}
-
-// Run takes up fan-outs that a crash or another node left, at once and every interval, until ctx ends.
-func (x *Expander) Run(ctx context.Context, interval time.Duration) {
-	for again := true; again; again = clock.Wait(ctx, x.cfg.Clock, interval) {
-		if err := x.resume(ctx); err != nil && ctx.Err() == nil {
-			x.cfg.Log.Error("list fan-outs", "error", err) // the next poll tries again
-		}
-	}
-}
-
-// resume takes up stored fan-outs that this expander does not know.
-func (x *Expander) resume(ctx context.Context) error {
-	begun := x.cfg.Clock.Steady()
-	var after godwit.EventID
-	for {
-		list, err := x.cfg.Store.Fanouts(ctx, after, pageSize)
-		if err != nil {
-			return err
-		}
-		for _, f := range list {
-			x.Add(f)
-			after = f.ID()
-		}
-		if len(list) < pageSize {
-			x.mu.Lock()
-			x.listed, x.listedAt = true, begun
-			x.mu.Unlock()
-			return nil
-		}
-	}
-}
-
-// Wait returns when the event has no open fan-out. Those of other nodes are known to the second. The error is the context's, the
-// store's, or commit.ErrStopping.
-func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
-	w, err := x.find(ctx, id)
-	if w == nil || err != nil {
-		return err
-	}
-	select {
-	case <-w.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-x.cfg.Lanes.Base().Done():
-		return commit.ErrStopping
-	}
-}
-
-// find returns the open fan-out of an event, or nil. It looks in the store if that was not done within the last second.
-func (x *Expander) find(ctx context.Context, id godwit.EventID) (*work, error) {
-	x.mu.Lock()
-	w, listed, at := x.events[id], x.listed, x.listedAt
-	x.mu.Unlock()
-	if w != nil || listed && x.cfg.Clock.Steady()-at < lookInterval {
-		return w, nil
-	}
-	if err := x.resume(ctx); err != nil {
-		return nil, err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.events[id], nil
 }
 
 // WaitUpTo waits like Wait, at most until the limit; it reports whether the event's fan-out is complete.

@@ -19,6 +19,7 @@ type memory struct {
 	open       map[godwit.EventID]store.Fanout
 	deliveries int
 	gate       chan struct{} // commits wait until it is closed
+	listed     bool          // Fanouts lists what is open
 }
 
 func (m *memory) Commit(_ context.Context, b *store.Batch) (*store.Committed, error) {
@@ -45,8 +46,16 @@ func (m *memory) Commit(_ context.Context, b *store.Batch) (*store.Committed, er
 	return out, nil
 }
 
-func (m *memory) Fanouts(context.Context, godwit.EventID, int) ([]store.Fanout, error) {
-	return nil, nil
+func (m *memory) Fanouts(_ context.Context, after godwit.EventID, _ int) (list []store.Fanout, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.open {
+		if m.listed && after.IsZero() {
+			f.Endpoints = nil
+			list = append(list, f)
+		}
+	}
+	return list, nil
 }
 
 func (m *memory) Fanout(_ context.Context, id godwit.EventID) (*store.Fanout, error) {
@@ -65,6 +74,14 @@ func (m *memory) Event(_ context.Context, tenant godwit.TenantID, id godwit.Even
 
 // add stores a fan-out of one event and passes it to the expander.
 func (m *memory) add(x *Expander, endpoints int) godwit.EventID {
+	id := m.store(endpoints)
+	f, _ := m.Fanout(context.Background(), id)
+	x.Add(*f)
+	return id
+}
+
+// store stores a fan-out of one event.
+func (m *memory) store(endpoints int) godwit.EventID {
 	now := clock.Real{}.Now()
 	f := store.Fanout{TenantID: godwit.TenantID{1}, Events: []godwit.EventID{godwit.NewEventID(now)}, Trigger: godwit.TriggerAccept}
 	for range endpoints {
@@ -73,11 +90,20 @@ func (m *memory) add(x *Expander, endpoints int) godwit.EventID {
 	m.mu.Lock()
 	m.open[f.ID()] = f
 	m.mu.Unlock()
-	x.Add(f)
 	return f.ID()
 }
 
-func newExpander(t *testing.T) (*Expander, *memory) {
+// move moves the cursor of a fan-out, as another node does.
+func (m *memory) move(id godwit.EventID, done int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.open[id]
+	f.Done = done
+	m.open[id] = f
+}
+
+// newExpander makes an expander of a node that is alone, unless configure says otherwise.
+func newExpander(t *testing.T, configure ...func(*Config)) (*Expander, *memory) {
 	m := &memory{open: map[godwit.EventID]store.Fanout{}, gate: make(chan struct{})}
 	log := slog.New(slog.DiscardHandler)
 	commits := commit.New(commit.Config{Store: m, Log: log, Clock: clock.Real{}, Pace: clock.Real{}})
@@ -90,7 +116,14 @@ func newExpander(t *testing.T) (*Expander, *memory) {
 		commits.Stop()
 		running.Wait()
 	})
-	return NewExpander(Config{Store: m, Commits: commits, Lanes: lanes, Clock: clock.Real{}, Log: log}), m
+	cfg := Config{
+		Store: m, Commits: commits, Lanes: lanes, Clock: clock.Real{}, Log: log,
+		Alone: func() bool { return true }, Owns: func(int) bool { return true },
+	}
+	for _, f := range configure {
+		f(&cfg)
+	}
+	return NewExpander(cfg), m
 }
 
 // A fan-out that arrives just as the tenant's last one completes is worked on once, by one goroutine. Add starts a goroutine
