@@ -75,6 +75,10 @@ func TestOtherScenarios(t *testing.T) {
 			f := r.Neighbour
 			return f.Endpoints == 20 && f.Events == 500 && f.P99Alone > 0 && f.P99Beside > 0 && f.MaxBeside > 0 && f.Posts > 0 && f.Deliveries > 0
 		},
+		"restart": func(r *bench.Report) bool {
+			f := r.Restart
+			return f.Endpoints == 20 && f.Stopped.Ack > 0 && f.Stopped.Gap > f.Stopped.Ack && f.Killed.Ack > 0 && f.Killed.Gap > f.Killed.Ack
+		},
 		"idle": func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
 	} {
 		t.Run(scenario, func(t *testing.T) {

@@ -54,6 +54,7 @@ type Report struct {
 	Neighbour *NeighbourReport `json:"neighbour,omitempty"`
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
 	Nodes     *NodesReport     `json:"nodes,omitempty"`
+	Restart   *RestartReport   `json:"restart,omitempty"`
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
 
@@ -117,6 +118,8 @@ func (r *Report) Print(w io.Writer) error {
 	case r.Nodes != nil:
 		r.Nodes.print(t)
 		t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
+	case r.Restart != nil:
+		r.Restart.print(t)
 	case r.Waiting != nil:
 		r.Waiting.print(t)
 	case r.Commands != nil:
