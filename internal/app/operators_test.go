@@ -59,6 +59,17 @@ func TestEveryNodeShowsAllNodes(t *testing.T) {
 			t.Errorf("the owners are %v", owners)
 		}
 	}
+	for what, want := range map[string]float64{
+		"godwit_nodes_alive": 2, "godwit_shards_owned": godwit.Shards / 2, `godwit_shards_moved_total{change="given_up"}`: godwit.Shards / 2,
+		`godwit_shards_moved_total{change="taken"}`: godwit.Shards,
+	} {
+		for metric(t, first, what) != want { // a node counts just after the database has it
+			runtime.Gosched()
+		}
+	}
+	for metric(t, second, "godwit_shard_handover_duration_seconds_count") != godwit.Shards/2 {
+		runtime.Gosched()
+	}
 	if err := second.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +93,9 @@ func TestNodesShowOtherVersionsAndSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n := nodesOf(t, first, func(n *client.Nodes) bool { return n.FreeShards == godwit.Shards/2 && n.Nodes[0].Shards == godwit.Shards/2 })
+	n := nodesOf(t, first, func(n *client.Nodes) bool {
+		return n.FreeShards == godwit.Shards/2 && n.Nodes[0].Shards == godwit.Shards/2
+	})
 	if idle := n.Nodes[1]; idle.Name != "idle" || !idle.Alive || idle.Shards != 0 || idle.Version != "v0.0.1" || idle.Schema != 8 {
 		t.Errorf("the idle node is %+v", idle)
 	}

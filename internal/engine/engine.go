@@ -55,12 +55,12 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
 	e.commits = commit.New(commit.Config{
-		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, OnNotice: cfg.OnNotice,
+		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, Fenced: cfg.Recorder.Fenced, OnNotice: cfg.OnNotice,
 		ConfigConfirmed: cfg.Changes.Confirmed,
 	})
 	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
 	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell)
-	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases})
+	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases, Recorder: cfg.Recorder})
 	e.maker = attempt.NewMaker(attempt.Config{
 		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
 	})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/engine/shard"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -19,6 +20,9 @@ type Recorder interface {
 	Delivered(eventType string, d *godwit.Delivery)
 	Committed(accepts, results int, took time.Duration, err error)
 	Claimed(n int, took time.Duration, err error)
+	// Fenced counts results that the store refused, because the delivery was no longer claimed here.
+	Fenced(results int)
+	shard.Recorder
 }
 
 // Stats is a snapshot of the engine's state, for gauges.
@@ -30,6 +34,7 @@ type Stats struct {
 	Active      int // of those, neither paused nor disabled nor deleted
 	OpenCircuit int
 	Shards      int // owned
+	Nodes       int // alive at the last beat, this one included
 	Fanouts     int // whose deliveries are not all stored
 	// How long the oldest delivery has been waiting for this node alone: its endpoint could take it now.
 	Lag time.Duration
@@ -41,7 +46,7 @@ func (e *Engine) Stats() Stats {
 	_, fanouts := e.fanouts.Open(godwit.TenantID{})
 	return Stats{
 		InFlight: s.InFlight, Held: s.Held, HeldBytes: s.HeldBytes, Endpoints: s.Endpoints, Active: s.Active, OpenCircuit: s.OpenCircuit,
-		Shards: len(e.shards.Shards()), Fanouts: fanouts, Lag: s.Lag,
+		Shards: len(e.shards.Shards()), Nodes: e.shards.Alive(), Fanouts: fanouts, Lag: s.Lag,
 	}
 }
 
@@ -65,6 +70,15 @@ func (Silent) Committed(int, int, time.Duration, error) {}
 
 // Claimed does nothing.
 func (Silent) Claimed(int, time.Duration, error) {}
+
+// Fenced does nothing.
+func (Silent) Fenced(int) {}
+
+// Moved does nothing.
+func (Silent) Moved(shard.Move, int) {}
+
+// HandedOver does nothing.
+func (Silent) HandedOver(time.Duration) {}
 
 // logAttempt writes one log line per attempt: its outcome, the reason, and the next step. It never contains a payload.
 func logAttempt(log *slog.Logger, profile string, a *godwit.Attempt, status godwit.DeliveryStatus) {

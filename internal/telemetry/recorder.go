@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/godwit-hq/godwit/internal/engine/shard"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -27,10 +28,14 @@ type Recorder struct {
 	claimed     metric.Int64Counter
 	claim       metric.Float64Histogram
 	storeErrors metric.Int64Counter
+	fenced      metric.Int64Counter
+	moved       metric.Int64Counter
+	handover    metric.Float64Histogram
 
 	attemptSets  optionSets[attemptLabels]
 	durationSets optionSets[durationLabels]
 	statusSets   optionSets[godwit.DeliveryStatus]
+	moveSets     optionSets[shard.Move]
 	webhooks     webhooks
 	accepts      []metric.RecordOption
 	results      []metric.RecordOption
@@ -50,9 +55,10 @@ type durationLabels struct {
 }
 
 var (
-	attemptSeconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-	storeSeconds   = []float64{.0005, .001, .002, .004, .008, .016, .032, .064, .125, .25, .5, 1, 5}
-	batchSizes     = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
+	attemptSeconds  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	storeSeconds    = []float64{.0005, .001, .002, .004, .008, .016, .032, .064, .125, .25, .5, 1, 5}
+	handoverSeconds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	batchSizes      = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
 )
 
 func (r *Recorder) build(m metric.Meter) error {
@@ -76,6 +82,9 @@ func (r *Recorder) build(m metric.Meter) error {
 	r.commit = seconds("godwit.commit.duration", "One group commit, until it is durable.", storeSeconds)
 	r.claimed = counter("godwit.deliveries.claimed", "Deliveries read back from the store: retries, overflow, replays.")
 	r.claim = seconds("godwit.claim.duration", "One read of what is due.", storeSeconds)
+	r.fenced = counter("godwit.results.fenced", "Results that the store refused, because another node owns the delivery now.")
+	r.moved = counter("godwit.shards.moved", "Shards that this process has taken, given up, or lost.")
+	r.handover = seconds("godwit.shard.handover.duration", "How long a shard had no owner until this process served it.", handoverSeconds)
 	r.storeErrors = counter("godwit.store.errors", "Failed store operations.")
 	var err error
 	r.batch, err = m.Int64Histogram("godwit.commit.size", metric.WithDescription("Rows of one group commit, by what they are."),
@@ -184,4 +193,19 @@ func (r *Recorder) Claimed(n int, took time.Duration, err error) {
 	}
 	r.claimed.Add(ctx, int64(n))
 	r.claim.Record(ctx, took.Seconds())
+}
+
+// Fenced counts results that the store refused.
+func (r *Recorder) Fenced(results int) { r.fenced.Add(context.Background(), int64(results)) }
+
+// Moved counts shards that changed their owner.
+func (r *Recorder) Moved(m shard.Move, shards int) {
+	r.moved.Add(context.Background(), int64(shards), r.moveSets.get(m, func(m shard.Move) []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String("change", string(m))}
+	}).add...)
+}
+
+// HandedOver measures how long a shard had no owner.
+func (r *Recorder) HandedOver(took time.Duration) {
+	r.handover.Record(context.Background(), took.Seconds())
 }

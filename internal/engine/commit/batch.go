@@ -170,6 +170,9 @@ func (g *Group) answer(b batch, committed *store.Committed) {
 		first = next
 	}
 	refused := indices(committed.Fenced)
+	if len(refused) > 0 && g.cfg.Fenced != nil {
+		g.cfg.Fenced(len(refused))
+	}
 	for i, r := range b.records {
 		// The news of a refused result are stored too, perhaps by an earlier commit whose answer was lost.
 		r.News.end(true)

@@ -45,6 +45,8 @@ type Config struct {
 	Linger time.Duration
 	// Measured is called after each transaction. Defaults to nothing.
 	Measured func(requests, records int, took time.Duration, err error)
+	// Fenced is called with the number of results that a transaction refused. Defaults to nothing.
+	Fenced func(results int)
 	// OnNotice is called after a notice is stored; it must not block. Defaults to nothing.
 	OnNotice func(godwit.Notice)
 	// ConfigConfirmed is called when a transaction has found the config version to be the store's. The time is that before the

@@ -131,15 +131,20 @@ func (k *Keeper) apply(c *godwit.Cluster, sent time.Duration, changes int) {
 		}
 	}
 	k.until.Store(int64(sent + k.cfg.TTL))
-	k.cluster = c
+	k.cluster, k.clusterAt = c, (sent+k.cfg.Clock.Steady())/2
+	if k.began.IsZero() {
+		k.began = c.Now
+	}
 	k.logMembers(c)
 	k.mu.Unlock()
 	if len(lost) > 0 {
 		k.cfg.Log.Warn("shards lost to another node", "shards", lost)
+		k.cfg.Recorder.Moved(MoveLost, len(lost))
 		k.owner.DropForeign()
 	}
 	if len(found) > 0 {
 		k.cfg.Log.Info("shards taken by a call whose answer was lost", "shards", found)
+		k.cfg.Recorder.Moved(MoveTaken, len(found))
 	}
 	if lapsed {
 		k.cfg.Log.Warn("leases extended after they had expired", "late_ms", late.Milliseconds())

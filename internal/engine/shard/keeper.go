@@ -67,6 +67,8 @@ type Config struct {
 	Tell func()
 	// Synced is called with the store's time after each beat, and the steady time before and after. May be nil.
 	Synced func(at time.Time, before, after time.Duration)
+	// Recorder measures changes of ownership. Defaults to nothing.
+	Recorder Recorder
 }
 
 // standing is how far a shard's change of owner has come.
@@ -104,15 +106,25 @@ type Keeper struct {
 	held    [godwit.Shards]holding
 	loaded  [godwit.Shards]int64 // epochs under which shards were free when the endpoints were loaded; -1: not free
 	cluster *godwit.Cluster      // as of the last beat
-	acted   *godwit.Cluster      // by which shards were last taken
-	changes int                  // counts begun and ended changes of leases by this node
+
+	clusterAt time.Duration // when that was, on the steady clock
+	began     time.Time     // time of the first beat, by the store's clock
+
+	acted   *godwit.Cluster // by which shards were last taken
+	changes int             // counts begun and ended changes of leases by this node
 	leaving bool
 	members string                       // for the log
 	refused [godwit.Shards]time.Duration // until when a shard that did not drain in time is not given up again
+
+	taking, reading, giving trouble // of the goroutine that moves shards
+	cleaning                trouble
 }
 
 // NewKeeper makes a keeper without leases.
 func NewKeeper(cfg Config) *Keeper {
+	if cfg.Recorder == nil {
+		cfg.Recorder = silent{}
+	}
 	k := &Keeper{cfg: cfg, wake: make(chan struct{}, 1), move: make(chan struct{}, 1), dirty: make(chan struct{}, 1)}
 	for i := range k.loaded {
 		k.loaded[i] = -1
@@ -158,8 +170,10 @@ func (k *Keeper) Cluster() *godwit.Cluster {
 }
 
 // Alone reports whether no other node was alive at the last beat.
-func (k *Keeper) Alone() bool {
-	alive := 0
+func (k *Keeper) Alone() bool { return k.Alive() <= 1 }
+
+// Alive counts the nodes that were alive at the last beat.
+func (k *Keeper) Alive() (alive int) {
 	if c := k.Cluster(); c != nil {
 		for i := range c.Members {
 			if c.Members[i].Alive {
@@ -167,7 +181,7 @@ func (k *Keeper) Alone() bool {
 			}
 		}
 	}
-	return alive <= 1
+	return alive
 }
 
 // Look makes the keeper read the leases now: another node has given some up, or a node has come or gone.

@@ -66,9 +66,13 @@ type tampered struct {
 	take    func() ([]godwit.Lease, error)
 	release func() error
 	beat    func() (*godwit.Cluster, error)
+	refuse  func() ([]godwit.Lease, error) // in place of Take
 }
 
 func (s *tampered) Take(ctx context.Context, n godwit.Node, ttl time.Duration, limit int) ([]godwit.Lease, error) {
+	if s.refuse != nil {
+		return s.refuse()
+	}
 	if s.take != nil {
 		defer func() { s.take = nil }()
 		_, _ = s.Leases.Take(ctx, n, ttl, limit)

@@ -116,12 +116,15 @@ func (k *Keeper) take(ctx context.Context, n int) {
 		}
 		return err
 	})
+	if ctx.Err() == nil {
+		k.taking.note(k.cfg.Log, "shards not taken", "shards can be taken again", err)
+	}
 	switch {
-	case err != nil && ctx.Err() == nil:
-		k.cfg.Log.Warn("shards not taken; it is tried again", "error", err)
+	case err != nil:
 		k.Look() // the shards may have been taken nevertheless
 	case len(taken) > 0:
 		k.cfg.Log.Info("shards taken", "shards", shardsOf(taken))
+		k.cfg.Recorder.Moved(MoveTaken, len(taken))
 	}
 }
 
@@ -148,15 +151,17 @@ func (k *Keeper) prepare(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if len(stale) > 0 {
-		if err := k.owner.Relearn(ctx, stale); err != nil {
-			if ctx.Err() == nil {
-				k.cfg.Log.Warn("endpoints of taken shards not read; it is tried again", "error", err)
-			}
+		err := k.owner.Relearn(ctx, stale)
+		if ctx.Err() == nil {
+			k.reading.note(k.cfg.Log, "endpoints of taken shards not read", "endpoints of taken shards read", err)
+		}
+		if err != nil {
 			return
 		}
 	}
 	k.owner.Inherit(k.former(shards))
 	var ready []int
+	var waits []time.Duration
 	k.mu.Lock()
 	for _, shard := range shards {
 		h := k.held[shard]
@@ -166,8 +171,14 @@ func (k *Keeper) prepare(ctx context.Context) {
 		k.loaded[shard] = -1
 		k.set(shard, holding{standing: serving, lease: h.lease, clean: h.clean})
 		ready = append(ready, shard)
+		if took, known := k.handedOver(&h); known {
+			waits = append(waits, took)
+		}
 	}
 	k.mu.Unlock()
+	for _, took := range waits {
+		k.cfg.Recorder.HandedOver(took)
+	}
 	k.owner.Gained(ctx, ready)
 	k.owner.WakeAll()
 	poke(k.dirty)
@@ -206,10 +217,11 @@ func (k *Keeper) keepClean(ctx context.Context) {
 		if len(unclean) == 0 {
 			continue
 		}
-		if err := k.cfg.Store.ReleaseClaims(ctx, unclean); err != nil {
-			if ctx.Err() == nil {
-				k.cfg.Log.Warn("claims of former owners not released; it is tried again", "error", err)
-			}
+		err := k.cfg.Store.ReleaseClaims(ctx, unclean)
+		if ctx.Err() == nil {
+			k.cleaning.note(k.cfg.Log, "claims of former owners not released", "claims of former owners released", err)
+		}
+		if err != nil {
 			continue
 		}
 		k.mu.Lock()
@@ -293,14 +305,15 @@ func (k *Keeper) give(ctx context.Context, leases []godwit.Lease, clean bool) {
 		}
 		return nil
 	})
+	if ctx.Err() == nil {
+		k.giving.note(k.cfg.Log, "shards not released", "shards can be released again", err)
+	}
 	if err != nil {
-		if ctx.Err() == nil {
-			k.cfg.Log.Warn("shards not released; it is tried again", "error", err)
-		}
 		k.Look()
 		return
 	}
 	k.cfg.Log.Info("shards given up", "shards", shardsOf(leases))
+	k.cfg.Recorder.Moved(MoveGivenUp, len(leases))
 	k.tell()
 }
 
@@ -345,6 +358,7 @@ func (k *Keeper) Release() error {
 	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {
 		return fmt.Errorf("release shards: %w", err)
 	}
+	k.cfg.Recorder.Moved(MoveGivenUp, len(left))
 	k.tell()
 	return nil
 }
