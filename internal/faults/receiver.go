@@ -33,7 +33,10 @@ func StartReceivers(t testing.TB, h *History, nodes func() []*Node) *Receivers {
 	r := &Receivers{h: h, nodes: nodes, hanging: map[string]chan struct{}{}}
 	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(r.take))
 	r.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, nodeKey{}, r.sender(conn))
+		// The search may take long on a busy machine, and no connection is accepted meanwhile: later requests would arrive late.
+		name := make(chan string, 1)
+		go func() { name <- r.sender(conn) }()
+		return context.WithValue(ctx, nodeKey{}, sync.OnceValue(func() string { return <-name }))
 	}
 	r.Start()
 	t.Cleanup(r.Close)
@@ -59,8 +62,10 @@ func (r *Receivers) take(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	a := Arrival{Endpoint: strings.TrimPrefix(req.URL.Path, "/"), Key: strings.Trim(req.Header.Get("Idempotency-Key"), `"`)}
-	a.Node, _ = req.Context().Value(nodeKey{}).(string)
 	a.From = r.h.Now()
+	if sender, ok := req.Context().Value(nodeKey{}).(func() string); ok {
+		a.Node = sender() // before the answer, after which the node may close the connection
+	}
 	if _, err := io.Copy(io.Discard, req.Body); err == nil {
 		a.Status = r.answer(req.Context(), a.Endpoint)
 	}
@@ -92,24 +97,34 @@ func (r *Receivers) answer(ctx context.Context, endpoint string) int {
 
 // sender names the node at the other end of a connection, by the system's table of sockets; empty where there is none.
 func (r *Receivers) sender(conn net.Conn) string {
-	address, ok := conn.RemoteAddr().(*net.TCPAddr)
-	if !ok {
+	there, ok := conn.RemoteAddr().(*net.TCPAddr)
+	here, known := conn.LocalAddr().(*net.TCPAddr)
+	if !ok || !known {
 		return ""
 	}
 	table, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
 		return ""
 	}
-	local := fmt.Sprintf(":%04X", address.Port)
-	for line := range strings.Lines(string(table)) {
-		// sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
-		if f := strings.Fields(line); len(f) > 9 && strings.HasSuffix(f[1], local) {
-			if node := r.holder("socket:[" + f[9] + "]"); node != "" {
-				return node
-			}
+	for _, inode := range sockets(string(table), there.Port, here.Port) {
+		if node := r.holder("socket:[" + inode + "]"); node != "" {
+			return node
 		}
 	}
 	return ""
+}
+
+// sockets finds the sockets of a connection in the system's table. A port alone is not enough: connections of other processes to
+// other servers may share it.
+func sockets(table string, local, remote int) (inodes []string) {
+	from, to := fmt.Sprintf(":%04X", local), fmt.Sprintf(":%04X", remote)
+	for line := range strings.Lines(table) {
+		// sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+		if f := strings.Fields(line); len(f) > 9 && strings.HasSuffix(f[1], from) && strings.HasSuffix(f[2], to) {
+			inodes = append(inodes, f[9])
+		}
+	}
+	return inodes
 }
 
 // holder names the node that has the socket open.
