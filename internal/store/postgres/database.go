@@ -50,17 +50,22 @@ func (d *database) openPool(ctx context.Context, config *pgxpool.Config, size in
 // durable overrides a default with which a server crash could lose an acknowledged commit.
 const durable = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';`
 
+// bounded makes the server end a transaction whose node is silent. A node that is frozen or cut off in the middle of one would
+// otherwise keep its locks, and all nodes would wait for it. A server with a limit of its own keeps that.
+const bounded = `SELECT set_config('idle_in_transaction_session_timeout', '5s', false)
+	WHERE current_setting('idle_in_transaction_session_timeout') = '0';`
+
 // connectCold makes the server plan every query for its own values: with an unknown limit, a list with LIMIT $1 gets the wrong
 // plan.
 func connectCold(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_custom_plan; SET jit = off`).ReadAll()
+	_, err := conn.PgConn().Exec(ctx, durable+bounded+`SET plan_cache_mode = force_custom_plan; SET jit = off`).ReadAll()
 	return err
 }
 
 // connectHot plans once, before there are statistics, so it disables plans that are wrong at some table sizes. Disabled plan
 // nodes count as very expensive, which would trigger the JIT compiler.
 func connectHot(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.PgConn().Exec(ctx, durable+`SET plan_cache_mode = force_generic_plan; SET jit = off;
+	_, err := conn.PgConn().Exec(ctx, durable+bounded+`SET plan_cache_mode = force_generic_plan; SET jit = off;
 		SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`).ReadAll()
 	if err != nil {
 		return err

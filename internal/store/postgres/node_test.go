@@ -48,3 +48,27 @@ func beat(ctx context.Context, s *Store, n godwit.Node) error {
 	_, err := s.Beat(ctx, store.Beat{Node: n, TTL: time.Minute})
 	return err
 }
+
+// A node that is frozen while it moves shards keeps neither leases nor claims from the others.
+func TestSilentTransactionEnds(t *testing.T) {
+	s := openAt(t, Options{Now: suiteTime})
+	frozen, err := s.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := frozen.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, int64(leaseLock)); err != nil {
+		t.Fatal(err)
+	}
+	n := godwit.Node{Name: "a", Instance: "first", Holder: "a process"}
+	for { // until the server has ended the transaction; each iteration waits for the lock
+		if taken, err := s.Take(t.Context(), n, time.Minute, 1); err == nil {
+			if len(taken) != 1 {
+				t.Errorf("took %d shards", len(taken))
+			}
+			break
+		}
+	}
+	if err := frozen.Commit(t.Context()); err == nil {
+		t.Error("the transaction of a silent node was committed")
+	}
+}
