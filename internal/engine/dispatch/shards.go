@@ -28,25 +28,10 @@ func (s *shardLoad) add(n int64) {
 // Relearn loads the endpoints of shards again. While another node held the shards, that node got the outcomes, and an endpoint
 // that this one does not know would get none of the events posted here.
 func (d *Dispatcher) Relearn(ctx context.Context, shards []int) error {
-	known := map[godwit.EndpointID]bool{}
-	var lanes []*Lane
-	err := d.cfg.Store.LoadShards(ctx, shards, func(loaded *store.LoadedEndpoint) error {
-		l := d.index.lane(loaded.Endpoint.ID)
-		if l == nil {
-			l = d.newLane(loaded)
-		} else {
-			l.reload(loaded)
-			l.inherit(&loaded.Health)
-		}
-		known[l.id] = true
-		lanes = append(lanes, l)
-		return nil
-	})
+	known, err := d.relearn(ctx, shards)
 	if err != nil {
 		return fmt.Errorf("load endpoints anew: %w", err)
 	}
-	d.recall(lanes)
-	d.index.put(lanes...)
 	var gone []godwit.EndpointID
 	d.eachIn(shards, func(l *Lane) {
 		if !known[l.id] {
@@ -59,6 +44,32 @@ func (d *Dispatcher) Relearn(ctx context.Context, shards []int) error {
 		}
 	}
 	return nil
+}
+
+// relearn loads the endpoints of shards again and returns which there are. Changed must not make a lane of an endpoint meanwhile:
+// one of the two would have deliveries in memory and be in no index.
+func (d *Dispatcher) relearn(ctx context.Context, shards []int) (known map[godwit.EndpointID]bool, err error) {
+	defer d.lockReadingOf(shards)()
+	known = map[godwit.EndpointID]bool{}
+	var lanes []*Lane
+	err = d.cfg.Store.LoadShards(ctx, shards, func(loaded *store.LoadedEndpoint) error {
+		l := d.index.lane(loaded.Endpoint.ID)
+		if l == nil {
+			l = d.newLane(loaded)
+		} else {
+			l.reload(loaded)
+			l.inherit(&loaded.Health)
+		}
+		known[l.id] = true
+		lanes = append(lanes, l)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.recall(lanes)
+	d.index.put(lanes...)
+	return known, nil
 }
 
 // Inherit makes the lanes of shards count the requests that former owners may have begun, so that a change of owner or a restart

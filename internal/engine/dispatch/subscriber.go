@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -64,20 +65,27 @@ func (s *Subscriber) Lost(ctx context.Context) error {
 
 // lockReading keeps others from reading the endpoints until the returned function is called; nil means all endpoints.
 func (d *Dispatcher) lockReading(ids map[godwit.EndpointID]bool) (unlock func()) {
-	var wanted [godwit.Shards]bool
+	var shards []int
 	for id := range ids {
-		wanted[id.Shard()] = true
+		shards = append(shards, id.Shard())
 	}
-	for shard := range d.reading { // in one order, so that two callers do not wait for each other
-		if wanted[shard] || ids == nil {
-			d.reading[shard].Lock()
+	if ids == nil {
+		for shard := range d.reading {
+			shards = append(shards, shard)
 		}
 	}
+	return d.lockReadingOf(shards)
+}
+
+// lockReadingOf keeps others from reading the endpoints of shards.
+func (d *Dispatcher) lockReadingOf(shards []int) (unlock func()) {
+	shards = slices.Compact(slices.Sorted(slices.Values(shards))) // in one order, so that two callers do not wait for each other
+	for _, shard := range shards {
+		d.reading[shard].Lock()
+	}
 	return func() {
-		for shard := range d.reading {
-			if wanted[shard] || ids == nil {
-				d.reading[shard].Unlock()
-			}
+		for _, shard := range shards {
+			d.reading[shard].Unlock()
 		}
 	}
 }
