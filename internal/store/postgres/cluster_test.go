@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -77,7 +78,10 @@ func writeUntil(ctx context.Context, t *testing.T, l *load, size int, acks chan<
 		accepted := l.accepts(size, false)
 		for _, b := range []*store.Batch{accepted, l.results(accepted)} {
 			for {
-				_, err := l.s.Commit(t.Context(), b)
+				// A commit may wait for ever for a standby that was promoted meanwhile; the engine bounds it too.
+				limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				_, err := l.s.Commit(limited, b)
+				cancel()
 				if err == nil {
 					break
 				}
