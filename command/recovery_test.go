@@ -92,7 +92,7 @@ func crash(at string) (tune func(*Config), reached <-chan struct{}, revive func(
 				<-end
 			}
 		}
-	}, hit, func() { close(end) }
+	}, hit, sync.OnceFunc(func() { close(end) })
 }
 
 // survive submits a command to an executor that crashes, and lets another continue it.

@@ -73,6 +73,17 @@ func (as *accounts) of(t *attempt.Target) *account {
 	return a
 }
 
+// giveBack returns the starts that no lane will use because the node stops.
+func (as *accounts) giveBack() {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for _, a := range as.tenants {
+		a.mu.Lock()
+		a.giveBack()
+		a.mu.Unlock()
+	}
+}
+
 // take uses a granted start for the lane, unless a lane in line could use it; turn says that the lane was called from the line.
 // Otherwise the lane joins the line. slot, when not nil, takes a slot for the request; if there is none, take uses nothing.
 // Called with the lane locked.
@@ -126,10 +137,10 @@ func (a *account) giveBack() {
 	unused := a.grant
 	a.grant.left = 0
 	a.d.Go(func() {
-		ctx, cancel := context.WithTimeout(a.d.base, claimTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.d.base), claimTimeout) // also while the node stops
 		defer cancel()
 		// If it fails, the starts count as made.
-		if err := a.d.cfg.Store.ReturnAllowance(ctx, a.tenant, startsAllowance, unused.at, unused.left); err != nil && a.d.base.Err() == nil {
+		if err := a.d.cfg.Store.ReturnAllowance(ctx, a.tenant, startsAllowance, unused.at, unused.left); err != nil {
 			a.d.cfg.Log.Error("give back starts of an account", "tenant", a.tenant.String(), "starts", unused.left, "error", err)
 		}
 	})
@@ -163,7 +174,7 @@ func (a *account) largestLimit() (limit int) {
 
 // takeStarts takes starts from the store and passes them to the lanes in line.
 func (a *account) takeStarts(asked store.Allowance) {
-	ctx, cancel := context.WithTimeout(a.d.base, claimTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.d.base), claimTimeout) // what a stop cut off would count as made
 	defer cancel()
 	allowed, err := a.d.cfg.Store.TakeAllowance(ctx, asked)
 	now := a.d.cfg.Clock.Now()
@@ -172,9 +183,7 @@ func (a *account) takeStarts(asked store.Allowance) {
 	a.blocked, a.blockedLimit = time.Time{}, 0
 	switch {
 	case err != nil:
-		if a.d.base.Err() == nil {
-			a.d.cfg.Log.Error("take starts of an account", "tenant", a.tenant.String(), "error", err)
-		}
+		a.d.cfg.Log.Error("take starts of an account", "tenant", a.tenant.String(), "error", err)
 		a.blocked, a.blockedLimit = now.Add(storeRetry), asked.Limit
 	case allowed.Granted < asked.Want:
 		a.blocked, a.blockedLimit = allowed.Next, asked.Limit
@@ -183,7 +192,9 @@ func (a *account) takeStarts(asked store.Allowance) {
 	}
 	a.giveBack()
 	a.grant = grant{at: asked.Now, left: allowed.Granted, used: allowed.Used - allowed.Granted}
-	if allowed.Granted > 0 {
+	if !a.d.Running() {
+		a.giveBack()
+	} else if allowed.Granted > 0 {
 		a.wakeAt(asked.Now.Add(grantLife+1), now) // to give back what is left
 	}
 	a.mu.Unlock()

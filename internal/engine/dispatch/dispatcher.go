@@ -175,6 +175,7 @@ func (d *Dispatcher) Stop(limit time.Duration) {
 		d.cut(sender.ErrInterrupted)
 		<-done
 	}
+	d.accounts.giveBack()
 	d.cut(sender.ErrInterrupted)
 	close(d.workers.jobs)
 }

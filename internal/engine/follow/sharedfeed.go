@@ -28,7 +28,7 @@ const (
 )
 
 // A SharedFeed is this node's feed, joined with those of the other nodes. A node with watchers says so, and gets the attempts
-// of other nodes as signals. While nobody watches, an attempt costs one atomic read.
+// of other nodes as signals. While no client of any node watches, an attempt costs one atomic read.
 type SharedFeed struct {
 	*Feed
 	clock clock.Clock

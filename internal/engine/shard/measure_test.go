@@ -59,7 +59,7 @@ func TestMovesAreMeasured(t *testing.T) {
 	if err := b.Release(); err != nil || rb.moved[MoveGivenUp] != 64 {
 		t.Errorf("a stop counts %v, %v", rb.moved, err)
 	}
-	// Shards that were free while no node ran waited for nobody.
+	// Shards that were free while no node ran were not handed over late by any node.
 	r.hands.Advance(24 * time.Hour)
 	c := NewKeeper(Config{Store: r.store, Clock: r.hands, Log: slog.New(slog.DiscardHandler), Node: godwit.Node{Name: "c", Instance: "1"}, TTL: ttl})
 	rc := c.record()

@@ -192,7 +192,7 @@ func (k *Keeper) former(shards []int) (list []Former) {
 	for _, shard := range shards {
 		l := &k.held[shard].lease
 		if l.Epoch <= 1 {
-			continue // nobody had it
+			continue // no process had it before
 		}
 		f := Former{Shard: shard, Until: now}
 		if !l.FreeSince.IsZero() && !l.FreeSince.After(now) {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,9 +15,9 @@ type database struct {
 	pool *pgxpool.Pool // all other queries
 	log  *slog.Logger
 
-	connector    *connector
-	unreplicated atomic.Bool      // a commit did not wait for its synchronous standby
-	now          func() time.Time // see Options.Time; may be nil
+	connector   *connector
+	replication replication      // commits that did not wait for their synchronous standby
+	now         func() time.Time // see Options.Time; may be nil
 }
 
 // time returns the time to pass to statements about leases: null for the server's own.

@@ -58,7 +58,7 @@ func (s *nodes) ClaimNode(ctx context.Context, n godwit.Node) error {
 			}
 		}
 		if err != nil {
-			_ = conn.Close(context.WithoutCancel(ctx))
+			hangUp(conn)
 			return failed("claim node name", err)
 		}
 	}
@@ -79,7 +79,7 @@ func (s *nodes) connectNode(ctx context.Context, n *godwit.Node) (conn *pgx.Conn
 		return nil, false, err
 	}
 	if locked, err = lockNode(ctx, conn, n); err != nil {
-		_ = conn.Close(context.WithoutCancel(ctx))
+		hangUp(conn)
 		return nil, false, err
 	}
 	return conn, locked, nil
@@ -216,8 +216,6 @@ func (s *nodeSession) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = s.conn.Close(ctx)
+		hangUp(s.conn)
 	}
 }

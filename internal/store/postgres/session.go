@@ -1,12 +1,13 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -90,6 +91,13 @@ func (d *database) forget() {
 	}
 }
 
+// hangUp closes a connection outside the pools. A server that is out of reach does not answer, so it waits no longer than a second.
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the connection is gone either way
+}
+
 // connect makes a connection outside the pools, under the rules of the connector.
 func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := d.pool.Config().ConnConfig.Copy()
@@ -104,23 +112,41 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 // function that raises it has had the same name since PostgreSQL 9.1.
 func (d *database) noteUnreplicated(_ *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
-		d.unreplicated.Store(true)
+		d.replication.missed.Add(1)
 	}
 }
 
 // errUnreplicated reports a commit that a failover would lose.
 var errUnreplicated = errors.New("a commit was not replicated to the synchronous standby")
 
+// replication counts commits that did not wait for their synchronous standby.
+type replication struct {
+	missed atomic.Int64 // warnings so far
+	made   atomic.Int64 // warnings whose commits have reached the standby since
+
+	mu sync.Mutex // held by the connection that writes once more
+}
+
 // awaitReplicas is called after a commit. If a commit did not wait for its standby, awaitReplicas writes once more, which waits for
-// everything before it. A batch that is merely committed again may have nothing to write, and would then wait for nothing.
+// everything before it. A batch that is merely committed again may have nothing to write, and would then wait for nothing. Until
+// that write has succeeded no other connection acknowledges anything either: the warning may be about its commit.
 func (d *database) awaitReplicas(ctx context.Context, conn *pgx.Conn) error {
-	if !d.unreplicated.Swap(false) {
+	r := &d.replication
+	if r.missed.Load() == r.made.Load() {
 		return nil
 	}
-	_, err := conn.Exec(ctx, writeProbe)
-	if err != nil || d.unreplicated.Load() {
-		d.unreplicated.Store(true)
-		return cmp.Or(err, errUnreplicated)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	missed := r.missed.Load()
+	if missed == r.made.Load() {
+		return nil // another connection has done it
 	}
+	if _, err := conn.Exec(ctx, writeProbe); err != nil {
+		return err
+	}
+	if r.missed.Load() != missed {
+		return errUnreplicated
+	}
+	r.made.Store(missed)
 	return nil
 }

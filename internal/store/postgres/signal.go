@@ -41,11 +41,7 @@ func (s *signals) listen(ctx context.Context, received func(message string), rea
 	if err != nil {
 		return err
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = conn.Close(closing)
-	}()
+	defer hangUp(conn)
 	if _, err := conn.Exec(ctx, `LISTEN `+signalChannel); err != nil {
 		return err
 	}

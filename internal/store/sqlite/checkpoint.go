@@ -105,9 +105,8 @@ func (db *database) checkpoint(c **conn, idle bool) (err error) {
 	if frames, _, err = walStep(*c, "PASSIVE"); err != nil || idle {
 		return fault(err)
 	}
-	db.syncFile()
-	if frames < db.checkpointer.frames {
-		return nil
+	if err := db.syncFile(); err != nil || frames < db.checkpointer.frames {
+		return fault(err)
 	}
 	// Under load the copy never reaches the end of the WAL, so the WAL could not restart: the rest is copied while the
 	// checkpointer holds the write turn.
@@ -120,11 +119,12 @@ func (db *database) checkpoint(c **conn, idle bool) (err error) {
 }
 
 // syncFile flushes the database file. SQLite syncs it only in a copy that reaches the end of the WAL, which holds the write turn:
-// all commits would wait until the pages of every copy are on the disk. A failure is left to SQLite's own sync.
-func (db *database) syncFile() {
-	if db.file != nil {
-		_ = db.file.Sync()
+// all commits would wait until the pages of every copy are on the disk.
+func (db *database) syncFile() error {
+	if db.file == nil {
+		return nil
 	}
+	return db.file.Sync()
 }
 
 // walStep runs a checkpoint in the given mode and returns the number of frames in the WAL, and how many are copied.
