@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,13 @@ type Attempt struct {
 	Raw json.RawMessage `json:"-"`
 }
 
+// maxSilence is how long a stream may bring nothing. The server sends a heartbeat every 15 seconds, so after three of them are
+// missing the server is frozen or out of reach, which the connection itself may never report.
+const maxSilence = 50 * time.Second
+
+// ErrSilent reports that a stream has brought nothing, not even a heartbeat, for 50 seconds.
+var ErrSilent = errors.New("the server has been silent for too long")
+
 // Attempts follows the attempts of the tenant from now on, each once it is recorded. A reader that falls far behind misses
 // some. Close the stream when done.
 func (c *Client) Attempts(ctx context.Context) (*AttemptStream, error) {
@@ -42,19 +50,36 @@ func (c *Client) Attempts(ctx context.Context) (*AttemptStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AttemptStream{body: resp.Body, lines: bufio.NewReader(resp.Body)}, nil
+	return &AttemptStream{body: resp.Body, lines: bufio.NewReader(resp.Body), maxSilence: c.maxSilence}, nil
 }
 
 // An AttemptStream is a live feed.
 type AttemptStream struct {
-	body  io.ReadCloser
-	lines *bufio.Reader
+	body       io.ReadCloser
+	lines      *bufio.Reader
+	maxSilence time.Duration
 }
 
 // Close ends the stream; a Next that waits returns.
 func (s *AttemptStream) Close() error { return s.body.Close() }
 
-// Next waits for the next attempt. It returns io.EOF when the server has ended the stream.
+// readLine reads a line. It closes the stream if nothing comes for too long.
+func (s *AttemptStream) readLine() ([]byte, error) {
+	var silent atomic.Bool
+	watch := time.AfterFunc(s.maxSilence, func() {
+		silent.Store(true)
+		s.body.Close()
+	})
+	defer watch.Stop()
+	line, err := s.lines.ReadBytes('\n')
+	if err != nil && silent.Load() {
+		err = ErrSilent
+	}
+	return line, err
+}
+
+// Next waits for the next attempt. It returns io.EOF when the server has ended the stream, and ErrSilent when the server no longer
+// says that it is there.
 func (s *AttemptStream) Next() (*Attempt, error) {
 	for {
 		data, err := s.event()
@@ -75,7 +100,7 @@ func (s *AttemptStream) Next() (*Attempt, error) {
 // event reads one server-sent event and returns its data; nil if it has none.
 func (s *AttemptStream) event() (data []byte, err error) {
 	for {
-		line, err := s.lines.ReadBytes('\n')
+		line, err := s.readLine()
 		if err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				err = io.EOF // the connection ended, not the stream

@@ -31,6 +31,8 @@ type Client struct {
 	rules *KeyRules // nil: the rules were not read
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration) error
+
+	maxSilence time.Duration // of streams
 }
 
 // An Option changes how a client connects.
@@ -48,7 +50,7 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	if apiKey == "" || strings.ContainsAny(apiKey, " \r\n\t") {
 		return nil, errors.New("client: the API key is missing or malformed")
 	}
-	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient, now: time.Now, sleep: sleep}
+	c := &Client{base: strings.TrimSuffix(baseURL, "/"), token: apiKey, http: http.DefaultClient, now: time.Now, sleep: sleep, maxSilence: maxSilence}
 	for _, o := range options {
 		o(c)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/client"
 	"github.com/godwit-hq/godwit/internal/apptest"
@@ -194,5 +195,29 @@ func TestMetadataIsAnyJSON(t *testing.T) {
 	})
 	if err != nil || string(ep.Metadata["limits"]) != `{"n":1}` || ep.Status != "paused" || !strings.HasPrefix(ep.PublicID, "WEB-") {
 		t.Errorf("endpoint %+v, %v", ep, err)
+	}
+}
+
+// A server that no longer sends heartbeats is frozen or out of reach, although the connection is open.
+func TestSilentStreamEnds(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-hang
+	}))
+	defer server.Close()
+	defer close(hang)
+	c, err := client.New(server.URL, "gdw_any", client.WithMaxSilence(time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Attempts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Next(); !errors.Is(err, client.ErrSilent) {
+		t.Errorf("Next returned %v", err)
 	}
 }

@@ -15,3 +15,6 @@ func WithClock(now func() time.Time, waits func(time.Duration)) Option {
 		}
 	}
 }
+
+// WithMaxSilence changes how long a stream may bring nothing.
+func WithMaxSilence(d time.Duration) Option { return func(c *Client) { c.maxSilence = d } }

@@ -44,7 +44,13 @@ func (p palette) outcome(outcome, s string) string {
 	return s
 }
 
-// follow prints attempts. It returns io.EOF when the server has ended the stream, and nil when the output is closed or the
+// streamEnded reports that a stream brings no more attempts. The cause is io.EOF if the server ended it or its connection closed.
+type streamEnded struct{ cause error }
+
+func (e *streamEnded) Error() string { return "follow attempts: " + e.cause.Error() }
+func (e *streamEnded) Unwrap() error { return e.cause }
+
+// follow prints attempts until the stream ends; the error is a *streamEnded then. It returns nil when the output is closed or the
 // command has to stop.
 func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error {
 	p := newPalette(env.stdout)
@@ -53,11 +59,8 @@ func follow(env *environment, attempts *client.AttemptStream, asJSON bool) error
 		if err != nil && env.ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, io.EOF) {
-			return io.EOF
-		}
 		if err != nil {
-			return fmt.Errorf("follow attempts: %w", err)
+			return &streamEnded{err}
 		}
 		if asJSON {
 			_, err = fmt.Fprintf(env.stdout, "%s\n", maskURL(a))
