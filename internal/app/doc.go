@@ -3,7 +3,7 @@
 //	config ─► key ring ─► store ─► sender ─► engine ─► management ─► APIs ─► HTTP server
 //	                                          └─► metrics
 //
-//	start   listen, then deliver; /readyz turns 200 once the store takes writes and shards are held
+//	start   listen, then deliver; /readyz turns 200 once the store takes writes and the engine has started
 //	stop    /readyz turns 503 ─► requests are answered for the stop delay ─► ingest answers 503 ─► the engine drains ─► the server closes ─► the store closes
 //
 // Each service is a Run(ctx) error; the first that ends stops the process.

@@ -12,8 +12,8 @@ import (
 // alive answers as long as the process runs.
 func alive(w http.ResponseWriter, _ *http.Request) { writeState(w, http.StatusOK, "alive", "") }
 
-// readiness reports whether the server can accept and deliver events: the store accepts writes, this node holds shards,
-// and no stop is under way. It checks the store at most once a second, however many clients ask.
+// readiness reports whether the server can accept events: the store accepts writes, the engine has started, and no stop is under
+// way. It does not matter which shards the node has. It checks the store at most once a second, however many clients ask.
 type readiness struct {
 	stopping func() bool
 	ping     func(context.Context) error
@@ -49,7 +49,7 @@ func (r *readiness) reason(ctx context.Context) string {
 	defer r.mu.Unlock()
 	reason, err := "", r.dispatch()
 	if r.stopping() {
-		reason = "stopping"
+		reason, err = "stopping", nil
 	} else if err != nil {
 		reason = "dispatch"
 	} else {
@@ -66,9 +66,12 @@ func (r *readiness) reason(ctx context.Context) string {
 	}
 	if ready := reason == ""; ready != r.was {
 		r.was = ready
-		if ready {
+		switch {
+		case ready:
 			r.log.Info("ready")
-		} else {
+		case err == nil: // the operator's own doing
+			r.log.Info("not ready", "reason", reason)
+		default:
 			r.log.Warn("not ready", "reason", reason, "error", err)
 		}
 	}

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,5 +33,25 @@ func TestReadinessOutlivesWhoAsked(t *testing.T) {
 		if w.Code != http.StatusOK {
 			t.Errorf("got %d %s", w.Code, w.Body)
 		}
+	}
+}
+
+// A stop is no error, and is logged as what it is.
+func TestStopIsLoggedWithoutAnError(t *testing.T) {
+	var log bytes.Buffer
+	r := &readiness{
+		stopping: func() bool { return true },
+		dispatch: func() error { return nil },
+		now:      clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Now,
+		log:      slog.New(slog.NewTextHandler(&log, nil)),
+		was:      true,
+	}
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("got %d %v", w.Code, w.Header())
+	}
+	if line := log.String(); !strings.Contains(line, `level=INFO msg="not ready" reason=stopping`) || strings.Contains(line, "error") {
+		t.Errorf("logged %s", line)
 	}
 }
