@@ -60,6 +60,7 @@ type Expander struct {
 	events  map[godwit.EventID]*work    // by event
 
 	foreign foreign
+	reading chan struct{} // holds an element while the store's list is read
 }
 
 // Open returns how many fan-outs of the tenant are open on all nodes, and how many this node works on.
@@ -82,7 +83,7 @@ type work struct {
 func NewExpander(cfg Config) *Expander {
 	return &Expander{
 		cfg: cfg, tenants: map[godwit.TenantID][]*work{}, known: map[godwit.EventID]*work{}, events: map[godwit.EventID]*work{},
-		foreign: newForeign(),
+		foreign: newForeign(), reading: make(chan struct{}, 1),
 	}
 }
 

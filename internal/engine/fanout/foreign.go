@@ -19,7 +19,10 @@ const (
 	// waits for one of another node.
 	lookInterval    = time.Second
 	foreignInterval = 250 * time.Millisecond
-	pageSize        = 64
+	// recent is how long after its id was made an event may come to be stored, at most. Another node may have stored a recent event
+	// since the list was read, so a caller that asks for one needs a new list.
+	recent   = 5 * time.Minute
+	pageSize = 64
 )
 
 // sighting is a fan-out in the store that this expander does not work on.
@@ -92,7 +95,23 @@ func (x *Expander) Run(ctx context.Context, interval time.Duration) {
 // resume lists the fan-outs in the store and takes up those that no node works on: all that this expander does not know, if the
 // node is alone; otherwise those of its shards whose cursor stands still. The node that accepted a fan-out works on it, and two
 // would be in each other's way.
-func (x *Expander) resume(ctx context.Context) error {
+func (x *Expander) resume(ctx context.Context) error { return x.look(ctx, x.cfg.Clock.Steady()) }
+
+// look does what resume does, unless a list was begun after the given steady time. One list is read at a time, so that an older one
+// never replaces a newer one, and callers share those that they wait for.
+func (x *Expander) look(ctx context.Context, after time.Duration) error {
+	select {
+	case x.reading <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-x.reading }()
+	x.mu.Lock()
+	fresh := x.foreign.listed && x.foreign.listedAt > after
+	x.mu.Unlock()
+	if fresh {
+		return nil
+	}
 	begun := x.cfg.Clock.Steady()
 	var all []store.Fanout
 	for {
@@ -136,47 +155,56 @@ func (x *Expander) left(all []store.Fanout, begun time.Duration) (left []store.F
 	return left
 }
 
-// Wait returns when the event has no open fan-out. Those of other nodes are known to the second. The error is the context's, the
-// store's, or commit.ErrStopping.
+// Wait returns when the event has no open fan-out, on whichever node. The event is stored already. The error is the context's,
+// the store's, or commit.ErrStopping.
 func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	age := lookInterval
+	if !x.cfg.Alone() && x.cfg.Clock.Now().Sub(id.Time()) < recent {
+		age = 0
+	}
 	for {
 		w, elsewhere, err := x.find(ctx, id, age)
 		if err != nil || w == nil && !elsewhere {
 			return err
 		}
-		var done <-chan struct{}
 		if w != nil {
-			done = w.done
-		} else {
-			passed := make(chan struct{})
-			defer x.cfg.Clock.AfterFunc(foreignInterval, func() { close(passed) }).Stop()
-			done, age = passed, foreignInterval
+			return x.pause(ctx, w.done)
 		}
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-x.cfg.Lanes.Base().Done():
-			return commit.ErrStopping
+		passed := make(chan struct{})
+		timer := x.cfg.Clock.AfterFunc(foreignInterval, func() { close(passed) })
+		err = x.pause(ctx, passed)
+		timer.Stop()
+		if err != nil {
+			return err
 		}
-		if w != nil {
-			return nil
-		}
+		age = foreignInterval
+	}
+}
+
+// pause waits until done is closed.
+func (x *Expander) pause(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-x.cfg.Lanes.Base().Done():
+		return commit.ErrStopping
 	}
 }
 
 // find returns the open fan-out of an event, or whether another node works on it. It looks in the store if that was not done
-// within the given time.
+// within the given time; with 0 it always does.
 func (x *Expander) find(ctx context.Context, id godwit.EventID, age time.Duration) (w *work, elsewhere bool, err error) {
+	now := x.cfg.Clock.Steady()
 	x.mu.Lock()
 	w, elsewhere = x.events[id], x.foreign.events[id]
-	fresh := x.foreign.listed && x.cfg.Clock.Steady()-x.foreign.listedAt < age
+	fresh := x.foreign.listed && now-x.foreign.listedAt < age
 	x.mu.Unlock()
 	if w != nil || fresh {
 		return w, elsewhere, nil
 	}
-	if err := x.resume(ctx); err != nil {
+	if err := x.look(ctx, now); err != nil {
 		return nil, false, err
 	}
 	x.mu.Lock()

@@ -85,6 +85,37 @@ func (a *asked) Fanouts(ctx context.Context, after godwit.EventID, limit int) ([
 	return list, err
 }
 
+// Another node has stored a fan-out since the list of all was read: a caller that has the event's id waits for it all the same.
+func TestWaitForForeignFanoutThatIsNew(t *testing.T) {
+	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	lists := make(chan struct{}, 1)
+	x, m := newExpander(t, amongOthers(hands, func(int) bool { return false }), func(c *Config) {
+		c.Store = &asked{c.Store.(*memory), lists}
+	})
+	m.listed = true
+	if err := x.resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-lists
+	hands.Advance(time.Millisecond)
+	id := godwit.NewEventID(hands.Now())
+	m.mu.Lock()
+	m.open[id] = store.Fanout{TenantID: godwit.TenantID{1}, Events: []godwit.EventID{id}, Endpoints: make([]godwit.EndpointID, PartRows)}
+	m.mu.Unlock()
+	canceled, cancel := context.WithCancel(t.Context())
+	waited := make(chan error, 1)
+	go func() { waited <- x.Wait(canceled, id) }()
+	select {
+	case <-lists:
+	case err := <-waited:
+		t.Fatalf("Wait returned %v and did not look", err)
+	}
+	cancel()
+	if err := <-waited; !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait returned %v although the fan-out is open", err)
+	}
+}
+
 // A caller that waits for another node's fan-out is woken when that node has completed it.
 func TestWaitForForeignFanout(t *testing.T) {
 	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
