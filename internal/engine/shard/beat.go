@@ -110,24 +110,24 @@ func (k *Keeper) beat(ctx context.Context) error {
 }
 
 // apply compares the store's leases with the keeper's. changes is the count before the beat: if this node took or released
-// leases meanwhile, the answer may be older than what the keeper knows.
+// leases meanwhile, the answer may be older than what the keeper knows. A newer epoch in the answer is certain even then. It
+// matters if the leases had expired: they are valid again from now on, and must not include one that another node took.
 func (k *Keeper) apply(c *godwit.Cluster, sent time.Duration, changes int) {
 	k.mu.Lock()
 	late := k.cfg.Clock.Steady() - time.Duration(k.until.Load())
 	lapsed := late >= 0 && k.count(serving) > 0
 	var lost, found []int
-	if changes == k.changes && changes%2 == 0 {
-		for _, l := range c.Leases {
-			mine := l.Owner == k.cfg.Node.Owner()
-			h := &k.held[l.Shard]
-			switch {
-			case h.standing != foreign && (!mine || l.Epoch != h.lease.Epoch):
-				k.set(l.Shard, holding{})
-				lost = append(lost, l.Shard)
-			case h.standing == foreign && mine: // the answer to Take was lost
-				k.set(l.Shard, holding{standing: preparing, lease: l})
-				found = append(found, l.Shard)
-			}
+	current := changes == k.changes && changes%2 == 0
+	for _, l := range c.Leases {
+		mine := l.Owner == k.cfg.Node.Owner()
+		h := &k.held[l.Shard]
+		switch {
+		case h.standing != foreign && (current && (!mine || l.Epoch != h.lease.Epoch) || late >= 0 && l.Epoch > h.lease.Epoch):
+			k.set(l.Shard, holding{})
+			lost = append(lost, l.Shard)
+		case current && h.standing == foreign && mine: // the answer to Take was lost
+			k.set(l.Shard, holding{standing: preparing, lease: l})
+			found = append(found, l.Shard)
 		}
 	}
 	k.until.Store(int64(sent + k.cfg.TTL))

@@ -339,3 +339,35 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// A node whose leases expired and were taken must not deliver for them again by extending what it still believes to have.
+func TestExpiredLeasesOfOthersAreNotExtended(t *testing.T) {
+	for name, extend := range map[string]func(*Keeper) error{
+		"a beat while leases are taken or released": func(k *Keeper) error {
+			return k.change(func() error { return k.beat(t.Context()) })
+		},
+		"a take": func(k *Keeper) error {
+			k.take(t.Context(), 1)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			a, _ := r.node("a")
+			r.hands.Advance(time.Millisecond)
+			b, _ := r.node("b")
+			for range int(ttl/time.Second) + 3 { // a is silent
+				r.round(b)
+			}
+			r.have(map[*Keeper]int{b: 64})
+			if err := extend(a); err != nil {
+				t.Fatal(err)
+			}
+			for shard := range godwit.Shards {
+				if epoch := a.Epoch(shard); epoch != 0 {
+					t.Fatalf("a delivers for shard %d, which b has, under epoch %d", shard, epoch)
+				}
+			}
+		})
+	}
+}

@@ -111,7 +111,8 @@ func (k *Keeper) take(ctx context.Context, n int) {
 		for _, l := range taken {
 			k.set(l.Shard, holding{standing: preparing, lease: l, clean: l.Clean})
 		}
-		if err == nil {
+		// Take extends all leases, but does not tell which of them another node took after they had expired: a beat does.
+		if err == nil && k.until.Load() > int64(sent) {
 			k.until.Store(max(k.until.Load(), int64(sent+k.cfg.TTL)))
 		}
 		return err
