@@ -40,7 +40,9 @@ type Member struct {
 	State  NodeState
 	SeenAt time.Time // its last beat, by the store's clock
 	Alive  bool      // its leases have not expired
-	Load   NodeLoad
+	// Left is how long its leases last without another beat; 0 if it is not alive.
+	Left time.Duration
+	Load NodeLoad
 }
 
 // NodeState says what a node is about to do.

@@ -16,6 +16,24 @@ const maxBeat = time.Second
 
 func (k *Keeper) interval() time.Duration { return min(k.cfg.TTL/5, maxBeat) }
 
+// untilBeat is how long to wait for the next beat: the interval, or less if the leases of a silent node expire sooner, so that its
+// shards are taken the moment they are free.
+func (k *Keeper) untilBeat() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wait := k.interval()
+	if k.cluster == nil {
+		return wait
+	}
+	for i := range k.cluster.Members {
+		if m := &k.cluster.Members[i]; m.Alive && m.Owner() != k.cfg.Node.Owner() {
+			// A store may count in whole microseconds, so a beat at the very moment may come too early.
+			wait = min(wait, k.clusterAt+m.Left-k.cfg.Clock.Steady()+time.Millisecond)
+		}
+	}
+	return max(wait, time.Millisecond)
+}
+
 // callTimeout bounds a call about leases. A connection that hangs must be replaced before the leases expire.
 func (k *Keeper) callTimeout() time.Duration {
 	return min(max(2*k.cfg.TTL/5, time.Second), 10*time.Second)
@@ -60,7 +78,7 @@ func (k *Keeper) Keep(ctx context.Context) error {
 	defer others.Wait()
 	defer cancel()
 	failing := false
-	for k.pause(ctx, k.interval(), k.wake) {
+	for k.pause(ctx, k.untilBeat(), k.wake) {
 		err := k.beat(ctx)
 		switch {
 		case errors.Is(err, store.ErrFenced):

@@ -213,6 +213,38 @@ func TestShares(t *testing.T) {
 	r.have(map[*Keeper]int{a: 64, c: 0}) // c learns of it at its next beat
 }
 
+// A node beats at its interval, and also at the moment at which the leases of a silent node end, so that it takes the shards then.
+func TestBeatWhenLeasesEnd(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.node("a")
+	if got := a.untilBeat(); got != maxBeat {
+		t.Errorf("alone it waits %s", got)
+	}
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	r.round(a, b)
+	if got := a.untilBeat(); got != maxBeat {
+		t.Errorf("beside a live node it waits %s", got)
+	}
+	r.hands.Advance(ttl - 300*time.Millisecond) // b is silent
+	if err := a.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.hands.Advance(100 * time.Millisecond)
+	if got := a.untilBeat(); got != 201*time.Millisecond {
+		t.Errorf("beside a silent node it waits %s", got)
+	}
+	r.hands.Advance(201 * time.Millisecond)
+	if err := a.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.moves(t.Context())
+	r.have(map[*Keeper]int{a: 64})
+	if got := a.untilBeat(); got != maxBeat {
+		t.Errorf("beside a dead node it waits %s", got)
+	}
+}
+
 // The shards of a node that stops before its next beat are free for the others at once.
 func TestStopBetweenBeats(t *testing.T) {
 	r := newRig(t)

@@ -161,16 +161,16 @@ func (s *leases) releasePart(ctx context.Context, shards []int16, epochs []int64
 
 const (
 	listNodes = `SELECT name, instance, holder, address, version, schema_version, claimed_at, state, seen_at, lease_until > ` + leaseTime + `,
-			shards, held, in_flight, (extract(epoch FROM lag) * 1e6)::int8
+			(extract(epoch FROM greatest(lease_until, ` + leaseTime + `) - ` + leaseTime + `) * 1e6)::int8, shards, held, in_flight, (extract(epoch FROM lag) * 1e6)::int8
 		FROM nodes ORDER BY name`
 	listLeases = `SELECT l.shard, l.owner, l.epoch, ` + leaseFree + ` FROM leases AS l ORDER BY l.shard`
 )
 
 func scanMember(r pgx.CollectableRow) (m godwit.Member, err error) {
-	var lag int64
+	var left, lag int64
 	err = r.Scan(&m.Name, &m.Instance, &m.Holder, &m.Address, &m.Version, &m.Schema, scanTime(&m.StartedAt), &m.State, scanTime(&m.SeenAt), &m.Alive,
-		&m.Load.Shards, &m.Load.Held, &m.Load.InFlight, &lag)
-	m.Load.Lag = time.Duration(lag) * time.Microsecond
+		&left, &m.Load.Shards, &m.Load.Held, &m.Load.InFlight, &lag)
+	m.Left, m.Load.Lag = time.Duration(left)*time.Microsecond, time.Duration(lag)*time.Microsecond
 	return m, err
 }
 

@@ -80,7 +80,8 @@ func (m *members) all() (now time.Time, list []godwit.Member) {
 	defer m.mu.Unlock()
 	now = m.now()
 	for _, x := range m.list {
-		x.Alive = x.until.After(now)
+		x.Left = max(x.until.Sub(now), 0)
+		x.Alive = x.Left > 0
 		list = append(list, x.Member)
 	}
 	slices.SortFunc(list, func(a, b godwit.Member) int { return strings.Compare(a.Name, b.Name) })

@@ -185,10 +185,11 @@ func leaseCluster(t *testing.T, f *fixture, h *hand) {
 			t.Fatalf("%s: the cluster is %+v", what, c)
 		}
 		m := c.Members[0]
-		if m.Alive != (what == "beat") || m.StartedAt.IsZero() || !m.SeenAt.Equal(base.Add(time.Minute)) || !c.Now.Equal(m.SeenAt) && m.Alive {
+		left := map[string]time.Duration{"beat": ttl}[what]
+		if m.Left != left || m.Alive != (left > 0) || m.StartedAt.IsZero() || !m.SeenAt.Equal(base.Add(time.Minute)) || !c.Now.Equal(m.SeenAt) && m.Alive {
 			t.Errorf("%s: the node is %+v at %v", what, m, c.Now)
 		}
-		m.Alive, m.StartedAt, m.SeenAt = false, time.Time{}, time.Time{}
+		m.Alive, m.Left, m.StartedAt, m.SeenAt = false, 0, time.Time{}, time.Time{}
 		same(t, what, m, godwit.Member{Node: b, State: godwit.NodeLeaving, Load: load})
 		for i, l := range c.Leases {
 			if l.Shard != i || l.Owner != owner+" " || l.Free {
