@@ -89,12 +89,13 @@ func (h *History) arrivalsOf() map[string]map[string][]Arrival {
 // later are left out, since their deliveries were cancelled.
 func (h *History) Delivered() (losses []string, checked int) {
 	events, changes, arrivals := h.events(), h.changesOf(), h.arrivalsOf()
+	keys := slices.Sorted(maps.Keys(events))
 	for _, rule := range h.Rules {
 		list := changes[rule.Endpoint]
 		if slices.ContainsFunc(list, func(c Change) bool { return c.Kind == Delete }) {
 			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(events)) {
+		for _, key := range keys {
 			e := events[key]
 			wants, _, ok := certainly(list, e.span)
 			if !e.acknowledged || !ok || !wants || !strings.HasPrefix(e.kind, rule.Types) {
@@ -197,6 +198,16 @@ func (h *History) Refused() (refused []string) {
 	return refused
 }
 
+// Failed lists requests through the balancer that failed although no fault explains it.
+func (h *History) Failed() (failed []string) {
+	for _, f := range h.Failures {
+		if h.explain(Away, balancer, f.Span) == nil {
+			failed = append(failed, fmt.Sprintf("%s through the balancer from %s to %s: status %d", f.Request, f.From, f.To, f.Status))
+		}
+	}
+	return failed
+}
+
 const (
 	busy     = 409 // another request with the same key is under way
 	conflict = 422 // another request had the key
@@ -269,29 +280,4 @@ func (h *History) Flat() (violations []string) {
 		}
 	}
 	return violations
-}
-
-// HandOvers are the times from the kill of a node until each endpoint that it had delivered to last got a request of another node.
-func (h *History) HandOvers() (times []time.Duration) {
-	for _, f := range h.Faults {
-		if f.Kind != Kill {
-			continue
-		}
-		last, next := map[string]Arrival{}, map[string]Arrival{}
-		for _, a := range h.Arrivals {
-			switch known, ok := next[a.Endpoint]; {
-			case a.From <= f.From && a.From > last[a.Endpoint].From:
-				last[a.Endpoint] = a
-			case a.From > f.From && a.Node != "" && a.Node != f.Node && (!ok || a.From < known.From):
-				next[a.Endpoint] = a
-			}
-		}
-		for endpoint, a := range last {
-			if n, ok := next[endpoint]; ok && a.Node == f.Node {
-				times = append(times, n.From-f.From)
-			}
-		}
-	}
-	slices.Sort(times)
-	return times
 }

@@ -119,6 +119,26 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []Fault
+		failed int
+	}{
+		"without a fault":       {nil, 1},
+		"a node died":           {[]Fault{{at(3, 5), Kill, "a", Torn}}, 1},
+		"the only node died":    {[]Fault{{at(3, 5), Kill, "", Torn}}, 0},
+		"a node left":           {[]Fault{{at(3, 5), "leave", "a", Away}}, 1},
+		"a rolling restart":     {[]Fault{{at(3, 5), "rolling", "", Away}}, 1},
+		"a node was cut off":    {[]Fault{{at(3, 5), "cut", "a", Torn}}, 0},
+		"the database was away": {[]Fault{{at(3, 5), "failover", "", Torn}}, 0},
+	} {
+		h := &History{Failures: []Failure{{at(4, 6), "POST /", 502}}, Faults: c.faults}
+		if failed := h.Failed(); len(failed) != c.failed {
+			t.Errorf("%s: %v", name, failed)
+		}
+	}
+}
+
 // A post is told to come back while another with its key is under way, and only then.
 func TestRefusedAsBusy(t *testing.T) {
 	twin := post("k", 202, at(1, 5))
@@ -191,19 +211,6 @@ func TestPaced(t *testing.T) {
 		if violations := h.Paced(); (len(violations) > 0) != c.fails {
 			t.Errorf("%s: %v", name, violations)
 		}
-	}
-}
-
-func TestHandOvers(t *testing.T) {
-	h := &History{
-		Faults: []Fault{{at(5, 8), Kill, "a", Torn}},
-		Arrivals: []Arrival{
-			arrival("1", "a", at(1, 1)), arrival("2", "a", at(4, 4)), arrival("3", "b", at(9, 9)), arrival("4", "b", at(10, 10)),
-			{at(4, 4), "other", "1", "b", 200}, {at(6, 6), "other", "2", "b", 200},
-		},
-	}
-	if times := h.HandOvers(); !slices.Equal(times, []time.Duration{4 * time.Second}) {
-		t.Errorf("hand-overs took %v", times)
 	}
 }
 

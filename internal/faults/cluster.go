@@ -26,9 +26,10 @@ type Cluster struct {
 	dir      string
 	binary   string
 	flags    []string
-	oneHost  bool
+	logs     string // folder for logs; empty: they go with the test
 	Database *Database
 	Nodes    []*Node
+	Balancer *Balancer
 	Key      string // API key of the tenant with all rights
 
 	mu     sync.Mutex
@@ -36,10 +37,10 @@ type Cluster struct {
 }
 
 // StartCluster builds the program, starts database and nodes, and waits until all are ready. All ends with the test.
-func StartCluster(t testing.TB, nodes int, lease time.Duration) *Cluster {
+func StartCluster(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	slowtest.Needs(t, "processes and PostgreSQL servers of its own")
-	c := &Cluster{t: t, dir: t.TempDir()}
+	c := &Cluster{t: t, dir: t.TempDir(), logs: o.Logs}
 	c.binary = filepath.Join(c.dir, "godwit")
 	if err := apptest.Build(c.binary, "-tags", "faultclock"); err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func StartCluster(t testing.TB, nodes int, lease time.Duration) *Cluster {
 	ring, evidence := filepath.Join(c.dir, "keyring"), filepath.Join(c.dir, "evidence.key")
 	c.flags = []string{
 		"--keyring-file", ring, "--commands-evidence-key", evidence, "--commands-probe", "--commands-repeats-per-key", "0",
-		"--commands-repeats-per-actor", "0", "--commands-lease", "5s", "--lease", lease.String(), "--allow-http", "--allow-address", "127.0.0.0/8", "--meta-events", "explicit",
+		"--commands-repeats-per-actor", "0", "--commands-lease", "5s", "--lease", o.Lease.String(), "--stop-delay", "1h", "--allow-http", "--allow-address", "127.0.0.0/8", "--meta-events", "explicit",
 	}
 	if err := os.WriteFile(ring, c.tool("keys", "ring"), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func StartCluster(t testing.TB, nodes int, lease time.Duration) *Cluster {
 		t.Fatal(err)
 	}
 	c.Key = made.Key
-	for i := range nodes {
+	for i := range o.Nodes {
 		n, err := c.newNode(fmt.Sprintf("node-%d", i+1))
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +77,19 @@ func StartCluster(t testing.TB, nodes int, lease time.Duration) *Cluster {
 	for _, n := range c.Nodes {
 		c.AwaitReady(n)
 	}
+	c.Balancer = StartBalancer(t, c.Nodes)
 	return c
+}
+
+// Stop stops a node as an operator does who waits for the balancer: the node is asked to stop and says that it is not ready, the
+// balancer goes elsewhere, and then a second signal ends the node's delay. So no result depends on how fast the balancer looks.
+func (c *Cluster) Stop(n *Node) {
+	c.t.Helper()
+	n.Signal(syscall.SIGTERM)
+	// Two signals that follow one another too soon may become one.
+	await(c.t, "node "+n.Name+" to stop", func() bool { return n.Process() == 0 || n.unready() == "stopping" })
+	c.Balancer.Avoids(n)
+	<-n.Signal(syscall.SIGTERM)
 }
 
 // all lists the nodes with the guests.
@@ -149,6 +162,9 @@ func await(t testing.TB, what string, holds func() bool) {
 
 // stop ends the nodes; their logs are shown if the test failed.
 func (c *Cluster) stop() {
+	if c.logs != "" {
+		c.keepLogs()
+	}
 	for _, n := range c.all() {
 		if exited := n.Signal(syscall.SIGKILL); exited != nil {
 			<-exited
@@ -156,6 +172,19 @@ func (c *Cluster) stop() {
 		if text, err := os.ReadFile(n.log.Name()); err == nil && c.t.Failed() {
 			text = attempts.ReplaceAll(text, nil)
 			c.t.Logf("end of the log of %s:\n%s", n.Name, text[max(0, len(text)-8<<10):])
+		}
+	}
+}
+
+// keepLogs copies the logs of the PostgreSQL servers to the folder for logs.
+func (c *Cluster) keepLogs() {
+	for i, disk := range c.Database.disks {
+		text, err := os.ReadFile(filepath.Join(disk.Dir, "log"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(c.logs, fmt.Sprintf("postgres-%d.log", i+1)), text, 0o644)
+		}
+		if err != nil {
+			c.t.Logf("keep the log of a PostgreSQL server: %v", err)
 		}
 	}
 }

@@ -1,10 +1,10 @@
 // Package faults breaks a cluster of real godwit processes on real PostgreSQL servers, and checks that it kept its promises.
 //
-//	workload ──► nodes ──► cable ──► primary ──► synchronous standby
-//	   │           │
-//	   │           └──► receivers
-//	   ▼                  │            nemeses: kill, freeze, cut, fail over, …
-//	history ◄─────────────┴───────────────┘
+//	workload ──(half of the producers: balancer)──► nodes ──► cable ──► primary ──► synchronous standby
+//	   │                                              │
+//	   │                                              └──► receivers
+//	   ▼                                                      │        nemeses: kill, freeze, cut, fail over, …
+//	history ◄─────────────────────────────────────────────────┴────────────┘
 //	   └──► checkers ──► report
 //
 // The workload posts events, changes endpoints and submits commands; each request and its answer go into the history, as does

@@ -92,15 +92,26 @@ type Fault struct {
 	Harm Harm
 }
 
-// balancer is the node of posts that the balancer took. It heeds what /readyz says, so that only a node that is torn away makes it fail.
+// balancer is the node of posts that the balancer took. It heeds what /readyz says, and gives the posts of a dead node to another one. So neither a node
+// that stops nor one that is killed may make it fail, as long as there are others.
 const balancer = "balancer"
 
 // Does reports whether the fault may have done so much harm to the node in the span. An unknown node may be any.
 func (f *Fault) Does(harm Harm, node string, s Span) bool {
 	if node == balancer {
+		if f.Kind == Kill && f.Node != "" {
+			return false
+		}
 		harm, node = Torn, ""
 	}
 	return f.Harm >= harm && (f.Node == "" || node == "" || f.Node == node) && f.Meets(s)
+}
+
+// A Failure is a request through the balancer that was answered with an error of the server's, or not at all.
+type Failure struct {
+	Span
+	Request string
+	Status  int
 }
 
 // A Memory is the resident memory of a process.
@@ -134,6 +145,7 @@ type History struct {
 	Leases   []LeaseRead
 	Faults   []Fault
 	Memories []Memory
+	Failures []Failure
 }
 
 // NewHistory begins a history.

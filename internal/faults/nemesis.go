@@ -140,12 +140,12 @@ func (x *Run) join(*Node) error {
 	x.Cluster.guest(n)
 	x.Cluster.AwaitReady(n)
 	x.work.Await(some)
-	<-n.Signal(syscall.SIGTERM)
+	x.Cluster.Stop(n)
 	return nil
 }
 
 func (x *Run) leave(victim *Node) error {
-	<-victim.Signal(syscall.SIGTERM)
+	x.Cluster.Stop(victim)
 	if x.others() {
 		x.work.Await(some / 2)
 	}

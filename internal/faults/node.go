@@ -4,6 +4,7 @@ package faults
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,7 +52,11 @@ func (c *Cluster) newNode(name string) (*Node, error) {
 	if n.clock, err = os.Create(filepath.Join(dir, "clock")); err != nil {
 		return nil, err
 	}
-	if n.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+	log := filepath.Join(dir, "log")
+	if c.logs != "" {
+		log = filepath.Join(c.logs, name+".log")
+	}
+	if n.log, err = os.Create(log); err != nil {
 		return nil, err
 	}
 	n.SetClock(0)
@@ -82,9 +87,6 @@ func (c *Cluster) storeURL(n *Node) string {
 	var hosts []string
 	for _, cable := range n.cables {
 		hosts = append(hosts, cable.Address())
-	}
-	if c.oneHost {
-		return "postgres://postgres@" + hosts[0] + "/postgres?sslmode=disable"
 	}
 	return "postgres://postgres@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable&target_session_attrs=read-write"
 }
@@ -133,14 +135,31 @@ func (n *Node) Signal(s syscall.Signal) (exited <-chan struct{}) {
 }
 
 // Ready reports whether /readyz answers 200.
-func (n *Node) Ready() bool {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+func (n *Node) Ready() bool { return n.readyWithin(5 * time.Second) }
+
+func (n *Node) readyWithin(limit time.Duration) bool {
+	status, _ := n.askReadiness(limit)
+	return status == http.StatusOK
+}
+
+// unready is the reason that /readyz gives for not being ready; empty if it gives none.
+func (n *Node) unready() string {
+	_, reason := n.askReadiness(5 * time.Second)
+	return reason
+}
+
+func (n *Node) askReadiness(limit time.Duration) (status int, reason string) {
+	client := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(n.URL + "/readyz")
 	if err != nil {
-		return false
+		return 0, ""
 	}
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer resp.Body.Close()
+	var answer struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.NewDecoder(resp.Body).Decode(&answer) // a cut answer gives no reason
+	return resp.StatusCode, answer.Reason
 }
 
 // SetCables changes the condition of the connections to the database.

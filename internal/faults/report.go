@@ -19,6 +19,7 @@ type Report struct {
 	Posts      int // requests
 	Events     int // acknowledged
 	Checked    int // pairs of event and endpoint that had to be delivered
+	Losses     int // of these
 	Arrivals   int
 	Nameless   int // arrivals from a node that the system's table of sockets did not tell
 	Changes    int
@@ -28,6 +29,8 @@ type Report struct {
 	Duplicates map[string]int           // by the fault that explains them
 	Unrecorded map[string]time.Duration // how long before the fault the earliest of these requests was answered
 	HandOvers  []time.Duration
+	Repeats    int                               // requests that the balancer gave to a second node
+	Memory     struct{ First, Last, Most int64 } // bytes; see Resident
 	Violations []string
 }
 
@@ -37,8 +40,10 @@ func (x *Run) report(t testing.TB, o Options) *Report {
 	h := x.History
 	r := &Report{
 		Seed: o.Seed, Nodes: o.Nodes, Duration: h.Now(), Posts: len(h.Posts), Arrivals: len(h.Arrivals), Changes: len(h.Changes),
-		Commands: len(h.commandOperations()), Faults: map[string]int{}, Skipped: x.skipped, Duplicates: map[string]int{}, Unrecorded: map[string]time.Duration{}, HandOvers: h.HandOvers(),
+		Commands: len(h.commandOperations()), Faults: map[string]int{}, Skipped: x.skipped, Duplicates: map[string]int{}, Unrecorded: map[string]time.Duration{}, HandOvers: h.HandOvers(o.Lease),
+		Repeats: x.Cluster.Balancer.Repeats(),
 	}
+	r.Memory.First, r.Memory.Last, r.Memory.Most = h.Resident()
 	for _, f := range h.Faults {
 		r.Faults[f.Kind]++
 	}
@@ -54,7 +59,8 @@ func (x *Run) report(t testing.TB, o Options) *Report {
 	}
 	var losses []string
 	losses, r.Checked = h.Delivered()
-	r.Violations = slices.Concat(losses, h.Unwanted(), h.Refused(), h.Paced(), h.Linearisable(), h.Flat(), x.stored())
+	r.Losses = len(losses)
+	r.Violations = slices.Concat(losses, h.Unwanted(), h.Refused(), h.Failed(), h.Paced(), h.Linearisable(), h.Flat(), x.stored())
 	for _, d := range h.Duplicates() {
 		r.Duplicates[d.Kind()]++
 		if d.Fault != nil {
@@ -95,6 +101,9 @@ func (r *Report) String() string {
 		line("hand-over", "after a kill: median %s, longest %s, of %d endpoints", r.HandOvers[n/2].Round(time.Millisecond),
 			r.HandOvers[n-1].Round(time.Millisecond), n)
 	}
+	line("balancer", "%d requests given to a second node", r.Repeats)
+	line("memory", "of a node: median %d MiB in the first tenth of the run, %d MiB in the last; at most %d MiB", r.Memory.First>>20, r.Memory.Last>>20, r.Memory.Most>>20)
+	line("losses", "%d", r.Losses)
 	line("unexplained", "%d duplicates", r.Duplicates[""])
 	line("violations", "%d", len(r.Violations))
 	for _, v := range r.Violations {

@@ -28,6 +28,10 @@ type Options struct {
 	Duration time.Duration
 	// Lease is how long a node may be silent.
 	Lease time.Duration
+	// Balanced sends all requests through the balancer. Otherwise half of the producers use it.
+	Balanced bool
+	// Logs is an existing folder in which to leave the logs of nodes and PostgreSQL servers. Defaults to none.
+	Logs string
 }
 
 // A Run is a cluster, its workload and its nemeses.
@@ -49,9 +53,9 @@ var errNotHere = errors.New("not possible on this machine")
 func Execute(t testing.TB, o Options) *Report {
 	t.Helper()
 	t.Logf("seed %d", o.Seed)
-	x := &Run{Cluster: StartCluster(t, o.Nodes, o.Lease), History: NewHistory(), lease: o.Lease, random: rand.New(rand.NewPCG(o.Seed, o.Seed))}
+	x := &Run{Cluster: StartCluster(t, o), History: NewHistory(), lease: o.Lease, random: rand.New(rand.NewPCG(o.Seed, o.Seed))}
 	x.receivers = StartReceivers(t, x.History, x.Cluster.all)
-	x.work = StartWorkload(t, x.History, x.Cluster, x.receivers, o.Seed)
+	x.work = StartWorkload(t, x.History, x.Cluster, x.receivers, o)
 	stop := make(chan struct{})
 	x.watch(stop)
 	x.strike(t, o)
@@ -81,7 +85,7 @@ func (x *Run) strike(t testing.TB, o Options) {
 		x.work.Await(some / 3)
 		n, victim := s.next(), x.Cluster.Nodes[x.random.IntN(len(x.Cluster.Nodes))]
 		f := Fault{Kind: n.Name, Node: victim.Name, Harm: n.Harm}
-		if n.Whole {
+		if n.Whole || !x.others() {
 			f.Node = ""
 		}
 		t.Logf("%s: %s %s", x.History.Now().Round(time.Millisecond), f.Kind, f.Node)

@@ -24,6 +24,8 @@ type Workload struct {
 	cluster   *Cluster
 	receivers *Receivers
 	client    *http.Client
+	balancer  *Node                          // stands for the balancer
+	balanced  bool                           // all requests go through it
 	about     struct{ Tenant, Actor string } // of the API key
 
 	running sync.WaitGroup
@@ -40,9 +42,11 @@ type Workload struct {
 const pace = 40 * time.Millisecond
 
 // StartWorkload creates the lasting endpoints, and starts all clients.
-func StartWorkload(t testing.TB, h *History, c *Cluster, r *Receivers, seed uint64) *Workload {
+func StartWorkload(t testing.TB, h *History, c *Cluster, receivers *Receivers, o Options) *Workload {
 	t.Helper()
-	w := &Workload{t: t, h: h, cluster: c, receivers: r, stopped: make(chan struct{})}
+	w := &Workload{t: t, h: h, cluster: c, receivers: receivers, balanced: o.Balanced, stopped: make(chan struct{})}
+	w.balancer = &Node{Name: balancer, URL: c.Balancer.URL}
+	seed := o.Seed
 	w.acked = sync.NewCond(&w.mu)
 	w.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 	t.Cleanup(w.client.CloseIdleConnections)
@@ -56,11 +60,12 @@ func StartWorkload(t testing.TB, h *History, c *Cluster, r *Receivers, seed uint
 		t.Fatalf("ask for the caller: status %d", status)
 	}
 	w.about.Tenant, w.about.Actor = registry.Caller.Tenant, registry.Caller.Actor
+	r := rand.New(rand.NewPCG(seed, seed))
 	for i := range lasting {
-		w.newEndpoint(Rule{Endpoint: fmt.Sprintf("lasting-%d", i), Types: "faults."}, nil)
+		w.newEndpoint(r, Rule{Endpoint: fmt.Sprintf("lasting-%d", i), Types: "faults."}, nil)
 	}
-	w.newEndpoint(Rule{Endpoint: "rated", Types: "faults.rated", Count: 10, Per: time.Second}, map[string]any{"per_second": 10})
-	w.newEndpoint(Rule{Endpoint: hanging, Types: "faults.", Impatient: true}, map[string]any{"timeout_seconds": 1})
+	w.newEndpoint(r, Rule{Endpoint: "rated", Types: "faults.rated", Count: 10, Per: time.Second}, map[string]any{"per_second": 10})
+	w.newEndpoint(r, Rule{Endpoint: hanging, Types: "faults.", Impatient: true}, map[string]any{"timeout_seconds": 1})
 	for i := range producers {
 		w.start(seed+uint64(i), func(r *rand.Rand) { w.produce(r, i) })
 	}
@@ -114,18 +119,30 @@ func (w *Workload) number() int {
 	return w.next
 }
 
-func (w *Workload) node(r *rand.Rand) *Node { return w.cluster.Nodes[r.IntN(len(w.cluster.Nodes))] }
+// node chooses a node for a request.
+func (w *Workload) node(r *rand.Rand) *Node {
+	if w.balanced {
+		return w.balancer
+	}
+	return w.cluster.Nodes[r.IntN(len(w.cluster.Nodes))]
+}
 
-// produce posts an event, to any node, again and again until it is acknowledged. One event in ten meets a conflicting one, and one in five is posted
-// to two nodes at once.
+// produce posts an event, to any node or through the balancer, again and again until it is acknowledged. One event in ten meets a conflicting one, and one
+// in five is posted twice at once.
 func (w *Workload) produce(r *rand.Rand, producer int) {
 	p := Post{Key: fmt.Sprintf("producer-%d-event-%08d", producer, w.number()), Type: []string{"faults.plain", "faults.plain", "faults.plain", "faults.rated"}[r.IntN(4)]}
+	node := func() *Node {
+		if producer%2 == 1 {
+			return w.balancer
+		}
+		return w.node(r)
+	}
 	var both sync.WaitGroup
 	if r.IntN(5) == 0 {
-		twin, node := p, w.node(r)
-		both.Go(func() { w.post(twin, node) })
+		twin, other := p, node()
+		both.Go(func() { w.post(twin, other) })
 	}
-	for w.post(p, w.node(r)) != accepted {
+	for w.post(p, node()) != accepted {
 		select {
 		case <-time.After(pace):
 		case <-w.stopped: // without an acknowledgement it is no loss
@@ -140,7 +157,7 @@ func (w *Workload) produce(r *rand.Rand, producer int) {
 	w.mu.Unlock()
 	if r.IntN(10) == 0 {
 		p.Variant = 1
-		w.post(p, w.node(r))
+		w.post(p, node())
 	}
 }
 
@@ -157,7 +174,7 @@ func (w *Workload) post(p Post, n *Node) (status int) {
 }
 
 // newEndpoint creates an endpoint whose path is its name in the history, and returns its id.
-func (w *Workload) newEndpoint(rule Rule, policy map[string]any) (id string) {
+func (w *Workload) newEndpoint(r *rand.Rand, rule Rule, policy map[string]any) (id string) {
 	full := map[string]any{"base_seconds": 0.05, "cap_seconds": 1, "max_retries": 200, "circuit_after": 0, "disable_after": 0, "timeout_seconds": 60}
 	for k, v := range policy {
 		full[k] = v
@@ -166,7 +183,7 @@ func (w *Workload) newEndpoint(rule Rule, policy map[string]any) (id string) {
 	if rule.Types == "faults.rated" {
 		patterns = []string{rule.Types}
 	}
-	w.change(rule.Endpoint, Create, http.MethodPost, "/v1/endpoints",
+	w.change(r, rule.Endpoint, Create, http.MethodPost, "/v1/endpoints",
 		map[string]any{"url": w.receivers.URL + "/" + rule.Endpoint, "patterns": patterns, "policy": full}, &id)
 	if id != "" {
 		add(w.h, &w.h.Rules, rule)
@@ -175,7 +192,7 @@ func (w *Workload) newEndpoint(rule Rule, policy map[string]any) (id string) {
 }
 
 // change carries a change out, at any node, again and again until it is done.
-func (w *Workload) change(endpoint, kind, method, path string, body any, id *string) {
+func (w *Workload) change(r *rand.Rand, endpoint, kind, method, path string, body any, id *string) {
 	c := Change{Endpoint: endpoint, Kind: kind, Span: Span{From: w.h.Now()}}
 	key := ""
 	if kind == Create { // the others may be done twice
@@ -185,7 +202,7 @@ func (w *Workload) change(endpoint, kind, method, path string, body any, id *str
 		var answer struct {
 			ID string `json:"id"`
 		}
-		status := w.call(w.cluster.Nodes[rand.IntN(len(w.cluster.Nodes))], method, path, key, body, &answer)
+		status := w.call(w.node(r), method, path, key, body, &answer)
 		if status >= 200 && status < 300 || kind == Delete && try > 0 && status == http.StatusNotFound {
 			if id != nil {
 				*id = answer.ID
@@ -214,7 +231,7 @@ func (w *Workload) change(endpoint, kind, method, path string, body any, id *str
 // churn creates an endpoint, changes it some times and deletes it, or leaves it running.
 func (w *Workload) churn(r *rand.Rand) {
 	name := fmt.Sprintf("passing-%d", w.number())
-	id := w.newEndpoint(Rule{Endpoint: name, Types: "faults."}, nil)
+	id := w.newEndpoint(r, Rule{Endpoint: name, Types: "faults."}, nil)
 	if id == "" {
 		return
 	}
@@ -232,19 +249,19 @@ func (w *Workload) churn(r *rand.Rand) {
 			break
 		}
 		if r.IntN(2) == 0 {
-			w.change(name, Pause, http.MethodPost, path+"/pause", nil, nil)
+			w.change(r, name, Pause, http.MethodPost, path+"/pause", nil, nil)
 			rest()
-			w.change(name, Resume, http.MethodPost, path+"/resume", nil, nil)
+			w.change(r, name, Resume, http.MethodPost, path+"/resume", nil, nil)
 		} else {
-			w.change(name, Refuse, http.MethodPatch, path, map[string]any{"patterns": []string{"other.*"}}, nil)
+			w.change(r, name, Refuse, http.MethodPatch, path, map[string]any{"patterns": []string{"other.*"}}, nil)
 			rest()
-			w.change(name, Want, http.MethodPatch, path, map[string]any{"patterns": []string{"faults.*"}}, nil)
+			w.change(r, name, Want, http.MethodPatch, path, map[string]any{"patterns": []string{"faults.*"}}, nil)
 		}
 	}
 	rest()
-	w.change(name, Refuse, http.MethodPatch, path, map[string]any{"patterns": []string{"other.*"}}, nil)
+	w.change(r, name, Refuse, http.MethodPatch, path, map[string]any{"patterns": []string{"other.*"}}, nil)
 	if r.IntN(2) == 0 {
-		w.change(name, Delete, http.MethodDelete, path, nil, nil)
+		w.change(r, name, Delete, http.MethodDelete, path, nil, nil)
 	}
 }
 
@@ -283,8 +300,17 @@ func (w *Workload) submit(n int, node *Node) (status int) {
 	return c.Status
 }
 
-// call makes one request. It returns unknown when there was no complete answer.
+// call makes one request. It returns unknown when there was no complete answer. Failures of the balancer go into the history.
 func (w *Workload) call(n *Node, method, path, key string, body, into any) (status int) {
+	s := Span{From: w.h.Now()}
+	status = w.request(n, method, path, key, body, into)
+	if s.To = w.h.Now(); n == w.balancer && (status == unknown || status >= 500) {
+		add(w.h, &w.h.Failures, Failure{s, fmt.Sprintf("%s %s", method, path), status})
+	}
+	return status
+}
+
+func (w *Workload) request(n *Node, method, path, key string, body, into any) (status int) {
 	var text []byte
 	if body != nil {
 		var err error
