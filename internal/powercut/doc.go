@@ -5,6 +5,8 @@
 //	check ─► everything the server had acknowledged is there, the file is sound, the evidence verifies
 //	…        the next life goes on with what survived; after some lives the last one delivers all that is pending
 //
+// In some series syncs fail, too, and lose what they should have written.
+//
 // scripts/powercut runs as many cuts as wanted. Each series of lives has a seed, which decides when the power is cut and what
 // survives; GODWIT_POWERCUT_SEED repeats one, as far as the scheduler of the machine allows.
 package powercut

@@ -44,9 +44,7 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 	}
 	t.Cleanup(disk.Close)
 	r := newReceiver(t)
-	srv := apptest.Start(t, apptest.Options{Data: dir, TuneSQLite: func(o *sqlite.Options) {
-		o.SyncDir = func(string) error { return disk.SyncDir() }
-	}})
+	srv := apptest.Start(t, apptest.Options{Data: dir, TuneSQLite: func(o *sqlite.Options) { use(disk, o) }})
 	ended := make(chan struct{})
 	close(ended)
 	c := &client{t: t, http: http.DefaultClient, promise: newAcknowledged(), life: &life{
@@ -72,7 +70,7 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 	if err := srv.Stop(); err != nil {
 		t.Errorf("the server stopped with: %v", err)
 	}
-	// The check reads the files as the server left them. A power cut after a failed sync is another matter: docs/architecture.md.
+	// The check reads the files as the server left them; TestFailedSyncsThenPowerCuts cuts the power.
 	if found := c.promise.check(dir, t.TempDir()); len(found) > 0 {
 		t.Errorf("%d faults, such as: %v", len(found), errors.Join(found[:min(3, len(found))]...))
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 	"github.com/godwit-hq/godwit/internal/store/sqlite/faultdisk"
 )
@@ -31,6 +33,8 @@ type plan struct {
 	Survival  faultdisk.Survival
 	WALPages  int64 // small, so that the WAL is copied and begins anew during a life
 	Lie       bool
+	// FailSyncs makes one sync in so many fail once the server is ready. 0: none.
+	FailSyncs int
 }
 
 // A greeting is the first line that the server's process prints.
@@ -85,14 +89,11 @@ func (p *plan) live() error {
 		stop()
 	}()
 	err = p.serve(ctx, disk)
-	if p.CutAt == 0 {
-		disk.Cut()
-	}
-	if err != nil {
+	if err != nil && p.CutAt != 0 && !errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
-	disk.Cut() // after an orderly stop
-	return nil
+	disk.Cut() // after a stop, which may have failed with the disk
+	return err
 }
 
 func (p *plan) serve(ctx context.Context, disk *faultdisk.Disk) error {
@@ -110,17 +111,24 @@ func (p *plan) serve(ctx context.Context, disk *faultdisk.Disk) error {
 	a, err := app.New(ctx, cfg, app.Dependencies{
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), NoLimits: true,
 		TuneSQLite: func(o *sqlite.Options) {
-			o.WALPages, o.SyncDir = p.WALPages, func(string) error { return disk.SyncDir() }
+			o.WALPages = p.WALPages
+			use(disk, o)
 		},
 	})
 	if err != nil {
 		return err
 	}
-	go p.greet(ctx, a)
+	go p.greet(ctx, a, disk)
 	return a.Run(ctx)
 }
 
-func (p *plan) greet(ctx context.Context, a *app.App) {
+// use lets a store do on the disk what it does beside SQLite.
+func use(disk *faultdisk.Disk, o *sqlite.Options) {
+	o.SyncDir = func(string) error { return disk.SyncDir() }
+	o.OpenFile = func(path string) (sqlite.File, error) { return disk.OpenFile(path) }
+}
+
+func (p *plan) greet(ctx context.Context, a *app.App, disk *faultdisk.Disk) {
 	select {
 	case <-a.Ready():
 	case <-ctx.Done():
@@ -135,6 +143,9 @@ func (p *plan) greet(ctx context.Context, a *app.App) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make key:", err)
 		return
+	}
+	if p.FailSyncs > 0 {
+		disk.Break(faultdisk.Fault{Op: faultdisk.Sync, Odds: p.FailSyncs, Errno: faultdisk.EIO})
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(greeting{URL: a.URL(), Tenant: tenant.ID.String(), Key: token})
 }

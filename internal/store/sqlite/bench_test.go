@@ -113,7 +113,13 @@ func (l *load) prepare(n int) {
 	for len(l.held) < n {
 		l.commit(&store.Batch{Accepts: l.accepts(500)})
 	}
-	if err := l.s.checkpoint(&l.aside, true); err != nil {
+	if l.aside == nil {
+		var err error
+		if l.aside, err = l.s.openKeeper(l.b.Context()); err != nil {
+			l.b.Fatal(err)
+		}
+	}
+	if _, _, err := walStep(l.aside, "PASSIVE"); err != nil {
 		l.b.Fatal(err)
 	}
 }

@@ -2,9 +2,13 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 const (
@@ -55,12 +59,6 @@ func (k *checkpointer) wrote() {
 }
 
 func (k *checkpointer) run(db *database) {
-	var c *conn
-	defer func() {
-		if c != nil {
-			c.close()
-		}
-	}()
 	timer := time.NewTimer(quiet)
 	timer.Stop()
 	var seen int64
@@ -85,28 +83,28 @@ func (k *checkpointer) run(db *database) {
 			armed = false
 			k.resting.Store(true)
 		}
-		if err := db.checkpoint(&c, idle); err != nil {
+		if err := db.checkpoint(idle); err != nil {
 			db.log.Warn("checkpoint failed; the WAL keeps growing until one succeeds", "error", err)
 		}
 	}
 }
 
 // checkpoint copies the WAL if a portion of it is not yet copied, or any part of it when idle.
-func (db *database) checkpoint(c **conn, idle bool) (err error) {
-	if *c == nil {
-		if *c, err = connect(context.Background(), db.path, "cache_size(-1024)"); err != nil {
-			return err
-		}
+func (db *database) checkpoint(idle bool) error {
+	if err := db.settle(db.keeper); errors.Is(err, errClosed) {
+		return nil // Close copies the WAL
+	} else if err != nil {
+		return err
 	}
-	frames, copied, err := walStep(*c, "NOOP")
+	frames, copied, err := walStep(db.keeper, "NOOP")
 	if err != nil || !idle && frames-copied < db.checkpointer.portion && frames < db.checkpointer.frames {
 		return fault(err)
 	}
-	if frames, _, err = walStep(*c, "PASSIVE"); err != nil || idle {
-		return fault(err)
+	if frames, err = db.copyWAL(); err != nil || idle {
+		return err
 	}
 	if err := db.syncFile(); err != nil || frames < db.checkpointer.frames {
-		return fault(err)
+		return err
 	}
 	// Under load the copy never reaches the end of the WAL, so the WAL could not restart: the rest is copied while the
 	// checkpointer holds the write turn.
@@ -114,17 +112,26 @@ func (db *database) checkpoint(c **conn, idle bool) (err error) {
 		return nil // Close copies the rest
 	}
 	defer func() { <-db.turn }()
-	_, _, err = walStep(*c, "PASSIVE")
-	return fault(err)
+	_, err = db.copyWAL()
+	return err
+}
+
+// copyWAL copies what it can without waiting, and returns the number of frames in the WAL.
+func (db *database) copyWAL() (frames int64, err error) {
+	if frames, _, err = walStep(db.keeper, "PASSIVE"); err != nil {
+		db.doubt.file = db.noteFailure(err) || db.doubt.file
+	}
+	return frames, fault(err)
 }
 
 // syncFile flushes the database file. SQLite syncs it only in a copy that reaches the end of the WAL, which holds the write turn:
 // all commits would wait until the pages of every copy are on the disk.
 func (db *database) syncFile() error {
-	if db.file == nil {
-		return nil
+	if err := db.file.Sync(); err != nil {
+		db.doubt.file = true
+		return fmt.Errorf("sync database: %w: %w", store.ErrUnavailable, err)
 	}
-	return db.file.Sync()
+	return nil
 }
 
 // walStep runs a checkpoint in the given mode and returns the number of frames in the WAL, and how many are copied.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -18,11 +17,16 @@ type database struct {
 	path string
 	log  *slog.Logger
 	lock *lockFile // nil unless exclusive
-	// file is the database file, opened for the checkpointer's syncs only; nil unless exclusive. It must be closed after all
+	// file is the database file, for what the checkpointer does beside SQLite; nil unless exclusive. It must be closed after all
 	// connections: closing any descriptor of a file ends the locks that the process has on it.
-	file *os.File
+	file File
+	// keeper is the checkpointer's connection; nil unless exclusive. It stays open to the end, since closing the last connection
+	// copies the WAL, without a word if that fails.
+	keeper *conn
+	doubt  doubt
 
-	syncDir func(dir string) error
+	syncDir  func(dir string) error
+	openFile func(path string) (File, error)
 
 	turn   chan struct{} // holds a token during a write
 	writer *conn         // nil: the next write opens it
@@ -41,7 +45,7 @@ type database struct {
 
 func newDatabase(path string, o Options) *database {
 	db := &database{
-		path: path, log: o.Log, syncDir: o.SyncDir,
+		path: path, log: o.Log, syncDir: o.SyncDir, openFile: o.OpenFile,
 		turn: make(chan struct{}, 1), closing: make(chan struct{}), readers: make(chan *conn, o.Readers),
 	}
 	for range o.Readers {
@@ -79,6 +83,18 @@ func (db *database) keepWAL(ctx context.Context, c *conn) error {
 	return nil
 }
 
+// openKeeper opens the checkpointer's connection and lets it read, which opens the WAL.
+func (db *database) openKeeper(ctx context.Context) (*conn, error) {
+	c, err := connect(ctx, db.path, "cache_size(-1024)")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.one(ctx, "PRAGMA schema_version", nil, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("open WAL: %w", fault(err)), c.close())
+	}
+	return c, nil
+}
+
 func (db *database) openReader(ctx context.Context) (*conn, error) {
 	return connect(ctx, db.path, "query_only(ON)", "cache_size(-16384)")
 }
@@ -100,20 +116,35 @@ func (db *database) close() error {
 	}
 	db.turn <- struct{}{} // never returned: no write follows
 	if db.writer != nil {
-		// Closing the last connection also copies the WAL, but does not report a failure. Beside a server the copy would delay
-		// the server's commits.
-		if db.lock != nil {
-			if _, err := db.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-				errs = append(errs, fmt.Errorf("checkpoint: %w", fault(err)))
-			}
-		}
 		errs = append(errs, db.writer.close())
 	}
-	if db.file != nil {
+	if db.keeper != nil {
+		errs = append(errs, db.closeKeeper())
+	}
+	if db.file != nil && !db.inDoubt() {
 		errs = append(errs, db.file.Close())
 	}
 	if db.lock != nil {
 		errs = append(errs, db.lock.release())
 	}
 	return errors.Join(errs...)
+}
+
+// closeKeeper copies the WAL and closes the last connection. Closing alone would also copy it, but not report a failure, and trust
+// files that are in doubt: then the connection stays open until the process ends, and the next one starts with the WAL.
+func (db *database) closeKeeper() error {
+	err := db.settleWAL(db.keeper)
+	if err == nil {
+		err = db.settleFile(db.keeper)
+	}
+	if err == nil {
+		if _, err = db.keeper.exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+			db.doubt.file = db.noteFailure(err) || db.doubt.file
+			err = fmt.Errorf("checkpoint: %w", fault(err))
+		}
+	}
+	if db.inDoubt() {
+		return err
+	}
+	return errors.Join(err, db.keeper.close())
 }

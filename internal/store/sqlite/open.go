@@ -24,6 +24,8 @@ type Options struct {
 	WALPages int64
 	// SyncDir makes the entries of a directory durable. Tests that cut the power replace it. Defaults to fsync.
 	SyncDir func(dir string) error
+	// OpenFile opens a file of the database for writing beside SQLite. Tests with a simulated disk replace it. Defaults to os.OpenFile.
+	OpenFile func(path string) (File, error)
 	// Time is the clock of leases. Defaults to the machine's.
 	Time func() time.Time
 	// Log receives background failures that have no caller. Defaults to none.
@@ -52,6 +54,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.SyncDir == nil {
 		o.SyncDir = SyncDirectory
 	}
+	if o.OpenFile == nil {
+		o.OpenFile = openFile
+	}
 	if o.WALPages <= 0 {
 		o.WALPages = walFrames
 	}
@@ -75,16 +80,31 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if err := checkVersion(ctx, s.writer); err != nil {
 		return err
 	}
+	if o.Exclusive {
+		if err := s.startServing(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.prepareSchema(ctx, o.NoMigrate); err != nil {
 		return err
 	}
 	if o.Exclusive { // otherwise the server does it
-		if s.file, err = os.Open(s.path); err != nil {
-			return fmt.Errorf("open database: %w", err)
-		}
 		s.checkpointer.start(s.database, o.WALPages)
 	}
 	return nil
+}
+
+// startServing opens what only the server needs, and writes again what the process before this one may have left unsynced.
+func (s *Store) startServing(ctx context.Context) (err error) {
+	if s.keeper, err = s.openKeeper(ctx); err != nil {
+		return err
+	}
+	if s.file, err = s.openFile(s.path); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	s.doubt.file = true
+	s.doubt.failures.Add(1)
+	return s.settle(s.keeper)
 }
 
 // locate finds the database file and creates its directory. The directory contains payloads and sealed secrets, so other users

@@ -94,17 +94,18 @@ func explain(t *testing.T, s *Store, query string) string {
 func TestCheckpointCopiesInPortions(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	s.checkpointer.frames, s.checkpointer.portion = 1_000_000, 100
-	var c *conn
-	defer func() { c.close() }()
+	if err := s.startServing(t.Context()); err != nil { // the checkpointer itself does not run
+		t.Fatal(err)
+	}
 	for commits := range 40 {
 		b, _ := event(20000)
 		if _, err := s.Commit(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.checkpoint(&c, false); err != nil {
+		if err := s.checkpoint(false); err != nil {
 			t.Fatal(err)
 		}
-		frames, copied, err := walStep(c, "NOOP")
+		frames, copied, err := walStep(s.keeper, "NOOP")
 		if err != nil || frames-copied >= 100 || frames < 100 && copied > 0 {
 			t.Errorf("after %d commits %d of %d frames are copied, %v", commits+1, copied, frames, err)
 		}
@@ -119,8 +120,9 @@ func TestCheckpointCopiesInPortions(t *testing.T) {
 func TestCheckpointKeepsWALShort(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	s.checkpointer.frames = 100
-	var c *conn
-	defer func() { c.close() }()
+	if err := s.startServing(t.Context()); err != nil { // the checkpointer itself does not run
+		t.Fatal(err)
+	}
 	for range 40 {
 		for range 10 {
 			b, _ := event(20000)
@@ -128,11 +130,11 @@ func TestCheckpointKeepsWALShort(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.checkpoint(&c, false); err != nil {
+		if err := s.checkpoint(false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	frames, _, err := walStep(c, "NOOP")
+	frames, _, err := walStep(s.keeper, "NOOP")
 	if err != nil || frames > 300 {
 		t.Errorf("the WAL has %d frames after 400 commits of 6 and more, %v", frames, err)
 	}

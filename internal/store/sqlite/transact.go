@@ -24,6 +24,7 @@ func (db *database) transact(ctx context.Context, what string, durable bool, fn 
 	defer func() {
 		if err != nil {
 			db.beat.failed()
+			db.noteFailure(err)
 			err = fmt.Errorf("%s: %w", what, fault(err))
 		}
 	}()
@@ -33,6 +34,10 @@ func (db *database) transact(ctx context.Context, what string, durable bool, fn 
 		}
 	}
 	c := db.writer
+	if err = db.settleWAL(c); err != nil {
+		db.abandon(c, err)
+		return err
+	}
 	if !durable {
 		if err := c.script("PRAGMA synchronous = NORMAL"); err != nil {
 			return err

@@ -23,6 +23,8 @@ type Fault struct {
 	N int64
 	// Times is how many operations fail from then on. 0 means all of them until Mend.
 	Times int64
+	// Odds, if not 0, makes each operation fail with a chance of one in Odds instead, until Mend.
+	Odds int
 	// Errno is the reason.
 	Errno Errno
 }
@@ -54,7 +56,11 @@ func (d *Disk) failing(op Op, name string) int32 {
 	if f == nil || f.Op != "" && f.Op != op || f.Errno == ENOSPC && !needsSpace(op) {
 		return lib.SQLITE_OK
 	}
-	if d.matched++; d.matched < f.N || f.Times > 0 && d.matched >= f.N+f.Times {
+	if f.Odds > 0 {
+		if d.random.IntN(f.Odds) > 0 {
+			return lib.SQLITE_OK
+		}
+	} else if d.matched++; d.matched < f.N || f.Times > 0 && d.matched >= f.N+f.Times {
 		return lib.SQLITE_OK
 	}
 	d.failed++
