@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -147,5 +148,42 @@ func TestClaimBeforeTheFormerResultIsSettled(t *testing.T) {
 	}
 	if stats := srv.App.Engine().Stats(); stats.Held != 0 || stats.HeldBytes != 0 {
 		t.Errorf("at the end held are %+v", stats)
+	}
+}
+
+// Lanes share the transactions in which they claim. If the answer to one is lost, each lane takes its deliveries back and claims
+// them again: none is lost, and none is sent twice.
+func TestLostAnswerToASharedClaim(t *testing.T) {
+	var mu sync.Mutex
+	lost := map[godwit.EndpointID]bool{}
+	s := &tampered{claims: func(list []store.Claim, claim func() ([]store.Claimed, error)) ([]store.Claimed, error) {
+		claimed, err := claim()
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range claimed {
+			if id := list[i].EndpointID; len(claimed[i].Work) > 0 && !lost[id] {
+				lost[id] = true
+				err = store.ErrUnavailable
+			}
+		}
+		return claimed, err
+	}}
+	srv := boot(t, s, nil, nil)
+	sink := apptest.NewSink(t)
+	var endpoints []apptest.Endpoint
+	for i := range 5 {
+		path := fmt.Sprintf("/%d", i)
+		sink.Script(path, apptest.Status(503), apptest.Status(200))
+		endpoints = append(endpoints, srv.Endpoint(sink.URL(path), policy(nil)))
+	}
+	ev := srv.Publish("order.paid", `{}`)
+	for i, ep := range endpoints {
+		srv.WaitDelivery(ev, ep, godwit.DeliveryAccepted)
+		if n := len(sink.Requests(fmt.Sprintf("/%d", i))); n != 2 {
+			t.Errorf("endpoint %d got %d requests, want the one that failed and another", i, n)
+		}
+		if !lost[ep.ID] {
+			t.Errorf("no answer was lost to endpoint %d", i)
+		}
 	}
 }

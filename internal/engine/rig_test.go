@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,6 +26,7 @@ type tampered struct {
 	engine.Store
 	commit func(b *store.Batch, commit func() (*store.Committed, error)) (*store.Committed, error)
 	claim  func(c store.Claim, claim func() (*store.Claimed, error)) (*store.Claimed, error)
+	claims func(list []store.Claim, claim func() ([]store.Claimed, error)) ([]store.Claimed, error) // without claim
 	beat   func(beat func() (*godwit.Cluster, error)) (*godwit.Cluster, error)
 	load   func(load func() (*store.LoadedEndpoint, error)) (*store.LoadedEndpoint, error)
 	sweep  func(sweep func() (*store.Swept, error)) (*store.Swept, error)
@@ -38,12 +40,22 @@ func (s *tampered) Commit(ctx context.Context, b *store.Batch) (*store.Committed
 	return s.commit(b, call)
 }
 
-func (s *tampered) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
-	call := func() (*store.Claimed, error) { return s.Store.ClaimDue(ctx, c) }
-	if s.claim == nil {
-		return call()
+func (s *tampered) ClaimDue(ctx context.Context, claims []store.Claim) ([]store.Claimed, error) {
+	if s.claims != nil {
+		return s.claims(claims, func() ([]store.Claimed, error) { return s.Store.ClaimDue(ctx, claims) })
 	}
-	return s.claim(c, call)
+	if s.claim == nil {
+		return s.Store.ClaimDue(ctx, claims)
+	}
+	list := make([]store.Claimed, len(claims))
+	for i, c := range claims {
+		claimed, err := s.claim(c, func() (*store.Claimed, error) { return storetest.ClaimOne(ctx, s.Store, c) })
+		if err != nil {
+			claimed = &store.Claimed{Err: err}
+		}
+		list[i] = *claimed
+	}
+	return list, nil
 }
 
 func (s *tampered) Beat(ctx context.Context, b store.Beat) (*godwit.Cluster, error) {

@@ -14,10 +14,10 @@ type Pipeline interface {
 	// power failure. If a Commit failed with unknown effect, the caller may commit the same batch again: accepts that are
 	// already stored count as stored, results that are already stored count as fenced.
 	Commit(ctx context.Context, b *Batch) (*Committed, error)
-	// ClaimDue claims up to Limit due, unclaimed, pending deliveries of one endpoint, earliest first, and returns them with
-	// their events. It also returns when the next unclaimed delivery is due. It fails with ErrFenced when the shard's lease
-	// has another epoch.
-	ClaimDue(ctx context.Context, c Claim) (*Claimed, error)
+	// ClaimDue claims due, unclaimed, pending deliveries of several endpoints in one transaction: for each up to its Limit,
+	// earliest first. It returns an entry for each claim, with the events of the deliveries and the time when the next unclaimed
+	// delivery is due. The endpoints of the claims differ. If one claim cannot be made, its entry says so, and the others are made.
+	ClaimDue(ctx context.Context, claims []Claim) ([]Claimed, error)
 	// Reclaim makes deliveries due again that are claimed under the epoch but are not among held: the store kept their claim,
 	// but its answer was lost. It returns their number.
 	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
@@ -184,6 +184,9 @@ type Claim struct {
 
 // Claimed is the result of a claim.
 type Claimed struct {
+	// Err, when not nil, says that this claim failed. ErrFenced: the shard's lease has another epoch, and nothing was claimed.
+	// Any other error: deliveries may have been claimed that Work does not hold.
+	Err     error
 	Work    []godwit.Work
 	NextDue time.Time // earliest due time of the deliveries left unclaimed; zero: none are left
 	// ConfigVersion is a config version that includes every change that was committed before any of the deliveries was. It is 0

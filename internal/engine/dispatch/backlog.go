@@ -10,12 +10,6 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const (
-	claimBytes   = 8 << 20
-	claimTimeout = 10 * time.Second
-	maxClaims    = 4
-)
-
 // A backlog is the lane's knowledge of its deliveries in the store. It is guarded by its lane.
 type backlog struct {
 	lane       *Lane
@@ -29,8 +23,14 @@ type backlog struct {
 // note records that a delivery is due at t.
 func (b *backlog) note(t time.Time) { b.nextDue = clock.Earliest(b.nextDue, t) }
 
-// refill claims due deliveries once the window has run down to a quarter: rarely enough that one claim serves many, early
-// enough that the lane does not run empty. Called with the lane locked.
+// wanted reports whether the window has run down to a quarter. Claims wait for that: rarely enough that one claim serves many, early
+// enough that the lane does not run empty.
+func (b *backlog) wanted(now time.Time) bool {
+	room := b.lane.room(now)
+	return room > 0 && len(b.lane.window.queue) <= (room+len(b.lane.window.held))/4
+}
+
+// refill claims due deliveries if there is place for them. Called with the lane locked.
 func (b *backlog) refill(now time.Time) {
 	l := b.lane
 	if b.claiming || b.nextDue.IsZero() || !l.open(now) {
@@ -40,8 +40,7 @@ func (b *backlog) refill(now time.Time) {
 		l.alarm.set(b.nextDue)
 		return
 	}
-	room := l.room(now)
-	if room <= 0 || len(l.window.queue) > (room+len(l.window.held))/4 {
+	if !b.wanted(now) {
 		return
 	}
 	epoch := l.epoch()
@@ -51,46 +50,13 @@ func (b *backlog) refill(now time.Time) {
 	b.claiming = true
 	l.window.shard.add(1)
 	b.nextDue = time.Time{} // due times noted from here on are new
-	suspect := b.suspect
-	b.suspect = false
-	l.d.Go(func() { b.claim(epoch, room, suspect) })
-}
-
-// claim claims up to limit due deliveries. After a start all lanes may want to claim at once. They take turns; otherwise
-// commits would wait behind thousands of claims, most of which would time out first.
-func (b *backlog) claim(epoch int64, limit int, reclaim bool) {
-	d := b.lane.d
-	select {
-	case d.claims <- struct{}{}:
-		defer func() { <-d.claims }()
-	case <-d.base.Done():
-		b.failed(d.base.Err())
+	order := claimOrder{b, epoch, l.room(now)}
+	if b.suspect {
+		b.suspect = false
+		l.d.Go(func() { l.d.claims.reclaim(order) })
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.base, claimTimeout)
-	defer cancel()
-	if reclaim {
-		if err := b.reclaim(ctx, epoch); err != nil {
-			b.failed(err)
-			return
-		}
-	}
-	started := d.cfg.Clock.Now()
-	claimed, err := d.cfg.Store.ClaimDue(ctx, store.Claim{
-		EndpointID: b.lane.id, Epoch: epoch, Now: started, Limit: limit, MaxBytes: claimBytes,
-	})
-	took := d.cfg.Clock.Now().Sub(started)
-	if err != nil {
-		d.cfg.Observer.Claimed(0, took, err)
-		b.failed(err)
-		return
-	}
-	d.cfg.Observer.Claimed(len(claimed.Work), took, nil)
-	if err := b.lane.learn(ctx, claimed.ConfigVersion); err != nil {
-		b.failed(err) // the claims are taken back, since memory does not hold them
-		return
-	}
-	b.claimed(claimed, epoch, started)
+	l.d.claims.claim(order)
 }
 
 // claimed adds claimed deliveries to the window.

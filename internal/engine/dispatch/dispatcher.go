@@ -19,7 +19,7 @@ import (
 
 // Store declares the storage methods that the dispatcher uses.
 type Store interface {
-	ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error)
+	ClaimDue(ctx context.Context, claims []store.Claim) ([]store.Claimed, error)
 	Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error)
 	EndpointsDue(ctx context.Context, shards []int) ([]store.EndpointDue, error)
 	TakeAllowance(ctx context.Context, a store.Allowance) (store.Allowed, error)
@@ -80,8 +80,8 @@ type Dispatcher struct {
 	held     total
 	times    timeline
 	wall     clockWatch
-	busy     [godwit.Shards]shardLoad  // by shard
-	claims   chan struct{}             // limits concurrent claims
+	busy     [godwit.Shards]shardLoad // by shard
+	claims   claimer
 	reading  [godwit.Shards]sync.Mutex // by shard: held from reading an endpoint until the lane has it
 	stale    sync.Map                  // EndpointID → struct{}: changed, but could not be read
 
@@ -123,7 +123,8 @@ func (t *timeline) minute() time.Duration { return max(t.scale.Real(time.Minute)
 
 // New makes a dispatcher without lanes.
 func New(cfg Config) *Dispatcher {
-	d := &Dispatcher{cfg: cfg, times: timeline{cfg.Clock.Now(), cfg.TimeScale}, claims: make(chan struct{}, maxClaims)}
+	d := &Dispatcher{cfg: cfg, times: timeline{cfg.Clock.Now(), cfg.TimeScale}}
+	d.claims = claimer{d: d, reclaims: make(chan struct{}, reclaimWorkers)}
 	d.index.explicitMeta = cfg.ExplicitMeta
 	d.base, d.cut = context.WithCancelCause(context.Background())
 	d.slots.free = cfg.MaxInFlight

@@ -1,10 +1,10 @@
 // Package dispatch decides when to send each delivery, and keeps the health of the endpoints.
 //
-//	Reserve ─► (commit) ─► Committed ─┐
-//	                                  ▼
-//	store ─► backlog: ClaimDue ─► window ─► pump: status, lease, hold, circuit, rate, account, slot ─► attempt
-//	  ▲                                                                                                 │
-//	  └────────── commit.Record ◄── Observer.Judged ◄── health ◄── Maker.Judge ◄── Maker.Send ◄──────────┘
+//	Reserve ─► (commit) ─► Committed ──┐
+//	                                   ▼
+//	store ─► claimer ─► backlog ─► window ─► pump: status, lease, hold, circuit, rate, account, slot ─► attempt
+//	  ▲                                                                                                  │
+//	  └────────── commit.Record ◄── Observer.Judged ◄── health ◄── Maker.Judge ◄── Maker.Send ◄───────────┘
 //
 // A Lane is the in-memory part of an endpoint. It has a bounded window of claimed deliveries; the others stay in the store and
 // use no memory. Lanes do not block each other: they share a number of slots for requests in flight and take turns. Exact logs

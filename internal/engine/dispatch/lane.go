@@ -100,6 +100,18 @@ func (l *Lane) Waiting(now time.Time) {
 	l.pump()
 }
 
+// Told says that another node has stored a delivery. New ones of this node queue behind it only if the lane cannot claim it now:
+// they would all have to be claimed from the store too.
+func (l *Lane) Told(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog.note(now)
+	if !l.backlog.wanted(now) {
+		l.backlog.overflow = true
+	}
+	l.pump()
+}
+
 // tellOwner tells the node that has the endpoint that a delivery waits, if this node does not have it.
 func (l *Lane) tellOwner() {
 	if !l.d.cfg.Shards.Serves(l.id.Shard()) && l.d.cfg.Tell != nil {

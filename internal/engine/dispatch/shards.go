@@ -186,14 +186,14 @@ func (d *Dispatcher) Work(endpoints []godwit.EndpointID) {
 			continue // another node's, or the node finds it when it has taken up the shard
 		}
 		if l := d.index.lane(id); l != nil {
-			l.Waiting(now)
+			l.Told(now)
 			continue
 		}
 		d.Go(func() { // another node created it
 			if err := d.Changed(d.base, id); err != nil {
 				d.cfg.Log.Error("load endpoint with due work", "endpoint", id.String(), "error", err)
 			} else if l := d.index.lane(id); l != nil {
-				l.Waiting(now)
+				l.Told(now)
 			}
 		})
 	}

@@ -124,12 +124,3 @@ func (l *Lane) vanish() {
 	l.backlog.shed()
 	l.backlog.reportOrphans()
 }
-
-// learn makes sure that the lane knows every change of its endpoint up to a config version. Of deliveries that other nodes
-// stored, none is sent to an endpoint that was paused, changed or deleted before they were accepted.
-func (l *Lane) learn(ctx context.Context, version int64) error {
-	if version == 0 {
-		return nil
-	}
-	return l.d.cfg.ReachConfig(ctx, version)
-}

@@ -113,6 +113,22 @@ func (l *load) results(accepted *store.Batch) *store.Batch {
 // commit stores batches that must succeed, and sums up their cost.
 func (l *load) commit(tb testing.TB, batches ...*store.Batch) {
 	tb.Helper()
+	l.measure(tb, func() {
+		for _, b := range batches {
+			c, err := l.s.Commit(tb.Context(), b)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if len(c.Fenced) != 0 {
+				tb.Fatalf("%d results were fenced", len(c.Fenced))
+			}
+		}
+	})
+}
+
+// measure adds the cost of fn, whose statements run on the hot connection.
+func (l *load) measure(tb testing.TB, fn func()) {
+	tb.Helper()
 	conn, err := l.s.hot.Acquire(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
@@ -120,18 +136,19 @@ func (l *load) commit(tb testing.TB, batches ...*store.Batch) {
 	pid := conn.Conn().PgConn().PID()
 	conn.Release()
 	client, server, started := clientCPU(), serverCPU(pid), time.Now()
-	for _, b := range batches {
-		c, err := l.s.Commit(tb.Context(), b)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if len(c.Fenced) != 0 {
-			tb.Fatalf("%d results were fenced", len(c.Fenced))
-		}
-	}
+	fn()
 	l.spent.wall += time.Since(started)
 	l.spent.client += clientCPU() - client
 	l.spent.server += serverCPU(pid) - server
+}
+
+// report gives the cost of a row.
+func (l *load) report(b *testing.B, rows int) {
+	n := float64(rows)
+	b.ReportMetric(float64(l.spent.wall.Nanoseconds())/n/1e3, "wall-µs/row")
+	b.ReportMetric(float64(l.spent.client.Nanoseconds())/n/1e3, "client-µs/row")
+	b.ReportMetric(float64(l.spent.server.Nanoseconds())/n/1e3, "server-µs/row")
+	b.ReportMetric(0, "ns/op")
 }
 
 func benchCommit(b *testing.B, kind string, size int) {
@@ -171,9 +188,5 @@ func benchCommit(b *testing.B, kind string, size int) {
 		b.StartTimer()
 		l.commit(b, batches...)
 	}
-	rows := float64(done * size)
-	b.ReportMetric(float64(l.spent.wall.Nanoseconds())/rows/1e3, "wall-µs/row")
-	b.ReportMetric(float64(l.spent.client.Nanoseconds())/rows/1e3, "client-µs/row")
-	b.ReportMetric(float64(l.spent.server.Nanoseconds())/rows/1e3, "server-µs/row")
-	b.ReportMetric(0, "ns/op")
+	l.report(b, done*size)
 }

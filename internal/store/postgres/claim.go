@@ -14,26 +14,37 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+// claimRows are the claims of a statement, and heldClaims those of them whose lease has their epoch. The statement before it has
+// locked the leases; see lockLeases.
 var (
-	// The inner select walks the index of due deliveries and stops at the limit; sizes are read only then.
+	claimRows  = rows(1, "shard int2", "endpoint_id uuid", "epoch int8", "now timestamptz", "most int8", "most_bytes int8")
+	heldClaims = claimRows + ` AS c JOIN leases AS l ON l.shard = c.shard AND l.epoch = c.epoch AND l.owner <> ''`
+)
+
+var (
+	// The inner select walks the index of an endpoint's due deliveries and stops at the limit; sizes are read only then.
 	claimDue = prepared("claim", `WITH due AS MATERIALIZED (
-			SELECT tenant_id, id, event_id, due_at FROM pending_deliveries
-			WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 AND due_at <= $3
-			ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED),
+			SELECT p.tenant_id, p.id, p.event_id, p.endpoint_id, p.due_at, c.epoch, c.most_bytes
+			FROM `+heldClaims+` CROSS JOIN LATERAL (
+				SELECT tenant_id, id, event_id, endpoint_id, due_at FROM pending_deliveries
+				WHERE shard = c.shard AND endpoint_id = c.endpoint_id AND claim_epoch = 0 AND due_at <= c.now
+				ORDER BY due_at LIMIT c.most FOR UPDATE SKIP LOCKED) AS p),
 		fitting AS MATERIALIZED (
-			SELECT due.tenant_id, due.id, e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format,
-				e.source_id, e.occurred_at, e.carried, row_number() OVER first AS place, sum(octet_length(e.body)) OVER first AS bytes
+			SELECT due.tenant_id, due.id, due.epoch, due.most_bytes, e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes,
+				e.body, e.format, e.source_id, e.occurred_at, e.carried,
+				row_number() OVER first AS place, sum(octet_length(e.body)) OVER first AS bytes
 			FROM due JOIN events AS e ON e.tenant_id = due.tenant_id AND e.id = due.event_id
-			WINDOW first AS (ORDER BY due.due_at, due.id))
-		UPDATE pending_deliveries AS p SET claim_epoch = $5 FROM fitting AS e
-		WHERE p.tenant_id = e.tenant_id AND p.id = e.id AND (e.place = 1 OR e.bytes <= $6)
+			WINDOW first AS (PARTITION BY due.endpoint_id ORDER BY due.due_at, due.id))
+		UPDATE pending_deliveries AS p SET claim_epoch = e.epoch FROM fitting AS e
+		WHERE p.tenant_id = e.tenant_id AND p.id = e.id AND (e.place = 1 OR e.bytes <= e.most_bytes)
 		RETURNING p.tenant_id, p.id, p.event_id, p.endpoint_id, p.created_at, p.updated_at, p.due_at, p.run_first_at,
 			p.attempts, p.last_status, p.run_attempts, p.run_refreshed, 'pending', p.reason, p.run_trigger, p.run_actor,
 			e.principal, e.created_at, e.type, e.key, e.content_type, e.attributes, e.body, e.format, e.source_id, e.occurred_at,
 			e.carried`)
 	// It runs after the claim and sees all that the claim saw, so that the version covers the claimed deliveries.
-	nextDue = prepared("next_due", `SELECT (SELECT version FROM config_version WHERE one), (SELECT due_at FROM pending_deliveries
-		WHERE shard = $1 AND endpoint_id = $2 AND claim_epoch = 0 ORDER BY due_at LIMIT 1)`)
+	nextDue = prepared("next_due", `SELECT c.endpoint_id, (SELECT version FROM config_version WHERE one), (SELECT due_at FROM pending_deliveries
+			WHERE shard = c.shard AND endpoint_id = c.endpoint_id AND claim_epoch = 0 ORDER BY due_at LIMIT 1)
+		FROM `+heldClaims)
 )
 
 // claims hands due deliveries to the engine.
@@ -42,48 +53,67 @@ type claims struct {
 	leases *leases // locks out other claims
 }
 
-// ClaimDue claims in one round trip. Its cost depends on the limit, not on the number of waiting deliveries.
-func (s *claims) ClaimDue(ctx context.Context, c store.Claim) (*store.Claimed, error) {
+// ClaimDue claims in one round trip. Its cost depends on the limits, not on the number of waiting deliveries.
+func (s *claims) ClaimDue(ctx context.Context, list []store.Claim) ([]store.Claimed, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
 		return nil, hotFailed("claim due", err)
 	}
 	defer conn.Release()
-	limit := int64(c.MaxBytes)
-	if limit <= 0 {
-		limit = math.MaxInt64
+	out := make([]store.Claimed, len(list))
+	of := make(map[godwit.EndpointID]*store.Claimed, len(list))
+	for i := range list {
+		out[i].Err = store.ErrFenced // until the store says that the lease is held
+		of[list[i].EndpointID] = &out[i]
 	}
-	shard := c.EndpointID.Shard()
-	out := &store.Claimed{}
-	var unreadable error
 	p := newPipeline(ctx, conn.Conn().PgConn())
-	addHold(p, map[int]int64{shard: c.Epoch}, 0)
-	a := p.begin()
-	a.scalarInt2(shard)
-	a.scalarID(c.EndpointID)
-	a.scalarTime(c.Now)
-	a.scalarInt8(int64(max(c.Limit, 0)))
-	a.scalarInt8(c.Epoch)
-	a.scalarInt8(limit)
+	p.begin()
+	p.add(lockLeases, nil)
+	writeClaims(p.begin(), list)
+	unreadable := map[*store.Claimed]error{}
 	p.add(claimDue, func(r *row) {
 		w, err := readWork(r)
+		c := of[w.Delivery.EndpointID]
 		if err != nil {
-			unreadable = err
+			unreadable[c] = err
 			return
 		}
-		out.Work = append(out.Work, w)
+		c.Work = append(c.Work, w)
 	})
-	a = p.begin()
-	a.scalarInt2(shard)
-	a.scalarID(c.EndpointID)
-	p.add(nextDue, func(r *row) { out.ConfigVersion, out.NextDue = r.int8(), r.time() })
-	if err := cmp.Or(p.run(), unreadable); err != nil {
+	writeClaims(p.begin(), list)
+	p.add(nextDue, func(r *row) {
+		var id godwit.EndpointID
+		r.id((*[16]byte)(&id))
+		c := of[id]
+		c.Err, c.ConfigVersion, c.NextDue = failed("claim due", unreadable[c]), r.int8(), r.time()
+	})
+	if err := p.run(); err != nil {
 		return nil, hotFailed("claim due", err)
 	}
-	slices.SortFunc(out.Work, func(a, b godwit.Work) int {
-		return cmp.Or(a.Delivery.DueAt.Compare(b.Delivery.DueAt), bytes.Compare(a.Delivery.ID[:], b.Delivery.ID[:]))
-	})
+	for i := range out {
+		slices.SortFunc(out[i].Work, func(a, b godwit.Work) int {
+			return cmp.Or(a.Delivery.DueAt.Compare(b.Delivery.DueAt), bytes.Compare(a.Delivery.ID[:], b.Delivery.ID[:]))
+		})
+	}
 	return out, nil
+}
+
+func writeClaims(a *parameters, list []store.Claim) {
+	column(a, typeInt2, list, func(c store.Claim) { a.int2(c.EndpointID.Shard()) })
+	column(a, typeID, list, func(c store.Claim) { a.id(c.EndpointID) })
+	column(a, typeInt8, list, func(c store.Claim) { a.int8(c.Epoch) })
+	column(a, typeTime, list, func(c store.Claim) { a.time(c.Now) })
+	column(a, typeInt8, list, func(c store.Claim) { a.int8(int64(max(c.Limit, 0))) })
+	column(a, typeInt8, list, func(c store.Claim) {
+		if c.MaxBytes <= 0 {
+			a.int8(math.MaxInt64)
+			return
+		}
+		a.int8(int64(c.MaxBytes))
+	})
 }
 
 func readWork(r *row) (godwit.Work, error) {

@@ -26,7 +26,7 @@ func TestBatchOfLargeBodies(t *testing.T) {
 	if n := count(t, s, `SELECT count(*) FROM events WHERE octet_length(body) = 1 << 20`); n != 43 {
 		t.Errorf("%d events have their body, want 43", n)
 	}
-	claim, err := s.ClaimDue(t.Context(), store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: b.Now, Limit: 100})
+	claim, err := storetest.ClaimOne(t.Context(), s, store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: b.Now, Limit: 100})
 	if err != nil || len(claim.Work) != 0 {
 		t.Errorf("claimed %d, %v: all are claimed already", len(claim.Work), err)
 	}
@@ -39,7 +39,7 @@ func TestBatchOfLargeBodies(t *testing.T) {
 			l.epoch = lease.Epoch
 		}
 	}
-	claim, err = s.ClaimDue(t.Context(), store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: b.Now, Limit: 100, MaxBytes: 8 << 20})
+	claim, err = storetest.ClaimOne(t.Context(), s, store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: b.Now, Limit: 100, MaxBytes: 8 << 20})
 	if err != nil || len(claim.Work) != 8 || !bytes.Equal(claim.Work[7].Event.Body, l.body) {
 		t.Errorf("claimed %d, %v: want 8", len(claim.Work), err)
 	}

@@ -155,7 +155,7 @@ func checkUpgradedDeliveries(t *testing.T, s *Store, event *godwit.Event, at fun
 	if err != nil || !slices.ContainsFunc(leases, func(l godwit.Lease) bool { return l.Shard == 17 && l.Epoch == 5 }) {
 		t.Errorf("leases are %v, %v", leases, err)
 	}
-	c, err := s.ClaimDue(ctx, store.Claim{EndpointID: endpoint, Epoch: 5, Now: at(60), Limit: 9})
+	c, err := storetest.ClaimOne(ctx, s, store.Claim{EndpointID: endpoint, Epoch: 5, Now: at(60), Limit: 9})
 	pending.EventType = ""
 	if err != nil || len(c.Work) != 1 || !reflect.DeepEqual(c.Work[0], godwit.Work{Delivery: pending, Event: event}) {
 		t.Errorf("claimed %+v, %v", c, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
+	"github.com/godwit-hq/godwit/internal/store/storetest"
 )
 
 const day = 24 * time.Hour
@@ -161,7 +162,7 @@ func TestRestoredEventsOutliveTheirPartition(t *testing.T) {
 	if err != nil || len(made) != 1 {
 		t.Fatalf("requeued %v, %v", made, err)
 	}
-	claim, err := s.ClaimDue(t.Context(), store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: restored, Limit: 5})
+	claim, err := storetest.ClaimOne(t.Context(), s, store.Claim{EndpointID: l.endpoint, Epoch: l.epoch, Now: restored, Limit: 5})
 	if err != nil || len(claim.Work) != 1 {
 		t.Fatalf("claimed %v, %v", claim, err)
 	}

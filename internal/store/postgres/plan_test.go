@@ -213,8 +213,12 @@ func TestClaimCostsItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	plan := explain(t, conn, fmt.Sprintf(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE %s(%d, '%x', now(), 50, %d, 1000000)`,
-		claimDue.name, l.endpoint.Shard(), [16]byte(l.endpoint), l.epoch), pgx.QueryExecModeSimpleProtocol)
+	other := mintEndpoint(time.Now())
+	plan := explain(t, conn, fmt.Sprintf(`EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE %s('{%d, %d}', '{%x, %x}', '{%d, 1}', ARRAY[now(), now()], '{50, 20}', '{1000000, 1000000}')`,
+		claimDue.name, l.endpoint.Shard(), other.Shard(), [16]byte(l.endpoint), [16]byte(other), l.epoch), pgx.QueryExecModeSimpleProtocol)
+	if plan.Rows != 50 {
+		t.Errorf("claimed %v, want 50", plan.Rows)
+	}
 	if most := plan.mostRows(); most > 50 {
 		t.Errorf("a step of a claim of 50 handled %v rows", most)
 	}

@@ -102,7 +102,7 @@ func (st *stage) event(change func(*godwit.Event)) (*godwit.Event, godwit.Delive
 // try attempts the only due delivery. A retry follows after a minute.
 func (st *stage) try(status godwit.DeliveryStatus, code int, change func(*godwit.Attempt)) *godwit.Attempt {
 	st.t.Helper()
-	c, err := st.s.ClaimDue(st.t.Context(), store.Claim{EndpointID: st.endpoint, Epoch: st.epoch, Now: st.now, Limit: 1})
+	c, err := storetest.ClaimOne(st.t.Context(), st.s, store.Claim{EndpointID: st.endpoint, Epoch: st.epoch, Now: st.now, Limit: 1})
 	if err != nil || len(c.Work) != 1 {
 		st.t.Fatalf("claimed %+v, %v", c, err)
 	}

@@ -176,11 +176,6 @@ func (p *parameters) scalarBytes(b []byte) {
 	p.buf = append(p.buf, b...)
 }
 
-func (p *parameters) scalarInt2(v int) {
-	p.starts = append(p.starts, len(p.buf))
-	p.buf = binary.BigEndian.AppendUint16(p.buf, uint16(int16(v)))
-}
-
 // Types of array elements.
 const (
 	typeID    = pgtype.UUIDOID

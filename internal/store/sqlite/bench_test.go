@@ -204,7 +204,7 @@ func BenchmarkBacklog(b *testing.B) {
 	})
 	b.Run("ClaimDue/limit=100", func(b *testing.B) {
 		for b.Loop() {
-			c, err := l.s.ClaimDue(b.Context(), store.Claim{
+			c, err := storetest.ClaimOne(b.Context(), l.s, store.Claim{
 				EndpointID: endpoint, Epoch: leases[endpoint.Shard()].Epoch, Now: l.now, Limit: 100, MaxBytes: 1 << 20,
 			})
 			if err != nil || len(c.Work) != 100 {

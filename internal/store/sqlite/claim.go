@@ -20,29 +20,38 @@ const dueNext = `SELECT due_at FROM deliveries INDEXED BY deliveries_due
 // claims hands due deliveries to the engine.
 type claims struct{ *database }
 
-// ClaimDue claims due deliveries of an endpoint. The claims are not synced: see writeSoft.
-func (s *claims) ClaimDue(ctx context.Context, cl store.Claim) (*store.Claimed, error) {
-	out := &store.Claimed{}
+// ClaimDue claims due deliveries of endpoints. The claims are not synced: see writeSoft.
+func (s *claims) ClaimDue(ctx context.Context, list []store.Claim) ([]store.Claimed, error) {
+	var out []store.Claimed
 	err := s.writeSoft(ctx, "claim due deliveries", func(c *conn) error {
-		if cl.Epoch <= 0 || s.epochs.shard[cl.EndpointID.Shard()] != cl.Epoch {
-			return store.ErrFenced
-		}
-		rowids, err := findDue(ctx, c, &cl, out)
-		if err != nil {
-			return err
-		}
-		for _, n := range rowids {
-			if _, err := c.exec("UPDATE deliveries SET claim_epoch = ? WHERE n = ?", cl.Epoch, n); err != nil {
+		out = make([]store.Claimed, len(list))
+		for i := range list {
+			if cl := &list[i]; cl.Epoch <= 0 || s.epochs.shard[cl.EndpointID.Shard()] != cl.Epoch {
+				out[i].Err = store.ErrFenced
+			} else if err := claimOne(ctx, c, cl, &out[i]); err != nil {
 				return err
 			}
 		}
-		_, err = c.one(ctx, dueNext, ids(cl.EndpointID[:]), func(r *rows) { out.NextDue = r.time(0) })
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+func claimOne(ctx context.Context, c *conn, cl *store.Claim, out *store.Claimed) error {
+	rowids, err := findDue(ctx, c, cl, out)
+	if err != nil {
+		return err
+	}
+	for _, n := range rowids {
+		if _, err := c.exec("UPDATE deliveries SET claim_epoch = ? WHERE n = ?", cl.Epoch, n); err != nil {
+			return err
+		}
+	}
+	_, err = c.one(ctx, dueNext, ids(cl.EndpointID[:]), func(r *rows) { out.NextDue = r.time(0) })
+	return err
 }
 
 func findDue(ctx context.Context, c *conn, cl *store.Claim, out *store.Claimed) (rowids []int64, err error) {

@@ -221,13 +221,13 @@ func TestEpochsOfAnotherConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim := store.Claim{EndpointID: godwit.EndpointID{15: 3}, Epoch: held[3].Epoch, Now: noon, Limit: 1}
-	if _, err := a.ClaimDue(t.Context(), claim); err != nil {
+	if _, err := storetest.ClaimOne(t.Context(), a, claim); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := storetest.TakeAll(t.Context(), b, "b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.ClaimDue(t.Context(), claim); !errors.Is(err, store.ErrFenced) {
+	if _, err := storetest.ClaimOne(t.Context(), a, claim); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a claims after b took over: %v", err)
 	}
 }

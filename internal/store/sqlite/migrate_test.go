@@ -147,7 +147,7 @@ func TestUpgrade(t *testing.T) {
 	if leases, err := storetest.TakeAll(ctx, s, "node-a"); err != nil || leases[17].Shard != 17 || leases[17].Epoch != 5 {
 		t.Errorf("leases are %v, %v", leases, err)
 	}
-	c, err := s.ClaimDue(ctx, store.Claim{EndpointID: endpoint, Epoch: 5, Now: at(60), Limit: 9})
+	c, err := storetest.ClaimOne(ctx, s, store.Claim{EndpointID: endpoint, Epoch: 5, Now: at(60), Limit: 9})
 	if err != nil || len(c.Work) != 1 || !reflect.DeepEqual(c.Work[0], godwit.Work{Delivery: pending, Event: event}) {
 		t.Errorf("claimed %+v, %v", c, err)
 	}

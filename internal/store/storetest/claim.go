@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -15,9 +16,23 @@ var claimCases = []testCase{
 	{"is bounded by bytes", claimBytes},
 	{"keeps to its endpoint", claimEndpoint},
 	{"is fenced", claimFenced},
+	{"serves several endpoints", claimSeveral},
+	{"of several endpoints is bounded for each", claimSeveralBounded},
+	{"of several endpoints is fenced for each", claimSeveralFenced},
 	{"what memory does not know is reclaimed", claimReclaim},
 	{"endpoints due", claimEndpointsDue},
 	{"due times set by a clock that was ahead are brought back", claimBringBack},
+}
+
+// ClaimOne claims due deliveries of one endpoint.
+func ClaimOne(ctx context.Context, s interface {
+	ClaimDue(ctx context.Context, claims []store.Claim) ([]store.Claimed, error)
+}, c store.Claim) (*store.Claimed, error) {
+	list, err := s.ClaimDue(ctx, []store.Claim{c})
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], list[0].Err
 }
 
 // acceptAt stores one event for each offset, created at that time.
@@ -83,7 +98,7 @@ func claimBytes(t *testing.T, f *fixture) {
 	}
 	f.tick(time.Second)
 	claim := func(maxBytes int) int {
-		c := got(f.s.ClaimDue(f.ctx, store.Claim{
+		c := got(ClaimOne(f.ctx, f.s, store.Claim{
 			EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint), Now: f.now, Limit: 100, MaxBytes: maxBytes,
 		}))(t)
 		total -= len(c.Work)
@@ -120,8 +135,88 @@ func claimFenced(t *testing.T, f *fixture) {
 	f.acquire("node-b")
 	for _, epoch := range []int64{old.Epoch, 0, f.epoch(f.endpoint) + 1} {
 		old.Epoch = epoch
-		_, err := f.s.ClaimDue(f.ctx, old)
+		_, err := ClaimOne(f.ctx, f.s, old)
 		f.is(err, store.ErrFenced)
+	}
+	f.claimOne(f.endpoint)
+}
+
+// claimAll claims for endpoints in one transaction, up to limit and maxBytes for each.
+func claimAll(f *fixture, limit, maxBytes int, endpoints ...godwit.EndpointID) []store.Claimed {
+	f.t.Helper()
+	var claims []store.Claim
+	for _, id := range endpoints {
+		claims = append(claims, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit, MaxBytes: maxBytes})
+	}
+	return got(f.s.ClaimDue(f.ctx, claims))(f.t)
+}
+
+func claimSeveral(t *testing.T, f *fixture) {
+	if all := claimAll(f, 10, 0); len(all) != 0 {
+		t.Errorf("no claims gave %+v", all)
+	}
+	other, idle := f.newEndpoint(), f.newEndpoint()
+	first := f.endpoint
+	ids := acceptAt(f, -1*time.Second, -3*time.Second, -2*time.Second, time.Second)
+	f.endpoint = other
+	others := acceptAt(f, -4*time.Second, -5*time.Second)
+	all := claimAll(f, 2, 0, first, idle, other)
+	same(t, "first endpoint", claimed(&all[0]), []godwit.DeliveryID{ids[1], ids[2]})
+	same(t, "deliveries of the idle endpoint", len(all[1].Work), 0)
+	same(t, "other endpoint", claimed(&all[2]), []godwit.DeliveryID{others[1], others[0]})
+	same(t, "next of the first", all[0].NextDue, f.now.Add(-1*time.Second))
+	same(t, "next of the idle", all[1].NextDue, time.Time{})
+	same(t, "next of the other", all[2].NextDue, time.Time{})
+	for i := range all {
+		if all[i].Err != nil {
+			t.Errorf("claim %d: %v", i, all[i].Err)
+		}
+		for _, w := range all[i].Work {
+			w.Delivery.EventType = w.Event.Type
+			same(t, "delivery", &w.Delivery, f.delivery(w.Delivery.ID))
+			same(t, "event", w.Event, got(f.s.Event(f.ctx, f.tenant, w.Delivery.EventID))(t))
+			f.record(f.attempted(w, godwit.DeliveryAccepted)) // it is claimed
+		}
+	}
+}
+
+func claimSeveralBounded(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	for i, size := range []int{100, 100, 100} {
+		e := f.makeEvent()
+		e.Body = make([]byte, size)
+		e.CreatedAt = f.now.Add(time.Duration(i-9) * time.Second)
+		f.accept(f.fanOut(e, f.endpoint))
+	}
+	large := f.makeEvent()
+	large.Body = make([]byte, 5000)
+	f.accept(f.fanOut(large, other))
+	all := claimAll(f, 100, 250, other, f.endpoint)
+	if n := len(all[0].Work); n != 1 {
+		t.Errorf("claimed %d of the endpoint with a large event, want 1", n)
+	}
+	if n := len(all[1].Work); n != 2 || all[1].NextDue.IsZero() {
+		t.Errorf("claimed %d of the endpoint with small events, next is due %v; want 2 of 3", n, all[1].NextDue)
+	}
+}
+
+func claimSeveralFenced(t *testing.T, f *fixture) {
+	other := f.newEndpoint()
+	for other.Shard() == f.endpoint.Shard() {
+		other = f.newEndpoint()
+	}
+	f.accept(f.fanOut(f.makeEvent(), f.endpoint, other))
+	claims := []store.Claim{
+		{EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint) + 1, Now: f.now, Limit: 10},
+		{EndpointID: other, Epoch: f.epoch(other), Now: f.now, Limit: 10},
+	}
+	all := got(f.s.ClaimDue(f.ctx, claims))(t)
+	f.is(all[0].Err, store.ErrFenced)
+	if len(all[0].Work) != 0 {
+		t.Error("a fenced claim took a delivery")
+	}
+	if all[1].Err != nil || len(all[1].Work) != 1 {
+		t.Errorf("the claim beside a fenced one gave %d deliveries and %v", len(all[1].Work), all[1].Err)
 	}
 	f.claimOne(f.endpoint)
 }

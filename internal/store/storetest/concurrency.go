@@ -107,7 +107,7 @@ func concurrentClaim(t *testing.T, f *fixture) {
 	claims := map[godwit.DeliveryID]int{}
 	together(t, 8, func(int) error {
 		for {
-			c, err := f.s.ClaimDue(f.ctx, store.Claim{EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint), Now: f.now, Limit: 7})
+			c, err := ClaimOne(f.ctx, f.s, store.Claim{EndpointID: f.endpoint, Epoch: f.epoch(f.endpoint), Now: f.now, Limit: 7})
 			if err != nil || len(c.Work) == 0 {
 				return err
 			}

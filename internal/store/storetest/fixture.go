@@ -180,7 +180,7 @@ func (f *fixture) acceptOne() godwit.DeliveryID {
 // claim claims deliveries and sets their types from their events, as reads return them.
 func (f *fixture) claim(id godwit.EndpointID, limit int) *store.Claimed {
 	f.t.Helper()
-	c := got(f.s.ClaimDue(f.ctx, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit}))(f.t)
+	c := got(ClaimOne(f.ctx, f.s, store.Claim{EndpointID: id, Epoch: f.epoch(id), Now: f.now, Limit: limit}))(f.t)
 	for i := range c.Work {
 		c.Work[i].Delivery.EventType = c.Work[i].Event.Type
 	}

@@ -217,7 +217,7 @@ func leaseRelease(t *testing.T, f *fixture, h *hand) {
 		t.Fatalf("c took %+v", two)
 	}
 	f.must(f.s.Release(f.ctx, held, false))
-	_, err := f.s.ClaimDue(f.ctx, store.Claim{EndpointID: f.endpoint, Epoch: held[f.endpoint.Shard()].Epoch, Now: f.now, Limit: 5})
+	_, err := ClaimOne(f.ctx, f.s, store.Claim{EndpointID: f.endpoint, Epoch: held[f.endpoint.Shard()].Epoch, Now: f.now, Limit: 5})
 	f.is(err, store.ErrFenced)
 	for _, l := range got(f.s.Beat(f.ctx, store.Beat{Node: node("b"), TTL: ttl}))(t).Leases {
 		if _, of := two[l.Shard]; of == l.Free || !of && l.Owner != "" {

@@ -115,20 +115,28 @@ func (s *storm) accept(rnd *rand.Rand) error {
 	return s.finish(rnd, fresh, epochs)
 }
 
-// work claims deliveries and finishes them.
+// work claims deliveries of some endpoints and finishes them.
 func (s *storm) work(rnd *rand.Rand) error {
-	id := s.endpoints[rnd.IntN(len(s.endpoints))]
-	epoch := s.epoch(id)
-	c, err := s.f.s.ClaimDue(s.f.ctx, store.Claim{EndpointID: id, Epoch: epoch, Now: s.f.now, Limit: 1 + rnd.IntN(20)})
-	if errors.Is(err, store.ErrFenced) {
-		return nil
+	var claims []store.Claim
+	for _, i := range rnd.Perm(len(s.endpoints))[:1+rnd.IntN(3)] {
+		id := s.endpoints[i]
+		claims = append(claims, store.Claim{EndpointID: id, Epoch: s.epoch(id), Now: s.f.now, Limit: 1 + rnd.IntN(20)})
 	}
+	list, err := s.f.s.ClaimDue(s.f.ctx, claims)
 	if err != nil {
 		return err
 	}
-	epochs := slices.Repeat([]int64{epoch}, len(c.Work))
-	s.hold(c.Work, epochs)
-	return s.finish(rnd, c.Work, epochs)
+	var work []godwit.Work
+	var epochs []int64
+	for i, c := range list {
+		if c.Err != nil && !errors.Is(c.Err, store.ErrFenced) {
+			return c.Err
+		}
+		work = append(work, c.Work...)
+		epochs = append(epochs, slices.Repeat([]int64{claims[i].Epoch}, len(c.Work))...)
+	}
+	s.hold(work, epochs)
+	return s.finish(rnd, work, epochs)
 }
 
 func (s *storm) hold(work []godwit.Work, epochs []int64) {

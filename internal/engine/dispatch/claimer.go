@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+const (
+	claimTimeout = 10 * time.Second
+
+	// Bounds of one transaction.
+	maxClaims   = 64      // endpoints
+	claimedRows = 2048    // deliveries; an endpoint may claim minClaimed
+	claimBytes  = 8 << 20 // payloads; each endpoint may claim one delivery, however large
+	minClaimed  = 16
+
+	// claimWorkers is the number of transactions at a time. While one is under way the next gathers; a second one keeps a
+	// transaction with many large payloads from delaying all other lanes. The rest of the store's connections is for commits.
+	claimWorkers = 2
+	// reclaimWorkers limits the lanes that reclaim at a time.
+	reclaimWorkers = 2
+)
+
+// A claimer claims due deliveries for the lanes, for many in one transaction: a transaction costs the store more than the deliveries of a lane.
+type claimer struct {
+	d        *Dispatcher
+	reclaims chan struct{} // limits concurrent reclaims
+
+	mu      sync.Mutex
+	waiting []claimOrder // first come, first served
+	workers int
+}
+
+// A claimOrder asks for deliveries of a lane.
+type claimOrder struct {
+	*backlog
+	epoch int64
+	limit int
+}
+
+// claim queues an order. A worker calls claimed or failed of its backlog.
+func (c *claimer) claim(o claimOrder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = append(c.waiting, o)
+	if c.workers < claimWorkers {
+		c.workers++
+		c.d.Go(c.work)
+	}
+}
+
+// work executes orders until there are none.
+func (c *claimer) work() {
+	for {
+		orders := c.next()
+		if len(orders) == 0 {
+			return
+		}
+		c.execute(orders)
+	}
+}
+
+// next returns the orders of one transaction. If there are none, the worker ends.
+func (c *claimer) next() []claimOrder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(len(c.waiting), maxClaims)
+	orders := c.waiting[:n:n]
+	if c.waiting = c.waiting[n:]; len(c.waiting) == 0 {
+		c.waiting = nil
+	}
+	if n == 0 {
+		c.workers--
+	}
+	return orders
+}
+
+// execute claims in one transaction. If that fails, all of its lanes reclaim, each on its own; so a lane whose deliveries cannot be read
+// does not stop others for long.
+func (c *claimer) execute(orders []claimOrder) {
+	d := c.d
+	ctx, cancel := context.WithTimeout(d.base, claimTimeout)
+	defer cancel()
+	started := d.cfg.Clock.Now()
+	claims := make([]store.Claim, len(orders))
+	for i, o := range orders {
+		claims[i] = store.Claim{
+			EndpointID: o.lane.id, Epoch: o.epoch, Now: started,
+			Limit: min(o.limit, max(claimedRows/len(orders), minClaimed)), MaxBytes: claimBytes / len(orders),
+		}
+	}
+	claimed, err := d.cfg.Store.ClaimDue(ctx, claims)
+	n, version := 0, int64(0)
+	for i := range claimed {
+		n += len(claimed[i].Work)
+		version = max(version, claimed[i].ConfigVersion)
+	}
+	d.cfg.Observer.Claimed(n, d.cfg.Clock.Now().Sub(started), err)
+	if err == nil && version != 0 {
+		// Of deliveries that other nodes stored, none is sent to an endpoint that was paused, changed or deleted before they were
+		// accepted. After an error the lanes take the claims back, since memory does not hold them.
+		err = d.cfg.ReachConfig(ctx, version)
+	}
+	for i, o := range orders {
+		switch {
+		case err != nil:
+			o.failed(err)
+		case claimed[i].Err != nil:
+			o.failed(claimed[i].Err)
+		default:
+			o.claimed(&claimed[i], o.epoch, started)
+		}
+	}
+}
+
+// reclaim releases the claims of a lane that memory does not know, and then claims for this lane alone.
+func (c *claimer) reclaim(o claimOrder) {
+	d := c.d
+	select {
+	case c.reclaims <- struct{}{}:
+		defer func() { <-c.reclaims }()
+	case <-d.base.Done():
+		o.failed(d.base.Err())
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.base, claimTimeout)
+	defer cancel()
+	if err := o.reclaim(ctx, o.epoch); err != nil {
+		o.failed(err)
+		return
+	}
+	c.execute([]claimOrder{o})
+}
