@@ -24,7 +24,7 @@ type Node struct {
 	Version            string    `json:"version"`
 	Schema             int       `json:"schema"` // version of the database's schema that the program was made for
 	StartedAt          time.Time `json:"started_at,omitzero"`
-	State              string    `json:"state"` // running or leaving
+	State              string    `json:"state"` // starting, running or leaving
 	Alive              bool      `json:"alive"` // it has said so within the time that its leases last
 	LastBeatAt         time.Time `json:"last_beat_at,omitzero"`
 	LastBeatAgeSeconds float64   `json:"last_beat_age_seconds"`

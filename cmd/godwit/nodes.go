@@ -11,7 +11,7 @@ import (
 )
 
 type nodesCommand struct {
-	All        bool `name:"all" help:"List also nodes that have stopped, and those that fell silent more than a day ago."`
+	All        bool `name:"all" help:"List also nodes that have stopped, and those that were last heard of more than a day ago."`
 	Shards     bool `name:"shards" help:"List the shards with their owners."`
 	JSON       bool `name:"json" help:"Print one JSON object with nodes, shards and versions."`
 	connection `embed:""`
@@ -50,6 +50,11 @@ func (c *nodesCommand) Run(env *environment) error {
 // forgotten is how long a silent node is listed without being asked for. Containers with generated names never come back.
 const forgotten = 24 * time.Hour
 
+// startPatience is how long a node may take from claiming its name to its first beat before its start counts as failed.
+const startPatience = time.Minute
+
+const notStarted = "not started"
+
 // nodeCondition says in a word how a node is.
 func nodeCondition(n *client.Node) string {
 	switch {
@@ -57,6 +62,10 @@ func nodeCondition(n *client.Node) string {
 		return n.State
 	case n.State == "leaving":
 		return "stopped"
+	case n.State == "starting" && seconds(n.LastBeatAgeSeconds) < startPatience:
+		return "starting"
+	case n.State == "starting":
+		return notStarted
 	}
 	return "silent"
 }
@@ -65,8 +74,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // current reports whether operators care about a node unasked.
 func current(n *client.Node) bool {
-	condition := nodeCondition(n)
-	return condition != "stopped" && (condition != "silent" || seconds(n.LastBeatAgeSeconds) < forgotten)
+	return n.Alive || nodeCondition(n) != "stopped" && seconds(n.LastBeatAgeSeconds) < forgotten
 }
 
 func printNodes(out io.Writer, n *client.Nodes, all bool) error {
@@ -90,7 +98,7 @@ func printNodes(out io.Writer, n *client.Nodes, all bool) error {
 		return err
 	}
 	if hidden > 0 {
-		fmt.Fprintf(out, "%d more that stopped or have been silent for a day; --all lists them\n", hidden)
+		fmt.Fprintf(out, "%d more that stopped, or were last heard of more than a day ago; --all lists them\n", hidden)
 	}
 	for _, note := range nodeNotes(n) {
 		if _, err := fmt.Fprintln(out, "note:", note); err != nil {
@@ -111,8 +119,16 @@ func nodeNotes(n *client.Nodes) (notes []string) {
 	}
 	for i := range n.Nodes {
 		x := &n.Nodes[i]
-		if age := seconds(x.LastBeatAgeSeconds); nodeCondition(x) == "silent" && age < forgotten {
+		age := seconds(x.LastBeatAgeSeconds)
+		if age >= forgotten {
+			continue
+		}
+		switch nodeCondition(x) {
+		case "silent":
 			notes = append(notes, fmt.Sprintf("node %s has been silent for %s: it died, is frozen, or does not reach the database (%s)",
+				x.Name, age.Round(time.Second), x.Process))
+		case notStarted:
+			notes = append(notes, fmt.Sprintf("node %s was begun %s ago and has not run since: its start failed, and its log says why (%s)",
 				x.Name, age.Round(time.Second), x.Process))
 		}
 	}

@@ -18,6 +18,7 @@ func TestNotesAboutNodes(t *testing.T) {
 		Nodes: []client.Node{
 			node("a", "running", true, time.Second), node("b", "leaving", true, 0), node("dead", "running", false, 12*time.Second),
 			node("old", "running", false, 48*time.Hour), node("stopped", "leaving", false, time.Minute),
+			node("new", "starting", false, time.Second), node("failed", "starting", false, 2*time.Minute),
 		},
 		Shards: []client.Shard{
 			{Shard: 0, Owner: "a", Epoch: 3}, {Shard: 1, Free: true}, {Shard: 2, Owner: "dead", Epoch: 2, Free: true}, {Shard: 3, Free: true}, {Shard: 5, Free: true},
@@ -42,9 +43,10 @@ func TestNotesAboutNodes(t *testing.T) {
 		}
 	}
 	text := show(false)
-	has(text, true, "\nb*  ", "leaving", "\ndead  silent", "2 more that stopped", "note: node dead has been silent for 12s", "process 7 on dead",
+	has(text, true, "\nb*      ", "leaving", "\ndead    silent", "\nnew     starting", "\nfailed  not started", "2 more that stopped",
+		"note: node failed was begun 2m0s ago and has not run since", "note: node dead has been silent for 12s", "process 7 on dead",
 		"note: 4 shards have no owner, and their endpoints get nothing: 1-3, 5.")
-	has(text, false, "\nold", "\nstopped", "versions differ", "node old")
+	has(text, false, "\nold", "\nstopped", "versions differ", "node old", "node new")
 	has(show(true), true, "\nold", "silent", "\nstopped  stopped")
 
 	n.Versions = append(n.Versions, client.NodeVersion{Version: "v2", Schema: 10, Nodes: []string{"c"}})

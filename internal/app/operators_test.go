@@ -79,7 +79,7 @@ func TestEveryNodeShowsAllNodes(t *testing.T) {
 	}
 }
 
-// A node of another version, which takes none of its shards, and one that is silent are shown as such.
+// A node of another version, which takes none of its shards, one that is silent and one that did not start are shown as such.
 func TestNodesShowOtherVersionsAndSilence(t *testing.T) {
 	first := apptest.Start(t, apptest.Options{Postgres: true, Configure: func(c *config.Config) { c.Node = "first" }})
 	s, err := postgres.Open(t.Context(), first.Config.Store, postgres.Options{})
@@ -93,6 +93,9 @@ func TestNodesShowOtherVersionsAndSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := s.ClaimNode(t.Context(), godwit.Node{Name: "stillborn", Instance: "1"}); err != nil { // and then its start fails
+		t.Fatal(err)
+	}
 	n := nodesOf(t, first, func(n *client.Nodes) bool {
 		return n.FreeShards == godwit.Shards/2 && n.Nodes[0].Shards == godwit.Shards/2
 	})
@@ -101,6 +104,9 @@ func TestNodesShowOtherVersionsAndSilence(t *testing.T) {
 	}
 	if silent := n.Nodes[2]; silent.Name != "silent" || silent.Alive || silent.State != "running" {
 		t.Errorf("the silent node is %+v", silent)
+	}
+	if stillborn := n.Nodes[3]; stillborn.Name != "stillborn" || stillborn.Alive || stillborn.State != "starting" {
+		t.Errorf("the node whose start failed is %+v", stillborn)
 	}
 	if len(n.Versions) != 2 || !slices.Equal(n.Versions[1].Nodes, []string{"idle"}) {
 		t.Errorf("the versions are %+v", n.Versions)

@@ -50,8 +50,9 @@ type NodeState string
 
 // The states of a node.
 const (
-	NodeRunning NodeState = "running"
-	NodeLeaving NodeState = "leaving" // it is stopping and gives its shards to others
+	NodeStarting NodeState = "starting" // it has claimed its name, and no beat has come yet
+	NodeRunning  NodeState = "running"
+	NodeLeaving  NodeState = "leaving" // it is stopping and gives its shards to others
 )
 
 // NodeLoad is how much a node has to do.

@@ -19,7 +19,7 @@ type Node struct {
 	Version            string     `json:"version" doc:"Version of the program"`
 	Schema             int        `json:"schema" doc:"Version of the database's schema that the program was made for"`
 	StartedAt          *time.Time `json:"started_at,omitempty" doc:"By the database's clock"`
-	State              string     `json:"state" enum:"running,leaving" doc:"leaving: it is stopping and gives its shards to others, or has stopped"`
+	State              string     `json:"state" enum:"starting,running,leaving" doc:"starting: it has taken its name and not run yet, or its start failed; leaving: it is stopping and gives its shards to others, or has stopped"`
 	Alive              bool       `json:"alive" doc:"It has said so within the time that its leases last"`
 	LastBeatAt         *time.Time `json:"last_beat_at,omitempty" doc:"When it last said that it is alive, by the database's clock"`
 	LastBeatAgeSeconds float64    `json:"last_beat_age_seconds" doc:"How long ago that was"`

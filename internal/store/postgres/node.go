@@ -126,7 +126,7 @@ func (s *nodes) takeNode(ctx context.Context, conn *pgx.Conn, n *godwit.Node) (o
 				return nil
 			}
 		}
-		_, err = tx.Exec(ctx, `UPDATE nodes SET instance = $3, holder = $4, address = $5, version = $6, schema_version = $7, state = 'running',
+		_, err = tx.Exec(ctx, `UPDATE nodes SET instance = $3, holder = $4, address = $5, version = $6, schema_version = $7, state = 'starting',
 			claimed_at = `+leaseTime+`, seen_at = `+leaseTime+`, lease_until = '-infinity', shards = 0, held = 0, in_flight = 0, lag = '0'
 			WHERE name = $2`, at, n.Name, n.Instance, n.Holder, n.Address, n.Version, n.Schema)
 		if err != nil {

@@ -38,7 +38,7 @@ func (m *members) claim(n *godwit.Node) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	m.list[n.Name] = &member{Member: godwit.Member{Node: *n, State: godwit.NodeRunning, SeenAt: now}}
+	m.list[n.Name] = &member{Member: godwit.Member{Node: *n, State: godwit.NodeStarting, SeenAt: now}}
 	m.list[n.Name].StartedAt = now
 }
 

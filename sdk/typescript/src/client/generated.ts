@@ -761,8 +761,8 @@ export interface Node {
   shards: number;
   /** By the database's clock */
   started_at?: string;
-  /** leaving: it is stopping and gives its shards to others, or has stopped */
-  state: "running" | "leaving";
+  /** starting: it has taken its name and not run yet, or its start failed; leaving: it is stopping and gives its shards to others, or has stopped */
+  state: "starting" | "running" | "leaving";
   /** Version of the program */
   version: string;
 }

@@ -910,8 +910,10 @@ class _NodeRequired(TypedDict):
     """Version of the database's schema that the program was made for"""
     shards: int
     """How many shards it owns now"""
-    state: Literal["running", "leaving"]
-    """leaving: it is stopping and gives its shards to others, or has stopped"""
+    state: Literal["starting", "running", "leaving"]
+    """starting: it has taken its name and not run yet, or its start failed; leaving: it is stopping and gives its
+    shards to others, or has stopped
+    """
     version: str
     """Version of the program"""
 
