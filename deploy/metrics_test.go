@@ -35,7 +35,7 @@ func TestMetricsOfDashboardAndAlertsExist(t *testing.T) {
 	}
 	for place, expr := range expressions(t) {
 		for _, s := range selectors(expr) {
-			name := s.family(page)
+			name := s.family(page, later)
 			switch labels, there := page[name]; {
 			case name == "up": // Prometheus makes it
 			case !there && !later[name]:

@@ -14,10 +14,10 @@ type selector struct {
 }
 
 // family returns the name of the metric on the scraped page: a histogram has several series.
-func (s selector) family(page map[string]map[string]bool) string {
+func (s selector) family(page map[string]map[string]bool, later map[string]bool) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		if name, ok := strings.CutSuffix(s.name, suffix); ok {
-			if _, there := page[name]; there {
+			if _, there := page[name]; there || later[name] {
 				return name
 			}
 		}
