@@ -26,8 +26,9 @@ type account struct {
 	mu      sync.Mutex
 	waiting []*Lane
 	grant   grant
-	want    int  // how many starts to take next
-	asking  bool // starts are being taken
+	life    time.Duration // how long the starts that are taken next may be used
+	want    int           // how many starts to take next
+	asking  bool          // starts are being taken
 	// No start is free before blocked for lanes with limits up to blockedLimit.
 	blocked      time.Time
 	blockedLimit int
@@ -38,15 +39,18 @@ type account struct {
 // A grant is starts that the store granted.
 type grant struct {
 	at   time.Time
+	life time.Duration // how long after at they may be used
 	left int
 	used int // starts of the account in the last minute, without those left
 }
 
 const (
-	// grantLife is how long granted starts may be used. The store counts them at the time of the grant, so the period is longer
-	// by as much.
-	grantLife = 250 * time.Millisecond
-	maxGrant  = 64
+	// grantLife is how long granted starts may be used. The store counts them at the time when they were asked for, so the period
+	// is longer by as much. A store that answers slowly makes it longer, up to maxGrantLife: otherwise the answer would always
+	// come too late, and the account would get nothing.
+	grantLife    = 250 * time.Millisecond
+	maxGrantLife = claimTimeout + grantLife
+	maxGrant     = 64
 	// startsAllowance is the name of the allowance in the store.
 	startsAllowance = "starts"
 )
@@ -123,7 +127,7 @@ func (a *account) first(l *Lane) bool {
 
 // expire gives back starts that were not used in time.
 func (a *account) expire(now time.Time) {
-	if a.grant.left > 0 && now.Sub(a.grant.at).Abs() > grantLife {
+	if a.grant.left > 0 && now.Sub(a.grant.at).Abs() > a.grant.life {
 		a.want = max(a.want/2, 1)
 		a.giveBack()
 	}
@@ -159,10 +163,11 @@ func (a *account) ask(now time.Time) {
 	}
 	a.asking = true
 	a.want = min(max(a.want, len(a.waiting)), maxGrant)
+	life := max(a.life, grantLife)
 	taken := store.Allowance{
-		TenantID: a.tenant, Name: startsAllowance, Limit: limit, Per: a.d.times.minute() + grantLife, Want: a.want, Now: now,
+		TenantID: a.tenant, Name: startsAllowance, Limit: limit, Per: a.d.times.minute() + life, Want: a.want, Now: now,
 	}
-	a.d.Go(func() { a.takeStarts(taken) })
+	a.d.Go(func() { a.takeStarts(taken, life) })
 }
 
 func (a *account) largestLimit() (limit int) {
@@ -173,13 +178,14 @@ func (a *account) largestLimit() (limit int) {
 }
 
 // takeStarts takes starts from the store and passes them to the lanes in line.
-func (a *account) takeStarts(asked store.Allowance) {
+func (a *account) takeStarts(asked store.Allowance, life time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.d.base), claimTimeout) // what a stop cut off would count as made
 	defer cancel()
 	allowed, err := a.d.cfg.Store.TakeAllowance(ctx, asked)
 	now := a.d.cfg.Clock.Now()
 	a.mu.Lock()
 	a.asking = false
+	a.life = min(max(grantLife, 4*now.Sub(asked.Now)), maxGrantLife)
 	a.blocked, a.blockedLimit = time.Time{}, 0
 	switch {
 	case err != nil:
@@ -191,11 +197,11 @@ func (a *account) takeStarts(asked store.Allowance) {
 		a.want = min(2*a.want, maxGrant) // there was demand for all of the last ones
 	}
 	a.giveBack()
-	a.grant = grant{at: asked.Now, left: allowed.Granted, used: allowed.Used - allowed.Granted}
+	a.grant = grant{at: asked.Now, life: life, left: allowed.Granted, used: allowed.Used - allowed.Granted}
 	if !a.d.Running() {
 		a.giveBack()
 	} else if allowed.Granted > 0 {
-		a.wakeAt(asked.Now.Add(grantLife+1), now) // to give back what is left
+		a.wakeAt(asked.Now.Add(life+1), now) // to give back what is left
 	}
 	a.mu.Unlock()
 	a.serve()

@@ -1,12 +1,57 @@
 package dispatch
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
+
+// A distant store grants everything, and answers after a time.
+type distant struct {
+	Store
+	hands *clock.Manual
+	takes time.Duration
+	per   []time.Duration // periods that were asked for
+}
+
+func (s *distant) TakeAllowance(_ context.Context, a store.Allowance) (store.Allowed, error) {
+	if s.per = append(s.per, a.Per); len(s.per) > 20 {
+		return store.Allowed{}, store.ErrUnavailable // ends the test
+	}
+	s.hands.Advance(s.takes)
+	return store.Allowed{Granted: a.Want, Used: a.Want, Next: a.Now}, nil
+}
+
+func (s *distant) ReturnAllowance(context.Context, godwit.TenantID, string, time.Time, int) error {
+	return nil
+}
+
+// A store that takes longer to answer than granted starts last must not keep an account's lanes from starting for ever.
+func TestStartsOfADistantStoreAreUsed(t *testing.T) {
+	hands := clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+	d := newIdle(hands)
+	s := &distant{hands: hands, takes: 2 * grantLife}
+	d.cfg.Store = s
+	d.slots.free = 1
+	a := &account{d: d}
+	l := d.bareLane(godwit.Policy{Concurrency: 8, AccountPerMinute: 100}, 1)
+	l.account = a
+	d.cfg.Shards.Serve([]godwit.Lease{{Shard: l.id.Shard(), Epoch: 1}}, hands.Steady()+time.Hour)
+	l.wake()
+	d.tasks.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window.inFlight != 1 {
+		t.Errorf("after %d requests to the store nothing was started", len(s.per))
+	}
+	if last := s.per[len(s.per)-1]; last < time.Minute+s.takes {
+		t.Errorf("the store counted starts for %v, although they may be used %v later", last, s.takes)
+	}
+}
 
 // Lanes that their account calls while no slot is free wait for a slot. They must not return to the account's line: it would
 // call them in a loop until a slot is free.
@@ -30,7 +75,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 		t.Fatalf("%d lanes in the account's line", len(a.waiting))
 	}
 	a.timer.Stop() // the test calls serve itself
-	a.grant = grant{at: hands.Now(), left: 3}
+	a.grant = grant{at: hands.Now(), life: grantLife, left: 3}
 	served := make(chan struct{})
 	go func() { a.serve(); close(served) }()
 	limit := time.NewTimer(5 * time.Minute)
