@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/commit"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -22,10 +23,11 @@ func (s *claimStore) ClaimDue(_ context.Context, claims []store.Claim) ([]store.
 	return s.claim(claims)
 }
 
-// A silent observer of claims.
+// A silent observer.
 type silent struct{ Observer }
 
 func (silent) Claimed(int, time.Duration, error) {}
+func (silent) Recorded(*commit.Record)           {}
 
 // newClaiming makes a dispatcher that has all shards under epoch 1, and whose claims go to a function.
 func newClaiming(claim func([]store.Claim) ([]store.Claimed, error)) *Dispatcher {

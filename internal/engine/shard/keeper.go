@@ -116,7 +116,8 @@ type Keeper struct {
 	members string                       // for the log
 	refused [godwit.Shards]time.Duration // until when a shard that did not drain in time is not given up again
 
-	taking, reading, giving trouble // of the goroutine that moves shards
+	taking, reading, giving trouble       // of the goroutine that moves shards
+	resting                 time.Duration // until when that goroutine takes and releases nothing, on the steady clock
 	cleaning                trouble
 }
 

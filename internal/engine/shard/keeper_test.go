@@ -67,6 +67,8 @@ type tampered struct {
 	release func() error
 	beat    func() (*godwit.Cluster, error)
 	refuse  func() ([]godwit.Lease, error) // in place of Take
+	// releaseNone is called in place of Release.
+	releaseNone func() error
 }
 
 func (s *tampered) Take(ctx context.Context, n godwit.Node, ttl time.Duration, limit int) ([]godwit.Lease, error) {
@@ -82,6 +84,9 @@ func (s *tampered) Take(ctx context.Context, n godwit.Node, ttl time.Duration, l
 }
 
 func (s *tampered) Release(ctx context.Context, held []godwit.Lease, clean bool) error {
+	if s.releaseNone != nil {
+		return s.releaseNone()
+	}
 	err := s.Leases.Release(ctx, held, clean)
 	if s.release != nil {
 		return s.release()
@@ -402,4 +407,39 @@ func TestExpiredLeasesOfOthersAreNotExtended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each attempt to take or release leases locks out commits. After one that failed the keeper waits, also if beats succeed and
+// tell it that there is something to do.
+func TestRefusedMovesAreRepeatedAfterAPause(t *testing.T) {
+	r := newRig(t)
+	attempts := 0
+	refused := func() error { attempts++; return store.ErrUnavailable }
+	r.store.refuse = func() ([]godwit.Lease, error) { return nil, refused() }
+	a, _ := r.node("a")
+	again := func(what string) {
+		t.Helper()
+		for range 5 {
+			if err := a.beat(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			a.moves(t.Context())
+		}
+		if attempts != 1 {
+			t.Errorf("the keeper tried to %s %d times at once", what, attempts)
+		}
+		r.round(a)
+		if attempts != 2 {
+			t.Errorf("after a pause the keeper had tried to %s %d times, want 2", what, attempts)
+		}
+		attempts = 0
+	}
+	again("take leases")
+	r.store.refuse = nil
+	r.round(a)
+	r.have(map[*Keeper]int{a: 64})
+	r.node("b")
+	r.store.releaseNone = refused
+	r.round(a)
+	again("release leases")
 }

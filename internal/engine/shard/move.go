@@ -25,8 +25,17 @@ func (k *Keeper) keepMoving(ctx context.Context) {
 	}
 }
 
+// rest makes the keeper wait for a while before it takes or releases leases again, because the store refused. Each attempt locks
+// out the commits of all nodes while it waits for its turn: without pauses, attempts that time out behind one long commit
+// would stop the others.
+func (k *Keeper) rest() { k.resting = k.cfg.Clock.Steady() + k.interval() }
+
 // moves takes every step that is due.
 func (k *Keeper) moves(ctx context.Context) {
+	if k.cfg.Clock.Steady() < k.resting {
+		k.prepare(ctx)
+		return
+	}
 	k.release(ctx)
 	switch surplus := k.plan(); {
 	case surplus < 0 && k.resume(-surplus) == 0:
@@ -122,6 +131,7 @@ func (k *Keeper) take(ctx context.Context, n int) {
 	}
 	switch {
 	case err != nil:
+		k.rest()
 		k.Look() // the shards may have been taken nevertheless
 	case len(taken) > 0:
 		k.cfg.Log.Info("shards taken", "shards", shardsOf(taken))
@@ -310,6 +320,7 @@ func (k *Keeper) give(ctx context.Context, leases []godwit.Lease, clean bool) {
 		k.giving.note(k.cfg.Log, "shards not released", "shards can be released again", err)
 	}
 	if err != nil {
+		k.rest()
 		k.Look()
 		return
 	}
