@@ -139,6 +139,12 @@ func (c *Cluster) Kill() {
 	if err := errors.Join(err, err2); err != nil {
 		c.t.Fatalf("find the postmaster: %v", err)
 	}
+	// A child that the postmaster forks after the list was made would live on, and keep the server from starting again.
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	for state := "?"; state != "" && state[0] != 'T' && state[0] != 'Z'; {
+		text, _ := exec.Command("ps", "-o", "stat=", "-p", first).Output()
+		state = strings.TrimSpace(string(text)) // empty: it has ended
+	}
 	children, _ := exec.Command("pgrep", "-P", first).Output()
 	// The postmaster first: it would restart its children.
 	ids := []int{pid}
