@@ -104,10 +104,20 @@ func (c *Cluster) Configure(settings ...string) {
 	}
 }
 
-// Start waits until the server has recovered and takes connections.
+// Start waits until the server has recovered and takes connections. Children of a server that ended by itself may live on for a
+// moment, and keep it from starting; so Start tries again some times.
 func (c *Cluster) Start() {
 	c.t.Helper()
-	c.Run("pg_ctl", c.startArguments()...)
+	const tries = 10
+	var err error
+	for range tries {
+		if err = c.try("pg_ctl", c.startArguments()...); err == nil {
+			return
+		}
+		c.t.Logf("start PostgreSQL: %v", err)
+		time.Sleep(time.Second)
+	}
+	c.t.Fatal(err)
 }
 
 func (c *Cluster) startArguments() []string {
