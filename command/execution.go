@@ -36,6 +36,8 @@ type execution struct {
 	caller  Caller
 	cancel  context.CancelCauseFunc
 	ended   chan struct{}
+	stalled chan struct{} // closed after stall is set
+	stall   error         // why the outcome cannot be stored at present
 
 	mu    sync.Mutex             // held while the record changes
 	rec   atomic.Pointer[Record] // as stored

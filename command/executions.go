@@ -18,7 +18,7 @@ type executions struct {
 // start executes a command of ours on a new goroutine, which continues if the caller leaves.
 func (x *executions) start(c *Registered, h Handler, caller Caller, call *Call, rec *Record) (*execution, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	e := &execution{x: x, command: c, handler: h, caller: caller, call: call, cancel: cancel, ended: make(chan struct{})}
+	e := &execution{x: x, command: c, handler: h, caller: caller, call: call, cancel: cancel, ended: make(chan struct{}), stalled: make(chan struct{})}
 	e.rec.Store(rec)
 	call.ledger = e
 	x.mu.Lock()
@@ -43,10 +43,17 @@ func (x *executions) start(c *Registered, h Handler, caller Caller, call *Call, 
 	return e, nil
 }
 
-// wait answers once the execution has ended. If the context ends first, it answers that the command is in progress.
+// wait answers once the execution has ended. If the context ends first, it answers that the command is in progress. If the store
+// cannot take the outcome, wait returns the store's error: the execution goes on, and a repeat is answered with its outcome.
 func (x *executions) wait(ctx context.Context, e *execution) (*Answer, error) {
 	select {
 	case <-e.ended:
+	case <-e.stalled:
+		select {
+		case <-e.ended:
+		default:
+			return nil, e.stall
+		}
 	case <-ctx.Done():
 		if rec := e.rec.Load(); !rec.Status.Terminal() {
 			return x.answer(rec, e.command, e.caller, FirstSeen)

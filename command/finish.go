@@ -81,7 +81,8 @@ func (n *ending) fail(cause error) bool {
 	return true
 }
 
-// outlast waits for a store that did not accept the ending, and renews the lease meanwhile. If the store accepts the
+// outlast waits for a store that did not accept the ending, and renews the lease meanwhile. If the store does not accept the renewal
+// either, which takes most of a second, the caller no longer waits. If the store accepts the
 // renewals but not the effects for as long as transient errors are retried, the command fails without its effects.
 func (e *execution) outlast(n *ending, cause error) {
 	n.pause = min(max(2*n.pause, 50*time.Millisecond), 2*time.Second)
@@ -94,6 +95,10 @@ func (e *execution) outlast(n *ending, cause error) {
 	switch {
 	case err != nil:
 		n.refused = time.Time{}
+		if e.stall == nil && len(e.command.Secret) == 0 { // secrets are in no later answer, so their caller waits on
+			e.stall = fmt.Errorf("store outcome of a command that goes on: %w", cause)
+			close(e.stalled)
+		}
 	case n.refused.IsZero():
 		n.refused = now
 	case len(n.effects) > 0 && now.Sub(n.refused) >= e.x.cfg.RetryFor:

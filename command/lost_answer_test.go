@@ -18,6 +18,8 @@ type unreliable struct {
 	lose func(steps []*Step) (away, lost bool)
 }
 
+var errAway = errors.New("away")
+
 func unreliably(u *unreliable, tune ...func(*Config)) func(*Config) {
 	return func(c *Config) {
 		u.Store, c.Store = c.Store, u
@@ -42,7 +44,7 @@ func (u *unreliable) Advance(ctx context.Context, now time.Time, steps []*Step) 
 		away, lost = lose(steps)
 	}
 	if away {
-		return nil, errors.New("away")
+		return nil, errAway
 	}
 	results, err := u.Store.Advance(ctx, now, steps)
 	if lost {
@@ -152,12 +154,13 @@ func TestEffectsThatAreNeverStored(t *testing.T) {
 	}
 }
 
-// The execution waits for a store that is away for longer than that.
+// The execution waits for a store that is away for longer than that. So does the caller if the outcome has secrets, which no later
+// answer shows.
 func TestEndOutlastsTheStore(t *testing.T) {
 	u := &unreliable{}
 	r := newRig(t, unreliably(u))
 	tries := 0
-	r.register(Declaration{}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
+	r.register(Declaration{Secret: []string{"secret"}}, HandlerFunc(func(context.Context, *Call) (*Outcome, error) {
 		u.become(func([]*Step) (bool, bool) { tries++; r.pass(10 * time.Minute); return tries <= 10, false })
 		return &Outcome{}, nil
 	}))

@@ -59,7 +59,7 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 	faults, refusals := int64(0), 0
 	for f.N = 1; !t.Failed(); f.N += step {
 		disk.Break(f)
-		refused := c.workload(f.Times > 0, func() { disk.Mend() })
+		refused := c.workload(func() { disk.Mend() })
 		failed := disk.Mend()
 		faults, refusals = faults+failed, refusals+refused
 		if failed == 0 {
@@ -81,12 +81,8 @@ func failEach(t *testing.T, f faultdisk.Fault) {
 }
 
 // workload makes requests of each kind. One that is refused is repeated until it is not; mend is called after the first refusal.
-func (c *client) workload(commands bool, mend func()) (refused int) {
-	requests := []func(int) int{c.post, c.post, c.batch, c.manage, c.post}
-	if commands { // a command waits for the store instead of being refused, so only a fault that ends by itself can meet it
-		requests = append(requests, c.submit)
-	}
-	for _, request := range requests {
+func (c *client) workload(mend func()) (refused int) {
+	for _, request := range []func(int) int{c.post, c.post, c.batch, c.manage, c.post, c.submit} {
 		for n := 0; !c.t.Failed(); {
 			status := request(n)
 			if status/100 == 2 {
