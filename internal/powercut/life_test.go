@@ -35,6 +35,8 @@ type plan struct {
 	Lie       bool
 	// FailSyncs makes one sync in so many fail once the server is ready. 0: none.
 	FailSyncs int
+	// Fault is set before the server starts. If the start fails by it, the process ends with exitFault.
+	Fault *faultdisk.Fault
 }
 
 // A greeting is the first line that the server's process prints.
@@ -42,11 +44,13 @@ type greeting struct {
 	URL    string
 	Tenant string
 	Key    string
+	Failed int64 // operations of the disk that failed so far
 }
 
 const (
 	planVariable = "GODWIT_POWERCUT_PLAN"
 	exitCut      = 3
+	exitFault    = 4
 )
 
 // TestMain runs a life if the process was started for one.
@@ -88,7 +92,14 @@ func (p *plan) live() error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // to its end: the test asks for a stop, or is gone
 		stop()
 	}()
+	if p.Fault != nil {
+		disk.Break(*p.Fault)
+	}
 	err = p.serve(ctx, disk)
+	if p.Fault != nil && errors.Is(err, store.ErrUnavailable) {
+		fmt.Fprintln(os.Stderr, "the server failed:", err)
+		os.Exit(exitFault)
+	}
 	if err != nil && p.CutAt != 0 && !errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
@@ -134,20 +145,33 @@ func (p *plan) greet(ctx context.Context, a *app.App, disk *faultdisk.Disk) {
 	case <-ctx.Done():
 		return
 	}
-	tenant, err := app.TenantByName(ctx, a.Management(), "cut")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make tenant:", err)
-		return
+	g := greeting{URL: a.URL()}
+	for {
+		err := g.fill(ctx, a)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "make tenant and key:", err) // and again: a fault may pass
 	}
-	_, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "cut", Scopes: godwit.AllScopes})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "make key:", err)
-		return
-	}
+	g.Failed = disk.Mend()
 	if p.FailSyncs > 0 {
 		disk.Break(faultdisk.Fault{Op: faultdisk.Sync, Odds: p.FailSyncs, Errno: faultdisk.EIO})
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(greeting{URL: a.URL(), Tenant: tenant.ID.String(), Key: token})
+	_ = json.NewEncoder(os.Stdout).Encode(g)
+}
+
+// fill makes a tenant, unless it exists, and a key.
+func (g *greeting) fill(ctx context.Context, a *app.App) error {
+	tenant, err := app.TenantByName(ctx, a.Management(), "cut")
+	if err != nil {
+		return err
+	}
+	_, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "cut", Scopes: godwit.AllScopes})
+	g.Tenant, g.Key = tenant.ID.String(), token
+	return err
 }
 
 // A life is a running process.

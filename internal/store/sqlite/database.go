@@ -75,10 +75,11 @@ func (db *database) openWriter(ctx context.Context) (*conn, error) {
 // while this connection is open.
 func (db *database) keepWAL(ctx context.Context, c *conn) error {
 	if _, err := c.one(ctx, "PRAGMA schema_version", nil, nil); err != nil { // the first read creates the WAL
-		return fmt.Errorf("open WAL: %w", fault(err))
+		return fmt.Errorf("open WAL of %s: %w", db.path, fault(err))
 	}
-	if err := db.syncDir(filepath.Dir(db.path)); err != nil {
-		return fmt.Errorf("sync data directory: %w: %w", store.ErrUnavailable, err)
+	dir := filepath.Dir(db.path)
+	if err := db.syncDir(dir); err != nil {
+		return fmt.Errorf("sync data directory %s: %w: %w", dir, store.ErrUnavailable, err)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (db *database) openKeeper(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	if _, err := c.one(ctx, "PRAGMA schema_version", nil, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("open WAL: %w", fault(err)), c.close())
+		return nil, errors.Join(fmt.Errorf("open WAL of %s: %w", db.path, fault(err)), c.close())
 	}
 	return c, nil
 }

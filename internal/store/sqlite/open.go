@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Options configure a store.
@@ -99,9 +101,11 @@ func (s *Store) startServing(ctx context.Context) (err error) {
 	if s.keeper, err = s.openKeeper(ctx); err != nil {
 		return err
 	}
-	if s.file, err = s.openFile(s.path); err != nil {
-		return fmt.Errorf("open database: %w", err)
+	f, err := s.openFile(s.path)
+	if err != nil {
+		return fmt.Errorf("open database: %w: %w", store.ErrUnavailable, err)
 	}
+	s.file = f
 	s.doubt.file = true
 	s.doubt.failures.Add(1)
 	return s.settle(s.keeper)
