@@ -59,7 +59,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		ConfigConfirmed: cfg.Changes.Confirmed,
 	})
 	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
-	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell)
+	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell, e.urlOf)
 	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases, Recorder: cfg.Recorder})
 	e.maker = attempt.NewMaker(attempt.Config{
 		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
@@ -212,6 +212,13 @@ func (e *Engine) Await(ctx context.Context, tenant godwit.TenantID, id godwit.Ev
 		return &Awaited{Open: 1}, err
 	}
 	return e.outcomes.Await(ctx, tenant, id, since, max(limit-(e.cfg.Clock.Steady()-begun), 0))
+}
+
+func (e *Engine) urlOf(id godwit.EndpointID) string {
+	if l := e.lanes.Lane(id); l != nil {
+		return l.Target().Endpoint.URL
+	}
+	return ""
 }
 
 // Watermark returns a time before which this node adds no more events; see follow.Watermark.

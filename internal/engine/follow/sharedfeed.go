@@ -33,6 +33,7 @@ type SharedFeed struct {
 	*Feed
 	clock clock.Clock
 	tell  func(topic, body string) // sends a signal to the other nodes; must not block
+	urlOf func(godwit.EndpointID) string
 
 	wanted atomic.Bool // another node has watchers
 	mu     sync.Mutex
@@ -45,9 +46,9 @@ type interest struct {
 	until   time.Duration // on the steady clock
 }
 
-// NewSharedFeed makes a feed without watchers.
-func NewSharedFeed(c clock.Clock, tell func(topic, body string)) *SharedFeed {
-	return &SharedFeed{Feed: NewFeed(), clock: c, tell: tell, others: map[string]interest{}}
+// NewSharedFeed makes a feed without watchers. urlOf returns the URL of an endpoint, or "".
+func NewSharedFeed(c clock.Clock, tell func(topic, body string), urlOf func(godwit.EndpointID) string) *SharedFeed {
+	return &SharedFeed{Feed: NewFeed(), clock: c, tell: tell, urlOf: urlOf, others: map[string]interest{}}
 }
 
 // Watch streams the attempts of a tenant on all nodes from now on; see Feed.Watch.
@@ -112,8 +113,38 @@ func (s *SharedFeed) wantedElsewhere(tenant string) (wanted bool) {
 	return wanted
 }
 
+// hiddenQuery stands for the query of a URL in a signal.
+const hiddenQuery = "?***"
+
+// hideQuery removes the query of a URL, which may hold a credential: every user of the database can listen to signals.
+func hideQuery(url string) string {
+	if before, _, found := strings.Cut(url, "?"); found {
+		return before + hiddenQuery
+	}
+	return url
+}
+
+// hideQueries removes the queries of all URLs in an item.
+func hideQueries(item *FeedItem) {
+	a := &item.Attempt
+	a.URL, a.Verdict.MoveTo = hideQuery(a.URL), hideQuery(a.Verdict.MoveTo)
+	a.Trace.Hops = slices.Clone(a.Trace.Hops) // others use the item too
+	for i := range a.Trace.Hops {
+		h := &a.Trace.Hops[i]
+		h.From, h.To = hideQuery(h.From), hideQuery(h.To)
+	}
+}
+
+// restoreURL puts the query of the endpoint's URL back, unless the endpoint has another URL by now.
+func (s *SharedFeed) restoreURL(a *godwit.Attempt) {
+	if url := s.urlOf(a.EndpointID); hideQuery(url) == a.URL {
+		a.URL = url
+	}
+}
+
 // encodeItem leaves out what does not fit into a signal: first the receiver's text, then all details.
 func encodeItem(item FeedItem) string {
+	hideQueries(&item)
 	for _, shorten := range []func(*godwit.Trace){
 		func(*godwit.Trace) {},
 		func(t *godwit.Trace) { t.Body, t.Problem = "", nil },
@@ -138,6 +169,7 @@ func (s *SharedFeed) Told(node, topic, body string) {
 	case attemptTopic:
 		var item FeedItem
 		if json.Unmarshal([]byte(body), &item) == nil {
+			s.restoreURL(&item.Attempt)
 			s.Feed.Publish(item)
 		}
 	}

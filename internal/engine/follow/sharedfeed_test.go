@@ -11,16 +11,22 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+const endpointURL = "https://receiver.example/?token=secret"
+
 // sharedFeeds makes the feeds of two nodes, a and b, that hear each other at once.
 func sharedFeeds(t *testing.T) (a, b *SharedFeed, hands *clock.Manual, sent *[]string) {
 	hands, sent = clock.NewManual(start), new([]string)
+	urlOf := func(godwit.EndpointID) string { return endpointURL }
 	note := func(topic, body string) {
+		if strings.Contains(body, "token") {
+			t.Errorf("a signal holds a query, which may be a credential: %s", body)
+		}
 		if *sent = append(*sent, topic); len(body) > store.MaxSignal-200 {
 			t.Errorf("a signal of %d bytes", len(body))
 		}
 	}
-	a = NewSharedFeed(hands, func(topic, body string) { note(topic, body); b.Told("a", topic, body) })
-	b = NewSharedFeed(hands, func(topic, body string) { note(topic, body); a.Told("b", topic, body) })
+	a = NewSharedFeed(hands, func(topic, body string) { note(topic, body); b.Told("a", topic, body) }, urlOf)
+	b = NewSharedFeed(hands, func(topic, body string) { note(topic, body); a.Told("b", topic, body) }, urlOf)
 	return a, b, hands, sent
 }
 
@@ -30,7 +36,7 @@ func attemptOf(tenant godwit.TenantID) FeedItem {
 		Attempt: godwit.Attempt{
 			ID: godwit.NewAttemptID(start), DeliveryID: godwit.NewDeliveryID(start), TenantID: tenant, EventID: godwit.NewEventID(start),
 			EndpointID: godwit.NewEndpointID(start), N: 3, Trigger: godwit.TriggerRetry, StartedAt: start, Duration: time.Second,
-			URL: "https://receiver.example/", Status: 500,
+			URL: endpointURL, Status: 500,
 			Verdict: godwit.Verdict{Outcome: godwit.Transient, Reason: "server-error", Class: godwit.ClassApplication},
 			Trace:   godwit.Trace{Proto: "HTTP/1.1", Body: "no \"luck\"\n", SignedWith: []string{"sec_1"}},
 		},
