@@ -79,8 +79,8 @@ func (a *apis) mount(mux *http.ServeMux) error {
 	if err != nil {
 		return err
 	}
-	mux.Handle(ids.Prefix, a.whenDelivering(commands, a.problems))
-	mux.Handle("/v1/", a.whenDelivering(v1, a.problems))
+	mux.Handle(ids.Prefix, a.whenAccepting(commands, a.problems))
+	mux.Handle("/v1/", a.whenAccepting(v1, a.problems))
 	mux.Handle("/ojs/", jobs)
 	mux.Handle(cybercube.Prefix, webhooks)
 	mux.Handle("/openapi.json", v1)
@@ -88,7 +88,7 @@ func (a *apis) mount(mux *http.ServeMux) error {
 	mux.Handle(wellknown.DirectoryPath, pages)
 	mux.Handle(wellknown.AddressesPath, pages)
 	mux.Handle(wellknown.ServicePath, pages)
-	mux.Handle(inbound.Prefix, a.whenDelivering(relay, a.problems))
+	mux.Handle(inbound.Prefix, a.whenAccepting(relay, a.problems))
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Handle("/", httpapi.Unmatched(mux, a.problems, "; /openapi.json lists what there is"))
 	return nil
@@ -144,7 +144,7 @@ func (a *apis) ojs() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ojs.Binding(a.whenDelivering(h, refuse)), nil
+	return ojs.Binding(a.whenAccepting(h, refuse)), nil
 }
 
 // cybercube returns the handlers of the CYBERCUBE standard.
@@ -174,7 +174,7 @@ func (a *apis) cybercube() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.whenDelivering(h, refuse), nil
+	return a.whenAccepting(h, refuse), nil
 }
 
 // newGuard returns the idempotency guard of an API. It words refusals as the API does, and stores answers for repeats as
@@ -200,20 +200,36 @@ func (a *apis) readTerms() (source.Terms, error) {
 	}, nil
 }
 
-// whenDelivering refuses changes until this node delivers. While it waits for shards, another node delivers and would not
-// learn of an endpoint that is changed here.
-func (a *apis) whenDelivering(next http.Handler, problems httpapi.ErrorWriter) http.Handler {
+// startPatience is how long a request waits for the engine of a server that starts.
+const startPatience = 10 * time.Second
+
+// whenAccepting lets changes wait until this node accepts events. After a start that is a moment; clients would have to try again
+// later if they were refused.
+func (a *apis) whenAccepting(next http.Handler, problems httpapi.ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-a.engine.Started():
-		default:
-			if r.Method != http.MethodGet && r.Method != http.MethodHead {
-				problems.Write(w, r, problem.Unavailable.With("this node is not delivering yet, another one may be; /readyz tells when it does"))
-				return
-			}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !a.awaitAccepting(r.Context()) {
+			problems.Write(w, r, problem.Unavailable.With("the server is starting; /readyz tells when it has"))
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// awaitAccepting reports whether the engine accepts events now or after a short wait.
+func (a *apis) awaitAccepting(ctx context.Context) bool {
+	select {
+	case <-a.engine.Accepting():
+		return true
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	select {
+	case <-a.engine.Accepting():
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // guardedMetrics serves the metrics on the API's own address. The metrics name subscriptions and event types of all

@@ -136,7 +136,7 @@ func (a *App) Run(asked context.Context) error {
 	var announced sync.WaitGroup
 	announced.Go(func() { a.announce(ctx) })
 	stopAlerts := a.alerts.start()
-	executed := a.commands.start(ctx, a.engine.Started(), a.engine.Leads)
+	executed := a.commands.start(ctx, a.engine.Accepting(), a.engine.Leads)
 	err := a.engine.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		err = nil // stopped before it began

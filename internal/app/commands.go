@@ -149,14 +149,14 @@ func (s *services) registerCommands(d Dependencies) (*command.Registry, error) {
 	return reg, nil
 }
 
-// start executes commands from when this node delivers until ctx ends. The channel is closed when all commands have ended
+// start executes commands from when this node accepts events until ctx ends. The channel is closed when all commands have ended
 // or were left to other nodes.
-func (c *commands) start(ctx context.Context, delivering <-chan struct{}, leads func() bool) <-chan struct{} {
+func (c *commands) start(ctx context.Context, accepting <-chan struct{}, leads func() bool) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		select {
-		case <-delivering:
+		case <-accepting:
 		case <-ctx.Done():
 			return
 		}

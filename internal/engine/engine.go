@@ -45,7 +45,7 @@ type Engine struct {
 	outcomes  *follow.Outcomes
 	watermark *follow.Watermark
 
-	started chan struct{}
+	accepting, started chan struct{}
 }
 
 // New prepares an engine and loads its endpoints. Nothing is sent before Run.
@@ -53,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, watermark: follow.NewWatermark(cfg.Clock), started: make(chan struct{})}
+	e := &Engine{cfg: cfg, watermark: follow.NewWatermark(cfg.Clock), accepting: make(chan struct{}), started: make(chan struct{})}
 	e.commits = commit.New(commit.Config{
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, Fenced: cfg.Recorder.Fenced, OnNotice: cfg.OnNotice,
 		ConfigConfirmed: cfg.Changes.Confirmed,
@@ -96,6 +96,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		<-committed
 	}()
 	e.lanes.Start()
+	close(e.accepting)
 	if err := e.shards.Start(ctx, e.lanes); err != nil && ctx.Err() == nil {
 		if errors.Is(err, store.ErrFenced) {
 			return err
@@ -151,6 +152,9 @@ func (s signalled) Told(node, topic, body string) {
 	})
 }
 
+// Accepting is closed once the engine accepts events, which does not depend on the shards that it has.
+func (e *Engine) Accepting() <-chan struct{} { return e.accepting }
+
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }
 
@@ -165,7 +169,7 @@ func (e *Engine) Ready() error {
 	switch {
 	case e.lanes.Stopping():
 		return ErrStopping
-	case !e.lanes.Running() || !e.hasStarted(): // the API refuses changes until Started
+	case !e.lanes.Running() || !e.hasStarted():
 		return errors.New("starting")
 	case e.commits.LastError() == nil:
 		return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/httpsig"
@@ -122,8 +123,11 @@ type edsSigner struct {
 	keep   bool // existing signatures stay: they are the origin's
 }
 
+// edsRequestSigner is the same for all keys. Making it takes longer than all else that an endpoint's signer needs.
+var edsRequestSigner = sync.OnceValues(func() (*httpsig.Signer, error) { return httpsig.NewSigner(edsComponents...) })
+
 func (eds) NewSigner(keys []SigningKey) (Signer, error) {
-	signer, err := httpsig.NewSigner(edsComponents...)
+	signer, err := edsRequestSigner()
 	if err != nil {
 		return nil, err
 	}

@@ -98,9 +98,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	s := &server{router: r, handlers: newHandlers(&cfg, r.http)}
 	r.routes(s.handlers, &cfg)
-	if err := r.serveDocument(); err != nil {
-		return nil, err
-	}
+	r.serveDocument()
 	return s, nil
 }
 

@@ -30,7 +30,11 @@ const docURL = "https://godwit.example/openapi.json"
 
 func newContract(t testing.TB, api *server) *contract {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.document))
+	text, err := api.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,33 +5,43 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 )
 
-// serveDocument renders the OpenAPI document after all routes are registered.
-func (r *router) serveDocument() error {
+// serveDocument serves the OpenAPI document. The first request renders it: that takes as long as a tenth of the server's start.
+func (r *router) serveDocument() {
+	r.document = sync.OnceValues(r.renderDocument)
+	r.patterns["GET /openapi.json"] = anyone
+	r.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, req *http.Request) {
+		document, err := r.document()
+		if err != nil {
+			r.problems.Write(w, req, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Write(document)
+	})
+}
+
+// renderDocument renders the OpenAPI document of all routes.
+func (r *router) renderDocument() ([]byte, error) {
 	raw, err := json.Marshal(r.api.OpenAPI())
 	if err != nil {
-		return fmt.Errorf("render OpenAPI document: %w", err)
+		return nil, fmt.Errorf("render OpenAPI document: %w", err)
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
-		return fmt.Errorf("read OpenAPI document: %w", err)
+		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
 	completeSchemas(doc)
 	describeMembers(doc)
 	describeOperations(doc)
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
-		return fmt.Errorf("render OpenAPI document: %w", err)
+		return nil, fmt.Errorf("render OpenAPI document: %w", err)
 	}
-	r.document = append(text, '\n')
-	r.patterns["GET /openapi.json"] = anyone
-	r.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Write(r.document)
-	})
-	return nil
+	return append(text, '\n'), nil
 }
 
 // completeSchemas writes null in the form that client generators read: a member that may be null refers to its schema or to

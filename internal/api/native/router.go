@@ -20,9 +20,9 @@ type router struct {
 	http     *httpapi.API
 	api      huma.API
 	problems *problem.Writer
-	keys     idempotency.Format // of the Idempotency-Key, for the document
-	document []byte             // the OpenAPI document
-	patterns map[string]access  // access of each route, by mux pattern
+	keys     idempotency.Format     // of the Idempotency-Key, for the document
+	document func() ([]byte, error) // the OpenAPI document
+	patterns map[string]access      // access of each route, by mux pattern
 	// bodySchemas has the schema of each operation's body, by mux pattern.
 	bodySchemas map[string]*huma.Schema
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Target is an immutable snapshot of an endpoint, ready for requests: settings resolved, secrets opened. A change of the
-// endpoint makes a new one.
+// A Target is an immutable snapshot of an endpoint with its settings resolved. A change of the endpoint makes a new one. Its
+// secrets are opened for the first request (see Current): a start with many endpoints would take long to open them all.
 type Target struct {
 	Endpoint godwit.Endpoint
 	Policy   godwit.Policy
@@ -35,6 +35,7 @@ type Target struct {
 	auth        *godwit.Auth
 	token       *oauth2cc.Source
 	cert        *tls.Certificate
+	sealed      bool  // the secrets have not been opened yet
 	broken      error // why no request can be made; the endpoint's deliveries fail with it
 }
 
@@ -42,12 +43,17 @@ var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key
 
 // Target prepares an endpoint. If that fails, it still returns a target, and the endpoint's deliveries fail with the reason.
 func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
-	t := &Target{Endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets}
+	t := &Target{Endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets, sealed: true}
 	if err := m.fill(t); err != nil {
-		t.broken = err
-		m.cfg.Log.Error("endpoint cannot be sent to", "endpoint", l.Endpoint.ID.String(), "error", err)
+		m.fail(t, err)
 	}
 	return t
+}
+
+// fail makes the deliveries of an endpoint fail.
+func (m *Maker) fail(t *Target, err error) {
+	t.broken, t.sealed = err, false
+	m.cfg.Log.Error("endpoint cannot be sent to", "endpoint", t.Endpoint.ID.String(), "error", err)
 }
 
 func (m *Maker) fill(t *Target) error {
@@ -70,6 +76,11 @@ func (m *Maker) fill(t *Target) error {
 			t.follow = append(t.follow, status)
 		}
 	}
+	return nil
+}
+
+// open opens the secrets of an endpoint.
+func (m *Maker) open(t *Target, now time.Time) error {
 	if len(t.Endpoint.Sealed) > 0 {
 		plain, err := m.cfg.Ring.Open(t.Endpoint.Sealed, keyring.ForEndpoint(t.Endpoint.ID))
 		if err != nil {
@@ -83,7 +94,7 @@ func (m *Maker) fill(t *Target) error {
 			return err
 		}
 	}
-	return m.sign(t, m.cfg.Clock.Now())
+	return m.sign(t, now)
 }
 
 func (m *Maker) useSecrets(t *Target, s *godwit.EndpointSecrets) error {
@@ -177,13 +188,25 @@ func (t *Target) signerFor(e *godwit.Event) (profile.Signer, error) {
 	return carrier.For(e)
 }
 
-// Current returns the target with a signer whose keys are live at now. It returns t itself while that is the case.
+// Current reports whether the target's secrets are open and its signer's keys are live at now.
+func (t *Target) Current(now time.Time) bool {
+	return !t.sealed && (t.signerUntil.IsZero() || now.Before(t.signerUntil))
+}
+
+// Current returns the target with open secrets and a signer whose keys are live at now. It returns t itself if it is current.
 func (m *Maker) Current(t *Target, now time.Time) *Target {
-	if t.signerUntil.IsZero() || now.Before(t.signerUntil) {
+	if t.Current(now) {
 		return t
 	}
 	next := *t
-	next.broken = m.sign(&next, now)
+	if !t.sealed {
+		next.broken = m.sign(&next, now)
+		return &next
+	}
+	next.sealed = false
+	if err := m.open(&next, now); err != nil {
+		m.fail(&next, err)
+	}
 	return &next
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -83,15 +84,17 @@ func (ti *tenantIndex) add(l *Lane) {
 	if endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused {
 		return // new events do not go to it (OJS-SUB-6)
 	}
-	heads := map[string]bool{}
+	heads := make([]string, 0, 8) // few
 	for _, p := range endpoint.Patterns {
-		heads[head(p)] = true
+		if h := head(p); !slices.Contains(heads, h) {
+			heads = append(heads, h)
+		}
 	}
-	if heads["*"] {
+	if slices.Contains(heads, "*") {
 		ti.any = append(ti.any, matcher{l, endpoint})
 		return
 	}
-	for h := range heads {
+	for _, h := range heads {
 		ti.byHead[h] = append(ti.byHead[h], matcher{l, endpoint})
 	}
 }

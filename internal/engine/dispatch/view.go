@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,8 +11,9 @@ import (
 
 // A view holds the lane's current target. It is replaced as a whole and read without a lock.
 type view struct {
-	maker  *attempt.Maker
-	target atomic.Pointer[attempt.Target]
+	maker   *attempt.Maker
+	target  atomic.Pointer[attempt.Target]
+	opening sync.Mutex // held while current makes a target: requests that start together share it, with its access token
 }
 
 // Target returns the current snapshot of the endpoint.
@@ -23,6 +25,11 @@ func (v *view) deleted() bool { return v.Target().Endpoint.Status == godwit.Endp
 
 // current returns the target with a signer whose keys are live now.
 func (v *view) current(now time.Time) *attempt.Target {
+	if t := v.Target(); t.Current(now) {
+		return t
+	}
+	v.opening.Lock()
+	defer v.opening.Unlock()
 	t := v.Target()
 	next := v.maker.Current(t, now)
 	if next != t {

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +29,30 @@ func (d *database) time() *time.Time {
 	}
 	t := d.now()
 	return &t
+}
+
+// openPools opens both pools at the same time: each waits for the server to start a process and to prepare statements.
+func (d *database) openPools(ctx context.Context, hot, cold *pgxpool.Config, o *Options) error {
+	var first, second *pgxpool.Pool
+	var failure error
+	var opening sync.WaitGroup
+	opening.Go(func() { first, failure = d.openPool(ctx, hot, o.HotConnections, connectHot) })
+	second, err := d.openPool(ctx, cold, o.Connections, connectCold)
+	opening.Wait()
+	d.hot, d.pool = first, second
+	if err = errors.Join(failure, err); err != nil {
+		d.closePools()
+	}
+	return err
+}
+
+// closePools closes the pools that were opened.
+func (d *database) closePools() {
+	for _, pool := range []*pgxpool.Pool{d.hot, d.pool} {
+		if pool != nil {
+			pool.Close()
+		}
+	}
 }
 
 func (d *database) openPool(ctx context.Context, config *pgxpool.Config, size int, connected func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {

@@ -137,14 +137,19 @@ func countEndpoints(ctx context.Context, q querier, tenant godwit.TenantID) (int
 
 func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
 	e := &godwit.Endpoint{}
+	return e, scanEndpointInto(r, e)
+}
+
+// scanEndpointInto reads the columns of endpointFields, and more behind them.
+func scanEndpointInto(r pgx.CollectableRow, e *godwit.Endpoint, more ...any) error {
 	var filter, policy, metadata, info []byte
-	err := r.Scan(scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
+	err := r.Scan(append([]any{scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
 		&policy, &metadata, &e.Sealed, &info, &e.Status, &e.StatusReason, scanTime(&e.StatusAt), scanTime(&e.CreatedAt),
-		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt))
+		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt)}, more...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return e, errors.Join(decodeMap(filter, &e.Filter), decodeMap(policy, &e.Policy), decodeMap(metadata, &e.Metadata),
+	return errors.Join(decodeMap(filter, &e.Filter), decodeMap(policy, &e.Policy), decodeMap(metadata, &e.Metadata),
 		decodeMap(info, &e.SealedInfo))
 }
 
@@ -163,7 +168,7 @@ func (s *endpoints) LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*st
 	return list[0], nil
 }
 
-// LoadEndpoints passes every endpoint that is not deleted to fn. It holds no connection while fn runs.
+// LoadEndpoints passes every endpoint that is not deleted to fn. Two connections read the next ones meanwhile.
 func (s *endpoints) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
 	return s.loadPages(ctx, fn, ``)
 }
@@ -174,22 +179,18 @@ func (s *endpoints) LoadShards(ctx context.Context, shards []int, fn func(*store
 }
 
 func (s *endpoints) loadPages(ctx context.Context, fn func(*store.LoadedEndpoint) error, filter string, args ...any) error {
-	var after [16]byte
-	for {
-		list, err := s.loadEndpoints(ctx, ` WHERE id > $1 AND status <> 'deleted'`+filter+` ORDER BY id LIMIT $2`, append([]any{after, loadPage}, args...)...)
-		if err != nil {
-			return failed("load endpoints", err)
-		}
-		for _, e := range list {
-			if err := fn(e); err != nil {
-				return err
-			}
-		}
-		if len(list) < loadPage {
-			return nil
-		}
-		after = list[len(list)-1].Endpoint.ID
+	r := store.EndpointReader{
+		Size: loadPage,
+		Read: func(ctx context.Context, after godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
+			list, err := s.loadBare(ctx, ` WHERE id > $1 AND status <> 'deleted'`+filter+` ORDER BY id LIMIT $2`,
+				append([]any{[16]byte(after), loadPage}, args...)...)
+			return list, failed("load endpoints", err)
+		},
+		Fill: func(ctx context.Context, page []*store.LoadedEndpoint) error {
+			return failed("load endpoints", s.loadMore(ctx, page))
+		},
 	}
+	return r.Each(ctx, fn)
 }
 
 // LoadChosen returns the endpoints with the ids.
@@ -205,53 +206,53 @@ func (s *endpoints) LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]
 	return all, nil
 }
 
+// loadEndpoints reads endpoints with all that the engine needs.
 func (s *endpoints) loadEndpoints(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
-	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints`+where, args...)
+	list, err := s.loadBare(ctx, where, args...)
+	if err != nil || len(list) == 0 {
+		return list, err
+	}
+	return list, s.loadMore(ctx, list)
+}
+
+// loadBare reads endpoints without their secrets and health.
+func (s *endpoints) loadBare(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
+	const account = `coalesce((SELECT t.code FROM tenants AS t WHERE t.id = tenant_id), '')`
+	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+`, `+account+` FROM endpoints`+where, args...)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := pgx.CollectRows(r, scanEndpoint)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]*store.LoadedEndpoint, len(endpoints))
-	ids := make([][16]byte, len(endpoints))
-	byID := map[godwit.EndpointID]*store.LoadedEndpoint{}
-	for i, e := range endpoints {
-		list[i] = &store.LoadedEndpoint{Endpoint: *e, Health: godwit.Health{EndpointID: e.ID}}
-		ids[i], byID[e.ID] = e.ID, list[i]
-	}
-	if r, err = s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id = ANY ($1) ORDER BY id DESC`, ids); err != nil {
-		return nil, err
-	}
-	secrets, err := pgx.CollectRows(r, scanSecret)
-	if err != nil {
-		return nil, err
-	}
-	for _, secret := range secrets {
-		byID[secret.EndpointID].Secrets = append(byID[secret.EndpointID].Secrets, *secret)
-	}
-	if r, err = s.pool.Query(ctx, selectHealth+` WHERE endpoint_id = ANY ($1)`, ids); err != nil {
-		return nil, err
-	}
-	health, err := pgx.CollectRows(r, scanHealth)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range health {
-		byID[h.EndpointID].Health = *h
-	}
-	r, err = s.pool.Query(ctx, `SELECT e.id, t.code FROM endpoints AS e JOIN tenants AS t ON t.id = e.tenant_id WHERE e.id = ANY ($1)`, ids)
-	if err != nil {
-		return nil, err
-	}
-	var id godwit.EndpointID
-	var account string
-	_, err = pgx.ForEachRow(r, []any{scanID(&id), &account}, func() error {
-		byID[id].Account = account
-		return nil
+	return pgx.CollectRows(r, func(r pgx.CollectableRow) (*store.LoadedEndpoint, error) {
+		l := &store.LoadedEndpoint{}
+		err := scanEndpointInto(r, &l.Endpoint, &l.Account)
+		l.Health.EndpointID = l.Endpoint.ID
+		return l, err
 	})
-	return list, err
+}
+
+// loadMore reads the secrets and the health of endpoints.
+func (s *endpoints) loadMore(ctx context.Context, list []*store.LoadedEndpoint) error {
+	ids := make([][16]byte, len(list))
+	byID := make(map[godwit.EndpointID]*store.LoadedEndpoint, len(list))
+	for i, l := range list {
+		ids[i], byID[l.Endpoint.ID] = l.Endpoint.ID, l
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(selectSecrets+` WHERE endpoint_id = ANY ($1) ORDER BY id DESC`, ids).Query(func(r pgx.Rows) error {
+		secrets, err := pgx.CollectRows(r, scanSecret)
+		for _, secret := range secrets {
+			byID[secret.EndpointID].Secrets = append(byID[secret.EndpointID].Secrets, *secret)
+		}
+		return err
+	})
+	batch.Queue(selectHealth+` WHERE endpoint_id = ANY ($1)`, ids).Query(func(r pgx.Rows) error {
+		health, err := pgx.CollectRows(r, scanHealth)
+		for _, h := range health {
+			byID[h.EndpointID].Health = *h
+		}
+		return err
+	})
+	return s.pool.SendBatch(ctx, batch).Close()
 }
 
 func cleanAll(list []string) []string {

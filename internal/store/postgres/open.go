@@ -81,16 +81,12 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	hot := config.Copy()
 	config.ConnConfig.Tracer = &connectTracer{QueryTracer: o.tracer, connector: db.connector}
-	if db.pool, err = db.openPool(ctx, config, o.Connections, connectCold); err != nil {
+	if err := db.openPools(ctx, hot, config, &o); err != nil {
 		return nil, err
 	}
 	s := newStore(db, &o)
 	if err := s.partitions.prepare(ctx, o.Now); err != nil {
-		db.pool.Close()
-		return nil, err
-	}
-	if db.hot, err = db.openPool(ctx, hot, o.HotConnections, connectHot); err != nil {
-		db.pool.Close()
+		db.closePools()
 		return nil, err
 	}
 	s.vacuum.start()
@@ -101,7 +97,6 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 func (s *Store) Close() error {
 	s.vacuum.close()
 	s.node.close()
-	s.hot.Close()
-	s.pool.Close()
+	s.closePools()
 	return nil
 }

@@ -273,8 +273,8 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 	return err
 }
 
-// loadPage is how many endpoints are read before fn is called; no reader is held while fn runs.
-const loadPage = 200
+// loadPage is how many endpoints one reader reads at once.
+const loadPage = 500
 
 // LoadEndpoints passes every endpoint that is not deleted to fn.
 func (s *endpoints) LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
@@ -297,42 +297,52 @@ func (s *endpoints) LoadShards(ctx context.Context, shards []int, fn func(*store
 }
 
 func (s *endpoints) loadPages(ctx context.Context, fn func(*store.LoadedEndpoint) error) error {
-	var after godwit.EndpointID
-	for {
-		page, err := s.loadAfter(ctx, after)
-		if err != nil {
-			return err
-		}
-		for _, le := range page {
-			if err := fn(le); err != nil {
-				return err
-			}
-		}
-		if len(page) < loadPage {
-			return nil
-		}
-		after = page[len(page)-1].Endpoint.ID
-	}
+	r := store.EndpointReader{Size: loadPage, Read: s.loadAfter}
+	return r.Each(ctx, fn)
 }
 
 func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*store.LoadedEndpoint, error) {
 	var page []*store.LoadedEndpoint
 	err := s.read(ctx, "load endpoints", func(c *conn) error {
-		err := c.each(ctx, "SELECT "+endpointColumns+" FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
+		page = nil
+		err := c.each(ctx, "SELECT "+endpointColumns+", (SELECT t.code FROM tenants t WHERE t.id = e.tenant_id) "+
+			"FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
 			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
 				e, err := scanEndpoint(r)
-				page = append(page, &store.LoadedEndpoint{Endpoint: e})
+				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(20)})
 				return err
 			})
-		if err != nil {
+		if err != nil || len(page) == 0 {
 			return err
 		}
-		for _, le := range page {
-			if err := loadMore(ctx, c, le); err != nil {
-				return err
+		return loadRange(ctx, c, page)
+	})
+	return page, err
+}
+
+// loadRange reads the secrets and the health of endpoints that follow each other. One query for all of them takes a fraction of
+// the time of one for each.
+func loadRange(ctx context.Context, c *conn, page []*store.LoadedEndpoint) error {
+	byID := make(map[godwit.EndpointID]*store.LoadedEndpoint, len(page))
+	for _, le := range page {
+		byID[le.Endpoint.ID] = le
+	}
+	between := ids(page[0].Endpoint.ID[:], page[len(page)-1].Endpoint.ID[:]) // with deleted ones
+	err := c.each(ctx, "SELECT "+secretColumns+" FROM secrets INDEXED BY secrets_endpoint WHERE endpoint_id BETWEEN ? AND ? ORDER BY created_at DESC, id DESC", between,
+		func(r *rows) error {
+			secret := scanSecret(r)
+			if le := byID[secret.EndpointID]; le != nil {
+				le.Secrets = append(le.Secrets, secret)
 			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	return c.each(ctx, "SELECT "+healthColumns+", endpoint_id FROM health WHERE endpoint_id BETWEEN ? AND ?", between, func(r *rows) error {
+		if le := byID[r.id(17)]; le != nil {
+			return scanHealth(r, &le.Health)
 		}
 		return nil
 	})
-	return page, err
 }

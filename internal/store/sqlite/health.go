@@ -27,20 +27,24 @@ func (s *health) Health(ctx context.Context, id godwit.EndpointID) (*godwit.Heal
 	return &h, nil
 }
 
+const healthColumns = `consecutive_failures, consecutive_terminal, accepted, transient, terminal, last_accepted_at,
+	last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at, updated_at,
+	streak, degraded_at, recent`
+
+func scanHealth(r *rows, h *godwit.Health) error {
+	h.ConsecutiveFailures, h.ConsecutiveTerminal = int(r.int(0)), int(r.int(1))
+	h.Accepted, h.Transient, h.Terminal = r.int(2), r.int(3), r.int(4)
+	h.LastAcceptedAt, h.LastFailureAt, h.LastReason = r.time(5), r.time(6), godwit.Reason(r.text(7))
+	h.AvgDurationMS, h.HoldUntil, h.SunsetAt = r.float(8), r.time(9), r.time(10)
+	h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = r.time(11), r.time(12), r.time(13)
+	h.Streak, h.DegradedAt = int(r.int(14)), r.time(15)
+	return h.Recent.UnmarshalBinary(r.blob(16))
+}
+
 func readHealth(ctx context.Context, c *conn, id godwit.EndpointID) (godwit.Health, bool, error) {
 	h := godwit.Health{EndpointID: id}
 	var parseErr error
-	there, err := c.one(ctx, `SELECT consecutive_failures, consecutive_terminal, accepted, transient, terminal, last_accepted_at,
-		last_failure_at, last_reason, avg_duration_ms, hold_until, sunset_at, circuit_open_at, probe_at, updated_at,
-		streak, degraded_at, recent FROM health WHERE endpoint_id = ?`, ids(id[:]), func(r *rows) {
-		h.ConsecutiveFailures, h.ConsecutiveTerminal = int(r.int(0)), int(r.int(1))
-		h.Accepted, h.Transient, h.Terminal = r.int(2), r.int(3), r.int(4)
-		h.LastAcceptedAt, h.LastFailureAt, h.LastReason = r.time(5), r.time(6), godwit.Reason(r.text(7))
-		h.AvgDurationMS, h.HoldUntil, h.SunsetAt = r.float(8), r.time(9), r.time(10)
-		h.CircuitOpenAt, h.ProbeAt, h.UpdatedAt = r.time(11), r.time(12), r.time(13)
-		h.Streak, h.DegradedAt = int(r.int(14)), r.time(15)
-		parseErr = h.Recent.UnmarshalBinary(r.blob(16))
-	})
+	there, err := c.one(ctx, "SELECT "+healthColumns+" FROM health WHERE endpoint_id = ?", ids(id[:]), func(r *rows) { parseErr = scanHealth(r, &h) })
 	return h, there, errors.Join(err, parseErr)
 }
 
