@@ -40,7 +40,7 @@ func refuse(c *httpapi.Call, err error) error {
 	switch r.Code {
 	case command.RateLimited:
 		h.Set("Retry-After", strconv.Itoa(max(int(math.Ceil(r.RetryAfter.Seconds())), 1)))
-	case command.ExecutorStopping:
+	case command.ExecutorStopping, command.ReservationUncertain:
 		h.Set("Retry-After", "2")
 	case command.Conflict:
 		h.Set("Link", `</docs/idempotency>; rel="describedby"; type="text/html"`)
