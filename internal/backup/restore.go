@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,12 +69,20 @@ func Restore(ctx context.Context, r Restoration) (*Restored, error) {
 	}
 	done := &Restored{Manifest: m, WithoutRing: !m.has(ringName)}
 	if done.SetAside, err = r.setAside(present); err != nil {
-		return nil, fmt.Errorf("set files aside: %w", err)
+		return nil, fmt.Errorf("set files aside in %s: %w", cmp.Or(done.SetAside, r.Data), err)
 	}
 	if err := r.install(m, incoming); err != nil {
-		return nil, fmt.Errorf("restore: %w", err)
+		return nil, fmt.Errorf("restore: %w%s", err, done.whereAside())
 	}
 	return done, nil
+}
+
+// whereAside says where the former files are, for an error message.
+func (d *Restored) whereAside() string {
+	if d.SetAside == "" {
+		return ""
+	}
+	return "; the files that were there before are in " + d.SetAside
 }
 
 func (r *Restoration) checkSchema(m *Manifest) error {
@@ -141,7 +150,7 @@ func (r *Restoration) setAside(names []string) (dir string, err error) {
 	}
 	for _, name := range names {
 		if err := os.Rename(filepath.Join(r.Data, name), filepath.Join(dir, name)); err != nil {
-			return "", err
+			return dir, err
 		}
 	}
 	return dir, errors.Join(syncDir(dir), syncDir(r.Data))
