@@ -31,7 +31,7 @@ func NewDatabase(t testing.TB) *Database {
 	d.servers[0] = postgrestest.NewClusterIn(t, d.disks[0].Dir,
 		"max_connections = 200", "shared_buffers = 64MB", "wal_sender_timeout = 10s", "max_wal_size = 256MB", "log_min_messages = warning")
 	d.servers[1] = d.servers[0].Standby(d.disks[1].Dir)
-	d.synchronise()
+	d.Primary().Synchronise()
 	return d
 }
 
@@ -77,19 +77,7 @@ func (d *Database) FailOver() {
 func (d *Database) Rejoin() {
 	d.t.Helper()
 	d.standby().Follow(d.Primary())
-	d.synchronise()
-}
-
-// synchronise makes commits wait for the standby, from the moment on at which it has caught up.
-func (d *Database) synchronise() {
-	d.t.Helper()
-	d.set("*")
-	for n := 0; n == 0; {
-		if err := d.Query(`SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'`, &n); err != nil {
-			d.t.Logf("wait for the standby: %v", err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	d.Primary().Synchronise()
 }
 
 // set changes which standbys commits wait for.

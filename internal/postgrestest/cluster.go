@@ -178,7 +178,7 @@ func (c *Cluster) Running() bool {
 	return c.try("pg_ctl", "status", "--pgdata="+c.data()) == nil
 }
 
-// Standby starts a server in dir that follows c. Commits of c wait for it once c's synchronous_standby_names says so.
+// Standby starts a server in dir that follows c. Commits of c wait for it after Synchronise.
 func (c *Cluster) Standby(dir string) *Cluster {
 	c.t.Helper()
 	s := prepare(c.t, dir)

@@ -25,8 +25,7 @@ func TestClusterFailsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	statement(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
-	statement(primary, "SELECT pg_reload_conf()")
+	primary.Synchronise()
 	statement(primary, "CREATE TABLE kept (n int)")
 	primary.Kill()
 	primary.Kill() // nothing to do

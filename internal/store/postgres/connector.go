@@ -21,6 +21,8 @@ import (
 // once. So neither the pools of a node nor the nodes of a fleet rush at a server that has just come back.
 type connector struct {
 	log *slog.Logger
+	// moved is called when a connection leads to another host than the last one did; may be nil.
+	moved func()
 
 	mu       sync.Mutex
 	failures int       // in a row
@@ -115,14 +117,23 @@ func (c *connector) failed(err error) {
 
 // took notes that a host took a connection.
 func (c *connector) took(s server) {
+	if c.take(s) && c.moved != nil {
+		c.moved()
+	}
+}
+
+// take remembers the host, and reports whether it is another one than before.
+func (c *connector) take(s server) (moved bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	moved = c.last != (server{}) && c.last != s
 	if c.failures > 0 && c.last != (server{}) {
 		c.log.Info("database takes connections again", "host", s.String(), "after", time.Since(c.since).Round(time.Millisecond))
-	} else if c.last != (server{}) && c.last != s {
+	} else if moved {
 		c.log.Info("database moved", "from", c.last.String(), "to", s.String())
 	}
 	c.failures, c.last = 0, s
+	return moved
 }
 
 // find returns the host of the URL that a connection leads to.

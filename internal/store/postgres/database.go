@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,7 @@ import (
 type database struct {
 	hot  *pgxpool.Pool // commits, claims and commands
 	pool *pgxpool.Pool // all other queries
+	open atomic.Bool   // both pools are set
 	log  *slog.Logger
 
 	connector   *connector
@@ -42,8 +44,10 @@ func (d *database) openPools(ctx context.Context, hot, cold *pgxpool.Config, o *
 	d.hot, d.pool = first, second
 	if err = errors.Join(failure, err); err != nil {
 		d.closePools()
+		return err
 	}
-	return err
+	d.open.Store(true)
+	return nil
 }
 
 // closePools closes the pools that were opened.

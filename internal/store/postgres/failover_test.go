@@ -42,7 +42,7 @@ func TestFailover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			primary := postgrestest.NewCluster(t)
 			standby := primary.Standby(t.TempDir())
-			execute(t, primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+			primary.Synchronise()
 			url := strings.Replace(primary.URL(), primary.Address(), primary.Address()+","+standby.Address(), 1)
 			s, err := Open(t.Context(), url, Options{HotConnections: 2})
 			if err != nil {
@@ -97,6 +97,38 @@ func TestFailover(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Connections that only read get no error from a primary that was fenced. They are replaced once another connection has found the new one.
+func TestReadsFollowThePrimary(t *testing.T) {
+	primary := postgrestest.NewCluster(t)
+	standby := primary.Standby(t.TempDir())
+	primary.Synchronise()
+	url := strings.Replace(primary.URL(), primary.Address(), primary.Address()+","+standby.Address(), 1)
+	s, err := Open(t.Context(), url, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	reads := func() string {
+		var address string
+		if err := s.pool.QueryRow(t.Context(), `SELECT host(inet_server_addr()) || ':' || inet_server_port()`).Scan(&address); err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	if at := reads(); at != primary.Address() {
+		t.Fatalf("reads go to %s", at)
+	}
+	execute(t, primary, `ALTER SYSTEM SET default_transaction_read_only = on`, `SELECT pg_reload_conf()`)
+	standby.Promote()
+	s.hot.Reset() // as if their requests had run out of time
+	for s.connector.current() != standby.Address() {
+		_ = s.hot.Ping(t.Context()) // fails while the pause between two attempts lasts
+	}
+	if at := reads(); at != standby.Address() {
+		t.Errorf("reads go to %s, the primary is %s", at, standby.Address())
 	}
 }
 

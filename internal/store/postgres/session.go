@@ -82,12 +82,12 @@ func (d *database) watchSessions(config *pgx.ConnConfig) {
 	config.OnNotice = d.noteUnreplicated
 }
 
-// forget closes all connections once they are idle.
+// forget closes all connections once they are idle. It is called when a server refuses a write, and when a connection leads to another
+// server than the one before: connections that only read would get no error from a server that was fenced, and go on reading what it knew last.
 func (d *database) forget() {
-	for _, pool := range []*pgxpool.Pool{d.hot, d.pool} {
-		if pool != nil {
-			pool.Reset()
-		}
+	if d.open.Load() {
+		d.hot.Reset()
+		d.pool.Reset()
 	}
 }
 

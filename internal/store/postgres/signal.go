@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -53,8 +54,8 @@ func (s *signals) listen(ctx context.Context, received func(message string), rea
 	}
 }
 
-// silence is how long the connection may be silent before it is checked: a connection that the network has dropped gives no
-// error by itself.
+// silence is how long the connection may be silent before it is checked: a connection that the network has dropped, or whose server is no longer the
+// primary, gives no error by itself.
 const silence = 5 * time.Second
 
 func (s *signals) receive(ctx context.Context, conn *pgx.Conn, received func(message string)) error {
@@ -68,8 +69,15 @@ func (s *signals) receive(ctx context.Context, conn *pgx.Conn, received func(mes
 	case ctx.Err() == nil && waiting.Err() != nil && !conn.IsClosed():
 		checking, cancel := context.WithTimeout(ctx, silence)
 		defer cancel()
-		_, err := conn.Exec(checking, `SELECT 1`) // also receives; the next call returns what came
+		var readOnly bool
+		err := conn.QueryRow(checking, `SELECT current_setting('transaction_read_only')::bool`).Scan(&readOnly) // also receives; the next call returns what came
+		if err == nil && readOnly {
+			return errFenced
+		}
 		return err
 	}
 	return err
 }
+
+// errFenced reports a server that takes no writes any more: nodes send their signals to another one.
+var errFenced = errors.New("the server is read-only")
