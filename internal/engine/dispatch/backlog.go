@@ -85,11 +85,9 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	l.pump()
 }
 
-func (b *backlog) failed(err error) {
+// failed tries again after a pause.
+func (b *backlog) failed() {
 	l := b.lane
-	if l.d.base.Err() == nil {
-		l.d.cfg.Log.Error("claim due deliveries", "endpoint", l.id.String(), "error", err)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.claiming = false

@@ -32,6 +32,7 @@ type claimer struct {
 	mu      sync.Mutex
 	waiting []claimOrder // first come, first served
 	workers int
+	failing bool // the last transaction failed
 }
 
 // A claimOrder asks for deliveries of a lane.
@@ -104,15 +105,34 @@ func (c *claimer) execute(orders []claimOrder) {
 		// accepted. After an error the lanes take the claims back, since memory does not hold them.
 		err = d.cfg.ReachConfig(ctx, version)
 	}
+	c.log(err, len(orders))
 	for i, o := range orders {
 		switch {
 		case err != nil:
-			o.failed(err)
+			o.failed()
 		case claimed[i].Err != nil:
-			o.failed(claimed[i].Err)
+			d.cfg.Log.Error("claim due deliveries", "endpoint", o.lane.id.String(), "error", claimed[i].Err)
+			o.failed()
 		default:
 			o.claimed(&claimed[i], o.epoch, started)
 		}
+	}
+}
+
+// log tells when transactions begin to fail and when they work again. All lanes with due deliveries try every second meanwhile, and may be thousands.
+func (c *claimer) log(err error, endpoints int) {
+	if c.d.base.Err() != nil {
+		return // the node stops
+	}
+	c.mu.Lock()
+	changed := c.failing != (err != nil)
+	c.failing = err != nil
+	c.mu.Unlock()
+	switch {
+	case changed && err != nil:
+		c.d.cfg.Log.Error("claim due deliveries; tried again until it works", "endpoints", endpoints, "error", err)
+	case changed:
+		c.d.cfg.Log.Info("due deliveries can be claimed again")
 	}
 }
 
@@ -123,13 +143,14 @@ func (c *claimer) reclaim(o claimOrder) {
 	case c.reclaims <- struct{}{}:
 		defer func() { <-c.reclaims }()
 	case <-d.base.Done():
-		o.failed(d.base.Err())
+		o.failed()
 		return
 	}
 	ctx, cancel := context.WithTimeout(d.base, claimTimeout)
 	defer cancel()
 	if err := o.reclaim(ctx, o.epoch); err != nil {
-		o.failed(err)
+		c.log(err, 1)
+		o.failed()
 		return
 	}
 	c.execute([]claimOrder{o})

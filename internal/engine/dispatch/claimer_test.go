@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -145,6 +147,29 @@ func TestFailedClaimsAreRepeatedAlone(t *testing.T) {
 		if n := o.lane.window.shard.n.Load(); n != 0 {
 			t.Errorf("the shard of lane %d still counts %d claims", i, n)
 		}
+	}
+}
+
+// While claims fail, all lanes try again and again; the log tells only when that begins and when it ends.
+func TestFailingClaimsAreLoggedOnce(t *testing.T) {
+	failure := errors.New("gone")
+	d := newClaiming(func(claims []store.Claim) ([]store.Claimed, error) {
+		if failure != nil {
+			return nil, failure
+		}
+		return answer(claims), nil
+	})
+	var text strings.Builder
+	d.cfg.Log = slog.New(slog.NewTextHandler(&text, nil))
+	for range 3 {
+		d.claims.execute([]claimOrder{d.order(8), d.order(8)})
+	}
+	failure = nil
+	for range 3 {
+		d.claims.execute([]claimOrder{d.order(8)})
+	}
+	if got := text.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "error=gone") || !strings.Contains(got, "again\"\n") {
+		t.Errorf("the log says:\n%s", got)
 	}
 }
 
