@@ -17,12 +17,13 @@ const maxBeat = time.Second
 func (k *Keeper) interval() time.Duration { return min(k.cfg.TTL/5, maxBeat) }
 
 // untilBeat is how long to wait for the next beat: the interval, or less if the leases of a silent node expire sooner, so that its
-// shards are taken the moment they are free.
-func (k *Keeper) untilBeat() time.Duration {
+// shards are taken the moment they are free. After a failed beat it is the interval: what is known of the others is old then, and a store
+// that is away would be asked without a pause.
+func (k *Keeper) untilBeat(failing bool) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	wait := k.interval()
-	if k.cluster == nil {
+	if k.cluster == nil || failing {
 		return wait
 	}
 	for i := range k.cluster.Members {
@@ -78,7 +79,7 @@ func (k *Keeper) Keep(ctx context.Context) error {
 	defer others.Wait()
 	defer cancel()
 	failing := false
-	for k.pause(ctx, k.untilBeat(), k.wake) {
+	for k.pause(ctx, k.untilBeat(failing), k.wake) {
 		err := k.beat(ctx)
 		switch {
 		case errors.Is(err, store.ErrFenced):

@@ -222,13 +222,13 @@ func TestShares(t *testing.T) {
 func TestBeatWhenLeasesEnd(t *testing.T) {
 	r := newRig(t)
 	a, _ := r.node("a")
-	if got := a.untilBeat(); got != maxBeat {
+	if got := a.untilBeat(false); got != maxBeat {
 		t.Errorf("alone it waits %s", got)
 	}
 	r.hands.Advance(time.Millisecond)
 	b, _ := r.node("b")
 	r.round(a, b)
-	if got := a.untilBeat(); got != maxBeat {
+	if got := a.untilBeat(false); got != maxBeat {
 		t.Errorf("beside a live node it waits %s", got)
 	}
 	r.hands.Advance(ttl - 300*time.Millisecond) // b is silent
@@ -236,16 +236,19 @@ func TestBeatWhenLeasesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.hands.Advance(100 * time.Millisecond)
-	if got := a.untilBeat(); got != 201*time.Millisecond {
+	if got := a.untilBeat(false); got != 201*time.Millisecond {
 		t.Errorf("beside a silent node it waits %s", got)
 	}
 	r.hands.Advance(201 * time.Millisecond)
+	if got := a.untilBeat(true); got != maxBeat {
+		t.Errorf("after a failed beat it waits %s", got)
+	}
 	if err := a.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a.moves(t.Context())
 	r.have(map[*Keeper]int{a: 64})
-	if got := a.untilBeat(); got != maxBeat {
+	if got := a.untilBeat(false); got != maxBeat {
 		t.Errorf("beside a dead node it waits %s", got)
 	}
 }

@@ -113,7 +113,7 @@ func (w *walFile) rewrite() error {
 	return nil
 }
 
-// copyAgain writes the pages of the first copied frames to the database file, as a checkpoint did, and syncs it.
+// copyAgain writes the pages of the first copied frames to the database file, as a checkpoint did. The caller syncs it.
 func (w *walFile) copyAgain(db File, copied int64) error {
 	var h [frameHeaderSize]byte
 	if _, err := w.ReadAt(h[:], w.offset(w.frames)); err != nil { // a commit's last frame has the size of the database
