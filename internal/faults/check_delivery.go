@@ -158,12 +158,26 @@ func (h *History) Duplicates() (duplicates []Duplicate) {
 		for _, list := range keys {
 			for i := 1; i < len(list); i++ {
 				if first := list[i-1]; first.taken() {
-					duplicates = append(duplicates, Duplicate{first, list[i], h.explain(Torn, first.Node, Span{first.From, list[i].From})})
+					fault := h.explain(Torn, first.Node, Span{first.From, list[i].From})
+					if fault == nil {
+						fault = h.zombie(&list[i])
+					}
+					duplicates = append(duplicates, Duplicate{first, list[i], fault})
 				}
 			}
 		}
 	}
 	return duplicates
+}
+
+// zombie finds the freeze from which a node woke up with the request half sent; another node has sent the delivery meanwhile.
+func (h *History) zombie(a *Arrival) *Fault {
+	for i := range h.Faults {
+		if f := &h.Faults[i]; f.Kind == Freeze && a.Node != "" && f.Node == a.Node && f.Meets(a.Span) {
+			return f
+		}
+	}
+	return nil
 }
 
 // explain finds a fault that may have done so much harm to the node in the span.

@@ -82,6 +82,8 @@ func TestDuplicates(t *testing.T) {
 		"it died before":       {[]Fault{{at(0, 0), Kill, "a", Torn}}, twice, []string{""}},
 		"it left":              {[]Fault{{at(3, 5), "leave", "a", Away}}, twice, []string{""}},
 		"the database crashed": {[]Fault{{at(3, 5), "crash", "", Torn}}, twice, []string{"crash"}},
+		"the second woke up":   {[]Fault{{at(3, 9), Freeze, "b", Torn}}, twice, []string{Freeze}},
+		"the second had slept": {[]Fault{{at(3, 8), Freeze, "b", Torn}}, twice, []string{""}},
 		"its node is unknown":  {[]Fault{{at(3, 5), Kill, "b", Torn}}, []Arrival{arrival("k", "", at(1, 2)), twice[1]}, []string{Kill}},
 	} {
 		h := &History{Arrivals: c.arrivals, Faults: c.faults}
