@@ -60,6 +60,7 @@ func (s *sweeper) run(ctx context.Context) {
 				DeadLettersBefore: now.Add(-scale.Real(s.cfg.Retention.DeadLetters)),
 				NoticesBefore:     now.Add(-scale.Real(s.cfg.Retention.Notices)),
 				RejectionsBefore:  now.Add(-scale.Real(s.cfg.Retention.Rejections)),
+				UnansweredBefore:  now.Add(-scale.Real(s.cfg.IdempotencyWindow)),
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func (id ID[K]) Base32() string {
 }
 
 // ParseBase32ID parses the form that Base32 returns, in either case.
-func ParseBase32ID[K kind](text string) (ID[K], error) {
+func ParseBase32ID[K Kind](text string) (ID[K], error) {
 	var id ID[K]
 	if len(text) != 26 || text[0] > '7' {
 		return id, fmt.Errorf("%w: want 26 characters of base32", ErrBadID)

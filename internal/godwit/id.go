@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -11,9 +12,10 @@ import (
 
 // ID is a UUIDv7 with a kind. Stores keep its time-ordered bytes. Its text form carries a prefix, so that an id of the
 // wrong kind is refused instead of not found.
-type ID[K kind] [16]byte
+type ID[K Kind] [16]byte
 
-type kind interface{ prefix() string }
+// Kind is what an id names. Only this package has kinds.
+type Kind interface{ prefix() string }
 
 type (
 	tenantKind   struct{}
@@ -66,15 +68,28 @@ type (
 var ErrBadID = errors.New("not a valid id")
 
 // NewID mints an id whose order follows now. Below the millisecond the order of two ids is random.
-func NewID[K kind](now time.Time) ID[K] {
+func NewID[K Kind](now time.Time) ID[K] {
 	var id ID[K]
 	Random(id[6:])
 	stampV7(id[:], now)
 	return id
 }
 
+// DerivedID returns the id that follows from now and the seed: the same for the same arguments, and as unlikely to meet another
+// as a random one. The kind is part of the seed.
+func DerivedID[K Kind](now time.Time, seed []byte) ID[K] {
+	var id ID[K]
+	var k K
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d ", k.prefix(), now.UnixMicro())
+	h.Write(seed)
+	copy(id[6:], h.Sum(nil))
+	stampV7(id[:], now)
+	return id
+}
+
 // FirstIDAt returns the smallest id minted at or after t. It turns a range of times into a range of ids.
-func FirstIDAt[K kind](t time.Time) ID[K] {
+func FirstIDAt[K Kind](t time.Time) ID[K] {
 	var id ID[K]
 	stampV7(id[:], t)
 	return id
@@ -136,7 +151,7 @@ func (id *ID[K]) UnmarshalText(text []byte) error {
 }
 
 // ParseID reads the prefixed text form of an id.
-func ParseID[K kind](s string) (ID[K], error) {
+func ParseID[K Kind](s string) (ID[K], error) {
 	var id ID[K]
 	var k K
 	u, ok := strings.CutPrefix(s, k.prefix())

@@ -13,5 +13,8 @@
 // (5xx, 409, 429 and refusals before the handler) are not stored (EDS T-3). Stored bodies are encrypted: some show a secret
 // once, and a repeat must show the same.
 //
+// A request can be interrupted after its effect and before Complete. Its record then stays until the window ends, and a repeat
+// runs under the reservation of the first. Once gives the repeat the object that the first created.
+//
 // The package does not authenticate callers, and does not interpret the requests.
 package idempotency

@@ -63,11 +63,11 @@ const (
 )
 
 // decided passes a decision to Config.Decided.
-func (g *Guard) decided(ctx context.Context, s Scope, rec, existing *godwit.IdempotencyRecord) error {
+func (g *Guard) decided(ctx context.Context, s Scope, rec, existing *godwit.IdempotencyRecord, now time.Time) error {
 	if g.cfg.Decided == nil || s.Channel == "" {
 		return nil
 	}
-	d := Decision{Scope: s, ID: rec.ID, Outcome: FirstSeen, Fingerprint: rec.Fingerprint, At: rec.CreatedAt}
+	d := Decision{Scope: s, ID: rec.ID, Outcome: FirstSeen, Fingerprint: rec.Fingerprint, At: now}
 	if existing != nil {
 		d.Outcome, d.InProgress = DuplicateReplayed, existing.InProgress()
 		if existing.Fingerprint != rec.Fingerprint {
@@ -109,7 +109,7 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 	// A client that disconnects neither undoes the work nor frees the key half-way (IKH K-10).
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), g.cfg.Timeout)
 	defer cancel()
-	now := g.cfg.Now()
+	now := g.cfg.Now().Truncate(time.Microsecond) // as stores keep it
 	rec := &godwit.IdempotencyRecord{
 		ID:       s.ID(key),
 		TenantID: s.Tenant,
@@ -126,9 +126,10 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 		g.cfg.Problems.Write(w, r, fmt.Errorf("reserve idempotency key: %w", err))
 		return
 	}
-	if err := g.decided(ctx, s, rec, existing); err != nil {
+	held := reservation{id: rec.ID, at: rec.CreatedAt, again: !rec.CreatedAt.Equal(now)}
+	if err := g.decided(ctx, s, rec, existing, now); err != nil {
 		if existing == nil {
-			g.forget(ctx, rec)
+			g.free(ctx, held, false)
 		}
 		g.cfg.Problems.Write(w, r, err)
 		return
@@ -137,9 +138,9 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 		g.repeat(w, r, rec, existing)
 		return
 	}
-	r = r.WithContext(ctx)
+	r = r.WithContext(withReservation(ctx, held))
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	g.first(w, r, rec, next)
+	g.first(w, r, held, next)
 }
 
 // guarded reports whether the guard uses keys for the method. PUT is included because a delivery may use it (IKH K-14).
@@ -180,17 +181,17 @@ func Replay(w http.ResponseWriter, resp *godwit.StoredResponse) {
 	w.Write(resp.Body)
 }
 
-func (g *Guard) first(w http.ResponseWriter, r *http.Request, rec *godwit.IdempotencyRecord, next http.Handler) {
+func (g *Guard) first(w http.ResponseWriter, r *http.Request, held reservation, next http.Handler) {
 	answer := &recorder{header: http.Header{}}
 	if cause := run(answer, r, next); cause != nil {
-		g.forget(r.Context(), rec)
+		g.free(r.Context(), held, true)
 		g.cfg.Problems.Write(w, r, cause)
 		return
 	}
 	if storable(answer.status()) {
-		g.complete(r.Context(), rec, answer)
+		g.complete(r.Context(), held.id, answer)
 	} else {
-		g.forget(r.Context(), rec)
+		g.free(r.Context(), held, answer.status() >= http.StatusInternalServerError)
 	}
 	answer.copyTo(w)
 }
@@ -218,11 +219,11 @@ func storable(status int) bool {
 
 // complete stores the response before it is written. From then on it is the response to the key, whether or not the client
 // received it. If the store fails, the client still gets the response; the key is free again when the lease ends.
-func (g *Guard) complete(ctx context.Context, rec *godwit.IdempotencyRecord, answer *recorder) {
+func (g *Guard) complete(ctx context.Context, id [32]byte, answer *recorder) {
 	ctx, cancel := g.afterwards(ctx)
 	defer cancel()
 	expires := g.cfg.Now().Add(g.cfg.TimeScale.Real(g.cfg.Window))
-	if err := g.cfg.Store.Complete(ctx, rec.ID, g.seal(rec.ID, answer), expires); err != nil {
+	if err := g.cfg.Store.Complete(ctx, id, g.seal(id, answer), expires); err != nil {
 		g.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "answer not kept for repeats", slog.Any("error", err))
 	}
 }
@@ -233,10 +234,18 @@ func (g *Guard) afterwards(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease-g.cfg.Timeout)
 }
 
-func (g *Guard) forget(ctx context.Context, rec *godwit.IdempotencyRecord) {
+// free lets the next request with the key run. If the effect of this one or of an earlier one is in doubt, the record stays, so
+// that a repeat has the same reservation and meets that effect; see Once.
+func (g *Guard) free(ctx context.Context, held reservation, doubtful bool) {
 	ctx, cancel := g.afterwards(ctx)
 	defer cancel()
-	if err := g.cfg.Store.Forget(ctx, rec.ID); err != nil {
+	var err error
+	if doubtful || held.again {
+		err = g.cfg.Store.Interrupt(ctx, held.id, g.cfg.Now())
+	} else {
+		err = g.cfg.Store.Forget(ctx, held.id)
+	}
+	if err != nil {
 		g.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "idempotency key not freed before its lease ends", slog.Any("error", err))
 	}
 }

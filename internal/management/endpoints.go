@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -26,6 +27,12 @@ type Endpoints struct {
 	rate     creationRate
 }
 
+// A created endpoint, with its first secret.
+type created struct {
+	endpoint *godwit.Endpoint
+	issued   *IssuedSecret
+}
+
 // Create registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
 func (es *Endpoints) Create(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
 	n.SetDefaults()
@@ -33,44 +40,69 @@ func (es *Endpoints) Create(ctx context.Context, tenant godwit.TenantID, n NewEn
 	if err != nil {
 		return nil, nil, err
 	}
+	if n.Algorithm, err = checkAlgorithm(prof, n.Algorithm); err != nil {
+		return nil, nil, err
+	}
+	given, err := givenKey(prof, n.Algorithm, n.Secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := idempotency.Once(ctx, es.now(),
+		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, tenant, id) },
+		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, tenant, id, &n, prof, given) })
+	if err != nil {
+		return nil, nil, err
+	}
+	// The event is announced before the engine knows the endpoint, so that the endpoint does not get the event about
+	// itself.
+	err = es.notifier.announce(ctx, c.endpoint, profile.AnnounceSubscriptionCreated)
+	if err == nil {
+		err = es.notifier.tell(ctx, c.endpoint.ID)
+	}
+	if err != nil {
+		// A repeat under a key completes the creation. Without a key it would create a second endpoint.
+		if !idempotency.Held(ctx) {
+			es.undoCreate(ctx, c.endpoint)
+		}
+		return nil, nil, err
+	}
+	return c.endpoint, c.issued, nil
+}
+
+// create makes an endpoint from a checked request and stores it.
+func (es *Endpoints) create(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, n *NewEndpoint, prof profile.Profile, given *profile.KeyMaterial) (*created, error) {
 	now := es.now()
 	e := &godwit.Endpoint{
-		ID: godwit.NewEndpointID(now), TenantID: tenant, Profile: n.Profile,
+		ID: id, TenantID: tenant, Profile: n.Profile,
 		Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	if n.Paused {
 		e.Status = godwit.EndpointPaused
 	}
 	if err := es.sealer.apply(e, &n.EndpointSpec); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	algorithm, err := checkAlgorithm(prof, n.Algorithm)
+	issued, err := es.secrets.issue(e, prof, n.Algorithm, given)
 	if err != nil {
-		return nil, nil, err
-	}
-	given, err := givenKey(prof, algorithm, n.Secret)
-	if err != nil {
-		return nil, nil, err
-	}
-	issued, err := es.secrets.issue(e, prof, algorithm, given)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := es.register(ctx, e, &issued.Secret); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	// The event is announced before the engine knows the endpoint, so that the endpoint does not get the event about
-	// itself.
-	err = es.notifier.announce(ctx, e, profile.AnnounceSubscriptionCreated)
-	if err == nil {
-		err = es.notifier.tell(ctx, e.ID)
-	}
+	return &created{e, issued}, nil
+}
+
+// find returns the endpoint that an interrupted request created, with its first secret.
+func (es *Endpoints) find(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*created, error) {
+	e, err := es.store.Endpoint(ctx, tenant, id)
 	if err != nil {
-		// The caller will retry, so the endpoint must be removed.
-		es.undoCreate(ctx, e)
-		return nil, nil, err
+		return nil, fmt.Errorf("find endpoint: %w", err)
 	}
-	return e, issued, nil
+	issued, err := es.secrets.first(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return &created{e, issued}, nil
 }
 
 // register stores the endpoint within the tenant's limits.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -50,10 +51,9 @@ func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	}
 	token := godwit.MintToken()
 	k := &godwit.APIKey{
-		ID: godwit.NewKeyID(now), TenantID: tenant, Name: spec.Name, Hint: godwit.TokenHint(token), Hash: godwit.HashToken(token),
+		TenantID: tenant, Name: spec.Name, Hint: godwit.TokenHint(token), Hash: godwit.HashToken(token),
 		Scopes: slices.Clone(spec.Scopes), CreatedAt: now, ExpiresAt: spec.ExpiresAt,
 	}
-	k.Principal = k.ID
 	var makers []godwit.KeyID
 	if !spec.Replaces.IsZero() {
 		old, err := ks.replaced(ctx, by, tenant, spec.Replaces)
@@ -73,10 +73,28 @@ func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	if len(k.Makers) > godwit.MaxMakers {
 		return nil, "", problem.LimitReached.With("too many keys made one another before this one; use an API key that was made earlier")
 	}
-	if err := ks.store.CreateKey(ctx, k); err != nil {
+	k, err := idempotency.Once(ctx, now,
+		func(id godwit.KeyID) (*godwit.APIKey, error) { return nil, ks.revokeLost(ctx, tenant, id) },
+		func(id godwit.KeyID) (*godwit.APIKey, error) {
+			k.ID = id
+			if spec.Replaces.IsZero() {
+				k.Principal = id
+			}
+			return k, ks.store.CreateKey(ctx, k)
+		})
+	if err != nil {
 		return nil, "", fmt.Errorf("create key: %w", err)
 	}
 	return k, token, nil
+}
+
+// revokeLost revokes the key that an interrupted request created, because its token is known to no one. It returns
+// store.ErrNotFound, for the repeat must create another key.
+func (ks *Keys) revokeLost(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) error {
+	if err := ks.store.RevokeKey(ctx, tenant, id, ks.now()); err != nil {
+		return err
+	}
+	return store.ErrNotFound
 }
 
 // replaced finds the key to replace. The new key can fetch answers that the old one got, so the caller needs every scope

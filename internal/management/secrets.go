@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/profile"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // An IssuedSecret is a new signing secret with its value, which is shown once.
@@ -86,4 +88,25 @@ func (ss *Secrets) issue(e *godwit.Endpoint, prof profile.Profile, algorithm str
 		s.Hash, s.Hint = hex.EncodeToString(sum[:]), shown[len(shown)-4:]
 	}
 	return &IssuedSecret{Secret: s, Value: material.Display}, nil
+}
+
+// first returns the secret that the endpoint was created with, and its value.
+func (ss *Secrets) first(ctx context.Context, e *godwit.Endpoint) (*IssuedSecret, error) {
+	list, err := ss.store.Secrets(ctx, e.TenantID, e.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find secrets: %w", err)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("find secrets of %s: %w", e.ID, store.ErrNotFound)
+	}
+	s := slices.MinFunc(list, func(a, b godwit.Secret) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	prof, err := profile.Lookup(e.Profile)
+	if err != nil {
+		return nil, err
+	}
+	value, err := ss.ring.Open(s.Sealed, keyring.ForSecret(s.ID))
+	if err != nil {
+		return nil, fmt.Errorf("open secret %s: %w", s.ID, err)
+	}
+	return &IssuedSecret{Secret: s, Value: prof.ShowKey(s.Algorithm, value)}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -74,12 +75,13 @@ func (ts *Tenants) Create(ctx context.Context, spec TenantSpec) (*godwit.Tenant,
 		return nil, err
 	}
 	now := ts.now()
-	t := &godwit.Tenant{ID: godwit.NewTenantID(now), CreatedAt: now}
-	spec.apply(t)
-	if err := withCode(&t.Code, "create tenant", func() error { return ts.store.CreateTenant(ctx, t) }); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return idempotency.Once(ctx, now,
+		func(id godwit.TenantID) (*godwit.Tenant, error) { return ts.store.Tenant(ctx, id) },
+		func(id godwit.TenantID) (*godwit.Tenant, error) {
+			t := &godwit.Tenant{ID: id, CreatedAt: now}
+			spec.apply(t)
+			return t, withCode(&t.Code, "create tenant", func() error { return ts.store.CreateTenant(ctx, t) })
+		})
 }
 
 func (s *TenantSpec) apply(t *godwit.Tenant) {

@@ -64,6 +64,9 @@ func (p cybercube) ImportKey(algorithm, text string) (KeyMaterial, error) {
 	return KeyMaterial{Secret: []byte(text), Display: text}, nil
 }
 
+// ShowKey returns the secret: its bytes are its text.
+func (cybercube) ShowKey(_ string, secret []byte) string { return string(secret) }
+
 func (p cybercube) NewSigner(keys []SigningKey) (Signer, error) {
 	return newTextSigner(p, fieldCCWTimestamp, fieldCCWSignature, keys)
 }

@@ -46,12 +46,12 @@ func (eds) Defaults() godwit.Policy {
 
 func (eds) Algorithms() []string { return []string{godwit.AlgorithmHMAC, godwit.AlgorithmEd25519} }
 
-func (eds) NewKey(algorithm string) (KeyMaterial, error) {
+func (p eds) NewKey(algorithm string) (KeyMaterial, error) {
 	switch algorithm {
 	case godwit.AlgorithmHMAC:
 		secret := make([]byte, 32)
 		rand.Read(secret)
-		return KeyMaterial{Secret: secret, Display: base64.StdEncoding.EncodeToString(secret)}, nil
+		return KeyMaterial{Secret: secret, Display: p.ShowKey(algorithm, secret)}, nil
 	case godwit.AlgorithmEd25519:
 		public, private, err := ed25519.GenerateKey(nil)
 		if err != nil {
@@ -60,6 +60,13 @@ func (eds) NewKey(algorithm string) (KeyMaterial, error) {
 		return KeyMaterial{Secret: private.Seed(), Public: public}, nil
 	}
 	return KeyMaterial{}, fmt.Errorf("profile eds has no algorithm %q", algorithm)
+}
+
+func (eds) ShowKey(algorithm string, secret []byte) string {
+	if algorithm == godwit.AlgorithmEd25519 {
+		return "" // receivers need the public key alone, which is published
+	}
+	return base64.StdEncoding.EncodeToString(secret)
 }
 
 func (eds) ImportKey(algorithm, text string) (KeyMaterial, error) {

@@ -66,6 +66,9 @@ func (p ojs) ImportKey(algorithm, text string) (KeyMaterial, error) {
 	return KeyMaterial{Secret: []byte(text), Display: text}, nil
 }
 
+// ShowKey returns the secret: its bytes are its text.
+func (ojs) ShowKey(_ string, secret []byte) string { return string(secret) }
+
 func (p ojs) NewSigner(keys []SigningKey) (Signer, error) {
 	return newTextSigner(p, fieldOJSTimestamp, fieldOJSSignature, keys)
 }

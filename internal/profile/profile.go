@@ -37,6 +37,8 @@ type Profile interface {
 	// ImportKey reads signing material supplied by the endpoint's owner, in the dialect's own form. The error does not repeat
 	// it.
 	ImportKey(algorithm, text string) (KeyMaterial, error)
+	// ShowKey returns what NewKey and ImportKey display of a key, given its secret part.
+	ShowKey(algorithm string, secret []byte) string
 	// NewSigner prepares keys for use; each of them signs every request, in the given order.
 	NewSigner(keys []SigningKey) (Signer, error)
 	// Render makes the header and body of an attempt. Signature and credentials are added later.

@@ -59,11 +59,18 @@ func (p standardWebhooks) NewKey(algorithm string) (KeyMaterial, error) {
 	rand.Read(b[:])
 	switch algorithm {
 	case godwit.AlgorithmHMAC:
-		return KeyMaterial{Secret: b[:], Display: secretPrefix + base64.StdEncoding.EncodeToString(b[:])}, nil
+		return KeyMaterial{Secret: b[:], Display: p.ShowKey(algorithm, b[:])}, nil
 	case godwit.AlgorithmEd25519:
 		return edMaterial(b[:]), nil
 	}
 	return KeyMaterial{}, fmt.Errorf("profile %s has no algorithm %q", p.Name(), algorithm)
+}
+
+func (standardWebhooks) ShowKey(algorithm string, secret []byte) string {
+	if algorithm == godwit.AlgorithmEd25519 {
+		return edMaterial(secret).Display
+	}
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
 }
 
 func edMaterial(seed []byte) KeyMaterial {

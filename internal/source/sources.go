@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -76,38 +77,72 @@ func (p Permit) allow(before, after *godwit.Source) error {
 	return p(before, after)
 }
 
+// A created source, with the credential that was made for it; nil if the caller brought its own.
+type created struct {
+	source *godwit.Source
+	issued *Issued
+}
+
 // Create registers an upstream. If the request has no credentials, Create generates one, in schemes that allow it.
 func (s *Sources) Create(ctx context.Context, tenant godwit.TenantID, spec Spec, permit Permit) (*godwit.Source, *Issued, error) {
 	spec.setDefaults()
 	if err := s.check(&spec); err != nil {
 		return nil, nil, err
 	}
-	n, err := s.cfg.Store.CountSources(ctx, tenant)
-	if err != nil {
-		return nil, nil, fmt.Errorf("count sources: %w", err)
-	}
-	if n >= s.cfg.Limit {
-		return nil, nil, problem.LimitReached.With("the tenant has %d sources and may have no more than %d", n, s.cfg.Limit)
-	}
-	now := s.now()
-	src := &godwit.Source{
-		ID: godwit.NewSourceID(now), TenantID: tenant, Scheme: spec.Scheme, Status: godwit.SourceActive, CreatedAt: now, UpdatedAt: now, Version: 1,
-	}
-	spec.lay(src)
-	credentials, issued, err := s.credentials(&spec, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.seal(src, credentials, now); err != nil {
-		return nil, nil, err
-	}
-	if err := permit.allow(nil, src); err != nil {
-		return nil, nil, err
-	}
-	if err := s.cfg.Store.CreateSource(ctx, src); err != nil {
+	c, err := idempotency.Once(ctx, s.now(),
+		func(id godwit.SourceID) (*created, error) { return s.find(ctx, tenant, id, len(spec.Credentials) == 0) },
+		func(id godwit.SourceID) (*created, error) { return s.create(ctx, tenant, id, &spec, permit) })
+	if errors.Is(err, store.ErrConflict) {
 		return nil, nil, nameTaken("create source", err)
 	}
-	return src, issued, nil
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.source, c.issued, nil
+}
+
+func (s *Sources) create(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, spec *Spec, permit Permit) (*created, error) {
+	n, err := s.cfg.Store.CountSources(ctx, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("count sources: %w", err)
+	}
+	if n >= s.cfg.Limit {
+		return nil, problem.LimitReached.With("the tenant has %d sources and may have no more than %d", n, s.cfg.Limit)
+	}
+	now := s.now()
+	src := &godwit.Source{ID: id, TenantID: tenant, Scheme: spec.Scheme, Status: godwit.SourceActive, CreatedAt: now, UpdatedAt: now, Version: 1}
+	spec.lay(src)
+	credentials, issued, err := s.credentials(ctx, spec, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.seal(src, credentials, now); err != nil {
+		return nil, err
+	}
+	if err := permit.allow(nil, src); err != nil {
+		return nil, err
+	}
+	if err := s.cfg.Store.CreateSource(ctx, src); err != nil {
+		return nil, fmt.Errorf("create source: %w", err)
+	}
+	return &created{src, issued}, nil
+}
+
+// find returns the source that an interrupted request created. If its credential was made for it, find opens it.
+func (s *Sources) find(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, minted bool) (*created, error) {
+	src, err := s.cfg.Store.Source(ctx, tenant, id)
+	if err != nil || !minted {
+		return &created{source: src}, err
+	}
+	list, err := s.open(src)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return &created{source: src}, nil
+	}
+	first := list[len(list)-1] // rotations put newer ones in front
+	return &created{src, &Issued{ID: first.ID, Secret: first.Secret}}, nil
 }
 
 func nameTaken(doing string, err error) error {
@@ -118,14 +153,14 @@ func nameTaken(doing string, err error) error {
 }
 
 // credentials returns the given credentials, or a new one.
-func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *Issued, error) {
+func (s *Sources) credentials(ctx context.Context, spec *Spec, now time.Time) ([]godwit.Credential, *Issued, error) {
 	sch := schemeNamed(spec.Scheme)
 	if len(spec.Credentials) > 0 {
 		list := slices.Clone(spec.Credentials)
 		for i := range list {
 			list[i].CreatedAt, list[i].ExpiresAt = now, time.Time{}
 			if list[i].ID == "" && !sch.named {
-				list[i].ID = godwit.NewSecretID(now).String()
+				list[i].ID = credentialID(ctx, now, i)
 			}
 			if why := sch.check(&list[i]); why != "" {
 				return nil, nil, fieldError(fmt.Sprintf("credentials[%d]", i), "%s", why)
@@ -136,8 +171,13 @@ func (s *Sources) credentials(spec *Spec, now time.Time) ([]godwit.Credential, *
 	if sch.mint == nil {
 		return nil, nil, fieldError("credentials", "must be given: this upstream makes its secret or key itself")
 	}
-	c := godwit.Credential{ID: godwit.NewSecretID(now).String(), Secret: sch.mint(), CreatedAt: now}
+	c := godwit.Credential{ID: credentialID(ctx, now, 0), Secret: sch.mint(), CreatedAt: now}
 	return []godwit.Credential{c}, &Issued{ID: c.ID, Secret: c.Secret}, nil
+}
+
+// credentialID returns the id of the request's nth credential. It follows from the request's Idempotency-Key, if there is one.
+func credentialID(ctx context.Context, now time.Time, nth int) string {
+	return idempotency.ID(ctx, godwit.NewSecretID(now), nth).String()
 }
 
 // seal encrypts and stores the valid credentials in the source, after it checked that the scheme can use them.
@@ -244,6 +284,10 @@ func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godw
 	})
 }
 
+// errUnchanged reports that a source is already as a change would make it.
+var errUnchanged = errors.New("nothing to change")
+
+// change applies f to the stored source, and again if a concurrent change came first.
 func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, f func(*godwit.Source) error) (*godwit.Source, error) {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -251,7 +295,11 @@ func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 		if err != nil {
 			return nil, fmt.Errorf("find source: %w", err)
 		}
-		if err := f(src); err != nil {
+		err = f(src)
+		if errors.Is(err, errUnchanged) {
+			return src, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		src.Version++
@@ -267,48 +315,6 @@ func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 	}
 }
 
-// Rotation bounds, the same as for endpoints.
-const (
-	DefaultOverlap = 24 * time.Hour
-	MaxOverlap     = 7 * 24 * time.Hour
-)
-
-// Rotate adds a credential, the given one or a new one, and lets the others expire after the overlap. The holder of a
-// credential of a source that submits commands can submit commands, so a rotation needs a permit like any other change.
-func (s *Sources) Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit Permit) (*godwit.Source, *Issued, error) {
-	if overlap < 0 || overlap > MaxOverlap {
-		return nil, nil, fieldError("overlap_seconds", "must be between 0 and %g", MaxOverlap.Seconds())
-	}
-	var issued *Issued
-	src, err := s.change(ctx, tenant, id, func(src *godwit.Source) error {
-		now := s.now()
-		if err := permit.allow(src, src); err != nil {
-			return err
-		}
-		spec := Spec{Scheme: src.Scheme}
-		if given != nil {
-			spec.Credentials = []godwit.Credential{*given}
-		}
-		fresh, made, err := s.credentials(&spec, now)
-		if err != nil {
-			return err
-		}
-		issued = made
-		list, err := s.open(src)
-		if err != nil {
-			return err
-		}
-		end := now.Add(s.cfg.TimeScale.Real(overlap))
-		for i := range list {
-			if list[i].ExpiresAt.IsZero() || list[i].ExpiresAt.After(end) {
-				list[i].ExpiresAt = end
-			}
-		}
-		return s.seal(src, append(fresh, list...), now)
-	})
-	return src, issued, err
-}
-
 // Acknowledge records that the upstream agreed to a version of the description. Only the current version is accepted,
 // because no other can be read.
 func (s *Sources) Acknowledge(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, version, by, actor string) (*godwit.Acknowledgment, error) {
@@ -322,13 +328,33 @@ func (s *Sources) Acknowledge(ctx context.Context, tenant godwit.TenantID, id go
 		return nil, problem.Conflict.With("the service description has the version %s now: read it again at /.well-known/webhook-service", current)
 	}
 	now := s.now()
-	a := &godwit.Acknowledgment{
-		ID: godwit.NewAcknowledgmentID(now), TenantID: tenant, SourceID: id, Version: version, Terms: s.cfg.Terms.encode(), By: by, Actor: actor, At: now,
+	return idempotency.Once(ctx, now,
+		func(ack godwit.AcknowledgmentID) (*godwit.Acknowledgment, error) {
+			return s.acknowledgment(ctx, tenant, id, ack)
+		},
+		func(ack godwit.AcknowledgmentID) (*godwit.Acknowledgment, error) {
+			a := &godwit.Acknowledgment{
+				ID: ack, TenantID: tenant, SourceID: id, Version: version, Terms: s.cfg.Terms.encode(), By: by, Actor: actor, At: now,
+			}
+			if err := s.cfg.Store.AddAcknowledgment(ctx, a); err != nil {
+				return nil, fmt.Errorf("add acknowledgment: %w", err)
+			}
+			return a, nil
+		})
+}
+
+// acknowledgment finds one of the source's newest acknowledgments.
+func (s *Sources) acknowledgment(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, id godwit.AcknowledgmentID) (*godwit.Acknowledgment, error) {
+	list, err := s.cfg.Store.ListAcknowledgments(ctx, tenant, source, store.Page{Limit: 100})
+	if err != nil {
+		return nil, fmt.Errorf("read acknowledgments: %w", err)
 	}
-	if err := s.cfg.Store.AddAcknowledgment(ctx, a); err != nil {
-		return nil, fmt.Errorf("add acknowledgment: %w", err)
+	for i := range list {
+		if list[i].ID == id {
+			return &list[i], nil
+		}
 	}
-	return a, nil
+	return nil, store.ErrNotFound
 }
 
 // Acknowledgments lists the acknowledgments of a source, newest first.

@@ -34,10 +34,13 @@ type Keys interface {
 // Idempotency keeps the records of management requests, which run outside a Commit.
 type Idempotency interface {
 	// Reserve inserts r, which has no response yet, in one atomic step (IKH K-15). If a record with its ID exists that has not
-	// expired at r.CreatedAt, Reserve returns that record instead.
+	// expired at r.CreatedAt, Reserve returns that record instead. If an expired one has the same fingerprint and no response,
+	// its request may have had its effect: Reserve takes it over and sets r.CreatedAt to the time at which it was first reserved.
 	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
 	// Complete stores the response and the end of the window. It fails with ErrNotFound when there is no record.
 	Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error
+	// Interrupt ends the lease of a record without a response at now, and leaves the record. A missing record is not an error.
+	Interrupt(ctx context.Context, id [32]byte, now time.Time) error
 	// Forget frees the key. A missing record is not an error.
 	Forget(ctx context.Context, id [32]byte) error
 	// Recorded returns the record that has not expired at now, or ErrNotFound.

@@ -34,7 +34,10 @@ type Sweep struct {
 	DeadLettersBefore time.Time // dead before
 	NoticesBefore     time.Time // acknowledged or not
 	RejectionsBefore  time.Time
-	Limit             int // approximate number of rows per call
+	// UnansweredBefore removes idempotency records without a response whose lease ended before this time. Until then a repeat
+	// must find them, so that it does not create again what an interrupted request created. Zero removes none.
+	UnansweredBefore time.Time
+	Limit            int // approximate number of rows per call
 }
 
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),

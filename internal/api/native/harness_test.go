@@ -49,6 +49,7 @@ type harness struct {
 	t          testing.TB
 	dir        string
 	store      *sqlite.Store
+	losing     *interrupted // the store as management, sources and the guard see it
 	engine     *engine.Engine
 	management *management.Service
 	executor   *command.Executor
@@ -108,6 +109,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	if h.store, err = sqlite.Open(ctx, o.dir, sqlite.Options{}); err != nil {
 		t.Fatal(err)
 	}
+	h.losing = &interrupted{Store: h.store}
 	ring, err := keyring.Parse(testRing)
 	must(t, err)
 	sc := sender.Config{Clock: h.clock.Now}
@@ -130,16 +132,16 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 		}
 	})
 	h.management, err = management.New(management.Config{
-		Store: h.store, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
+		Store: h.losing, Engine: h.engine, URLs: send, Ring: ring, Log: log, Now: h.clock.Now, Limits: o.limits,
 	})
 	must(t, err)
 	types, err := catalogue.New(catalogue.Config{Store: h.store, Now: h.clock.Now})
 	must(t, err)
 	problems := &problem.Writer{Base: "https://godwit.example", Log: log}
-	guard, err := idempotency.New(idempotency.Config{Store: h.store, Ring: ring, Problems: problems, Log: log, Now: h.clock.Now})
+	guard, err := idempotency.New(idempotency.Config{Store: h.losing, Ring: ring, Problems: problems, Log: log, Now: h.clock.Now})
 	must(t, err)
 	upstreams, err := source.New(source.Config{
-		Store: h.store, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
+		Store: h.losing, Ring: ring, Log: log, Now: h.clock.Now, Terms: source.Terms{Durability: "synced", Retries: source.RetriesByProfile()},
 	})
 	must(t, err)
 	h.events = intake.Config{

@@ -13,17 +13,21 @@ import (
 // idempotency keeps the records of management requests.
 type idempotency struct{ *database }
 
-// Reserve inserts the record or replaces an expired one, in one atomic step; otherwise it returns the existing one.
+// Reserve inserts the record or replaces an expired one, in one atomic step; otherwise it returns the existing one. A record that
+// replaces an interrupted one of the same request keeps the time of the first.
 func (s *idempotency) Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error) {
 	for {
-		tag, err := s.pool.Exec(ctx, `INSERT INTO idempotency_records AS r (id, tenant_id, fingerprint, created_at, expires_at)
+		err := s.pool.QueryRow(ctx, `INSERT INTO idempotency_records AS r (id, tenant_id, fingerprint, created_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id, event_id = NULL, fingerprint = excluded.fingerprint,
 				response_status = NULL, response_type = NULL, response_location = NULL, response_body = NULL,
-				created_at = excluded.created_at, expires_at = excluded.expires_at
-			WHERE r.expires_at <= excluded.created_at`,
-			r.ID[:], [16]byte(r.TenantID), r.Fingerprint[:], r.CreatedAt, optionalTime(r.ExpiresAt))
-		if err != nil || tag.RowsAffected() == 1 {
+				created_at = CASE WHEN r.response_status IS NULL AND r.fingerprint = excluded.fingerprint
+					THEN r.created_at ELSE excluded.created_at END,
+				expires_at = excluded.expires_at
+			WHERE r.expires_at <= excluded.created_at
+			RETURNING created_at`,
+			r.ID[:], [16]byte(r.TenantID), r.Fingerprint[:], r.CreatedAt, optionalTime(r.ExpiresAt)).Scan(scanTime(&r.CreatedAt))
+		if !errors.Is(err, pgx.ErrNoRows) {
 			return nil, failed("reserve key", err)
 		}
 		there, err := s.readRecord(ctx, r.ID, r.CreatedAt)
@@ -63,6 +67,12 @@ func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.St
 		response_location = $4, response_body = $5, expires_at = $6 WHERE id = $1`,
 		id[:], resp.Status, clean(resp.ContentType), clean(resp.Location), resp.Body, optionalTime(expires))
 	return changed("complete key", tag, err)
+}
+
+// Interrupt ends the lease of an interrupted request.
+func (s *idempotency) Interrupt(ctx context.Context, id [32]byte, now time.Time) error {
+	_, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET expires_at = $2 WHERE id = $1 AND response_status IS NULL`, id[:], now)
+	return failed("release key", err)
 }
 
 // Forget frees the key.

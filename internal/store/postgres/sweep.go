@@ -60,7 +60,8 @@ func (w *sweep) count(count *int64, n int64) {
 
 func (w *sweep) records(ctx context.Context) error {
 	return w.remove(ctx, &w.swept.Records, `DELETE FROM idempotency_records WHERE id IN (
-		SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`, w.Now, w.limit)
+		SELECT id FROM idempotency_records WHERE expires_at <= $1 AND (response_status IS NOT NULL OR expires_at < $2)
+		ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED)`, w.Now, w.UnansweredBefore, w.limit)
 }
 
 func (w *sweep) deadLetters(ctx context.Context) error {

@@ -8,7 +8,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// reserve stores a record, replacing an expired one. If an unexpired one exists, it returns that one.
+// reserve stores a record, replacing an expired one. If an unexpired one exists, it returns that one. A reservation that replaces
+// an interrupted one of the same request keeps the time of the first.
 func reserve(c *conn, rec *godwit.IdempotencyRecord, now int64) (*godwit.IdempotencyRecord, error) {
 	stored, err := insertRecord(c, rec)
 	if err != nil || stored {
@@ -20,6 +21,9 @@ func reserve(c *conn, rec *godwit.IdempotencyRecord, now int64) (*godwit.Idempot
 	}
 	if micros(existing.ExpiresAt) > now {
 		return existing, nil
+	}
+	if rec.InProgress() && existing.InProgress() && existing.Fingerprint == rec.Fingerprint {
+		rec.CreatedAt = existing.CreatedAt
 	}
 	if _, err := c.exec("DELETE FROM idempotency_records WHERE id = ?", rec.ID[:]); err != nil {
 		return nil, err
@@ -86,6 +90,14 @@ func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.St
 		if err == nil && n == 0 {
 			return store.ErrNotFound
 		}
+		return err
+	})
+}
+
+// Interrupt ends the lease of an interrupted request.
+func (s *idempotency) Interrupt(ctx context.Context, id [32]byte, now time.Time) error {
+	return s.write(ctx, "release idempotency key", func(c *conn) error {
+		_, err := c.exec("UPDATE idempotency_records SET expires_at = ? WHERE id = ? AND status = 0", micros(now), id[:])
 		return err
 	})
 }

@@ -47,7 +47,7 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 			return sweepOrdered(ctx, c, "dead_letters", "dead_at < ?", micros(sw.DeadLettersBefore), limit, &s.cursors.deadLetters, &out.DeadLetters)
 		}},
 		{"sweep idempotency records", false, func(c *conn) (more bool, err error) {
-			out.Records, err = c.exec(sweepRecords, micros(sw.Now), int64(limit))
+			out.Records, err = c.exec(sweepRecords, micros(sw.Now), micros(sw.UnansweredBefore), int64(limit))
 			return out.Records == int64(limit), err
 		}},
 		{"sweep notices", sw.NoticesBefore.IsZero(), func(c *conn) (more bool, err error) {
@@ -83,7 +83,8 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 }
 
 const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
-	SELECT n FROM idempotency_records INDEXED BY idempotency_records_expiry WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`
+	SELECT n FROM idempotency_records INDEXED BY idempotency_records_expiry WHERE expires_at <= ? AND (status <> 0 OR expires_at < ?)
+	ORDER BY expires_at LIMIT ?)`
 
 // waitingForDeleted finds deleted endpoints with waiting deliveries. It uses a reader, since it examines every endpoint.
 func (s *sweeps) waitingForDeleted(ctx context.Context) (gone [][16]byte, err error) {

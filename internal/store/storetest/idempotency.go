@@ -11,6 +11,8 @@ import (
 var idempotencyCases = []testCase{
 	{"reserve, complete, replay", idempotencyLife},
 	{"a lease that ran out frees the key", idempotencyLease},
+	{"a repeat of an interrupted request keeps its time", idempotencyInterrupted},
+	{"an interrupted request can be repeated until its window ends", idempotencyUnanswered},
 	{"forget frees the key", idempotencyForget},
 	{"a reserved key stops an accept and the reverse", idempotencyShared},
 }
@@ -62,6 +64,60 @@ func idempotencyLease(t *testing.T, f *fixture) {
 		t.Errorf("a holder that never answered still holds the key: %+v", found)
 	}
 	same(t, "recorded", got(f.s.Recorded(f.ctx, first.ID, f.now))(t), second)
+}
+
+func idempotencyInterrupted(t *testing.T, f *fixture) {
+	first := reservation(f, "k")
+	got(f.s.Reserve(f.ctx, first))(t)
+	since := first.CreatedAt
+	f.tick(time.Second)
+	f.must(f.s.Interrupt(f.ctx, first.ID, f.now))
+	f.tick(time.Second)
+	for range 2 { // the second repeat comes after the lease of the first
+		again := reservation(f, "k")
+		if found := got(f.s.Reserve(f.ctx, again))(t); found != nil {
+			t.Fatalf("an interrupted request holds the key: %+v", found)
+		}
+		if !again.CreatedAt.Equal(since) {
+			t.Errorf("reserved at %v, first at %v", again.CreatedAt, since)
+		}
+		same(t, "recorded", got(f.s.Recorded(f.ctx, first.ID, f.now))(t), again)
+		f.now = again.ExpiresAt
+	}
+	// A request with an answer is not interrupted any more, and its key begins anew after the window.
+	resp := &godwit.StoredResponse{Status: 204}
+	end := f.now.Add(time.Hour)
+	f.must(f.s.Complete(f.ctx, first.ID, resp, end))
+	f.must(f.s.Interrupt(f.ctx, first.ID, f.now))
+	got(f.s.Recorded(f.ctx, first.ID, end.Add(-time.Second)))(t)
+	f.now = end
+	anew := reservation(f, "k")
+	got(f.s.Reserve(f.ctx, anew))(t)
+	if !anew.CreatedAt.Equal(end) {
+		t.Errorf("after the window: reserved at %v, not %v", anew.CreatedAt, end)
+	}
+	f.must(f.s.Interrupt(f.ctx, makeRecord(f, "unknown").ID, f.now))
+}
+
+func idempotencyUnanswered(t *testing.T, f *fixture) {
+	r := reservation(f, "k")
+	got(f.s.Reserve(f.ctx, r))(t)
+	since := r.CreatedAt
+	f.now = r.ExpiresAt.Add(time.Hour)
+	for _, c := range []struct {
+		before time.Time
+		swept  int64
+	}{{time.Time{}, 0}, {r.ExpiresAt, 0}, {r.ExpiresAt.Add(time.Second), 1}} {
+		swept := got(f.s.Sweep(f.ctx, store.Sweep{Now: f.now, UnansweredBefore: c.before, Limit: 10}))(t)
+		if swept.Records != c.swept {
+			t.Errorf("unanswered before %v: swept %d records, want %d", c.before, swept.Records, c.swept)
+		}
+	}
+	again := reservation(f, "k")
+	got(f.s.Reserve(f.ctx, again))(t)
+	if again.CreatedAt.Equal(since) {
+		t.Error("a swept record is still there")
+	}
 }
 
 func idempotencyForget(t *testing.T, f *fixture) {

@@ -1,0 +1,79 @@
+package idempotency
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// A reservation is the key that a running request holds.
+type reservation struct {
+	id [32]byte
+	at time.Time // when the key was first reserved
+	// again reports that an earlier request under the key was interrupted. It may have had its effect.
+	again bool
+}
+
+type reservationKey struct{}
+
+func withReservation(ctx context.Context, r reservation) context.Context {
+	return context.WithValue(ctx, reservationKey{}, r)
+}
+
+// Held reports whether the request has an Idempotency-Key. If it is interrupted, a repeat under the key completes it.
+func Held(ctx context.Context) bool {
+	_, held := ctx.Value(reservationKey{}).(reservation)
+	return held
+}
+
+// Again reports whether an earlier request under the key was interrupted. It may have had its effect.
+func Again(ctx context.Context) bool {
+	r, _ := ctx.Value(reservationKey{}).(reservation)
+	return r.again
+}
+
+// ID returns the id of the nth object of its kind that the request creates. It follows from the request's key, so that a repeat
+// has the same one. Without a key it is the fresh one.
+func ID[K godwit.Kind](ctx context.Context, fresh godwit.ID[K], nth int) godwit.ID[K] {
+	r, held := ctx.Value(reservationKey{}).(reservation)
+	if !held {
+		return fresh
+	}
+	return godwit.DerivedID[K](r.at, binary.BigEndian.AppendUint32(r.id[:], uint32(nth)))
+}
+
+// onceTries bounds how often Once passes over an object that was deleted after an interrupted request created it.
+const onceTries = 3
+
+// Once creates an object once under the key of the request, although the object and the answer to the key are stored one after
+// the other. The object's id follows from the key. A request that is repeated because the first was interrupted between the two
+// therefore meets the object of the first, and find returns it in place of a second one.
+//
+// Create fails with store.ErrConflict if the id is taken; find fails with store.ErrNotFound if there is no such object or it is
+// deleted. Without a key, Once only calls create, with a new id.
+func Once[K godwit.Kind, T any](ctx context.Context, now time.Time, find, create func(godwit.ID[K]) (T, error)) (T, error) {
+	fresh := godwit.NewID[K](now)
+	if !Held(ctx) {
+		return create(fresh)
+	}
+	for try := 0; ; try++ {
+		id := ID(ctx, fresh, try)
+		if Again(ctx) {
+			// First, because the object counts towards the limits that create checks.
+			if found, err := find(id); !errors.Is(err, store.ErrNotFound) {
+				return found, err
+			}
+		}
+		made, err := create(id)
+		if !errors.Is(err, store.ErrConflict) || try+1 == onceTries {
+			return made, err
+		}
+		if found, err := find(id); !errors.Is(err, store.ErrNotFound) {
+			return found, err
+		}
+	}
+}
