@@ -53,7 +53,7 @@ func (g *Group) write(b batch) bool {
 	if lasting && len(b.records) == 1 {
 		return g.writeStripped(b.records[0], err)
 	}
-	g.requeue(b.records, err)
+	g.requeue(dropReturns(b.records, err), err)
 	return false
 }
 
@@ -81,6 +81,23 @@ func (g *Group) writeStripped(r *Record, cause error) bool {
 	r.News.end(false)
 	r.Claim.Dropped(r, cause)
 	return true
+}
+
+// dropReturns drops the records that return a claim and returns the others. The transaction may have taken effect although it failed. The
+// node may then have claimed the delivery again, and unlike the result of an attempt a repeated return cannot be told from the return of that
+// claim. The lane finds out what the store holds instead.
+func dropReturns(records []*Record, err error) []*Record {
+	var kept []*Record
+	for _, r := range records {
+		if r.Result.Attempt != nil || r.Result.Delivery.Status != godwit.DeliveryPending {
+			kept = append(kept, r)
+			continue
+		}
+		r.report(err)
+		r.News.end(false)
+		r.Claim.Dropped(r, err)
+	}
+	return kept
 }
 
 // requeue puts records back at the front of their lines. It tells callers that wait for one that it is written later.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -168,5 +169,26 @@ func TestRecordsThatFail(t *testing.T) {
 				t.Errorf("its news were stored: %s, want %s", got, c.news)
 			}
 		})
+	}
+}
+
+// A return whose commit failed may be stored all the same, and its delivery claimed again: it is not repeated, unlike a result.
+func TestReturnIsNotRepeated(t *testing.T) {
+	away := fmt.Errorf("commit: %w", store.ErrUnavailable)
+	g := New(Config{
+		Store: scripted(func(*store.Batch) error { return away }), Log: slog.New(slog.DiscardHandler), Clock: clock.Real{}, Pace: clock.Real{},
+	})
+	returned := &holder{became: make(chan string, 1)}
+	pending := godwit.Delivery{Status: godwit.DeliveryPending}
+	result := &Record{Claim: &holder{}, Event: &godwit.Event{}, Result: store.Result{Delivery: pending, Attempt: &godwit.Attempt{}}}
+	cancelled := &Record{
+		Claim: &holder{}, Event: &godwit.Event{}, Result: store.Result{Delivery: godwit.Delivery{Status: godwit.DeliveryCancelled}},
+	}
+	g.write(batch{records: []*Record{{Claim: returned, Event: &godwit.Event{}, Result: store.Result{Delivery: pending}}, result, cancelled}})
+	if len(returned.became) == 0 || <-returned.became != "dropped: "+away.Error() {
+		t.Error("the return was not dropped")
+	}
+	if kept := g.records.take(9, 9); !slices.Equal(kept, []*Record{result, cancelled}) {
+		t.Errorf("%d records are repeated, want the result and the end of the cancelled delivery", len(kept))
 	}
 }

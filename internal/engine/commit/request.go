@@ -103,7 +103,8 @@ type Claim interface {
 	Stored(*Record)
 	// Refused is called when the store refused the record: the delivery is no longer claimed under its epoch.
 	Refused(*Record)
-	// Dropped is called when the record can never be stored. The delivery stays claimed in the store.
+	// Dropped is called when the record can never be stored, or is a return whose outcome is unknown. The delivery may stay claimed in the
+	// store.
 	Dropped(*Record, error)
 }
 

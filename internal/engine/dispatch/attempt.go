@@ -82,7 +82,7 @@ func (it *item) Refused(r *commit.Record) {
 	l.pump()
 }
 
-// Dropped gives up a delivery whose result can never be stored. The lane reclaims it and tries it again.
+// Dropped gives up a delivery whose result can never be stored, or whose return may be stored. The lane reclaims it and tries it again.
 func (it *item) Dropped(r *commit.Record, _ error) {
 	l := it.lane
 	l.changed(r.Change, false)

@@ -127,7 +127,7 @@ func dropStaleClaims(list []newEvent, epochs map[int]int64) {
 	}
 }
 
-// leaveFenced leaves out results of deliveries that are no longer claimed, and attempts that are already stored.
+// leaveFenced leaves out results of deliveries that are no longer claimed, and results that are already stored.
 func (c *commit) leaveFenced(ctx context.Context, tx pgx.Tx) error {
 	results := c.batch.Results
 	if len(results) == 0 {
@@ -153,17 +153,21 @@ func (c *commit) leaveFenced(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	c.finished, c.waiting, c.attempts, c.dead, c.fenced = nil, nil, nil, nil, nil
-	c.arrangeResults(claims)
-
-	deliveries, ids := make([][16]byte, len(c.attempts)), make([][16]byte, len(c.attempts))
-	for i, a := range c.attempts {
-		deliveries[i], ids[i] = a.DeliveryID, a.ID
+	var deliveries [][16]byte
+	ids = ids[:0]
+	for i := range results {
+		if a := results[i].Attempt; a != nil {
+			deliveries, ids = append(deliveries, a.DeliveryID), append(ids, a.ID)
+		}
 	}
 	stored, err := found(ctx, tx, `SELECT a.id FROM unnest($1::uuid[], $2::uuid[]) AS n (delivery_id, id)
 		JOIN attempts AS a ON a.delivery_id = n.delivery_id AND a.id = n.id`, deliveries, ids)
-	c.attempts = slices.DeleteFunc(c.attempts, func(a *godwit.Attempt) bool { return stored[a.ID] })
-	return err
+	if err != nil {
+		return err
+	}
+	c.finished, c.waiting, c.attempts, c.dead, c.fenced = nil, nil, nil, nil, nil
+	c.arrangeResults(&knownResults{claims, stored})
+	return nil
 }
 
 // leaveLost leaves out changes of endpoints whose lease was lost: their new owner writes them.

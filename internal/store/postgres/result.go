@@ -9,15 +9,15 @@ import (
 )
 
 // arrangeResults sorts results by their target table. A delivery may occur again after a result that kept its claim: then the
-// last state counts, and every attempt. claims, when not nil, holds the epochs of the claimed deliveries; if nil, all
-// deliveries are assumed to be claimed.
-func (c *commit) arrangeResults(claims map[godwit.DeliveryID]int64) {
+// last state counts, and every attempt. known, when not nil, holds what the store has of the deliveries; if nil, all are assumed to
+// be claimed, and no attempt to be stored.
+func (c *commit) arrangeResults(known *knownResults) {
 	results := c.batch.Results
 	if len(results) == 0 {
 		return
 	}
 	last := make(map[godwit.DeliveryID]int, len(results))
-	again := false
+	partly := false // not every result is its delivery's last state
 	for i := range results {
 		r := &results[i]
 		if before, ok := last[r.Delivery.ID]; ok {
@@ -25,10 +25,14 @@ func (c *commit) arrangeResults(claims map[godwit.DeliveryID]int64) {
 				c.fenced = append(c.fenced, i)
 				continue
 			}
-			again = true
+			partly = true
 		}
-		if r.Epoch <= 0 || claims != nil && claims[r.Delivery.ID] != r.Epoch {
+		if r.Epoch <= 0 || known != nil && !known.claimed(r) {
 			c.fenced = append(c.fenced, i)
+			continue
+		}
+		if known != nil && known.applied(r) {
+			partly = true
 			continue
 		}
 		last[r.Delivery.ID] = i
@@ -39,7 +43,7 @@ func (c *commit) arrangeResults(claims map[godwit.DeliveryID]int64) {
 	c.finished = make([]*store.Result, 0, len(last))
 	for i := range results {
 		r := &results[i]
-		if at, ok := last[r.Delivery.ID]; !ok || (again || len(c.fenced) > 0) && at != i {
+		if at, ok := last[r.Delivery.ID]; !ok || (partly || len(c.fenced) > 0) && at != i {
 			continue
 		}
 		switch {
@@ -52,6 +56,23 @@ func (c *commit) arrangeResults(claims map[godwit.DeliveryID]int64) {
 			}
 		}
 	}
+}
+
+// knownResults is what the store has of the deliveries of a batch.
+type knownResults struct {
+	claims   map[godwit.DeliveryID]int64 // epochs of the claims
+	attempts map[[16]byte]bool           // those that are stored
+}
+
+// applied reports whether a commit whose answer was lost has stored the result.
+func (k *knownResults) applied(r *store.Result) bool {
+	return r.Attempt != nil && k.attempts[r.Attempt.ID]
+}
+
+// claimed reports whether the delivery has the claim that the result belongs to. If the result is stored and ended its claim, the claim
+// that the delivery has now is a later one of the same node: to end that one too would have the delivery sent twice.
+func (k *knownResults) claimed(r *store.Result) bool {
+	return k.claims[r.Delivery.ID] == r.Epoch && (keeps(r) || !k.applied(r))
 }
 
 // keeps reports whether the delivery is still claimed after the result.

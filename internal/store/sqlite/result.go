@@ -9,7 +9,7 @@ import (
 // driver asks SQLite for its name, every time.
 const updateClaimed = `UPDATE deliveries SET status = ?, reason = ?, attempts = ?, last_status = ?, due_at = ?, updated_at = ?,
 	claim_epoch = ?, run_trigger = ?, run_actor = ?, run_attempts = ?, run_first_at = ?, run_refreshed = ?,
-	first_attempt = ifnull(?, first_attempt) WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ?`
+	first_attempt = ifnull(?, first_attempt) WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ? AND attempts < ?`
 
 // record applies the results in order. It returns the endpoints that other nodes own by now.
 func (s *batches) record(c *conn, b *store.Batch, out *store.Committed) (lost map[godwit.EndpointID]bool, err error) {
@@ -53,8 +53,12 @@ func (s *batches) recordState(c *conn, r *store.Result, fresh *inserter) (claime
 	}
 	d := &r.Delivery
 	var kept int64
+	fewer := d.Attempts // as many attempts mean that the result is stored, and that the claim is a later one
 	if r.KeepClaim && d.Status == godwit.DeliveryPending {
 		kept = r.Epoch
+	}
+	if r.Attempt == nil || kept != 0 {
+		fewer++
 	}
 	var first []byte
 	if r.Attempt != nil && r.Attempt.N <= 1 {
@@ -77,6 +81,6 @@ func (s *batches) recordState(c *conn, r *store.Result, fresh *inserter) (claime
 	}
 	n, err := c.exec(updateClaimed, string(d.Status), string(d.Reason), int64(d.Attempts), int64(d.LastStatus), micros(d.DueAt),
 		micros(d.UpdatedAt), kept, string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts), micros(d.Run.FirstAt),
-		flag(d.Run.Refreshed), first, d.TenantID[:], d.ID[:], r.Epoch)
+		flag(d.Run.Refreshed), first, d.TenantID[:], d.ID[:], r.Epoch, int64(fewer))
 	return n == 1, err
 }

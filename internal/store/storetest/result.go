@@ -17,6 +17,8 @@ var resultCases = []testCase{
 	{"two results of one delivery in one batch", resultTwice},
 	{"is fenced by another epoch", resultFencedEpoch},
 	{"is fenced without a claim", resultFencedClaim},
+	{"is fenced by a later claim", resultFencedLater},
+	{"a repeated one keeps its claim", resultKeepClaimTwice},
 	{"a fenced one does not stop the rest", resultFencedRest},
 	{"a dead one leaves a dead letter", resultDead},
 	{"accepts and results share a batch", resultMixed},
@@ -179,6 +181,48 @@ func resultFencedClaim(t *testing.T, f *fixture) {
 	zero.Epoch = 0 // must not match an unclaimed delivery
 	c = f.commit(&store.Batch{Results: []store.Result{zero}})
 	same(t, "fenced", c.Fenced, []int{0})
+}
+
+// A commit whose answer was lost is repeated. The delivery may have been claimed again in between, under the same epoch.
+func resultFencedLater(t *testing.T, f *fixture) {
+	for _, n := range []int{1, 2} {
+		id := f.acceptOne()
+		w := f.claimOne(f.endpoint)
+		for range n - 1 {
+			f.record(f.attempted(w, godwit.DeliveryPending))
+			f.now = f.delivery(id).DueAt
+			w = f.claimOne(f.endpoint)
+		}
+		r := f.attempted(w, godwit.DeliveryPending)
+		f.record(r)
+		f.now = r.Delivery.DueAt
+		later := f.claimOne(f.endpoint)
+		c := f.commit(&store.Batch{Results: []store.Result{r}})
+		same(t, "fenced", c.Fenced, []int{0})
+		if c := f.claim(f.endpoint, 10); len(c.Work) != 0 {
+			t.Errorf("attempt %d: the repeated result released the later claim", n)
+		}
+		f.record(f.attempted(later, godwit.DeliveryAccepted))
+		if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != n+1 {
+			t.Errorf("%d attempts recorded, %d were made", len(as), n+1)
+		}
+	}
+}
+
+func resultKeepClaimTwice(t *testing.T, f *fixture) {
+	id := f.acceptOne()
+	w := f.claimOne(f.endpoint)
+	first := f.attempted(w, godwit.DeliveryPending)
+	first.KeepClaim = true
+	f.record(first)
+	f.record(first)
+	same(t, "delivery", f.delivery(id), &first.Delivery)
+	second := f.attempted(godwit.Work{Delivery: first.Delivery, Event: w.Event}, godwit.DeliveryAccepted)
+	f.record(first, second)
+	same(t, "delivery", f.delivery(id), &second.Delivery)
+	if as := got(f.s.Attempts(f.ctx, f.tenant, id))(t); len(as) != 2 {
+		t.Errorf("%d attempts recorded, two were made", len(as))
+	}
 }
 
 func resultFencedRest(t *testing.T, f *fixture) {
