@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		Store: cfg.Store, Log: cfg.Log, Clock: cfg.Clock, Pace: cfg.Pace, Linger: cfg.Linger, Measured: cfg.Recorder.Committed, Fenced: cfg.Recorder.Fenced, OnNotice: cfg.OnNotice,
 		ConfigConfirmed: cfg.Changes.Confirmed,
 	})
-	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Log)
+	e.signals = signal.NewHub(cfg.Store, cfg.Node, cfg.Pace, cfg.Log)
 	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell, e.urlOf)
 	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases, Recorder: cfg.Recorder})
 	e.maker = attempt.NewMaker(attempt.Config{
@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	})
 	e.reporter = &reporter{e: e}
 	e.lanes = dispatch.New(dispatch.Config{
-		Store: cfg.Store, Maker: e.maker, Commits: e.commits, Shards: e.shards, Tell: e.signals.Work, Observer: e.reporter, Clock: cfg.Clock, Log: cfg.Log,
+		Store: cfg.Store, Maker: e.maker, Commits: e.commits, Shards: e.shards, Tell: e.signals.Work, Observer: e.reporter, Clock: cfg.Clock, Pace: cfg.Pace, Log: cfg.Log,
 		Window: cfg.Window, MaxInFlight: cfg.MaxInFlight, MaxHeldBytes: cfg.MaxHeldBytes, MaxHeld: cfg.MaxHeld,
 		PollInterval: cfg.PollInterval, TimeScale: cfg.TimeScale, ExplicitMeta: cfg.ExplicitMeta, ReachConfig: cfg.Changes.Reach,
 	})

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -16,6 +17,10 @@ const (
 	claimedRows = 2048    // deliveries; an endpoint may claim minClaimed
 	claimBytes  = 8 << 20 // payloads; each endpoint may claim one delivery, however large
 	minClaimed  = 16
+
+	// gatherTime is the least time between the starts of two transactions that are not full. A transaction costs the database as
+	// much as ten of its deliveries.
+	gatherTime = 10 * time.Millisecond
 
 	// claimWorkers is the number of transactions at a time. While one is under way the next gathers; a second one keeps a
 	// transaction with many large payloads from delaying all other lanes. The rest of the store's connections is for commits.
@@ -32,7 +37,8 @@ type claimer struct {
 	mu      sync.Mutex
 	waiting []claimOrder // first come, first served
 	workers int
-	failing bool // the last transaction failed
+	next    time.Duration // when the next transaction may begin, on the steady clock of Config.Pace
+	failing bool          // the last transaction failed
 }
 
 // A claimOrder asks for deliveries of a lane.
@@ -56,7 +62,8 @@ func (c *claimer) claim(o claimOrder) {
 // work executes orders until there are none.
 func (c *claimer) work() {
 	for {
-		orders := c.next()
+		c.gather()
+		orders := c.take()
 		if len(orders) == 0 {
 			return
 		}
@@ -64,8 +71,27 @@ func (c *claimer) work() {
 	}
 }
 
-// next returns the orders of one transaction. If there are none, the worker ends.
-func (c *claimer) next() []claimOrder {
+// gather waits until the next transaction may begin, unless the orders fill one.
+func (c *claimer) gather() {
+	c.mu.Lock()
+	now := c.d.cfg.Pace.Steady()
+	start := max(c.next, now)
+	switch n := len(c.waiting); {
+	case n == 0:
+		start = now
+	case n >= maxClaims:
+		start, c.next = now, now+gatherTime
+	default:
+		c.next = start + gatherTime
+	}
+	c.mu.Unlock()
+	if start > now {
+		clock.Wait(c.d.base, c.d.cfg.Pace, start-now)
+	}
+}
+
+// take returns the orders of one transaction. If there are none, the worker ends.
+func (c *claimer) take() []claimOrder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := min(len(c.waiting), maxClaims)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -76,8 +77,13 @@ func TestClaimsShareTransactions(t *testing.T) {
 		orders = append(orders, o)
 		d.claims.claim(o)
 	}
-	for range claimWorkers {
+	pace := d.cfg.Pace.(*clock.Manual)
+	for worker := range claimWorkers {
 		add()
+		if worker > 0 {
+			pace.Await(pace.Now().Add(gatherTime), time.Hour)
+			pace.Advance(gatherTime)
+		}
 		if claims := <-calls; len(claims) != 1 || claims[0].Limit != 1024 || claims[0].MaxBytes != claimBytes {
 			t.Errorf("a single claim is %+v", claims)
 		}
@@ -87,7 +93,7 @@ func TestClaimsShareTransactions(t *testing.T) {
 		add()
 	}
 	close(gate)
-	d.Wait()
+	d.waitWhile(pace)
 	close(calls)
 	n, made := 0, 0
 	for claims := range calls {
@@ -110,6 +116,67 @@ func TestClaimsShareTransactions(t *testing.T) {
 			t.Errorf("lane %d: claiming %v, queue %v", i, o.claiming, o.lane.window.queue)
 		}
 	}
+}
+
+// waitWhile moves the clock until the claims have been made.
+func (d *Dispatcher) waitWhile(pace *clock.Manual) {
+	done := make(chan struct{})
+	go func() {
+		d.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			pace.Advance(gatherTime)
+			runtime.Gosched()
+		}
+	}
+}
+
+// An order that comes soon after a transaction waits for others, which share the next one.
+func TestClaimsGather(t *testing.T) {
+	calls := make(chan int, 10)
+	d := newClaiming(func(claims []store.Claim) ([]store.Claimed, error) {
+		calls <- len(claims)
+		return answer(claims), nil
+	})
+	pace := d.cfg.Pace.(*clock.Manual)
+	d.claims.claim(d.order(8))
+	if n := <-calls; n != 1 {
+		t.Errorf("the first transaction had %d claims, want 1", n)
+	}
+	pace.Advance(gatherTime / 2)
+	for range 5 {
+		d.claims.claim(d.order(8))
+	}
+	pace.Await(pace.Now().Add(gatherTime/2), time.Hour)
+	if len(calls) != 0 {
+		t.Errorf("a transaction with %d claims began too soon", <-calls)
+	}
+	pace.Advance(gatherTime / 2)
+	if n := <-calls; n != 5 {
+		t.Errorf("the second transaction had %d claims, want 5", n)
+	}
+	d.waitWhile(pace)
+}
+
+// An order that comes gatherTime after the last transaction began does not wait.
+func TestClaimAfterPause(t *testing.T) {
+	calls := make(chan int, 1)
+	d := newClaiming(func(claims []store.Claim) ([]store.Claimed, error) {
+		calls <- len(claims)
+		return answer(claims), nil
+	})
+	d.claims.next = gatherTime
+	d.cfg.Pace.(*clock.Manual).Advance(gatherTime)
+	d.claims.claim(d.order(8))
+	if n := <-calls; n != 1 {
+		t.Errorf("the transaction had %d claims, want 1", n)
+	}
+	d.Wait()
 }
 
 // A claim that fails alone leaves the others of its transaction.
@@ -185,6 +252,7 @@ func TestClaimerUnderLoad(t *testing.T) {
 		}
 		return answer(claims), nil
 	})
+	d.cfg.Pace = clock.Real{}
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {

@@ -53,6 +53,7 @@ type Config struct {
 	Shards   *shard.Keeper
 	Observer Observer
 	Clock    clock.Clock
+	Pace     clock.Clock // for pauses between claims; tests that move Clock by hand leave it running
 	Log      *slog.Logger
 
 	// Tell tells other nodes that a delivery waits for an endpoint of theirs. It must not block.

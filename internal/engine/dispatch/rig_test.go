@@ -15,7 +15,7 @@ import (
 func newIdle(hands clock.Clock) *Dispatcher {
 	log := slog.New(slog.DiscardHandler)
 	d := New(Config{
-		Clock: hands, Log: log, Window: 16, MaxHeldBytes: 1 << 20, MaxHeld: 1 << 20, TimeScale: 1,
+		Clock: hands, Pace: hands, Log: log, Window: 16, MaxHeldBytes: 1 << 20, MaxHeld: 1 << 20, TimeScale: 1,
 		Maker:   attempt.NewMaker(attempt.Config{Clock: hands, Log: log, TimeScale: 1}),
 		Commits: commit.New(commit.Config{Clock: hands, Pace: hands, Log: log}),
 		Shards:  shard.NewKeeper(shard.Config{Clock: hands, Log: log}),

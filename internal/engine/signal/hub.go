@@ -2,8 +2,8 @@
 //
 //	commit ─► Work(endpoint) ─► collected while a message is being sent ─► store.Signals ─► the other nodes' subscribers
 //
-// At most one sending is under way, and what is told meanwhile shares the next one, without repeats. So the cost does not grow
-// with the load. Signals are hints and may be lost: Lost says so after a gap.
+// At most one sending is under way, and the next one begins sendPause after it. What is told meanwhile shares it, without repeats.
+// So the cost does not grow with the load. Signals are hints and may be lost: Lost says so after a gap.
 package signal
 
 import (
@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -28,7 +29,11 @@ const (
 // maxEndpoints is how many endpoints a message names. With more, it names their shards.
 const maxEndpoints = 300
 
-const sendTimeout = 2 * time.Second
+const (
+	sendTimeout = 2 * time.Second
+	// sendPause follows a sending. A sending wakes a process of the database for every node, and has the owners claim.
+	sendPause = 5 * time.Millisecond
+)
 
 // A Subscriber gets the signals of other nodes. Its methods must not block.
 type Subscriber interface {
@@ -51,6 +56,7 @@ const maxMessages = 1024
 type Hub struct {
 	store store.Signals
 	node  string // this process
+	pace  clock.Clock
 	log   *slog.Logger
 	news  chan struct{}
 
@@ -61,9 +67,9 @@ type Hub struct {
 	messages  []string // of other topics
 }
 
-// NewHub makes a hub for the process that the node's owner name stands for.
-func NewHub(s store.Signals, n godwit.Node, log *slog.Logger) *Hub {
-	return &Hub{store: s, node: n.Name + "/" + n.Instance, log: log, news: make(chan struct{}, 1), endpoints: map[godwit.EndpointID]struct{}{}}
+// NewHub makes a hub for the process that the node's owner name stands for. It pauses by the clock.
+func NewHub(s store.Signals, n godwit.Node, pace clock.Clock, log *slog.Logger) *Hub {
+	return &Hub{store: s, node: n.Name + "/" + n.Instance, pace: pace, log: log, news: make(chan struct{}, 1), endpoints: map[godwit.EndpointID]struct{}{}}
 }
 
 // Work tells the owner of the endpoint's shard that a delivery waits. It does not block.
@@ -119,6 +125,7 @@ func (h *Hub) Run(ctx context.Context, to Subscriber) {
 			return
 		}
 		h.Flush(ctx)
+		clock.Wait(ctx, h.pace, sendPause)
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -37,8 +39,8 @@ func (s *subscriber) Told(node, topic, body string) {
 func (s *subscriber) Lost() {}
 
 func hubs() (*pipe, *Hub, *Hub) {
-	p, log := &pipe{}, slog.New(slog.DiscardHandler)
-	return p, NewHub(p, godwit.Node{Name: "a", Instance: "1"}, log), NewHub(p, godwit.Node{Name: "b", Instance: "1"}, log)
+	p, log, pace := &pipe{}, slog.New(slog.DiscardHandler), clock.NewManual(time.Unix(1000, 0))
+	return p, NewHub(p, godwit.Node{Name: "a", Instance: "1"}, pace, log), NewHub(p, godwit.Node{Name: "b", Instance: "1"}, pace, log)
 }
 
 // What is told between two sendings is sent once, and only other nodes get it.
@@ -66,6 +68,43 @@ func TestSignalsAreCoalesced(t *testing.T) {
 	if other.leases != 1 || len(other.endpoints) != 2 || !slices.Contains(other.endpoints, one) || !slices.Contains(other.endpoints, two) {
 		t.Errorf("the other node got %+v", other)
 	}
+}
+
+// What is told during the pause after a sending shares the next one.
+func TestPauseBetweenSendings(t *testing.T) {
+	p := &countingPipe{sent: make(chan int, 10)}
+	pace := clock.NewManual(time.Unix(1000, 0))
+	h := NewHub(p, godwit.Node{Name: "a", Instance: "1"}, pace, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { h.Run(ctx, &subscriber{}) })
+	h.Tell("topic", "1")
+	if n := <-p.sent; n != 1 {
+		t.Errorf("the first sending had %d messages, want 1", n)
+	}
+	pace.Await(pace.Now().Add(sendPause), time.Hour)
+	h.Tell("topic", "2")
+	h.Tell("topic", "3")
+	if len(p.sent) != 0 {
+		t.Errorf("%d messages were sent during the pause", <-p.sent)
+	}
+	pace.Advance(sendPause)
+	if n := <-p.sent; n != 2 {
+		t.Errorf("the second sending had %d messages, want 2", n)
+	}
+	stop()
+	running.Wait()
+}
+
+// countingPipe tells how many messages each sending has.
+type countingPipe struct {
+	pipe
+	sent chan int
+}
+
+func (p *countingPipe) Signal(_ context.Context, messages []string) error {
+	p.sent <- len(messages)
+	return nil
 }
 
 // Messages of other topics arrive whole and in order; too many are dropped.
