@@ -19,11 +19,13 @@ type index struct {
 	explicitMeta bool // the pattern "*" does not select webhook.* events
 }
 
-// tenantIndex maps the first segment of patterns to lanes, so that a match does not compare all endpoints of a large tenant.
+// tenantIndex maps event types to the lanes whose patterns name them, and the first segment of patterns with a wildcard to lanes, so
+// that a match does not compare all endpoints of a large tenant.
 type tenantIndex struct {
 	members map[godwit.EndpointID]*Lane
-	byHead  map[string][]matcher
-	any     []matcher // patterns "*"
+	byType  map[string][]matcher
+	byHead  map[string][]matcher // patterns like "order.*"
+	any     []matcher            // patterns "*"
 }
 
 type matcher struct {
@@ -52,7 +54,7 @@ func (x *index) put(lanes ...*Lane) {
 		endpoint := &l.Target().Endpoint
 		next := changed[endpoint.TenantID]
 		if next == nil {
-			next = &tenantIndex{members: maps.Clone(x.tenant(endpoint.TenantID).members), byHead: map[string][]matcher{}}
+			next = &tenantIndex{members: maps.Clone(x.tenant(endpoint.TenantID).members), byType: map[string][]matcher{}, byHead: map[string][]matcher{}}
 			changed[endpoint.TenantID] = next
 		}
 		if endpoint.Status == godwit.EndpointDeleted {
@@ -84,20 +86,29 @@ func (ti *tenantIndex) add(l *Lane) {
 	if endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused {
 		return // new events do not go to it (OJS-SUB-6)
 	}
-	heads := make([]string, 0, 8) // few
-	for _, p := range endpoint.Patterns {
-		if h := head(p); !slices.Contains(heads, h) {
-			heads = append(heads, h)
-		}
-	}
-	if slices.Contains(heads, "*") {
-		ti.any = append(ti.any, matcher{l, endpoint})
+	m := matcher{l, endpoint}
+	if slices.Contains(endpoint.Patterns, "*") {
+		ti.any = append(ti.any, m)
 		return
 	}
-	for _, h := range heads {
-		ti.byHead[h] = append(ti.byHead[h], matcher{l, endpoint})
+	var heads []string // of patterns with a wildcard
+	for _, p := range endpoint.Patterns {
+		if h := head(p); wild(p) && !slices.Contains(heads, h) {
+			heads = append(heads, h)
+			ti.byHead[h] = append(ti.byHead[h], m)
+		}
+	}
+	for _, p := range endpoint.Patterns {
+		if wild(p) || slices.Contains(heads, head(p)) {
+			continue // a match finds the lane by the head, and must find it once
+		}
+		if list := ti.byType[p]; len(list) == 0 || list[len(list)-1].lane != l {
+			ti.byType[p] = append(list, m)
+		}
 	}
 }
+
+func wild(pattern string) bool { return strings.HasSuffix(pattern, "*") }
 
 func head(pattern string) string {
 	h, _, _ := strings.Cut(pattern, ".")
@@ -113,7 +124,7 @@ func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[s
 	ti := v.(*tenantIndex)
 	byName := x.byNameOnly(eventType)
 	var lanes []*Lane
-	for _, group := range [...][]matcher{ti.any, ti.byHead[head(eventType)]} {
+	for _, group := range [...][]matcher{ti.any, ti.byType[eventType], ti.byHead[head(eventType)]} {
 		for _, m := range group {
 			if m.selects(eventType, attributes, byName) {
 				lanes = append(lanes, m.lane)
