@@ -19,7 +19,7 @@ type Recorder interface {
 	// Delivered counts a delivery that reached a final state, by an attempt or because its time ran out.
 	Delivered(eventType string, d *godwit.Delivery)
 	Committed(accepts, results int, took time.Duration, err error)
-	Claimed(n int, took time.Duration, err error)
+	Claimed(n, fenced int, took time.Duration, err error)
 	// Fenced counts results that the store refused, because the delivery was no longer claimed here.
 	Fenced(results int)
 	shard.Recorder
@@ -69,7 +69,7 @@ func (Silent) Delivered(string, *godwit.Delivery) {}
 func (Silent) Committed(int, int, time.Duration, error) {}
 
 // Claimed does nothing.
-func (Silent) Claimed(int, time.Duration, error) {}
+func (Silent) Claimed(int, int, time.Duration, error) {}
 
 // Fenced does nothing.
 func (Silent) Fenced(int) {}

@@ -118,7 +118,7 @@ func (rp *reporter) Refused(r *commit.Record) { rp.e.outcomes.Refused(r.Result.D
 // Orphaned cancels the deliveries of deleted endpoints.
 func (rp *reporter) Orphaned() { rp.e.sweeper.cancelOrphans() }
 
-// Claimed measures a claim.
-func (rp *reporter) Claimed(n int, took time.Duration, err error) {
-	rp.e.cfg.Recorder.Claimed(n, took, err)
+// Claimed measures claims.
+func (rp *reporter) Claimed(n, fenced int, took time.Duration, err error) {
+	rp.e.cfg.Recorder.Claimed(n, fenced, took, err)
 }

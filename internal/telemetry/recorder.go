@@ -17,20 +17,21 @@ import (
 
 // Recorder records the engine's measurements. New makes it.
 type Recorder struct {
-	events      metric.Int64Counter
-	rematched   metric.Int64Counter
-	deliveries  metric.Int64Counter
-	attempts    metric.Int64Counter
-	duration    metric.Float64Histogram
-	finished    metric.Int64Counter
-	batch       metric.Int64Histogram
-	commit      metric.Float64Histogram
-	claimed     metric.Int64Counter
-	claim       metric.Float64Histogram
-	storeErrors metric.Int64Counter
-	fenced      metric.Int64Counter
-	moved       metric.Int64Counter
-	handover    metric.Float64Histogram
+	events       metric.Int64Counter
+	rematched    metric.Int64Counter
+	deliveries   metric.Int64Counter
+	attempts     metric.Int64Counter
+	duration     metric.Float64Histogram
+	finished     metric.Int64Counter
+	batch        metric.Int64Histogram
+	commit       metric.Float64Histogram
+	claimed      metric.Int64Counter
+	claim        metric.Float64Histogram
+	storeErrors  metric.Int64Counter
+	fenced       metric.Int64Counter
+	fencedClaims metric.Int64Counter
+	moved        metric.Int64Counter
+	handover     metric.Float64Histogram
 
 	attemptSets  optionSets[attemptLabels]
 	durationSets optionSets[durationLabels]
@@ -83,6 +84,7 @@ func (r *Recorder) build(m metric.Meter) error {
 	r.claimed = counter("godwit.deliveries.claimed", "Deliveries read back from the store: retries, overflow, replays.")
 	r.claim = seconds("godwit.claim.duration", "One read of what is due.", storeSeconds)
 	r.fenced = counter("godwit.results.fenced", "Results that the store refused, because another node owns the delivery now.")
+	r.fencedClaims = counter("godwit.claims.fenced", "Reads of an endpoint's due deliveries that the store refused, because another node owns the endpoint now.")
 	r.moved = counter("godwit.shards.moved", "Shards that this process has taken, given up, or lost.")
 	r.handover = seconds("godwit.shard.handover.duration", "How long a shard had no owner until this process served it.", handoverSeconds)
 	r.storeErrors = counter("godwit.store.errors", "Failed store operations.")
@@ -185,13 +187,14 @@ func (r *Recorder) Committed(accepts, results int, took time.Duration, err error
 }
 
 // Claimed measures a read of due deliveries.
-func (r *Recorder) Claimed(n int, took time.Duration, err error) {
+func (r *Recorder) Claimed(n, fenced int, took time.Duration, err error) {
 	ctx := context.Background()
 	if err != nil {
 		r.storeErrors.Add(ctx, 1, r.claimErrors...)
 		return
 	}
 	r.claimed.Add(ctx, int64(n))
+	r.fencedClaims.Add(ctx, int64(fenced))
 	r.claim.Record(ctx, took.Seconds())
 }
 

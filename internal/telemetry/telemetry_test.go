@@ -46,8 +46,8 @@ func TestScrape(t *testing.T) {
 	m.Delivered("order.created", &godwit.Delivery{Status: godwit.DeliveryAccepted})
 	m.Committed(2, 1, time.Millisecond, nil)
 	m.Committed(0, 0, 0, errors.New("disk full"))
-	m.Claimed(4, time.Millisecond, nil)
-	m.Claimed(0, 0, errors.New("gone"))
+	m.Claimed(4, 2, time.Millisecond, nil)
+	m.Claimed(0, 0, 0, errors.New("gone"))
 
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -64,6 +64,7 @@ func TestScrape(t *testing.T) {
 		`godwit_store_errors_total{operation="commit"} 1`,
 		`godwit_store_errors_total{operation="claim"} 1`,
 		`godwit_deliveries_claimed_total 4`,
+		`godwit_claims_fenced_total 2`,
 		`godwit_requests_in_flight 3`,
 		`godwit_deliveries_held 5`,
 		`godwit_shards_owned 64`,

@@ -85,13 +85,26 @@ func (b *backlog) claimed(claimed *store.Claimed, epoch int64, started time.Time
 	l.pump()
 }
 
-// failed tries again after a pause.
+// failed tries again after a pause. The store may hold claims.
 func (b *backlog) failed() {
 	l := b.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.claiming = false
 	b.mistrust()
+	b.tryLater()
+}
+
+// fenced tries again after a pause, if the node has the shard then. The store has claimed nothing.
+func (b *backlog) fenced() {
+	b.lane.mu.Lock()
+	defer b.lane.mu.Unlock()
+	b.tryLater()
+}
+
+// tryLater ends a claim without deliveries. Called with the lane locked.
+func (b *backlog) tryLater() {
+	l := b.lane
+	b.claiming = false
 	l.window.shard.add(-1)
 	retry := l.d.cfg.Clock.Now().Add(storeRetry)
 	b.note(retry)

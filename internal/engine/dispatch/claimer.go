@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -120,12 +121,15 @@ func (c *claimer) execute(orders []claimOrder) {
 		}
 	}
 	claimed, err := d.cfg.Store.ClaimDue(ctx, claims)
-	n, version := 0, int64(0)
+	n, fenced, version := 0, 0, int64(0)
 	for i := range claimed {
 		n += len(claimed[i].Work)
+		if errors.Is(claimed[i].Err, store.ErrFenced) {
+			fenced++
+		}
 		version = max(version, claimed[i].ConfigVersion)
 	}
-	d.cfg.Observer.Claimed(n, d.cfg.Clock.Now().Sub(started), err)
+	d.cfg.Observer.Claimed(n, fenced, d.cfg.Clock.Now().Sub(started), err)
 	if err == nil && version != 0 {
 		// Of deliveries that other nodes stored, none is sent to an endpoint that was paused, changed or deleted before they were
 		// accepted. After an error the lanes take the claims back, since memory does not hold them.
@@ -136,6 +140,9 @@ func (c *claimer) execute(orders []claimOrder) {
 		switch {
 		case err != nil:
 			o.failed()
+		case errors.Is(claimed[i].Err, store.ErrFenced): // its shard moves to another node
+			d.cfg.Log.Debug("due deliveries not claimed: another node has the endpoint", "endpoint", o.lane.id.String())
+			o.fenced()
 		case claimed[i].Err != nil:
 			d.cfg.Log.Error("claim due deliveries", "endpoint", o.lane.id.String(), "error", claimed[i].Err)
 			o.failed()

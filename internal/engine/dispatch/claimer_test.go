@@ -29,8 +29,8 @@ func (s *claimStore) ClaimDue(_ context.Context, claims []store.Claim) ([]store.
 // A silent observer.
 type silent struct{ Observer }
 
-func (silent) Claimed(int, time.Duration, error) {}
-func (silent) Recorded(*commit.Record)           {}
+func (silent) Claimed(int, int, time.Duration, error) {}
+func (silent) Recorded(*commit.Record)                {}
 
 // newClaiming makes a dispatcher that has all shards under epoch 1, and whose claims go to a function.
 func newClaiming(claim func([]store.Claim) ([]store.Claimed, error)) *Dispatcher {
@@ -179,7 +179,7 @@ func TestClaimAfterPause(t *testing.T) {
 	d.Wait()
 }
 
-// A claim that fails alone leaves the others of its transaction.
+// A claim that fails alone leaves the others of its transaction. That another node has the endpoint is no error: shards move.
 func TestFencedClaimLeavesOthers(t *testing.T) {
 	var lost godwit.EndpointID
 	d := newClaiming(func(claims []store.Claim) ([]store.Claimed, error) {
@@ -191,16 +191,30 @@ func TestFencedClaimLeavesOthers(t *testing.T) {
 		}
 		return list, nil
 	})
+	var log strings.Builder
+	d.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	counted := &countFenced{}
+	d.cfg.Observer = counted
 	fenced, other := d.order(8), d.order(8)
 	lost = fenced.lane.id
 	d.claims.execute([]claimOrder{fenced, other})
-	if fenced.claiming || !fenced.suspect || len(fenced.lane.window.queue) != 0 || !fenced.nextDue.After(d.cfg.Clock.Now()) {
+	if fenced.claiming || fenced.suspect || len(fenced.lane.window.queue) != 0 || !fenced.nextDue.After(d.cfg.Clock.Now()) {
 		t.Errorf("lane of the fenced claim: %+v", fenced.backlog)
 	}
 	if other.claiming || other.suspect || len(other.lane.window.queue) != 1 {
 		t.Errorf("lane of the other claim: %+v", other.backlog)
 	}
+	if log.Len() > 0 || counted.n != 1 {
+		t.Errorf("%d claims counted as fenced, log %q", counted.n, log.String())
+	}
 }
+
+type countFenced struct {
+	silent
+	n int
+}
+
+func (c *countFenced) Claimed(_, fenced int, _ time.Duration, _ error) { c.n += fenced }
 
 // After a failed transaction every lane reclaims, and claims on its own.
 func TestFailedClaimsAreRepeatedAlone(t *testing.T) {

@@ -41,8 +41,8 @@ type Observer interface {
 	Refused(r *commit.Record)
 	// Orphaned is called when deliveries wait in the store for a deleted endpoint.
 	Orphaned()
-	// Claimed measures a claim.
-	Claimed(n int, took time.Duration, err error)
+	// Claimed measures a transaction that claims n deliveries. fenced counts the endpoints that another node has by now.
+	Claimed(n, fenced int, took time.Duration, err error)
 }
 
 // Config configures a dispatcher.
