@@ -156,7 +156,7 @@ func readWork(r *row) (godwit.Work, error) {
 // tenant: claimed rows have no index, since nearly every delivery would pass through it, and Reclaim runs only after an answer
 // was lost.
 func (s *claims) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch int64, held []godwit.DeliveryID, now time.Time) (int, error) {
-	if err := s.leases.change(ctx, func(pgx.Tx) error { return nil }); err != nil {
+	if err := s.leases.change(ctx, func(*pgx.Batch) {}); err != nil {
 		return 0, failed("reclaim", err)
 	}
 	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries SET claim_epoch = 0, due_at = $4

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -34,51 +35,48 @@ func (s *leases) Take(ctx context.Context, n godwit.Node, ttl time.Duration, lim
 		return nil, nil
 	}
 	var taken []godwit.Lease
-	err := s.change(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, announce, s.announcement(&n, ttl)...)
-		if err == nil && tag.RowsAffected() == 0 {
-			err = fencedName(&n)
-		}
-		if err != nil {
-			return err
-		}
-		r, err := tx.Query(ctx, `WITH silent AS MATERIALIZED (
-				SELECT name || ' ' || instance AS owner FROM nodes WHERE lease_until <= `+leaseTime+` ORDER BY name FOR UPDATE),
-			open AS (SELECT l.shard, l.clean, CASE WHEN l.owner = '' OR l.expires_at <> 'infinity' THEN l.expires_at
-					ELSE (SELECT n.lease_until FROM nodes AS n WHERE `+leaseOwner+`) END AS since
-				FROM leases AS l WHERE l.owner = '' OR l.expires_at <= `+leaseTime+` OR l.expires_at = 'infinity' AND (l.owner IN (SELECT owner FROM silent)
-					OR NOT EXISTS (SELECT FROM nodes AS n WHERE `+leaseOwner+`)) ORDER BY l.shard LIMIT $3)
-			UPDATE leases SET owner = $2, epoch = epoch + 1, expires_at = 'infinity', clean = false FROM open
-			WHERE leases.shard = open.shard RETURNING leases.shard, leases.owner, leases.epoch, open.clean AND open.since IS NOT NULL, open.since`,
-			s.time(), n.Owner(), limit)
-		if err != nil {
-			return err
-		}
-		taken, err = pgx.CollectRows(r, func(row pgx.CollectableRow) (l godwit.Lease, err error) {
-			return l, row.Scan(&l.Shard, &l.Owner, &l.Epoch, &l.Clean, scanTime(&l.FreeSince))
+	announced := false
+	err := s.change(ctx, func(b *pgx.Batch) {
+		b.Queue(announce, s.announcement(&n, ttl)...).Exec(func(tag pgconn.CommandTag) error {
+			announced = tag.RowsAffected() > 0
+			return nil
 		})
-		return err
+		b.Queue(takeLeases, s.time(), n.Owner(), limit).Query(func(r pgx.Rows) (err error) {
+			taken, err = pgx.CollectRows(r, func(row pgx.CollectableRow) (l godwit.Lease, err error) {
+				return l, row.Scan(&l.Shard, &l.Owner, &l.Epoch, &l.Clean, scanTime(&l.FreeSince))
+			})
+			return err
+		})
 	})
+	if err == nil && !announced {
+		err = fencedName(&n)
+	}
 	if err != nil {
 		return nil, failed("take leases", err)
 	}
 	return taken, nil
 }
 
-// change runs fn while no claiming transaction is open. Claims wait meanwhile, so it gives up if an open one takes long.
-func (s *leases) change(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, takeLockTimeout.Milliseconds())); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(leaseLock)); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = 0`); err != nil {
-			return err
-		}
-		return fn(tx)
-	})
+// takeLeases takes nothing if another process runs under the node's name.
+const takeLeases = `WITH silent AS MATERIALIZED (
+		SELECT name || ' ' || instance AS owner FROM nodes WHERE lease_until <= ` + leaseTime + ` ORDER BY name FOR UPDATE),
+	open AS (SELECT l.shard, l.clean, CASE WHEN l.owner = '' OR l.expires_at <> 'infinity' THEN l.expires_at
+			ELSE (SELECT n.lease_until FROM nodes AS n WHERE ` + leaseOwner + `) END AS since
+		FROM leases AS l WHERE l.owner = '' OR l.expires_at <= ` + leaseTime + ` OR l.expires_at = 'infinity' AND (l.owner IN (SELECT owner FROM silent)
+			OR NOT EXISTS (SELECT FROM nodes AS n WHERE ` + leaseOwner + `)) ORDER BY l.shard LIMIT $3)
+	UPDATE leases SET owner = $2, epoch = epoch + 1, expires_at = 'infinity', clean = false FROM open
+	WHERE leases.shard = open.shard AND EXISTS (SELECT FROM nodes WHERE name || ' ' || instance = $2)
+	RETURNING leases.shard, leases.owner, leases.epoch, open.clean AND open.since IS NOT NULL, open.since`
+
+// change runs statements in one transaction while no claiming transaction is open. Claims wait meanwhile, so it gives up if an open one
+// takes long. All of it is one round trip: a node that is slow or frozen between two would hold up the commits of all nodes.
+func (s *leases) change(ctx context.Context, add func(*pgx.Batch)) error {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT set_config('lock_timeout', $1, true)`, fmt.Sprint(takeLockTimeout.Milliseconds()))
+	b.Queue(`SELECT pg_advisory_xact_lock($1)`, int64(leaseLock))
+	b.Queue(`SELECT set_config('lock_timeout', '0', true)`)
+	add(b)
+	return s.pool.SendBatch(ctx, b).Close()
 }
 
 // Release gives up leases. The epoch grows, so that late results are fenced.
@@ -87,13 +85,11 @@ func (s *leases) Release(ctx context.Context, held []godwit.Lease, clean bool) e
 		return nil
 	}
 	shards, epochs := shardsAndEpochs(held)
-	err := s.change(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE leases SET owner = '', epoch = leases.epoch + 1, expires_at = `+leaseTime+`, clean = $4
+	return failed("release leases", s.change(ctx, func(b *pgx.Batch) {
+		b.Queue(`UPDATE leases SET owner = '', epoch = leases.epoch + 1, expires_at = `+leaseTime+`, clean = $4
 			FROM unnest($2::int2[], $3::int8[]) AS n (shard, epoch)
 			WHERE leases.shard = n.shard AND leases.epoch = n.epoch AND owner <> ''`, s.time(), shards, epochs, clean)
-		return err
-	})
-	return failed("release leases", err)
+	}))
 }
 
 func shardsAndEpochs(leases []godwit.Lease) ([]int16, []int64) {

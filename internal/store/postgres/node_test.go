@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -70,5 +73,55 @@ func TestSilentTransactionEnds(t *testing.T) {
 	}
 	if err := frozen.Commit(t.Context()); err == nil {
 		t.Error("the transaction of a silent node was committed")
+	}
+}
+
+// lockTracer counts the queries that ask for the lock of leases alone.
+type lockTracer struct{ locks int }
+
+func (l *lockTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if slices.Contains(q.Args, any(int64(leaseLock))) {
+		l.locks++
+	}
+	return ctx
+}
+
+func (*lockTracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// The lock that holds up the commits of all nodes is asked for together with all that is done under it, so that a slow node does not keep it.
+func TestLeasesChangeInOneRoundTrip(t *testing.T) {
+	alone := &lockTracer{}
+	s := openAt(t, Options{Now: suiteTime, tracer: alone})
+	n := godwit.Node{Name: "a", Instance: "first", Holder: "a process"}
+	taken, err := s.Take(t.Context(), n, time.Minute, 2)
+	if err != nil || len(taken) != 2 {
+		t.Fatal(taken, err)
+	}
+	if _, err := s.Reclaim(t.Context(), godwit.EndpointID{}, 1, nil, suiteTime); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(t.Context(), taken, true); err != nil {
+		t.Fatal(err)
+	}
+	if alone.locks != 0 {
+		t.Errorf("the lock was asked for %d times in a round trip of its own", alone.locks)
+	}
+}
+
+// A process that lost its node's name takes nothing.
+func TestTakeWithoutName(t *testing.T) {
+	s := openAt(t, Options{Now: suiteTime})
+	n := godwit.Node{Name: "a", Instance: "first", Holder: "a process"}
+	if _, err := s.Take(t.Context(), n, time.Minute, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(t.Context(), `UPDATE nodes SET instance = 'second'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(t.Context(), n, time.Minute, 1); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the error is %v", err)
+	}
+	if held := count(t, s, `SELECT count(*) FROM leases WHERE owner <> ''`); held != 1 {
+		t.Errorf("%d leases have an owner, want 1", held)
 	}
 }
