@@ -112,7 +112,11 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 			call := apptest.Call{Method: "POST", Path: path, Header: map[string]string{"Idempotency-Key": `"` + key + `"`}}
 			srv.Must(call, nil)
 			scope := idempotency.Scope{Principal: caller.Key.Principal, Tenant: srv.Tenant, Operation: "POST " + path}
-			if err := srv.App.Store().Forget(t.Context(), scope.ID(key)); err != nil {
+			rec, err := srv.App.Store().Recorded(t.Context(), scope.ID(key), time.Time{})
+			if err == nil {
+				err = srv.App.Store().Forget(t.Context(), rec)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			again := srv.Must(call, nil)
@@ -125,6 +129,28 @@ func TestRotationUnderAKeyHappensOnceAcrossACrash(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A rotation that was interrupted made the last secret that the endpoint may have. The repeat is not refused for it.
+func TestRepeatOfAnInterruptedRotationAtTheLimit(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	id := srv.Endpoint("http://127.0.0.1:9/").ID
+	call := apptest.Call{Method: "POST", Path: "/v1/endpoints/" + id.String() + "/rotate-secret", Header: map[string]string{}}
+	for range management.MaxLiveSecrets - 2 {
+		srv.Must(call, nil)
+	}
+	call.Header["Idempotency-Key"] = `"rotate once, please 1"`
+	var first, repeat struct{ ID string }
+	srv.Must(call, &first)
+	srv.Interrupt(call)
+	srv.Must(call, &repeat)
+	if first.ID == "" || repeat.ID != first.ID {
+		t.Errorf("first %+v, repeat %+v", first, repeat)
+	}
+	call.Header["Idempotency-Key"] = `"rotate once, please 2"`
+	if got := srv.Call(call); got.Status != 409 {
+		t.Errorf("one more: %d %s", got.Status, got.Body)
+	}
 }
 
 // An operation of an API and the command of /ids/v1 with the same args are one command: each is a repeat of the other.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -34,9 +35,10 @@ func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.Endpoi
 // result.
 func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error) {
 	// An invalid request is refused before it becomes a command. Only the command makes the secret.
-	plan, err := d.Management.Secrets.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
-	if err != nil {
-		return nil, false, err
+	plan, invalid := d.Management.Secrets.PlanRotation(ctx, r.Caller.Tenant.ID, id, rot)
+	if invalid != nil && !idempotency.Again(ctx) {
+		// A repeat of an interrupted rotation goes on: the secret that the first made may be the one too many.
+		return nil, false, invalid
 	}
 	args := map[string]any{}
 	if rot.Algorithm != "" {
@@ -49,7 +51,12 @@ func (d *Runner) RotateSecret(ctx context.Context, r Request, id godwit.Endpoint
 		args["overlap_seconds"] = rot.Overlap.Seconds()
 	}
 	done, err := d.Run(ctx, r.Caller, Submission{Entity: "endpoint", Action: "rotate_secret", Target: id.String(), Args: args, Key: r.Key, Channel: r.Channel,
-		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) { return d.rotate(ctx, plan) }})
+		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) {
+			if invalid != nil {
+				return nil, rejected("endpoint")(invalid)
+			}
+			return d.rotate(ctx, plan)
+		}})
 	if err != nil {
 		return nil, false, err
 	}

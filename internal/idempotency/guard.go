@@ -3,6 +3,7 @@ package idempotency
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // A Guard runs a handler at most once for each key.
@@ -126,7 +128,7 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, s Scope, body []by
 		g.cfg.Problems.Write(w, r, fmt.Errorf("reserve idempotency key: %w", err))
 		return
 	}
-	held := reservation{id: rec.ID, at: rec.CreatedAt, again: !rec.CreatedAt.Equal(now)}
+	held := reservation{record: rec, again: !rec.CreatedAt.Equal(now), store: g.cfg.Store}
 	if err := g.decided(ctx, s, rec, existing, now); err != nil {
 		if existing == nil {
 			g.free(ctx, held, false)
@@ -189,7 +191,10 @@ func (g *Guard) first(w http.ResponseWriter, r *http.Request, held reservation, 
 		return
 	}
 	if storable(answer.status()) {
-		g.complete(r.Context(), held.id, answer)
+		if err := g.complete(r.Context(), held, answer); err != nil {
+			g.cfg.Problems.Write(w, r, err)
+			return
+		}
 	} else {
 		g.free(r.Context(), held, answer.status() >= http.StatusInternalServerError)
 	}
@@ -218,18 +223,24 @@ func storable(status int) bool {
 }
 
 // complete stores the response before it is written. From then on it is the response to the key, whether or not the client
-// received it. If the store fails, the client still gets the response; the key is free again when the lease ends.
-func (g *Guard) complete(ctx context.Context, id [32]byte, answer *recorder) {
+// received it. If the store fails, the client still gets the response; the key is free again when the lease ends. It does not if
+// another request has taken over the key, because that request's response is the one for the key.
+func (g *Guard) complete(ctx context.Context, held reservation, answer *recorder) error {
 	ctx, cancel := g.afterwards(ctx)
 	defer cancel()
 	expires := g.cfg.Now().Add(g.cfg.TimeScale.Real(g.cfg.Window))
-	if err := g.cfg.Store.Complete(ctx, id, g.seal(id, answer), expires); err != nil {
+	err := g.cfg.Store.Complete(ctx, held.record, g.seal(held.record.ID, answer), expires)
+	if errors.Is(err, store.ErrNotFound) {
+		return errTakenOver()
+	}
+	if err != nil {
 		g.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "answer not kept for repeats", slog.Any("error", err))
 	}
+	return nil
 }
 
 // afterwards returns a context with a deadline of its own for storing the outcome, because the handler may have used up its
-// own. It ends with the lease, after which another request may take the key.
+// own. A handler that ended in time has its outcome stored before the lease ends.
 func (g *Guard) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Lease-g.cfg.Timeout)
 }
@@ -241,9 +252,9 @@ func (g *Guard) free(ctx context.Context, held reservation, doubtful bool) {
 	defer cancel()
 	var err error
 	if doubtful || held.again {
-		err = g.cfg.Store.Interrupt(ctx, held.id, g.cfg.Now())
+		err = g.cfg.Store.Interrupt(ctx, held.record, g.cfg.Now())
 	} else {
-		err = g.cfg.Store.Forget(ctx, held.id)
+		err = g.cfg.Store.Forget(ctx, held.record)
 	}
 	if err != nil {
 		g.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "idempotency key not freed before its lease ends", slog.Any("error", err))

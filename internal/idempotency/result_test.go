@@ -115,7 +115,10 @@ func TestStoredAnswersAreSealed(t *testing.T) {
 	}
 	// A stored body that is moved to another record cannot be decrypted.
 	f.post(`{}`, "Idempotency-Key", key2)
-	other := idempotency.Scope{Principal: principals["alice"], Tenant: godwit.TenantID{9}, Operation: "POST /things"}.ID(strings.Trim(key2, `"`))
+	other, err := f.recorded("alice", "POST /things", key2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := f.store.Complete(context.Background(), other, rec.Response, f.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

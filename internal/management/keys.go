@@ -88,9 +88,12 @@ func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	return k, token, nil
 }
 
-// revokeLost revokes the key that an interrupted request created, because its token is known to no one. It returns
-// store.ErrNotFound, for the repeat must create another key.
+// revokeLost revokes the key that an interrupted request created, because its token is lost. It returns store.ErrNotFound, for
+// the repeat must create another key.
 func (ks *Keys) revokeLost(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) error {
+	if err := idempotency.CheckHeld(ctx); err != nil {
+		return err
+	}
 	if err := ks.store.RevokeKey(ctx, tenant, id, ks.now()); err != nil {
 		return err
 	}

@@ -37,12 +37,13 @@ type Idempotency interface {
 	// expired at r.CreatedAt, Reserve returns that record instead. If an expired one has the same fingerprint and no response,
 	// its request may have had its effect: Reserve takes it over and sets r.CreatedAt to the time at which it was first reserved.
 	Reserve(ctx context.Context, r *godwit.IdempotencyRecord) (*godwit.IdempotencyRecord, error)
-	// Complete stores the response and the end of the window. It fails with ErrNotFound when there is no record.
-	Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error
-	// Interrupt ends the lease of a record without a response at now, and leaves the record. A missing record is not an error.
-	Interrupt(ctx context.Context, id [32]byte, now time.Time) error
+	// Complete stores the response and the end of the window. Like Interrupt and Forget, it changes only the record with the ID and
+	// the ExpiresAt of held: after the lease, the key may belong to another request. It fails with ErrNotFound if there is none.
+	Complete(ctx context.Context, held *godwit.IdempotencyRecord, resp *godwit.StoredResponse, expires time.Time) error
+	// Interrupt ends the lease at now, and leaves the record. A missing record is not an error.
+	Interrupt(ctx context.Context, held *godwit.IdempotencyRecord, now time.Time) error
 	// Forget frees the key. A missing record is not an error.
-	Forget(ctx context.Context, id [32]byte) error
+	Forget(ctx context.Context, held *godwit.IdempotencyRecord) error
 	// Recorded returns the record that has not expired at now, or ErrNotFound.
 	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
 }

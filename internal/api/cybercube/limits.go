@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -51,9 +52,14 @@ type budget struct {
 	log    *slog.Logger
 }
 
-// take uses one unit of the budget. giveBack returns it if the operation is not carried out.
+// take uses one unit of the budget. giveBack returns it if the operation is not carried out. The repeat of an interrupted request
+// uses none: the first one may have used the last.
 func (b *budget) take(ctx context.Context, h http.Header, tenant godwit.TenantID) (giveBack func(), err error) {
 	if b.limit <= 0 {
+		return func() {}, nil
+	}
+	if idempotency.Again(ctx) {
+		b.tell(ctx, h, tenant)
 		return func() {}, nil
 	}
 	now := b.now()

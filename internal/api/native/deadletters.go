@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -183,6 +185,7 @@ type deadLetterHandlers struct {
 
 // deadLetterStore is the part of the store that dead letters are read from.
 type deadLetterStore interface {
+	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error)
 	ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
 }
@@ -220,6 +223,9 @@ func (h *deadLetterHandlers) replay(ctx context.Context, c *management.Caller, i
 		return nil, err
 	}
 	if _, err := h.store.DeadLetter(ctx, c.Tenant.ID, id); err != nil {
+		if errors.Is(err, store.ErrNotFound) && idempotency.Again(ctx) {
+			return h.alreadyReplayed(ctx, c, id)
+		}
 		return nil, err
 	}
 	replayed, err := h.engine.Replay(ctx, c.Tenant.ID, []godwit.DeliveryID{id}, c.Actor())
@@ -230,6 +236,15 @@ func (h *deadLetterHandlers) replay(ctx context.Context, c *management.Caller, i
 		return nil, problem.Conflict.With("another request has replayed it, or its endpoint is deleted")
 	}
 	return &deliveryOutput{Body: deliveryView(&replayed[0])}, nil
+}
+
+// alreadyReplayed answers the repeat of an interrupted replay, whose dead letter is no longer open.
+func (h *deadLetterHandlers) alreadyReplayed(ctx context.Context, c *management.Caller, id godwit.DeliveryID) (*deliveryOutput, error) {
+	d, err := h.store.Delivery(ctx, c.Tenant.ID, id)
+	if err == nil && d.Run.Trigger != godwit.TriggerReplay {
+		err = store.ErrNotFound
+	}
+	return deliveryShown(d, err)
 }
 
 // replayMany replays dead letters in commands of at most a thousand, so that a million of them neither fill memory

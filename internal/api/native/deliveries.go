@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -141,6 +142,11 @@ func (h *deliveryHandlers) cancel(ctx context.Context, c *management.Caller, in 
 	id, err := in.parse()
 	if err != nil {
 		return nil, err
+	}
+	if idempotency.Again(ctx) { // the interrupted request may have cancelled it
+		if d, err := h.store.Delivery(ctx, c.Tenant.ID, id); err != nil || d.Status == godwit.DeliveryCancelled {
+			return deliveryShown(d, err)
+		}
 	}
 	return deliveryShown(h.engine.Cancel(ctx, c.Tenant.ID, id))
 }

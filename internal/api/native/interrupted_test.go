@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/sqlite"
 	"github.com/godwit-hq/godwit/internal/trace"
@@ -22,6 +24,25 @@ type interrupted struct {
 	on atomic.Bool
 	// dead also keeps the guard from ending the key's lease, as a crash does.
 	dead atomic.Bool
+	// meanwhile, when not nil, runs once, before the next key or endpoint is stored.
+	meanwhile atomic.Pointer[func()]
+	// late, when not nil, gets the next endpoint while the store is on: its transaction is still under way.
+	late func(*godwit.Endpoint, *godwit.Secret)
+	// unanswered keeps answers from being stored.
+	unanswered atomic.Bool
+}
+
+func (s *interrupted) Complete(ctx context.Context, held *godwit.IdempotencyRecord, resp *godwit.StoredResponse, expires time.Time) error {
+	if s.unanswered.Load() {
+		return fmt.Errorf("connection closed: %w", store.ErrUnavailable)
+	}
+	return s.Store.Complete(ctx, held, resp, expires)
+}
+
+func (s *interrupted) first() {
+	if run := s.meanwhile.Swap(nil); run != nil {
+		(*run)()
+	}
 }
 
 func (s *interrupted) after(err error) error {
@@ -36,6 +57,11 @@ func (s *interrupted) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, se
 }
 
 func (s *interrupted) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret, limit int) error {
+	if s.on.Load() && s.late != nil {
+		s.late(e, secret)
+		return s.after(nil)
+	}
+	s.first()
 	return s.after(s.Store.CreateEndpointWithin(ctx, e, secret, limit))
 }
 
@@ -44,6 +70,7 @@ func (s *interrupted) CreateTenant(ctx context.Context, t *godwit.Tenant) error 
 }
 
 func (s *interrupted) CreateKey(ctx context.Context, k *godwit.APIKey) error {
+	s.first()
 	return s.after(s.Store.CreateKey(ctx, k))
 }
 
@@ -59,11 +86,11 @@ func (s *interrupted) AddAcknowledgment(ctx context.Context, a *godwit.Acknowled
 	return s.after(s.Store.AddAcknowledgment(ctx, a))
 }
 
-func (s *interrupted) Interrupt(ctx context.Context, id [32]byte, now time.Time) error {
+func (s *interrupted) Interrupt(ctx context.Context, held *godwit.IdempotencyRecord, now time.Time) error {
 	if s.dead.Load() {
 		return fmt.Errorf("connection closed: %w", store.ErrUnavailable)
 	}
-	return s.Store.Interrupt(ctx, id, now)
+	return s.Store.Interrupt(ctx, held, now)
 }
 
 // live counts the objects of a list that are neither revoked nor deleted.
@@ -177,9 +204,102 @@ func TestRepeatAfterADeletion(t *testing.T) {
 		t.Fatalf("endpoints: %+v", list)
 	}
 	h.do(call{method: "DELETE", path: "/v1/endpoints/" + list.Items[0].ID}).want(204)
+	h.clock.Advance(time.Second)
 	var made struct{ ID string }
 	h.post("/v1/endpoints", body, "Idempotency-Key", key1).want(201).into(&made)
 	if made.ID == list.Items[0].ID || h.live("/v1/endpoints") != 1 {
 		t.Errorf("got %s, deleted %s", made.ID, list.Items[0].ID)
+	}
+}
+
+// An API key whose request was interrupted is revoked by the repeat. However often that happens, the last repeat gets a key.
+func TestKeyIsCreatedAfterManyInterruptions(t *testing.T) {
+	h := newHarness(t)
+	const body = `{"name":"k","scopes":["read"]}`
+	before := h.live("/v1/keys")
+	h.losing.on.Store(true)
+	for range 5 {
+		h.post("/v1/keys", body, "Idempotency-Key", key1).want(503)
+		h.clock.Advance(time.Second)
+	}
+	h.losing.on.Store(false)
+	h.works("/v1/keys", h.post("/v1/keys", body, "Idempotency-Key", key1).want(201))
+	if n := h.live("/v1/keys") - before; n != 1 {
+		t.Errorf("%d keys of one request", n)
+	}
+}
+
+// The first request is so slow that its lease ends, and its repeat creates the key. The first neither revokes that key nor
+// replaces the answer with its own.
+func TestSlowCreationLeavesTheKeyOfItsRepeat(t *testing.T) {
+	h := newHarness(t)
+	const body = `{"name":"k","scopes":["read"]}`
+	before := h.live("/v1/keys")
+	var repeat *answer
+	meanwhile := func() {
+		h.clock.Advance(61 * time.Second)
+		repeat = h.post("/v1/keys", body, "Idempotency-Key", key1).want(201)
+	}
+	h.losing.meanwhile.Store(&meanwhile)
+	h.post("/v1/keys", body, "Idempotency-Key", key1).refused(409, problem.KeyInProgress, "")
+	h.works("/v1/keys", repeat)
+	if n := h.live("/v1/keys") - before; n != 1 {
+		t.Errorf("%d keys of one request", n)
+	}
+	again := h.post("/v1/keys", body, "Idempotency-Key", key1).want(201)
+	if !again.replayed() || string(again.body) != string(repeat.body) {
+		t.Errorf("again %s, repeat %s", again.body, repeat.body)
+	}
+}
+
+// The endpoint of the first request becomes visible while the repeat creates its own, and is the last that the tenant may have.
+func TestRepeatMeetsItsFirstEndpointAtTheLimit(t *testing.T) {
+	h := startHarness(t, harnessOptions{limits: management.Limits{Endpoints: 1, CreationsPerMinute: 5}})
+	const body = `{"url":"https://a.example/"}`
+	h.losing.on.Store(true)
+	var e *godwit.Endpoint
+	h.losing.late = func(stored *godwit.Endpoint, secret *godwit.Secret) {
+		e = stored
+		visible := func() { must(t, h.store.CreateEndpoint(t.Context(), stored, secret)) }
+		h.losing.meanwhile.Store(&visible)
+	}
+	h.post("/v1/endpoints", body, "Idempotency-Key", key1).want(503)
+	h.losing.on.Store(false)
+	h.clock.Advance(time.Second)
+	var made struct{ ID string }
+	h.post("/v1/endpoints", body, "Idempotency-Key", key1).want(201).into(&made)
+	if made.ID != e.ID.String() || h.live("/v1/endpoints") != 1 {
+		t.Errorf("made %s, first %s", made.ID, e.ID)
+	}
+}
+
+// A delivery that an interrupted request cancelled or replayed is the answer to the repeat, not 409 or 404.
+func TestRepeatOfAnInterruptedChangeOfADelivery(t *testing.T) {
+	h := newHarness(t)
+	receiver := newSink(t, 410)
+	e := h.endpoint(receiver.URL)
+	w := h.watch()
+	event := h.publish("a.b", `1`)
+	w.until(godwit.DeliveryTerminal)
+	h.post("/v1/endpoints/"+e.ID+"/pause", ``).want(200)
+	var l list[Delivery]
+	h.get("/v1/deliveries?event=" + event.ID).want(200).into(&l)
+	for _, step := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"/v1/dead-letters/" + l.Items[0].ID + "/replay", 202, "pending"},
+		{"/v1/deliveries/" + l.Items[0].ID + "/cancel", 200, "cancelled"},
+	} {
+		h.losing.unanswered.Store(true)
+		h.post(step.path, ``, "Idempotency-Key", key1).want(step.status)
+		h.losing.unanswered.Store(false)
+		h.clock.Advance(61 * time.Second)
+		var d Delivery
+		h.post(step.path, ``, "Idempotency-Key", key1).want(step.status).into(&d)
+		if d.Status != step.want {
+			t.Errorf("%s: %+v", step.path, d)
+		}
 	}
 }

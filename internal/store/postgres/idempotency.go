@@ -62,21 +62,21 @@ func (s *idempotency) readRecord(ctx context.Context, id [32]byte, now time.Time
 }
 
 // Complete stores the response and the end of the window.
-func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
+func (s *idempotency) Complete(ctx context.Context, held *godwit.IdempotencyRecord, resp *godwit.StoredResponse, expires time.Time) error {
 	tag, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET response_status = $2, response_type = $3,
-		response_location = $4, response_body = $5, expires_at = $6 WHERE id = $1`,
-		id[:], resp.Status, clean(resp.ContentType), clean(resp.Location), resp.Body, optionalTime(expires))
+		response_location = $4, response_body = $5, expires_at = $6 WHERE id = $1 AND expires_at = $7`,
+		held.ID[:], resp.Status, clean(resp.ContentType), clean(resp.Location), resp.Body, optionalTime(expires), held.ExpiresAt)
 	return changed("complete key", tag, err)
 }
 
 // Interrupt ends the lease of an interrupted request.
-func (s *idempotency) Interrupt(ctx context.Context, id [32]byte, now time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET expires_at = $2 WHERE id = $1 AND response_status IS NULL`, id[:], now)
+func (s *idempotency) Interrupt(ctx context.Context, held *godwit.IdempotencyRecord, now time.Time) error {
+	_, err := s.pool.Exec(ctx, `UPDATE idempotency_records SET expires_at = $2 WHERE id = $1 AND expires_at = $3`, held.ID[:], now, held.ExpiresAt)
 	return failed("release key", err)
 }
 
 // Forget frees the key.
-func (s *idempotency) Forget(ctx context.Context, id [32]byte) error {
-	_, err := s.pool.Exec(ctx, `DELETE FROM idempotency_records WHERE id = $1`, id[:])
+func (s *idempotency) Forget(ctx context.Context, held *godwit.IdempotencyRecord) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM idempotency_records WHERE id = $1 AND expires_at = $2`, held.ID[:], held.ExpiresAt)
 	return failed("forget key", err)
 }

@@ -83,10 +83,10 @@ func (s *idempotency) Reserve(ctx context.Context, rec *godwit.IdempotencyRecord
 }
 
 // Complete stores the answer to be replayed.
-func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.StoredResponse, expires time.Time) error {
+func (s *idempotency) Complete(ctx context.Context, held *godwit.IdempotencyRecord, resp *godwit.StoredResponse, expires time.Time) error {
 	return s.write(ctx, "complete idempotency record", func(c *conn) error {
-		n, err := c.exec("UPDATE idempotency_records SET status = ?, content_type = ?, location = ?, body = ?, expires_at = ? WHERE id = ?",
-			int64(resp.Status), resp.ContentType, resp.Location, resp.Body, micros(expires), id[:])
+		n, err := c.exec("UPDATE idempotency_records SET status = ?, content_type = ?, location = ?, body = ?, expires_at = ? WHERE id = ? AND expires_at = ?",
+			int64(resp.Status), resp.ContentType, resp.Location, resp.Body, micros(expires), held.ID[:], micros(held.ExpiresAt))
 		if err == nil && n == 0 {
 			return store.ErrNotFound
 		}
@@ -95,17 +95,17 @@ func (s *idempotency) Complete(ctx context.Context, id [32]byte, resp *godwit.St
 }
 
 // Interrupt ends the lease of an interrupted request.
-func (s *idempotency) Interrupt(ctx context.Context, id [32]byte, now time.Time) error {
+func (s *idempotency) Interrupt(ctx context.Context, held *godwit.IdempotencyRecord, now time.Time) error {
 	return s.write(ctx, "release idempotency key", func(c *conn) error {
-		_, err := c.exec("UPDATE idempotency_records SET expires_at = ? WHERE id = ? AND status = 0", micros(now), id[:])
+		_, err := c.exec("UPDATE idempotency_records SET expires_at = ? WHERE id = ? AND expires_at = ?", micros(now), held.ID[:], micros(held.ExpiresAt))
 		return err
 	})
 }
 
 // Forget frees a key.
-func (s *idempotency) Forget(ctx context.Context, id [32]byte) error {
+func (s *idempotency) Forget(ctx context.Context, held *godwit.IdempotencyRecord) error {
 	return s.write(ctx, "forget idempotency key", func(c *conn) error {
-		_, err := c.exec("DELETE FROM idempotency_records WHERE id = ?", id[:])
+		_, err := c.exec("DELETE FROM idempotency_records WHERE id = ? AND expires_at = ?", held.ID[:], micros(held.ExpiresAt))
 		return err
 	})
 }

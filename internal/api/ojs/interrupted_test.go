@@ -1,0 +1,32 @@
+package ojs_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+)
+
+// TestRepeatOfAnInterruptedCreation: the repeat gets the subscription and its secret. Once the answer is stored, repeats do not
+// show the secret.
+func TestRepeatOfAnInterruptedCreation(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		r := newRig(t, o)
+		create := apptest.Call{
+			Path: subscriptions, Body: object{"url": "https://example.com/", "events": []string{"*"}}, Header: map[string]string{"Idempotency-Key": `"0123456789abcdef-create"`},
+		}
+		first := r.send(t, http.StatusCreated, create)
+		r.Interrupt(create)
+		repeat := r.send(t, http.StatusCreated, create)
+		later := r.send(t, http.StatusCreated, create)
+		if text, _ := first["secret"].(string); text == "" || repeat["secret"] != text || repeat["id"] != first["id"] {
+			t.Errorf("first %v, repeat %v", first, repeat)
+		}
+		if later["id"] != first["id"] || later["secret"] != nil || later["secret_redacted"] != true {
+			t.Errorf("later %v", later)
+		}
+		if n := r.count(); n != 1 {
+			t.Errorf("%d subscriptions", n)
+		}
+	})
+}
