@@ -26,11 +26,13 @@ import (
 type Client struct {
 	base  string
 	token string
-	http  *http.Client
-	retry *Retry    // nil: requests are not repeated
-	rules *KeyRules // nil: the rules were not read
-	now   func() time.Time
-	sleep func(ctx context.Context, d time.Duration) error
+	// tenant is the value of Godwit-Tenant; empty: the key's own tenant
+	tenant string
+	http   *http.Client
+	retry  *Retry    // nil: requests are not repeated
+	rules  *KeyRules // nil: the rules were not read
+	now    func() time.Time
+	sleep  func(ctx context.Context, d time.Duration) error
 
 	maxSilence time.Duration // of streams
 }
@@ -40,6 +42,9 @@ type Option func(*Client)
 
 // WithHTTPClient uses another HTTP client, for proxies, certificates or timeouts.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithTenant acts for another tenant than the key's own, named by its id. The key needs the scope admin.
+func WithTenant(tenant string) Option { return func(c *Client) { c.tenant = tenant } }
 
 // New makes a client of the server at the URL.
 func New(baseURL, apiKey string, options ...Option) (*Client, error) {
@@ -148,6 +153,9 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.tenant != "" {
+		req.Header.Set("Godwit-Tenant", c.tenant)
+	}
 	req.Header.Set("User-Agent", "godwit-client-go")
 	req.GetBody = nil // this package decides whether a request is repeated, not the HTTP library
 	resp, err := c.http.Do(req)

@@ -3,15 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
 	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/cli"
 )
 
 type commandCommand struct {
@@ -61,14 +58,14 @@ func printAnswer(env *environment, a *client.CommandAnswer, asJSON bool) error {
 	case o == nil:
 		fmt.Fprintf(env.stderr, "%s is in progress; ask again with \"godwit command status %s\"\n", a.CommandID, a.CommandID)
 	case o.Reason != "":
-		fmt.Fprintf(env.stderr, "%s %s: %s (%s)\n", a.CommandID, o.Status, printable(o.Detail), printable(o.Reason))
+		fmt.Fprintf(env.stderr, "%s %s: %s (%s)\n", a.CommandID, o.Status, cli.Printable(o.Detail), cli.Printable(o.Reason))
 	default:
 		how := o.Status
 		if a.Decision == "duplicate_replayed" {
 			how += " before; this is the outcome of then"
 		}
 		fmt.Fprintf(env.stderr, "%s %s\n", a.CommandID, how)
-		fmt.Fprintln(env.stdout, printable(o.Summary))
+		fmt.Fprintln(env.stdout, cli.Printable(o.Summary))
 		if len(o.Result) > 0 && string(o.Result) != "{}" {
 			fmt.Fprintf(env.stdout, "%s\n", o.Result)
 		}
@@ -84,36 +81,6 @@ func clockTime(t *time.Time) string {
 		return "a time unknown"
 	}
 	return t.Local().Format(time.DateTime)
-}
-
-// ask asks the user at the terminal. It fails if there is no terminal.
-func ask(env *environment, question string) (string, error) {
-	fmt.Fprint(env.stderr, question)
-	answer, err := readLine(env.stdin)
-	if err != nil && answer == "" {
-		return "", fmt.Errorf("no answer: %w", err)
-	}
-	return strings.TrimSpace(answer), nil
-}
-
-// readLine reads byte by byte, so that the rest of the input is left for the next question.
-func readLine(r io.Reader) (string, error) {
-	var line []byte
-	for b := make([]byte, 1); ; {
-		n, err := r.Read(b)
-		if n == 1 && b[0] == '\n' {
-			return string(line), nil
-		}
-		line = append(line, b[:n]...)
-		if err != nil || len(line) > 1<<10 {
-			return string(line), errors.Join(err)
-		}
-	}
-}
-
-func atTerminal(env *environment) bool {
-	f, ok := env.stdin.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
 }
 
 type commandListCommand struct {
@@ -132,7 +99,7 @@ func (commandListCommand) Help() string {
 }
 
 func (c *commandListCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -162,7 +129,7 @@ func (c *commandListCommand) Run(env *environment) error {
 		if d.RequiresStepUp {
 			asks += ", second key"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(d.Name()), d.Class, asks, printable(d.Description))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cli.Printable(d.Name()), d.Class, asks, cli.Printable(d.Description))
 	}
 	return w.Flush()
 }
@@ -183,7 +150,7 @@ type commandStatusCommand struct {
 }
 
 func (c *commandStatusCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/cli"
 )
 
 type commandRunCommand struct {
@@ -44,7 +45,7 @@ func (c *commandRunCommand) Run(env *environment) error {
 	if !ok {
 		return fmt.Errorf("%q is not an entity and an action, such as endpoint.delete", c.Name)
 	}
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (c *commandRunCommand) Run(env *environment) error {
 		return err
 	}
 	// This is checked before the command is submitted: its token would be lost, and the key taken until it expires.
-	if d.RequiresConfirmation && !c.Yes && !atTerminal(env) {
+	if d.RequiresConfirmation && !c.Yes && !env.session().Interactive {
 		return fmt.Errorf("%s has to be confirmed, and there is no terminal to ask at: add --yes to confirm it", c.Name)
 	}
 	a, err := commands.Submit(env.ctx, client.Command{Entity: entity, Action: action, Target: c.Target, Args: args, Options: options, Channel: "cli"})
@@ -138,7 +139,7 @@ func (c *commandRunCommand) confirm(env *environment, commands *client.Commands,
 	}
 	describe(env, d, a)
 	if !c.Yes {
-		answer, err := ask(env, "Execute it? Type yes: ")
+		answer, err := env.session().Ask("Execute it? Type yes: ")
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +150,12 @@ func (c *commandRunCommand) confirm(env *environment, commands *client.Commands,
 	stepUp := ""
 	if a.StepUpURL != "" {
 		fmt.Fprintf(env.stderr, "A second API key has to approve it: GODWIT_KEY=… godwit command approve %s\n", a.CommandID)
-		if !atTerminal(env) {
+		if !env.session().Interactive {
 			fmt.Fprintf(env.stderr, "then: godwit command confirm %s --token %s --step-up …\n", a.CommandID, a.ConfirmationToken)
 			return a, nil
 		}
 		var err error
-		if stepUp, err = ask(env, "The token that it printed: "); err != nil {
+		if stepUp, err = env.session().Ask("The token that it printed: "); err != nil {
 			return nil, err
 		}
 	}
@@ -163,33 +164,17 @@ func (c *commandRunCommand) confirm(env *environment, commands *client.Commands,
 
 // describe prints what a confirmation would execute.
 func describe(env *environment, d *client.CommandDeclaration, a *client.CommandAnswer) {
-	fmt.Fprintf(env.stderr, "\n  command  %s\n", printable(a.Intent.Entity+"."+a.Intent.Action))
+	fmt.Fprintf(env.stderr, "\n  command  %s\n", cli.Printable(a.Intent.Entity+"."+a.Intent.Action))
 	if a.Intent.Target != "" {
-		fmt.Fprintf(env.stderr, "  target   %s\n", printable(a.Intent.Target))
+		fmt.Fprintf(env.stderr, "  target   %s\n", cli.Printable(a.Intent.Target))
 	}
 	if d != nil {
-		fmt.Fprintf(env.stderr, "  effect   %s\n", printable(d.Description))
+		fmt.Fprintf(env.stderr, "  effect   %s\n", cli.Printable(d.Description))
 	}
 	if a.Affects != nil {
-		fmt.Fprintf(env.stderr, "  affects  %s\n", affected(a.Affects))
+		fmt.Fprintf(env.stderr, "  affects  %s\n", cli.Affected(a.Affects))
 	}
 	fmt.Fprintf(env.stderr, "  id       %s\n  until    %s\n\n", a.CommandID, clockTime(a.ExpiresAt))
-}
-
-// affected says how many dead letters would be removed, and of which endpoints. It cuts a long list.
-func affected(a *client.CommandAffects) string {
-	text := fmt.Sprintf("%d dead letters", a.DeadLetters)
-	if a.More {
-		text += " (there may be more that match)"
-	}
-	const shown = 10
-	for i, e := range a.Endpoints {
-		if i == shown {
-			return text + fmt.Sprintf("\n           %d more endpoints", len(a.Endpoints)-shown)
-		}
-		text += fmt.Sprintf("\n           %d of %s", e.DeadLetters, printable(e.ID))
-	}
-	return text
 }
 
 func confirmCommand(ctx context.Context, commands *client.Commands, id, token, stepUp string) (*client.CommandAnswer, error) {
@@ -220,7 +205,7 @@ Examples:
 }
 
 func (c *commandConfirmCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -250,7 +235,7 @@ Example:
 }
 
 func (c *commandApproveCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -260,7 +245,7 @@ func (c *commandApproveCommand) Run(env *environment) error {
 		return fmt.Errorf("approve command: %w", err)
 	}
 	if !c.Yes {
-		if !atTerminal(env) {
+		if !env.session().Interactive {
 			return errors.New("there is no terminal to ask at: add --yes to approve it")
 		}
 		registry, err := commands.Registry(env.ctx)
@@ -272,7 +257,7 @@ func (c *commandApproveCommand) Run(env *environment) error {
 			return err
 		}
 		describe(env, d, a)
-		answer, err := ask(env, "Approve it? Type yes: ")
+		answer, err := env.session().Ask("Approve it? Type yes: ")
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/cli"
 )
 
 type evidenceCommand struct {
@@ -149,7 +150,7 @@ func printReport(w io.Writer, name string, r *evidence.Report) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	line("tenant", "%s", printable(r.Tenant))
+	line("tenant", "%s", cli.Printable(r.Tenant))
 	switch {
 	case r.Broken != nil:
 		line("items", "%d before it hold, of %d to %d", r.Items, r.From, r.To)
@@ -171,7 +172,7 @@ func printReport(w io.Writer, name string, r *evidence.Report) error {
 	line("executions", "%d", r.Totals.Executions)
 	var decisions []string
 	for _, d := range slices.Sorted(maps.Keys(r.Totals.Decisions)) {
-		decisions = append(decisions, fmt.Sprintf("%d %s", r.Totals.Decisions[d], printable(d)))
+		decisions = append(decisions, fmt.Sprintf("%d %s", r.Totals.Decisions[d], cli.Printable(d)))
 	}
 	if len(decisions) > 0 {
 		line("by decision", "%s", strings.Join(decisions, ", "))
@@ -181,16 +182,6 @@ func printReport(w io.Writer, name string, r *evidence.Report) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// printable quotes text that a terminal might interpret: the file may come from an untrusted source.
-func printable(s string) string {
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			return strconv.Quote(s)
-		}
-	}
-	return s
 }
 
 const progressEvery = 2 * time.Second

@@ -33,7 +33,7 @@ func (c *evidenceExportCommand) Run(env *environment) error {
 	if c.From < 1 {
 		return errors.New("--from: the first item has number 1")
 	}
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}

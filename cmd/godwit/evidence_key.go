@@ -25,7 +25,7 @@ Examples:
 }
 
 func (c *evidenceKeyCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}

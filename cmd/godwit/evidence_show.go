@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
+	"github.com/godwit-hq/godwit/internal/cli"
 )
 
 type evidenceShowCommand struct {
@@ -95,7 +96,7 @@ func (c *evidenceShowCommand) printItem(env *environment, it *evidence.Item, fir
 	if it.Executed {
 		executed = "yes"
 	}
-	_, err := fmt.Fprintf(env.stdout, showRow, fmt.Sprint(it.Seq), it.At.Format("2006-01-02T15:04:05.000000Z"), printable(it.Type),
+	_, err := fmt.Fprintf(env.stdout, showRow, fmt.Sprint(it.Seq), it.At.Format("2006-01-02T15:04:05.000000Z"), cli.Printable(it.Type),
 		dash(it.Decision), executed, dash(id), dash(it.OutcomeStatus), itemDetail(it))
 	return err
 }
@@ -104,14 +105,14 @@ func itemDetail(it *evidence.Item) string {
 	var parts []string
 	for _, s := range []string{it.Command, it.Reason} {
 		if s != "" {
-			parts = append(parts, printable(s))
+			parts = append(parts, cli.Printable(s))
 		}
 	}
 	if it.CommandID != "" && it.SubmittedID != "" && it.CommandID != it.SubmittedID {
-		parts = append(parts, "of "+printable(it.CommandID))
+		parts = append(parts, "of "+cli.Printable(it.CommandID))
 	}
 	if it.EventID != "" {
-		parts = append(parts, printable(it.EventID)+" to "+printable(it.EndpointID))
+		parts = append(parts, cli.Printable(it.EventID)+" to "+cli.Printable(it.EndpointID))
 	}
 	if it.ResponseStatus != 0 {
 		parts = append(parts, fmt.Sprint("answered ", it.ResponseStatus))
@@ -126,7 +127,7 @@ func dash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return printable(s)
+	return cli.Printable(s)
 }
 
 func (c *evidenceShowCommand) printKeys(env *environment, keys []evidence.KeySummary) error {
@@ -142,7 +143,7 @@ func (c *evidenceShowCommand) printKeys(env *environment, keys []evidence.KeySum
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "IDEMPOTENCY KEY\tCOMMAND\tEXECUTIONS\tREPLAYS\tCONFLICTS\tREFUSALS\tDELIVERED\tDEAD")
 	for _, k := range keys {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", printable(k.Key), dash(k.Command), k.Executions, k.Replays, k.Conflicts, k.Refusals, k.Delivered, k.Dead)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", cli.Printable(k.Key), dash(k.Command), k.Executions, k.Replays, k.Conflicts, k.Refusals, k.Delivered, k.Dead)
 	}
 	return w.Flush()
 }
@@ -152,11 +153,11 @@ func printAnswers(env *environment, keys []evidence.KeySummary) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	for _, k := range keys {
 		fmt.Fprintf(w, "\nKey %s: executed %s, %d replayed, %d in conflict, %d refused. Each caller got:\n",
-			printable(k.Key), times(k.Executions), k.Replays, k.Conflicts, k.Refusals)
+			cli.Printable(k.Key), times(k.Executions), k.Replays, k.Conflicts, k.Refusals)
 		for _, a := range k.Answers {
 			what := dash(a.Status)
 			if a.Reason != "" {
-				what += " (" + printable(a.Reason) + ")"
+				what += " (" + cli.Printable(a.Reason) + ")"
 			}
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", a.At.Format(time.RFC3339), dash(a.SubmittedID), dash(a.Actor), dash(a.Decision), what, dash(a.OutcomeRef))
 		}

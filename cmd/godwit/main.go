@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/godwit-hq/godwit/internal/cli"
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
@@ -24,10 +25,14 @@ type commands struct {
 	Serve       serveCommand       `cmd:"" help:"Run the server."`
 	Send        sendCommand        `cmd:"" help:"Post an event."`
 	Tail        tailCommand        `cmd:"" help:"Follow the attempts of a tenant as they happen."`
-	Types       typesCommand       `cmd:"" help:"List and write event types with their schemas."`
+	Login       cli.LoginCommand   `cmd:"" group:"manage" help:"Check an API key with a server, and save both as a context."`
+	Whoami      cli.WhoamiCommand  `cmd:"" group:"manage" help:"Show the tenant and the scopes of the API key in force."`
+	Context     cli.ContextCommand `cmd:"" group:"manage" help:"List, choose and delete contexts."`
+	cli.Nouns   `embed:""`
+	Types       typesCommand       `cmd:"" group:"manage" help:"List and write event types with their schemas."`
 	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands. Each takes effect once."`
 	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of commands."`
-	Keys        keysCommand        `cmd:"" help:"Create and revoke API keys, and maintain the key ring."`
+	Keys        keysCommand        `cmd:"" group:"manage" help:"Create and revoke API keys, and maintain the key ring."`
 	Backup      backupCommand      `cmd:"" help:"Copy the data of a server on SQLite, while it runs."`
 	Restore     restoreCommand     `cmd:"" help:"Bring a backup into a data directory."`
 	Nodes       nodesCommand       `cmd:"" help:"List the nodes that share a database, and their shards."`
@@ -58,6 +63,13 @@ type environment struct {
 
 	stopDelay atomic.Int64    // how long the server answers after the first signal, in nanoseconds
 	hurry     <-chan struct{} // closed at the second signal within that time
+}
+
+// session returns the streams of the command for the commands of internal/cli.
+func (e *environment) session() *cli.Session {
+	s := cli.NewSession(e.ctx, e.stdin, e.stdout, e.stderr, e.lookup)
+	s.Parsed = e.parsed
+	return s
 }
 
 func main() {
@@ -113,7 +125,8 @@ func run(args []string, env *environment) int {
 	var c commands
 	env.source = config.NewSource(env.lookup)
 	parser, err := kong.New(&c,
-		kong.Name("godwit"), kong.Description(about), env.source,
+		kong.Name("godwit"), kong.Description(about), env.source, kong.PostBuild(cli.Describe),
+		kong.ExplicitGroups([]kong.Group{{Key: "manage", Title: "Manage a running server:"}}),
 		kong.Writers(env.stdout, env.stderr),
 		kong.Exit(func(n int) { code = n; panic(exited{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}),
@@ -138,12 +151,16 @@ func run(args []string, env *environment) int {
 		return exitUsage
 	}
 	env.parsed = parsed
-	if err := parsed.Run(env); err != nil {
+	session := env.session()
+	if err := parsed.Run(env, session); err != nil {
 		if errors.Is(err, errGoesOn) {
 			return exitGoesOn
 		}
 		if !errors.Is(err, errSilent) && !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintln(env.stderr, "godwit:", err)
+			if hint := session.Hint(err); hint != "" {
+				fmt.Fprintln(env.stderr, hint)
+			}
 		}
 		return exitFailed
 	}

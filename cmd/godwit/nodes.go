@@ -31,7 +31,7 @@ Examples:
 }
 
 func (c *nodesCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}

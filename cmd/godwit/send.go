@@ -9,20 +9,17 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/cli"
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
 // connection holds the flags of commands that call a running server.
 type connection struct {
-	URL string `name:"url" env:"GODWIT_URL" help:"URL of the server." default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Key string `name:"key" env:"GODWIT_KEY" help:"API key. Prefer the environment variable, which other users cannot see." placeholder:"TOKEN"`
+	cli.Connection `embed:""`
 }
 
-func (c *connection) client(options ...client.Option) (*client.Client, error) {
-	if c.Key == "" {
-		return nil, errors.New("no API key: set GODWIT_KEY, or make one with \"godwit keys create\"")
-	}
-	return client.New(c.URL, c.Key, options...)
+func (c *connection) client(env *environment, options ...client.Option) (*client.Client, error) {
+	return c.Connection.Client(env.session(), options...)
 }
 
 type sendCommand struct {
@@ -63,7 +60,7 @@ func (c *sendCommand) Run(env *environment) error {
 	if c.RetryFor > 0 {
 		options = append(options, client.WithRetry(client.Retry{Elapsed: c.RetryFor.Real(), Max: 1000}))
 	}
-	cl, err := c.client(options...)
+	cl, err := c.client(env, options...)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,13 @@ Examples:
 
 func (c *tailCommand) Run(env *environment) error {
 	t := &tail{complain: func(format string, args ...any) { fmt.Fprintf(env.stderr, "godwit: "+format+"\n", args...) }}
-	for url := range strings.SplitSeq(c.URL, ",") {
-		server := connection{URL: strings.TrimSpace(url), Key: c.Key}
-		cl, err := server.client()
+	target, err := c.Resolve(env.session())
+	if err != nil {
+		return err
+	}
+	for url := range strings.SplitSeq(target.URL, ",") {
+		server := target.At(strings.TrimSpace(url))
+		cl, err := server.Client()
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type typesListCommand struct {
 }
 
 func (c *typesListCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ type typesShowCommand struct {
 }
 
 func (c *typesShowCommand) Run(env *environment) error {
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *typesPutCommand) Run(env *environment) error {
 			return err
 		}
 	}
-	cl, err := c.client()
+	cl, err := c.client(env)
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func TestValuesComeBackAsWritten(t *testing.T) {
 }
 
 func TestUnknownEnvironmentIsFound(t *testing.T) {
-	got := UnknownEnv([]string{"GODWIT_LISTN=:1", "GODWIT_LISTEN=:1", "PATH=/bin", "GODWIT_KEY=x"})
+	got := UnknownEnv([]string{"GODWIT_LISTN=:1", "GODWIT_LISTEN=:1", "PATH=/bin", "GODWIT_KEY=x", "GODWIT_CONTEXT=x", "GODWIT_TENANT=x"})
 	if len(got) != 1 || got[0] != "GODWIT_LISTN" {
 		t.Errorf("got %v", got)
 	}

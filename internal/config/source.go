@@ -145,7 +145,7 @@ func (s *Source) Origins(ctx *kong.Context) (map[string]Origin, error) {
 
 // UnknownEnv lists variables that have our prefix but name no setting. They are most likely misspelt.
 func UnknownEnv(environ []string) []string {
-	known := map[string]bool{EnvPrefix + "CONFIG": true, EnvPrefix + "KEY": true, EnvPrefix + "URL": true}
+	known := map[string]bool{EnvPrefix + "CONFIG": true, EnvPrefix + "KEY": true, EnvPrefix + "URL": true, EnvPrefix + "CONTEXT": true, EnvPrefix + "TENANT": true}
 	for _, set := range Settings() {
 		known[set.Env] = true
 	}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/godwit-hq/godwit/client"
+)
+
+// A resource describes a noun of the command line.
+type resource struct {
+	noun   string // singular
+	path   string // of the collection in the API, below /v1
+	idPath string // of the member that identifies an item; empty: "id"
+	// columns of the table.
+	columns []column
+	// parts are the members of a document that are shown as tables, with their columns.
+	parts map[string][]column
+	verbs map[string]verb
+	// details are the texts that --help and the man page show, by verb; "" for the noun itself.
+	details map[string]string
+	// jsonArray prints lists as one JSON array, not as lines.
+	jsonArray bool
+}
+
+// A verb is an operation on one item other than get, update and delete.
+type verb struct {
+	method string   // empty: POST
+	part   string   // below the item, such as "pause"
+	list   []column // the answer has items, with these columns
+	row    bool     // the answer is an item of the noun, shown as a row
+}
+
+// resources are the nouns by their name on the command line. Another noun needs an entry here and a member of Nouns.
+var resources = map[string]*resource{
+	"endpoints": endpoints,
+}
+
+// Nouns are the commands for the nouns.
+type Nouns struct {
+	Endpoints endpointsCommand `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
+}
+
+func (r *resource) id(item []byte) string {
+	path := r.idPath
+	if path == "" {
+		path = "id"
+	}
+	return idOf(item, path)
+}
+
+// plural names several items.
+func (r *resource) plural() string { return r.noun + "s" }
+
+// noun returns the resource of the command that runs, and the name of its verb.
+func (s *Session) noun() (*resource, string, error) {
+	path := s.path()
+	if len(path) < 2 || resources[path[0]] == nil {
+		return nil, "", fmt.Errorf("the command %q has no definition", strings.Join(path, " "))
+	}
+	return resources[path[0]], path[1], nil
+}
+
+// Describe fills in the detailed help of the nouns and their verbs. It is a kong.PostBuild function.
+func Describe(k *kong.Kong) error {
+	for _, n := range k.Model.Children {
+		r := resources[n.Name]
+		if r == nil {
+			continue
+		}
+		if text := r.details[""]; text != "" {
+			n.Detail = text
+		}
+		for _, v := range n.Children {
+			if text := r.details[v.Name]; text != "" {
+				v.Detail = text
+			}
+		}
+	}
+	return nil
+}
+
+// searched is how many items are compared with a shortened id.
+const searched = 2000
+
+// find returns the whole id of one that a table has shortened; other text is returned unchanged.
+func (r *resource) find(ctx context.Context, cl *client.Client, given string) (string, error) {
+	begin, end, shortened := strings.Cut(given, "…")
+	if !shortened {
+		return given, nil
+	}
+	var found []string
+	n := 0
+	for item, err := range cl.Resource(r.path).All(ctx, nil) {
+		if err != nil {
+			return "", fmt.Errorf("look for %s: %w", given, err)
+		}
+		if id := r.id(item); strings.HasPrefix(id, begin) && strings.HasSuffix(id, end) {
+			found = append(found, id)
+		}
+		if n++; n >= searched {
+			break
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", fmt.Errorf("no %s among the newest %d is called %s; give the whole id, as --json shows it", r.noun, searched, given)
+	}
+	return "", fmt.Errorf("%s may be any of %s; give the whole id", given, strings.Join(found, ", "))
+}
