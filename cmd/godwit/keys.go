@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -55,8 +55,8 @@ func (o *onStore) open(env *environment) (*management.Service, store.Store, erro
 }
 
 type keysCreateCommand struct {
-	Tenant     string          `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" xor:"tenant" required:""`
-	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist." placeholder:"NAME" xor:"tenant" required:""`
+	keyOwner   `embed:""`
+	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist. In place of --tenant." placeholder:"NAME"`
 	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
 	Scopes     []string        `name:"scopes" help:"Scopes of the key: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
 	Expires    config.Duration `name:"expires" help:"How long the key is valid, such as 90d. Defaults to no end." placeholder:"DURATION"`
@@ -67,13 +67,15 @@ type keysCreateCommand struct {
 
 // Help returns the text that --help shows.
 func (keysCreateCommand) Help() string {
-	return `The token is printed once. The store keeps only its hash.
+	return `The token is printed once. The store keeps only its hash. A key of an environment acts for any tenant of it; its requests name the tenant
+in the header field Godwit-Tenant.
 
 Examples:
 
     godwit keys create --tenant-name acme --scopes ingest --name "shop backend"
     godwit keys create --tenant-name ops --scopes all --expires 90d
     godwit keys create --tenant-name ops --scopes metrics --name prometheus
+    godwit keys create --environment staging --scopes ingest,read,manage --name "our platform"
     export GODWIT_KEY=$(godwit keys create --tenant-name acme --scopes all --json | jq -r .api_key)`
 }
 
@@ -81,6 +83,9 @@ func (c *keysCreateCommand) Run(env *environment) error {
 	scopes, err := parseScopes(c.Scopes)
 	if err != nil {
 		return err
+	}
+	if c.Tenant != "" && c.TenantName != "" {
+		return errors.New("--tenant and --tenant-name exclude each other")
 	}
 	spec := management.KeySpec{Name: c.Name, Scopes: scopes}
 	if c.Expires > 0 {
@@ -96,20 +101,20 @@ func (c *keysCreateCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	tenant, err := c.tenant(env.ctx, m)
+	owner, err := c.find(env.ctx, m, c.TenantName)
 	if err != nil {
 		return err
 	}
-	key, token, err := m.Keys.Create(env.ctx, nil, tenant.ID, spec)
+	key, token, err := m.Keys.Create(env.ctx, nil, owner.ID, spec)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(env.stdout).Encode(map[string]string{
-			"tenant": tenant.ID.String(), "tenant_name": tenant.Name, "key": key.ID.String(), "api_key": token,
-		})
+		shown := ownerFields(owner)
+		shown["key"], shown["api_key"] = key.ID.String(), token
+		return json.NewEncoder(env.stdout).Encode(shown)
 	}
-	fmt.Fprintf(env.stderr, "tenant  %s (%s)\nkey     %s (%s)\nThe API key, shown this once:\n", tenant.ID, tenant.Name, key.ID, strings.Join(c.Scopes, ", "))
+	fmt.Fprintf(env.stderr, "%s\nkey     %s (%s)\nThe API key, shown this once:\n", ownerText(owner), key.ID, strings.Join(c.Scopes, ", "))
 	fmt.Fprintln(env.stdout, token)
 	return nil
 }
@@ -128,29 +133,10 @@ func parseScopes(names []string) ([]godwit.Scope, error) {
 	return scopes, nil
 }
 
-func (c *keysCreateCommand) tenant(ctx context.Context, m *management.Service) (*godwit.Tenant, error) {
-	if c.Tenant != "" {
-		return tenantByID(ctx, m, c.Tenant)
-	}
-	return app.TenantByName(ctx, m, c.TenantName)
-}
-
-func tenantByID(ctx context.Context, m *management.Service, text string) (*godwit.Tenant, error) {
-	id, err := godwit.ParseTenantID(text)
-	if err != nil {
-		return nil, fmt.Errorf("--tenant: %w", err)
-	}
-	t, err := m.Tenants.Get(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("--tenant: there is no tenant %s", text)
-	}
-	return t, err
-}
-
 type keysListCommand struct {
-	Tenant  string `name:"tenant" help:"List only the keys of this tenant. Defaults to all tenants." placeholder:"TEN_ID"`
-	JSON    bool   `name:"json" help:"Print one JSON object per line."`
-	onStore `embed:""`
+	keyOwner `embed:""`
+	JSON     bool `name:"json" help:"Print one JSON object per line."`
+	onStore  `embed:""`
 }
 
 func (c *keysListCommand) Run(env *environment) error {
@@ -159,21 +145,21 @@ func (c *keysListCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	var tenants []godwit.Tenant
-	if c.Tenant != "" {
-		t, err := tenantByID(env.ctx, m, c.Tenant)
+	var owners []godwit.Tenant
+	if c.Tenant != "" || c.Environment != "" {
+		t, err := c.find(env.ctx, m, "")
 		if err != nil {
 			return err
 		}
-		tenants = append(tenants, *t)
-	} else if tenants, err = app.AllTenants(env.ctx, m); err != nil {
+		owners = append(owners, *t)
+	} else if owners, err = allKeyOwners(env.ctx, m); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	if !c.JSON {
-		fmt.Fprintln(w, "KEY\tTENANT\tNAME\tBEGINS\tSCOPES\tSTATE")
+		fmt.Fprintln(w, "KEY\tOWNER\tNAME\tBEGINS\tSCOPES\tSTATE")
 	}
-	for _, t := range tenants {
+	for _, t := range owners {
 		page := store.Page{Limit: 200}
 		for {
 			keys, err := m.Keys.List(env.ctx, t.ID, page)
@@ -209,18 +195,22 @@ func printKey(env *environment, w *tabwriter.Writer, t *godwit.Tenant, k *godwit
 		scopes = append(scopes, string(s))
 	}
 	if asJSON {
-		return json.NewEncoder(env.stdout).Encode(map[string]any{
-			"key": k.ID.String(), "tenant": t.ID.String(), "tenant_name": t.Name, "name": k.Name, "hint": k.Hint, "scopes": scopes, "state": state,
-		})
+		shown := ownerFields(t)
+		maps.Copy(shown, map[string]any{"key": k.ID.String(), "name": k.Name, "hint": k.Hint, "scopes": scopes, "state": state})
+		return json.NewEncoder(env.stdout).Encode(shown)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s…\t%s\t%s\n", k.ID, t.Name, k.Name, k.Hint, strings.Join(scopes, ","), state)
+	owner := t.Name
+	if t.Home {
+		owner += " (environment)"
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s…\t%s\t%s\n", k.ID, owner, k.Name, k.Hint, strings.Join(scopes, ","), state)
 	return err
 }
 
 type keysRevokeCommand struct {
-	Key     string `arg:"" help:"Id of the key, as \"godwit keys list\" shows it." placeholder:"KEY_ID"`
-	Tenant  string `name:"tenant" help:"Tenant that the key belongs to." placeholder:"TEN_ID" required:""`
-	onStore `embed:""`
+	Key      string `arg:"" help:"Id of the key, as \"godwit keys list\" shows it." placeholder:"KEY_ID"`
+	keyOwner `embed:""`
+	onStore  `embed:""`
 }
 
 // Help returns the text that --help shows.
@@ -242,13 +232,13 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	t, err := tenantByID(env.ctx, m, c.Tenant)
+	owner, err := c.find(env.ctx, m, "")
 	if err != nil {
 		return err
 	}
-	if err := m.Keys.Revoke(env.ctx, nil, t.ID, id); err != nil {
+	if err := m.Keys.Revoke(env.ctx, nil, owner.ID, id); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("tenant %s has no key %s", t.ID, id)
+			return fmt.Errorf("%q has no key %s", owner.Name, id)
 		}
 		return err
 	}

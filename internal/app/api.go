@@ -54,7 +54,7 @@ func newAPIs(s *services, d Dependencies, url string, done <-chan struct{}) (*ap
 }
 
 // mount adds every API to the mux. It is the map of the server's paths.
-func (a *apis) mount(mux *http.ServeMux) error {
+func (a *apis) mount(mux *httpapi.Mux) error {
 	v1, err := a.native()
 	if err != nil {
 		return err
@@ -79,22 +79,22 @@ func (a *apis) mount(mux *http.ServeMux) error {
 	if err != nil {
 		return err
 	}
-	mux.Handle(ids.Prefix, a.whenAccepting(commands, a.problems))
-	mux.Handle("/v1/", a.whenAccepting(v1, a.problems))
-	mux.Handle("/ojs/", jobs)
-	mux.Handle(cybercube.Prefix, webhooks)
-	mux.Handle("/openapi.json", v1)
-	mux.Handle("/docs/", pages)
-	mux.Handle(wellknown.DirectoryPath, pages)
-	mux.Handle(wellknown.AddressesPath, pages)
-	mux.Handle(wellknown.ServicePath, pages)
-	mux.Handle(inbound.Prefix, a.whenAccepting(relay, a.problems))
+	mux.Mount(ids.Prefix, a.whenAccepting(commands, a.problems))
+	mux.Mount("/v1/", a.whenAccepting(v1, a.problems))
+	mux.Mount("/ojs/", jobs)
+	mux.Mount(cybercube.Prefix, webhooks)
+	mux.Mount("/openapi.json", v1)
+	mux.Mount("/docs/", pages)
+	mux.Mount(wellknown.DirectoryPath, pages)
+	mux.Mount(wellknown.AddressesPath, pages)
+	mux.Mount(wellknown.ServicePath, pages)
+	mux.Mount(inbound.Prefix, a.whenAccepting(relay, a.problems))
 	mux.HandleFunc("GET /healthz", alive)
-	mux.Handle("/", httpapi.Unmatched(mux, a.problems, "; /openapi.json lists what there is"))
+	mux.Unmatched("/", a.problems, "; /openapi.json lists what there is")
 	return nil
 }
 
-func (a *apis) native() (http.Handler, error) {
+func (a *apis) native() (httpapi.Router, error) {
 	return native.New(native.Config{
 		Store: a.store, Engine: a.engine, Management: a.management, Catalogue: a.types, Sources: a.upstreams, Intake: a.intake,
 		Idempotency: a.guard, Problems: a.problems, Clock: a.clock, Log: a.log, StallTimeout: a.d.Timeouts.Write,
@@ -102,7 +102,7 @@ func (a *apis) native() (http.Handler, error) {
 	})
 }
 
-func (a *apis) wellKnown() (http.Handler, error) {
+func (a *apis) wellKnown() (httpapi.Router, error) {
 	return wellknown.New(wellknown.Config{
 		Keys: a.store, Ring: a.ring, Idempotency: a.guard, Problems: a.problems, Now: a.clock.Now, Authority: authority(a.url),
 		Addresses: config.Prefixes(a.cfg.WebhookIPs),
@@ -110,7 +110,7 @@ func (a *apis) wellKnown() (http.Handler, error) {
 	})
 }
 
-func (a *apis) relay() (http.Handler, error) {
+func (a *apis) relay() (httpapi.Router, error) {
 	return inbound.New(inbound.Config{
 		Sources: a.upstreams, Store: a.store, Engine: a.engine, Commands: a.commands.executor, Intake: a.intake, Problems: a.problems,
 		Clock: a.clock, Log: a.log, Deadline: a.cfg.RelayDeadline.Real(), PublicURL: a.cfg.PublicURL, AllowHTTP: a.cfg.AllowHTTP,
@@ -118,7 +118,7 @@ func (a *apis) relay() (http.Handler, error) {
 	})
 }
 
-func (a *apis) ids() (http.Handler, error) {
+func (a *apis) ids() (httpapi.Router, error) {
 	return ids.New(ids.Config{
 		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: a.guard, Errors: a.problems, Bodies: a.bodies}, Clock: a.clock, Log: a.log,
 		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: a.d.Timeouts.Write,
@@ -126,7 +126,7 @@ func (a *apis) ids() (http.Handler, error) {
 }
 
 // ojs returns the handlers of the Open Job Spec.
-func (a *apis) ojs() (http.Handler, error) {
+func (a *apis) ojs() (httpapi.Router, error) {
 	refuse := &ojs.Errors{Log: a.log}
 	guard, err := a.newGuard(refuse, ojs.Redact)
 	if err != nil {
@@ -144,11 +144,11 @@ func (a *apis) ojs() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ojs.Binding(a.whenAccepting(h, refuse)), nil
+	return httpapi.Around(h, ojs.Binding(a.whenAccepting(h, refuse))), nil
 }
 
 // cybercube returns the handlers of the CYBERCUBE standard.
-func (a *apis) cybercube() (http.Handler, error) {
+func (a *apis) cybercube() (httpapi.Router, error) {
 	refuse := &cybercube.Errors{Problems: a.problems, Now: a.clock.Now}
 	guard, err := a.newGuard(refuse, cybercube.Redact)
 	if err != nil {
@@ -205,14 +205,14 @@ const startPatience = 10 * time.Second
 
 // whenAccepting lets changes wait until this node accepts events. After a start that is a moment; clients would have to try again
 // later if they were refused.
-func (a *apis) whenAccepting(next http.Handler, problems httpapi.ErrorWriter) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (a *apis) whenAccepting(next httpapi.Router, problems httpapi.ErrorWriter) httpapi.Router {
+	return httpapi.Around(next, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !a.awaitAccepting(r.Context()) {
 			problems.Write(w, r, problem.Unavailable.With("the server is starting; /readyz tells when it has"))
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // awaitAccepting reports whether the engine accepts events now or after a short wait.

@@ -54,6 +54,7 @@ type App struct {
 	node      godwit.Node
 	servers   []*httpServer
 	url       string
+	routes    func() []string
 	done      chan struct{} // closed when delivery has stopped; ends live streams
 	readiness *readiness
 	hurry     <-chan struct{}
@@ -232,6 +233,9 @@ func (a *App) Store() store.Store { return a.store }
 
 // Executor returns the command executor: see Engine.
 func (a *App) Executor() *command.Executor { return a.commands.executor }
+
+// Routes lists the patterns of all routes of the APIs' address, for a test of who may use each.
+func (a *App) Routes() []string { return a.routes() }
 
 // Handler returns the server's handler, for tests that need no socket.
 func (a *App) Handler() http.Handler { return a.servers[0].server.Handler }

@@ -49,12 +49,17 @@ func (elsewhere) CheckURL(string) error                            { return nil 
 
 func (elsewhere) Announce(context.Context, profile.Announcement) error { return nil }
 
-// AllTenants lists every tenant.
+// AllTenants lists the tenants of all environments.
 func AllTenants(ctx context.Context, m *management.Service) ([]godwit.Tenant, error) {
+	return tenantsOf(ctx, m, godwit.EnvironmentID{})
+}
+
+// tenantsOf lists the tenants of an environment, or of all if it is zero.
+func tenantsOf(ctx context.Context, m *management.Service, environment godwit.EnvironmentID) ([]godwit.Tenant, error) {
 	var all []godwit.Tenant
 	page := store.Page{Limit: 200}
 	for {
-		part, err := m.Tenants.List(ctx, page)
+		part, err := m.Tenants.List(ctx, environment, page)
 		if err != nil {
 			return nil, fmt.Errorf("list tenants: %w", err)
 		}
@@ -66,9 +71,14 @@ func AllTenants(ctx context.Context, m *management.Service) ([]godwit.Tenant, er
 	}
 }
 
-// TenantByName finds a tenant, or creates it.
+// TenantByName finds a tenant of the first environment, or creates it.
 func TenantByName(ctx context.Context, m *management.Service, name string) (*godwit.Tenant, error) {
-	tenants, err := AllTenants(ctx, m)
+	return TenantIn(ctx, m, godwit.DefaultEnvironment, name)
+}
+
+// TenantIn finds a tenant of an environment by its name, or creates it.
+func TenantIn(ctx context.Context, m *management.Service, environment godwit.EnvironmentID, name string) (*godwit.Tenant, error) {
+	tenants, err := tenantsOf(ctx, m, environment)
 	if err != nil {
 		return nil, err
 	}
@@ -85,5 +95,5 @@ func TenantByName(ctx context.Context, m *management.Service, name string) (*god
 	if found != nil {
 		return found, nil
 	}
-	return m.Tenants.Create(ctx, management.TenantSpec{Name: name})
+	return m.Tenants.Create(ctx, environment, management.TenantSpec{Name: name, Inherits: godwit.LentSettings})
 }

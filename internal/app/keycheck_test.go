@@ -98,7 +98,7 @@ func TestStoreWithoutACheckValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tenant, err := m.Tenants.Create(t.Context(), management.TenantSpec{Name: "acme"})
+			tenant, err := m.Tenants.Create(t.Context(), godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/telemetry"
@@ -22,7 +23,8 @@ func (a *App) serve(d Dependencies) error {
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
+	mux := httpapi.NewMux()
+	a.routes = mux.Routes
 	if err := handlers.mount(mux); err != nil {
 		return err
 	}

@@ -78,7 +78,9 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	if err != nil {
 		return err
 	}
-	if s.types, err = catalogue.New(catalogue.Config{Store: s.store, Now: s.clock.Now, Fresh: s.fresh()}); err != nil {
+	if s.types, err = catalogue.New(catalogue.Config{
+		Store: s.store, Now: s.clock.Now, Fresh: s.fresh(), Changed: s.management.Callers.Forget,
+	}); err != nil {
 		return err
 	}
 	if err := s.subscribe(); err != nil {

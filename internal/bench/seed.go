@@ -87,7 +87,7 @@ func (b *bench) seed(ctx context.Context, data, ring string, endpoints []managem
 
 // seedTenant makes a tenant and a key by which it can post events.
 func seedTenant(ctx context.Context, service *management.Service, name string) (id godwit.TenantID, token string, err error) {
-	tenant, err := service.Tenants.Create(ctx, management.TenantSpec{Name: "bench " + name})
+	tenant, err := service.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "bench " + name})
 	if err != nil {
 		return id, "", err
 	}

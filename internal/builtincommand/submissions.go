@@ -138,7 +138,7 @@ func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.Endpoint
 // DeleteTenant deletes a tenant once the caller has confirmed it and another API key has approved it. The command belongs
 // to the tenant of the caller's key, so that its evidence outlives the deleted tenant.
 func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID, c *Confirmation) (*Done, error) {
-	home, err := d.Management.Callers.ActFor(ctx, r.Caller, r.Caller.Key.TenantID)
+	home, err := d.Management.Callers.Own(ctx, r.Caller)
 	if err != nil {
 		return nil, err
 	}

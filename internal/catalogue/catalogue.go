@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode"
@@ -32,6 +34,8 @@ type Config struct {
 	// Fresh returns once this node has dropped the entries from its cache that another node changed more than half a second ago;
 	// see package changes. Defaults to nothing.
 	Fresh func(ctx context.Context) error
+	// Changed is called after a tenant got or lost a type: callers hold the number of a tenant's types. Defaults to nothing.
+	Changed func(tenant godwit.TenantID)
 	// TTL is how long a cached entry is used without asking the store. Without Fresh, a change by another process takes that
 	// long to reach this one. Defaults to 3 s.
 	TTL time.Duration
@@ -41,10 +45,11 @@ type Config struct {
 
 // Catalogue manages the event types of tenants. It is safe for concurrent use.
 type Catalogue struct {
-	store store.EventTypes
-	now   func() time.Time
-	cache *cache
-	fresh func(context.Context) error
+	store   store.EventTypes
+	now     func() time.Time
+	cache   *cache
+	fresh   func(context.Context) error
+	changed func(godwit.TenantID)
 
 	putting sync.Mutex // held between reading an entry and storing its next version
 }
@@ -57,6 +62,9 @@ func New(cfg Config) (*Catalogue, error) {
 	if cfg.Fresh == nil {
 		cfg.Fresh = func(context.Context) error { return nil }
 	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(godwit.TenantID) {}
+	}
 	if cfg.TTL == 0 {
 		cfg.TTL = 3 * time.Second
 	}
@@ -65,7 +73,7 @@ func New(cfg Config) (*Catalogue, error) {
 	}
 	return &Catalogue{
 		store: cfg.Store, now: func() time.Time { return cfg.Now().Truncate(time.Microsecond) },
-		fresh: cfg.Fresh, cache: &cache{max: cfg.CacheSize, ttl: cfg.TTL, entries: map[cacheKey]*cached{}},
+		fresh: cfg.Fresh, changed: cfg.Changed, cache: &cache{max: cfg.CacheSize, ttl: cfg.TTL, entries: map[cacheKey]*cached{}},
 	}, nil
 }
 
@@ -102,10 +110,13 @@ func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string
 	if err := fitExample(entry); err != nil {
 		return nil, err
 	}
-	if err := c.store.PutEventType(ctx, entry); err != nil {
+	if err := c.store.PutEventType(ctx, entry); errors.Is(err, store.ErrConflict) {
+		return nil, problem.Conflict.With("a type is either shared by an environment or a tenant's own: %q is the other already", name)
+	} else if err != nil {
 		return nil, fmt.Errorf("put event type: %w", err)
 	}
 	c.cache.drop(cacheKey{tenant, name})
+	c.changed(tenant)
 	return entry, nil
 }
 
@@ -214,14 +225,28 @@ func Join(member, field string) string {
 	return member + "." + field
 }
 
-// Get returns an entry.
-func (c *Catalogue) Get(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error) {
-	return c.store.EventType(ctx, tenant, name)
+// Get returns an entry of the tenant, or else the one that its environment shares.
+func (c *Catalogue) Get(ctx context.Context, t *godwit.Tenant, name string) (*godwit.EventType, error) {
+	own, err := c.store.EventType(ctx, t.ID, name)
+	if errors.Is(err, store.ErrNotFound) && !t.Home {
+		return c.store.EventType(ctx, godwit.HomeOf(t.EnvironmentID), name)
+	}
+	return own, err
 }
 
-// List lists entries by name, starting after the given one.
-func (c *Catalogue) List(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error) {
-	return c.store.ListEventTypes(ctx, tenant, after, limit)
+// List lists the entries of the tenant and those that its environment shares by name, starting after the given one.
+func (c *Catalogue) List(ctx context.Context, t *godwit.Tenant, after string, limit int) ([]godwit.EventType, error) {
+	list, err := c.store.ListEventTypes(ctx, t.ID, after, limit)
+	if err != nil || t.Home {
+		return list, err
+	}
+	shared, err := c.store.ListEventTypes(ctx, godwit.HomeOf(t.EnvironmentID), after, limit)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, shared...)
+	slices.SortFunc(list, func(a, b godwit.EventType) int { return strings.Compare(a.Name, b.Name) })
+	return list[:min(len(list), limit)], nil
 }
 
 // Delete removes an entry with all its versions.
@@ -230,5 +255,6 @@ func (c *Catalogue) Delete(ctx context.Context, tenant godwit.TenantID, name str
 		return fmt.Errorf("delete event type: %w", err)
 	}
 	c.cache.drop(cacheKey{tenant, name})
+	c.changed(tenant)
 	return nil
 }

@@ -30,7 +30,7 @@ func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]god
 	if err := c.fresh(ctx); err != nil {
 		return nil, fmt.Errorf("look for changed event types: %w", err)
 	}
-	entry, err := c.cache.get(cacheKey{t.ID, e.Type}, c.now(), func() (*loaded, error) { return c.load(ctx, t.ID, e.Type) })
+	entry, err := c.find(ctx, t, e.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +47,20 @@ func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]god
 		fields[i].Field = Join("data", fields[i].Field)
 	}
 	return fields, nil
+}
+
+// find returns the compiled entry of a tenant's own type or else of the one that its environment shares. Shared types are compiled once for all
+// tenants, and most tenants have no other.
+func (c *Catalogue) find(ctx context.Context, t *godwit.Tenant, name string) (entry *loaded, err error) {
+	now := c.now()
+	if t.OwnTypes > 0 {
+		entry, err = c.cache.get(cacheKey{t.ID, name}, now, func() (*loaded, error) { return c.load(ctx, t.ID, name) })
+		if err != nil || entry.listed {
+			return entry, err
+		}
+	}
+	home := godwit.HomeOf(t.EnvironmentID)
+	return c.cache.get(cacheKey{home, name}, now, func() (*loaded, error) { return c.load(ctx, home, name) })
 }
 
 func isJSON(contentType string) bool {

@@ -53,7 +53,7 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	defer stopFirst()
 	<-first.Started()
 	m := c.management(t, first)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})

@@ -63,7 +63,7 @@ func deliver(b *testing.B, profile string) {
 	<-e.Started()
 	m, err := management.New(management.Config{Store: st, Engine: e, URLs: send, Ring: ring, Log: log, Now: clock.Real{}.Now, Limits: management.NoLimits})
 	check(err)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	check(err)
 	zero := 0
 	spec := management.EndpointSpec{URL: "http://example.org/", Profile: profile, Patterns: []string{"order.*"}}

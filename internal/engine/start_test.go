@@ -20,7 +20,7 @@ func TestEventsAreAcceptedBeforeShardsAreTaken(t *testing.T) {
 	first, stop := c.node(t, "only")
 	<-first.Started()
 	m := c.management(t, first)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"order.*"}}})
 	must(t, err)

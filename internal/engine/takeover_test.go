@@ -66,7 +66,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
 	m := c.management(t, first)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	endpoint := func(pattern string) godwit.EndpointID {
 		e, _, err := m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
@@ -110,7 +110,7 @@ func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	first, stopFirst := c.node(t, "first")
 	<-first.Started()
 	m := c.management(t, first)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	sink := apptest.NewSink(t)
 	two := 2

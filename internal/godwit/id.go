@@ -31,6 +31,7 @@ type (
 	acknowledgmentKind struct{}
 	rejectionKind      struct{}
 	commandKind        struct{}
+	environmentKind    struct{}
 )
 
 func (tenantKind) prefix() string   { return "ten_" }
@@ -46,6 +47,7 @@ func (sourceKind) prefix() string         { return "src_" }
 func (acknowledgmentKind) prefix() string { return "ack_" }
 func (rejectionKind) prefix() string      { return "rej_" }
 func (commandKind) prefix() string        { return "cmd_" }
+func (environmentKind) prefix() string    { return "env_" }
 
 // The kinds of id.
 type (
@@ -62,6 +64,7 @@ type (
 	AcknowledgmentID = ID[acknowledgmentKind]
 	RejectionID      = ID[rejectionKind]
 	CommandID        = ID[commandKind]
+	EnvironmentID    = ID[environmentKind]
 )
 
 // ErrBadID reports text that is not an id of the expected kind.

@@ -38,6 +38,9 @@ func NewRejectionID(now time.Time) RejectionID { return NewID[rejectionKind](now
 // NewCommandID mints the id of a command.
 func NewCommandID(now time.Time) CommandID { return NewID[commandKind](now) }
 
+// NewEnvironmentID mints the id of an environment.
+func NewEnvironmentID(now time.Time) EnvironmentID { return NewID[environmentKind](now) }
+
 // ParseTenantID reads the text form.
 func ParseTenantID(s string) (TenantID, error) { return ParseID[tenantKind](s) }
 
@@ -64,3 +67,6 @@ func ParseNoticeID(s string) (NoticeID, error) { return ParseID[noticeKind](s) }
 
 // ParseSourceID reads the text form.
 func ParseSourceID(s string) (SourceID, error) { return ParseID[sourceKind](s) }
+
+// ParseEnvironmentID reads the text form.
+func ParseEnvironmentID(s string) (EnvironmentID, error) { return ParseID[environmentKind](s) }

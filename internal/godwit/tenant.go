@@ -5,11 +5,20 @@ import "time"
 // A Tenant owns an event bus: only its own endpoints receive its events.
 type Tenant struct {
 	ID                    TenantID
+	EnvironmentID         EnvironmentID
+	UID                   string // chosen by the caller, unique in the environment; empty: none
+	Home                  bool   // stands for its environment, see Environment
 	Code                  string // six characters, unique; part of ACC-XXXXXX-X (decision 6)
 	Name                  string
 	RequireIdempotencyKey bool       // ingest without Idempotency-Key is refused with 400 (decision 15)
 	AlertEmails           []string   // addresses for alerts about dead letters, degraded and disabled endpoints
 	Validation            Validation // whether events are validated against the catalogue of event types
+	Inherits              []Setting  // settings that the tenant has from its environment; the members hold the environment's values
+	Test                  bool       // its environment is not live
+	EndpointProfile       string     // of new endpoints that name none; from its environment, empty: the server's default
+	EndpointPolicy        PolicyOverrides
+	OwnTypes              int   // number of event types of its own
+	Version               int64 // counts changes, from 1
 	CreatedAt             time.Time
 	DeletedAt             time.Time // zero while it lives
 }

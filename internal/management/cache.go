@@ -17,8 +17,15 @@ type callerCache struct {
 	ttl time.Duration
 
 	mu      sync.RWMutex
-	entries map[[32]byte]*cachedCaller
+	entries map[callerKey]*cachedCaller
 	drops   uint64 // counts invalidations: a caller loaded before one is not cached after it
+}
+
+// A callerKey is the hash of a token and, for callers that act for a tenant other than their key's, how they named it.
+type callerKey struct {
+	hash        [32]byte
+	environment godwit.EnvironmentID // in which a uid is looked up
+	named       string
 }
 
 type cachedCaller struct {
@@ -28,14 +35,14 @@ type cachedCaller struct {
 }
 
 func newCallerCache(size int, ttl time.Duration) *callerCache {
-	return &callerCache{max: size, ttl: ttl, entries: map[[32]byte]*cachedCaller{}}
+	return &callerCache{max: size, ttl: ttl, entries: map[callerKey]*cachedCaller{}}
 }
 
 // get returns the cached caller, and loads it if it is unknown or stale. While one request refreshes an entry, others use
 // the stale one for at most one more ttl, so that they do not all wait for the store.
-func (c *callerCache) get(hash [32]byte, now time.Time, load func() (*Caller, error)) (*Caller, error) {
+func (c *callerCache) get(key callerKey, now time.Time, load func() (*Caller, error)) (*Caller, error) {
 	c.mu.RLock()
-	entry := c.entries[hash]
+	entry := c.entries[key]
 	drops := c.drops
 	c.mu.RUnlock()
 	if entry != nil {
@@ -50,38 +57,38 @@ func (c *callerCache) get(hash [32]byte, now time.Time, load func() (*Caller, er
 	caller, err := load()
 	if err != nil {
 		if entry != nil && errors.Is(err, problem.Unauthorized) {
-			c.dropKey(hash)
+			c.dropKey(key.hash)
 		}
 		return nil, err
 	}
-	c.put(hash, &cachedCaller{caller: caller, freshUntil: now.Add(c.ttl)}, drops, now)
+	c.put(key, &cachedCaller{caller: caller, freshUntil: now.Add(c.ttl)}, drops, now)
 	return caller, nil
 }
 
-func (c *callerCache) put(hash [32]byte, entry *cachedCaller, drops uint64, now time.Time) {
+func (c *callerCache) put(key callerKey, entry *cachedCaller, drops uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.drops != drops {
 		return
 	}
-	if _, known := c.entries[hash]; !known && len(c.entries) >= c.max {
+	if _, known := c.entries[key]; !known && len(c.entries) >= c.max {
 		c.makeRoom(now)
 	}
-	c.entries[hash] = entry
+	c.entries[key] = entry
 }
 
 // makeRoom removes stale entries, or else an arbitrary one.
 func (c *callerCache) makeRoom(now time.Time) {
-	for hash, e := range c.entries {
+	for key, e := range c.entries {
 		if !now.Before(e.freshUntil) {
-			delete(c.entries, hash)
+			delete(c.entries, key)
 		}
 	}
-	for hash := range c.entries {
+	for key := range c.entries {
 		if len(c.entries) < c.max {
 			return
 		}
-		delete(c.entries, hash)
+		delete(c.entries, key)
 	}
 }
 
@@ -89,16 +96,20 @@ func (c *callerCache) dropKey(hash [32]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drops++
-	delete(c.entries, hash)
+	for key := range c.entries {
+		if key.hash == hash {
+			delete(c.entries, key)
+		}
+	}
 }
 
 func (c *callerCache) dropTenant(id godwit.TenantID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drops++
-	for hash, e := range c.entries {
+	for key, e := range c.entries {
 		if e.caller.Tenant.ID == id {
-			delete(c.entries, hash)
+			delete(c.entries, key)
 		}
 	}
 }
@@ -108,9 +119,9 @@ func (c *callerCache) dropKeyID(id godwit.KeyID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drops++
-	for hash, e := range c.entries {
+	for key, e := range c.entries {
 		if e.caller.Key.ID == id {
-			delete(c.entries, hash)
+			delete(c.entries, key)
 		}
 	}
 }

@@ -16,8 +16,11 @@ import (
 // A Caller is an authenticated party. It is shared among requests and never changed.
 type Caller struct {
 	Key    *godwit.APIKey
-	Tenant *godwit.Tenant // the tenant it acts for: its own, or another as an admin
+	Tenant *godwit.Tenant // the tenant it acts for: its own, or another as an admin or for an environment
 }
+
+// ForEnvironment reports whether the caller acts for an environment and not for one of its tenants.
+func (c *Caller) ForEnvironment() bool { return c.Tenant.Home }
 
 // Actor is the caller's name in records.
 func (c *Caller) Actor() string { return c.Key.ID.String() }
@@ -46,8 +49,9 @@ type Callers struct {
 
 // callerStore is the part of the store that Callers reads.
 type callerStore interface {
+	tenantFinder
 	KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error)
-	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	EnvironmentByUID(ctx context.Context, uid string) (*godwit.Environment, error)
 }
 
 var errUnauthorized = problem.Unauthorized.With("the API key is missing, unknown, expired or revoked")
@@ -63,7 +67,7 @@ func (cs *Callers) Authenticate(ctx context.Context, token string) (*Caller, err
 	}
 	hash := godwit.HashToken(token)
 	now := cs.now()
-	caller, err := cs.cache.get(hash, now, func() (*Caller, error) {
+	caller, err := cs.cache.get(callerKey{hash: hash}, now, func() (*Caller, error) {
 		return cs.load(ctx, hash)
 	})
 	if err != nil {
@@ -99,17 +103,85 @@ func (cs *Callers) load(ctx context.Context, hash [32]byte) (*Caller, error) {
 	return &Caller{Key: k, Tenant: t}, nil
 }
 
-// ActFor lets an admin act for another tenant.
-func (cs *Callers) ActFor(ctx context.Context, c *Caller, tenant godwit.TenantID) (*Caller, error) {
-	if tenant == c.Tenant.ID {
+// ActFor lets a caller act for a tenant that it names by id or uid: an admin for any tenant, a key of an environment for the tenants of that
+// environment. A uid is looked up in the environment of the caller. The result is cached as long as the caller is.
+func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string) (*Caller, error) {
+	if !c.Tenant.Home {
+		if named == c.Tenant.ID.String() {
+			return c, nil
+		}
+		if err := c.Need(godwit.ScopeAdmin); err != nil {
+			return nil, err
+		}
+	}
+	return cs.cache.get(callerKey{c.Key.Hash, c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
+		t, err := findTenant(ctx, cs.store, c.Tenant.EnvironmentID, named)
+		// What other environments have is not told.
+		if errors.Is(err, store.ErrNotFound) || err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
+			return nil, problem.NotFound.With("there is no tenant with this id, and none of this environment with this uid")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find tenant: %w", err)
+		}
+		return &Caller{Key: c.Key, Tenant: t}, nil
+	})
+}
+
+// Enter lets an admin act for an environment that it names by id or uid. Any caller may name its own.
+func (cs *Callers) Enter(ctx context.Context, c *Caller, named string) (*Caller, error) {
+	id, err := godwit.ParseEnvironmentID(named)
+	if err != nil {
+		e, err := cs.store.EnvironmentByUID(ctx, named)
+		if err != nil && c.Key.Has(godwit.ScopeAdmin) {
+			return nil, fmt.Errorf("find environment: %w", err)
+		}
+		if err == nil {
+			id = e.ID
+		}
+	}
+	if !c.Key.Has(godwit.ScopeAdmin) {
+		if id != c.Tenant.EnvironmentID {
+			return nil, problem.Forbidden.With("the API key belongs to another environment")
+		}
 		return c, nil
 	}
-	if err := c.Need(godwit.ScopeAdmin); err != nil {
-		return nil, err
-	}
-	t, err := cs.store.Tenant(ctx, tenant)
+	home, err := cs.store.Tenant(ctx, godwit.HomeOf(id))
 	if err != nil {
-		return nil, fmt.Errorf("find tenant: %w", err)
+		return nil, fmt.Errorf("find environment: %w", err)
+	}
+	return &Caller{Key: c.Key, Tenant: home}, nil
+}
+
+// Forget makes the next request of a tenant's callers read the tenant again.
+func (cs *Callers) Forget(tenant godwit.TenantID) { cs.cache.dropTenant(tenant) }
+
+// Own returns the caller for the tenant that its key belongs to.
+func (cs *Callers) Own(ctx context.Context, c *Caller) (*Caller, error) {
+	if c.Tenant.ID == c.Key.TenantID {
+		return c, nil
+	}
+	t, err := cs.store.Tenant(ctx, c.Key.TenantID)
+	if err != nil {
+		return nil, fmt.Errorf("find tenant of the key: %w", err)
 	}
 	return &Caller{Key: c.Key, Tenant: t}, nil
+}
+
+// findTenant finds a tenant by its id, or by its uid in an environment. A home is no tenant here.
+func findTenant(ctx context.Context, s tenantFinder, environment godwit.EnvironmentID, named string) (t *godwit.Tenant, err error) {
+	if id, malformed := godwit.ParseTenantID(named); malformed == nil {
+		t, err = s.Tenant(ctx, id)
+	} else {
+		t, err = s.TenantByUID(ctx, environment, named)
+	}
+	if err == nil && t.Home {
+		return nil, store.ErrNotFound
+	}
+	return t, err
+}
+
+// tenantFinder is the part of the store that findTenant reads.
+type tenantFinder interface {
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	TenantByUID(ctx context.Context, environment godwit.EnvironmentID, uid string) (*godwit.Tenant, error)
 }

@@ -46,8 +46,14 @@ func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	if err := mayGrant(by, spec.Scopes); err != nil {
 		return nil, "", err
 	}
-	if _, err := ks.store.Tenant(ctx, tenant); err != nil {
+	t, err := ks.store.Tenant(ctx, tenant)
+	if err != nil {
 		return nil, "", fmt.Errorf("find tenant: %w", err)
+	}
+	for i, s := range spec.Scopes {
+		if t.Home && (s == godwit.ScopeAdmin || s == godwit.ScopeMetrics) {
+			return nil, "", fieldError(fmt.Sprintf("scopes[%d]", i), "concerns the whole server, and cannot be a scope of an environment's key")
+		}
 	}
 	token := godwit.MintToken()
 	k := &godwit.APIKey{
@@ -73,7 +79,7 @@ func (ks *Keys) Create(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	if len(k.Makers) > godwit.MaxMakers {
 		return nil, "", problem.LimitReached.With("too many keys made one another before this one; use an API key that was made earlier")
 	}
-	k, err := idempotency.Once(ctx, now,
+	k, err = idempotency.Once(ctx, now,
 		func(id godwit.KeyID) (*godwit.APIKey, error) { return nil, ks.revokeLost(ctx, tenant, id) },
 		func(id godwit.KeyID) (*godwit.APIKey, error) {
 			k.ID = id

@@ -14,6 +14,7 @@ import (
 
 // Store is the part of the store that management uses.
 type Store interface {
+	store.Environments
 	store.Tenants
 	store.Keys
 	store.Endpoints
@@ -52,7 +53,7 @@ type Config struct {
 	// CacheTTL is how long an API key is accepted without a read of the store. Without Fresh, a key that another process
 	// revoked may work for that long. Defaults to 3 s.
 	CacheTTL time.Duration
-	// CacheSize is how many API keys are cached. Defaults to 4096.
+	// CacheSize is how many callers are cached: API keys, and tenants that they act for. Defaults to 16384.
 	CacheSize int
 }
 
@@ -77,7 +78,7 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.Limits.Endpoints, 1000)
 	defaultTo(&c.Limits.CreationsPerMinute, 60)
 	defaultTo(&c.CacheTTL, 3*time.Second)
-	defaultTo(&c.CacheSize, 4096)
+	defaultTo(&c.CacheSize, 16384)
 	return nil
 }
 
@@ -91,11 +92,12 @@ func defaultTo[T comparable](v *T, d T) {
 // Service groups the parts of management, one for each noun. Handlers take the parts that they use. All parts are safe for
 // concurrent use.
 type Service struct {
-	Callers   *Callers   // who sends a request
-	Tenants   *Tenants   // tenants
-	Keys      *Keys      // API keys
-	Endpoints *Endpoints // endpoints: settings and status
-	Secrets   *Secrets   // signing secrets of endpoints
+	Callers      *Callers      // who sends a request
+	Environments *Environments // environments
+	Tenants      *Tenants      // tenants
+	Keys         *Keys         // API keys
+	Endpoints    *Endpoints    // endpoints: settings and status
+	Secrets      *Secrets      // signing secrets of endpoints
 
 	now func() time.Time
 }
@@ -111,9 +113,10 @@ func New(cfg Config) (*Service, error) {
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	return &Service{
-		Callers: &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh},
-		Tenants: &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now},
-		Keys:    &Keys{store: cfg.Store, cache: cache, now: now},
+		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh},
+		Environments: &Environments{store: cfg.Store, cache: cache, now: now},
+		Tenants:      &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now},
+		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{
 			store: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, notifier: news, log: cfg.Log, now: now,
 			limit: cfg.Limits.Endpoints, rate: creationRate{store: cfg.Store, perMinute: cfg.Limits.CreationsPerMinute},

@@ -121,7 +121,7 @@ func newFixture(t *testing.T, tune func(*management.Config)) *fixture {
 	}
 	f.management, err = management.New(cfg)
 	must(t, err)
-	f.tenant, err = f.management.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	f.tenant, err = f.management.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	return f
 }
@@ -465,7 +465,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 	must(b, err)
 	m, err := management.New(management.Config{Store: s, Engine: &told{}, URLs: send, Ring: ring, Log: slog.New(slog.DiscardHandler), Now: clock.Real{}.Now})
 	must(b, err)
-	tenant, err := m.Tenants.Create(ctx, management.TenantSpec{Name: "t"})
+	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "t"})
 	must(b, err)
 	_, token, err := m.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "k", Scopes: godwit.AllScopes})
 	must(b, err)

@@ -68,7 +68,7 @@ func TestEndpointsByEveryRendering(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	other, err := f.management.Tenants.Create(ctx, management.TenantSpec{Name: "other"})
+	other, err := f.management.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "other"})
 	must(t, err)
 	wrong := []byte(public)
 	wrong[len(wrong)-1] ^= 1

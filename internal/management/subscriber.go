@@ -21,6 +21,8 @@ func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) er
 			s.cache.dropKeyID(godwit.KeyID(c.ID))
 		case store.ConfigTenant:
 			s.cache.dropTenant(c.TenantID)
+		case store.ConfigEnvironment:
+			s.cache.dropAll() // its settings are part of all its tenants
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -21,34 +22,48 @@ const MaxName = 100
 
 // TenantSpec holds the settings of a tenant that its owner chooses.
 type TenantSpec struct {
+	UID                   string // empty: none
 	Name                  string
 	RequireIdempotencyKey bool
 	AlertEmails           []string
 	Validation            godwit.Validation
+	// Inherits names the settings that the tenant has from its environment; their members above do not count.
+	Inherits []godwit.Setting
 }
 
-// MaxAlertEmails is the maximum number of addresses for a tenant's alerts.
+// MaxAlertEmails is the maximum number of addresses for the alerts of a tenant or environment.
 const MaxAlertEmails = 10
 
 func (s *TenantSpec) check() error {
-	errs := []error{checkName("name", s.Name)}
-	if len(s.AlertEmails) > MaxAlertEmails {
+	errs := []error{checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation)}
+	if s.UID != "" {
+		errs = append(errs, checkUID("uid", s.UID))
+	}
+	return errors.Join(errs...)
+}
+
+func checkAlertEmails(addresses []string) error {
+	var errs []error
+	if len(addresses) > MaxAlertEmails {
 		errs = append(errs, fieldError("alert_emails", "must have at most %d addresses", MaxAlertEmails))
 	}
-	for i, address := range s.AlertEmails {
+	for i, address := range addresses {
 		field := fmt.Sprintf("alert_emails[%d]", i)
 		if !validEmail(address) {
 			errs = append(errs, fieldError(field, "must be an e-mail address, as in ops@example.com"))
-		} else if slices.ContainsFunc(s.AlertEmails[:i], func(other string) bool { return strings.EqualFold(other, address) }) {
+		} else if slices.ContainsFunc(addresses[:i], func(other string) bool { return strings.EqualFold(other, address) }) {
 			errs = append(errs, fieldError(field, "is given twice"))
 		}
 	}
-	switch s.Validation {
-	case godwit.ValidateNone, godwit.ValidateKnown, godwit.ValidateStrict:
-	default:
-		errs = append(errs, fieldError("event_validation", "must be empty, %q or %q", godwit.ValidateKnown, godwit.ValidateStrict))
-	}
 	return errors.Join(errs...)
+}
+
+func checkValidation(v godwit.Validation) error {
+	switch v {
+	case godwit.ValidateNone, godwit.ValidateKnown, godwit.ValidateStrict:
+		return nil
+	}
+	return fieldError("event_validation", "must be empty, %q or %q", godwit.ValidateKnown, godwit.ValidateStrict)
 }
 
 // validEmail accepts a bare address that is safe in an SMTP command, so that it cannot name a second recipient.
@@ -69,8 +84,8 @@ type Tenants struct {
 	now       func() time.Time
 }
 
-// Create creates a tenant, without keys.
-func (ts *Tenants) Create(ctx context.Context, spec TenantSpec) (*godwit.Tenant, error) {
+// Create creates a tenant of an environment, without keys.
+func (ts *Tenants) Create(ctx context.Context, environment godwit.EnvironmentID, spec TenantSpec) (*godwit.Tenant, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -78,14 +93,36 @@ func (ts *Tenants) Create(ctx context.Context, spec TenantSpec) (*godwit.Tenant,
 	return idempotency.Once(ctx, now,
 		func(id godwit.TenantID) (*godwit.Tenant, error) { return ts.store.Tenant(ctx, id) },
 		func(id godwit.TenantID) (*godwit.Tenant, error) {
-			t := &godwit.Tenant{ID: id, CreatedAt: now}
+			t := &godwit.Tenant{ID: id, EnvironmentID: environment, CreatedAt: now}
 			spec.apply(t)
-			return t, withCode(&t.Code, "create tenant", func() error { return ts.store.CreateTenant(ctx, t) })
+			if err := ts.uidFree(ctx, t); err != nil {
+				return nil, err
+			}
+			if err := withCode(&t.Code, "create tenant", func() error { return ts.store.CreateTenant(ctx, t) }); err != nil {
+				return nil, err
+			}
+			return ts.store.Tenant(ctx, id) // with what its environment lends
 		})
 }
 
+// uidFree refuses the uid of another tenant. The store does so too, where two requests pass each other.
+func (ts *Tenants) uidFree(ctx context.Context, t *godwit.Tenant) error {
+	if t.UID == "" {
+		return nil
+	}
+	other, err := ts.store.TenantByUID(ctx, t.EnvironmentID, t.UID)
+	switch {
+	case err == nil && other.ID != t.ID: // it may be this one, stored by a request that was interrupted
+		return problem.Conflict.With("there is a tenant with the uid %q already in this environment", t.UID)
+	case err == nil, errors.Is(err, store.ErrNotFound):
+		return nil
+	}
+	return fmt.Errorf("find uid: %w", err)
+}
+
 func (s *TenantSpec) apply(t *godwit.Tenant) {
-	t.Name, t.RequireIdempotencyKey, t.AlertEmails, t.Validation = s.Name, s.RequireIdempotencyKey, s.AlertEmails, s.Validation
+	t.UID, t.Name, t.RequireIdempotencyKey, t.AlertEmails, t.Validation = s.UID, s.Name, s.RequireIdempotencyKey, s.AlertEmails, s.Validation
+	t.Inherits = s.Inherits
 }
 
 // Get returns a tenant.
@@ -93,9 +130,14 @@ func (ts *Tenants) Get(ctx context.Context, id godwit.TenantID) (*godwit.Tenant,
 	return ts.store.Tenant(ctx, id)
 }
 
-// List pages through all tenants.
-func (ts *Tenants) List(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
-	return ts.store.ListTenants(ctx, p)
+// Find returns the tenant of an environment with an id or uid. A home is no tenant here.
+func (ts *Tenants) Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error) {
+	return findTenant(ctx, ts.store, environment, named)
+}
+
+// List pages through the tenants of an environment, or of all environments if it is zero.
+func (ts *Tenants) List(ctx context.Context, environment godwit.EnvironmentID, p store.Page) ([]godwit.Tenant, error) {
+	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment}, p)
 }
 
 // Update applies edit to a tenant.
@@ -105,7 +147,8 @@ func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, edit func(*Te
 		return nil, err
 	}
 	spec := TenantSpec{
-		Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, Validation: t.Validation,
+		UID: t.UID, Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, Validation: t.Validation,
+		Inherits: t.Inherits,
 	}
 	if err := edit(&spec); err != nil {
 		return nil, err
@@ -114,11 +157,13 @@ func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, edit func(*Te
 		return nil, err
 	}
 	spec.apply(t)
-	if err := ts.store.UpdateTenant(ctx, t); err != nil {
+	if err := ts.store.UpdateTenant(ctx, t); errors.Is(err, store.ErrConflict) {
+		return nil, problem.Conflict.With("another tenant has the uid %q, or this one was changed meanwhile", t.UID)
+	} else if err != nil {
 		return nil, fmt.Errorf("update tenant: %w", err)
 	}
 	ts.cache.dropTenant(id)
-	return t, nil
+	return ts.store.Tenant(ctx, id)
 }
 
 // Deleted reacts to the stored deletion of a tenant and its endpoints.

@@ -106,7 +106,7 @@ func (cybercube) Render(m Message) (http.Header, []byte) {
 		}
 	}
 	keep(h, m.Event, true)
-	return h, cybercubeBody(m.Event, m.Account)
+	return h, cybercubeBody(m.Event, m.Account, !m.Test)
 }
 
 func (cybercube) eventID(e *godwit.Event) string { return CybercubeEventID(e) }

@@ -61,7 +61,7 @@ func CybercubeAttemptID(id godwit.AttemptID) string { return "wh_" + hex.EncodeT
 
 // cybercubeBody is the body of a delivery: the event as received, or an envelope around the event's content. The resource gets
 // an id and a type if it has none; nothing else is added.
-func cybercubeBody(e *godwit.Event, account string) []byte {
+func cybercubeBody(e *godwit.Event, account string, live bool) []byte {
 	if e.Format == godwit.FormatCybercube {
 		return e.Body
 	}
@@ -83,7 +83,7 @@ func cybercubeBody(e *godwit.Event, account string) []byte {
 		b = appendMember(b, "object", kind)
 	}
 	b = append(joinObjects(b, resource), '}')
-	return cybercubeTail(b, account, !isTest(e.Type))
+	return cybercubeTail(b, account, live && !isTest(e.Type))
 }
 
 // cybercubeResource is the JSON object in an event of another format, and the subject that its envelope names.

@@ -57,6 +57,7 @@ type Message struct {
 	ID       godwit.AttemptID
 	Endpoint *godwit.Endpoint
 	Account  string // code of the tenant
+	Test     bool   // the environment of the tenant is not live
 	Budget   Budget
 }
 

@@ -42,6 +42,8 @@ const (
 	ConfigKey       ConfigKind = "key"
 	ConfigTenant    ConfigKind = "tenant"
 	ConfigEventType ConfigKind = "event_type"
+	// ConfigEnvironment changes what its tenants have from it.
+	ConfigEnvironment ConfigKind = "environment"
 )
 
 // ConfigDistance returns the number of changes between two versions: a version counts in its upper 48 bits, the lower ones tell

@@ -66,4 +66,5 @@ type LoadedEndpoint struct {
 	Secrets  []godwit.Secret
 	Health   godwit.Health
 	Account  string // code of its tenant
+	Test     bool   // the environment of its tenant is not live
 }

@@ -48,6 +48,7 @@ type Store interface {
 	DeadLetters
 	Events
 	Endpoints
+	Environments
 	Tenants
 	Keys
 	Idempotency

@@ -9,14 +9,22 @@ import (
 
 // Tenants keeps tenants.
 type Tenants interface {
-	// CreateTenant fails with ErrConflict when the id or a non-empty code is taken.
+	// CreateTenant fails with ErrConflict when the id, a non-empty code or a non-empty uid is taken, and with ErrNotFound when
+	// there is no such environment. It sets t.EnvironmentID and t.Version if they are zero, to godwit.DefaultEnvironment and 1.
 	CreateTenant(ctx context.Context, t *godwit.Tenant) error
-	// UpdateTenant changes name and settings.
+	// UpdateTenant changes uid, name and settings, and raises the version. It fails with ErrConflict when the stored version is not
+	// t.Version, or when the uid is taken. It sets t.Version.
 	UpdateTenant(ctx context.Context, t *godwit.Tenant) error
-	// Tenant returns a tenant that is not deleted.
+	// Tenant returns a tenant that is not deleted, with the settings that its environment lends it.
 	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
-	// ListTenants leaves out deleted tenants.
-	ListTenants(ctx context.Context, p Page) ([]godwit.Tenant, error)
+	TenantByUID(ctx context.Context, environment godwit.EnvironmentID, uid string) (*godwit.Tenant, error)
+	// ListTenants leaves out deleted tenants and homes of environments.
+	ListTenants(ctx context.Context, f TenantFilter, p Page) ([]godwit.Tenant, error)
+}
+
+// A TenantFilter selects tenants.
+type TenantFilter struct {
+	Environment godwit.EnvironmentID // zero: those of all environments
 }
 
 // Keys keeps API keys.

@@ -3,7 +3,6 @@ package cybercube
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
@@ -35,7 +34,7 @@ type Config struct {
 }
 
 // New returns the handler. Mount it at Prefix.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if cfg.EventRetention <= 0 || cfg.DeadLetterRetention <= 0 {
 		return nil, errors.New("cybercube: the retention of events and of dead letters is required")
 	}

@@ -84,7 +84,7 @@ func (h *eventIngest) readPosting(c *httpapi.Call) (*posting, error) {
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	p := &posting{id: f.text("id"), eventType: f.text("type"), data: f.members["data"], livemode: true, createdAt: f.time("created_at").Truncate(time.Second)}
+	p := &posting{id: f.text("id"), eventType: f.text("type"), data: f.members["data"], livemode: !c.Caller.Tenant.Test, createdAt: f.time("created_at").Truncate(time.Second)}
 	if f.has("livemode") {
 		p.livemode = f.bool("livemode")
 	}

@@ -1,7 +1,6 @@
 package cybercube
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
@@ -16,13 +15,13 @@ var (
 )
 
 // routes is the map of the API: for each route who may use it, under which hourly limit, and which handler serves it.
-func routes(cfg *Config, api *httpapi.API, h *handlers, limits *budgets) http.Handler {
+func routes(cfg *Config, api *httpapi.API, h *handlers, limits *budgets) httpapi.Router {
 	read := httpapi.Route{Need: mayRead}
 	manage := httpapi.Route{Need: mayManage}
 	ingest := httpapi.Route{Need: mayIngest, Limit: cfg.Intake.MaxPayload() + envelopeRoom, OwnKey: true}
 	limited := func(b *budget) httpapi.Route { return httpapi.Route{Need: mayManage, Enter: b.enter} }
 
-	mux := http.NewServeMux()
+	mux := httpapi.NewMux()
 	route := func(pattern string, r httpapi.Route, serve func(*httpapi.Call) error) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.Handle(method+" "+Prefix+path, api.Handle(r, serve))
@@ -39,6 +38,6 @@ func routes(cfg *Config, api *httpapi.API, h *handlers, limits *budgets) http.Ha
 	route("POST events", ingest, h.events.post)
 	route("POST events/{id}/replay", limited(limits.replay), h.replays.event)
 	route("POST replay", limited(limits.replay), h.replays.period)
-	mux.Handle("/", httpapi.Unmatched(mux, cfg.Errors, ""))
+	mux.Unmatched("/", cfg.Errors, "")
 	return mux
 }

@@ -61,7 +61,8 @@ func (s *Services) Check() error {
 // Callers finds out who sends a request, and for which tenant. Package management implements it.
 type Callers interface {
 	Authenticate(ctx context.Context, token string) (*management.Caller, error)
-	ActFor(ctx context.Context, c *management.Caller, tenant godwit.TenantID) (*management.Caller, error)
+	ActFor(ctx context.Context, c *management.Caller, tenant string) (*management.Caller, error)
+	Enter(ctx context.Context, c *management.Caller, environment string) (*management.Caller, error)
 }
 
 // Config holds the dependencies and settings of an API.
@@ -124,8 +125,8 @@ func (a *API) CommandRequest(r *http.Request, caller *management.Caller) builtin
 
 // A Route describes how requests of one route are handled.
 type Route struct {
-	// Need lists scopes; the caller's key must have one of them.
-	Need []godwit.Scope
+	// Need and Environment say who may use the route; see Access.
+	Need, Environment []godwit.Scope
 	// MediaTypes of a body. Defaults to application/json alone.
 	MediaTypes []string
 	// Limit bounds the body in bytes. Defaults to MaxManagementBody.
@@ -162,7 +163,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 		NameRequest(w, r)
 		defer Recover(w, r, a.cfg.Errors)
 		w.Header().Set("Cache-Control", "no-store")
-		caller, err := a.Authorize(r, route.Need...)
+		caller, err := a.Authorize(r, Access{route.Need, route.Environment})
 		if err != nil {
 			a.cfg.Errors.Write(w, r, err)
 			return

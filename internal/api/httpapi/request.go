@@ -61,10 +61,10 @@ func Recover(w http.ResponseWriter, r *http.Request, errors ErrorWriter) {
 // routable lists the methods that routes of any API use.
 var routable = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
 
-// Unmatched returns the handler for requests that match no route of the mux. It answers 405 with Allow if the path exists
+// unmatched returns the handler for requests that match no route of the mux. It answers 405 with Allow if the path exists
 // under other methods (204 for OPTIONS), otherwise 404 with the hint. Mount it under patterns without a method; all routes
 // have one.
-func Unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler {
+func unmatched(mux *http.ServeMux, errors ErrorWriter, hint string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		NameRequest(w, r)
 		allow := allowed(mux, r)

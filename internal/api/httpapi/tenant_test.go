@@ -53,8 +53,11 @@ func TestTenantHeader(t *testing.T) {
 			if got := call(producer, other.String()); got.Status != 403 {
 				t.Errorf("a key without admin: %d %s", got.Status, got.Body)
 			}
-			if got := call(srv.Key, "other"); got.Status != 400 {
-				t.Errorf("no tenant's id: %d %s", got.Status, got.Body)
+			if got := call(srv.Key, ""); got.Status != 400 {
+				t.Errorf("no name of a tenant: %d %s", got.Status, got.Body)
+			}
+			if got := call(srv.Key, "other"); got.Status != 404 {
+				t.Errorf("an unknown uid: %d %s", got.Status, got.Body)
 			}
 			if got := call(srv.Key, godwit.NewTenantID(time.Now()).String()); got.Status != 404 {
 				t.Errorf("an unknown tenant: %d %s", got.Status, got.Body)

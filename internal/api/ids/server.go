@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
@@ -44,7 +43,7 @@ type server struct {
 }
 
 // New makes the handler.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if cfg.Executor == nil || cfg.Evidence == nil || cfg.Preview == nil || cfg.EvidenceKey == nil || cfg.Clock == nil || cfg.Log == nil {
 		return nil, errors.New("ids: executor, evidence, its key, preview, the clock and the log are required")
 	}
@@ -59,7 +58,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	s := &server{cfg: cfg, clock: cfg.Clock, api: api}
-	mux := http.NewServeMux()
+	mux := httpapi.NewMux()
 	// A key with only the metrics scope is stored in monitoring systems, so it must open nothing else.
 	anyScope := slices.DeleteFunc(slices.Clone(godwit.AllScopes), func(s godwit.Scope) bool { return s == godwit.ScopeMetrics })
 	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
@@ -73,7 +72,7 @@ func New(cfg Config) (http.Handler, error) {
 	handle("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
 	handle("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
 	handle("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)
-	mux.Handle("/ids/", httpapi.Unmatched(mux, cfg.Errors, "; /ids/v1/registry lists what may be commanded"))
+	mux.Unmatched(Prefix, cfg.Errors, "; /ids/v1/registry lists what may be commanded")
 	return mux, nil
 }
 

@@ -90,11 +90,16 @@ type server struct {
 }
 
 // New makes the handler.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	return &server{cfg: cfg, recording: newRecording(), waits: httpapi.NewQuota(int64(max(cfg.Waiting/4, 1)), int64(cfg.Waiting))}, nil
+}
+
+// Routes lists the routes. Upstreams deliver with POST; some ask with GET first whether the source is theirs.
+func (s *server) Routes() []string {
+	return []string{"GET " + Prefix + "{source}", "POST " + Prefix + "{source}"}
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

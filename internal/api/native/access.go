@@ -13,17 +13,35 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// access lists the scopes that may use a route; a key needs any one of them.
-type access []godwit.Scope
+// access says who may use a route.
+type access = httpapi.Access
 
+// Routes for tenants alone.
 var (
-	mayIngest     = access{godwit.ScopeIngest}
-	mayRead       = access{godwit.ScopeRead}
-	mayManage     = access{godwit.ScopeManage}
-	mayAdmin      = access{godwit.ScopeAdmin}
-	mayCreateKeys = access{godwit.ScopeManage, godwit.ScopeAdmin}
-	mayReadKeys   = access{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin}
-	anyone        = access(nil) // no key needed
+	mayIngest = access{Need: []godwit.Scope{godwit.ScopeIngest}}
+	mayRead   = access{Need: []godwit.Scope{godwit.ScopeRead}}
+	mayManage = access{Need: []godwit.Scope{godwit.ScopeManage}}
+	mayAdmin  = access{Need: []godwit.Scope{godwit.ScopeAdmin}}
+	anyone    = access{} // no key needed
+)
+
+// Routes for tenants, and for environments: an environment has event types and keys too.
+var (
+	mayReadTypes  = access{Need: []godwit.Scope{godwit.ScopeRead}, Environment: []godwit.Scope{godwit.ScopeRead}}
+	mayWriteTypes = access{Need: []godwit.Scope{godwit.ScopeManage}, Environment: []godwit.Scope{godwit.ScopeManage}}
+	mayReadKeys   = access{
+		Need:        []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin},
+		Environment: []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage},
+	}
+	mayCreateKeys = access{Need: []godwit.Scope{godwit.ScopeManage, godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeManage}}
+)
+
+// Routes for the server's administrator, some also for a key of the environment that they concern.
+var (
+	mayReadTenants      = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage}}
+	mayWriteTenants     = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeManage}}
+	mayReadEnvironments = mayReadTenants
+	mayAdminAnywhere    = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeAdmin}}
 )
 
 // A session holds the caller, the id and the API of a management request.
@@ -42,7 +60,8 @@ func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*
 // managed wraps huma's handler of a management operation. PUT is idempotent and needs no key (IKH-DEF-2). A confirmation
 // continues the command that the first request created; the command recognises its repeats.
 func (r *router) managed(pattern string, next http.HandlerFunc) http.Handler {
-	route := httpapi.Route{Need: r.patterns[pattern], MediaTypes: []string{jsonType}, SkipKey: func(req *http.Request) bool {
+	need := r.patterns[pattern]
+	route := httpapi.Route{Need: need.Need, Environment: need.Environment, MediaTypes: []string{jsonType}, SkipKey: func(req *http.Request) bool {
 		return req.Method == http.MethodPut || len(req.Header[confirmationHeader]) > 0
 	}, CheckBody: func(_ *http.Request, body []byte) error { return r.refuseNull(pattern, body) }}
 	if strings.HasPrefix(pattern, http.MethodPatch+" ") {

@@ -11,7 +11,7 @@ import (
 func (h *harness) keysWithout(need access) map[godwit.Scope]string {
 	tokens := map[godwit.Scope]string{}
 	for _, s := range godwit.AllScopes {
-		if !slices.Contains(need, s) {
+		if !slices.Contains(need.Need, s) {
 			_, tokens[s] = h.mint(h.tenant.ID, s)
 		}
 	}

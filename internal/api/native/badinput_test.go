@@ -132,7 +132,10 @@ func TestBadInput(t *testing.T) {
 		{"export parameter", call{method: "GET", path: "/v1/dead-letters/export?colour=red"}, 400, problem.InvalidRequest, "colour"},
 		{"id of another kind", call{method: "GET", path: "/v1/endpoints/evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"}, 400, problem.InvalidRequest, "id"},
 		{"no such id", call{method: "GET", path: "/v1/endpoints/sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"}, 404, problem.NotFound, ""},
-		{"bad tenant header", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Tenant", "acme"}}, 400, problem.InvalidRequest, "Godwit-Tenant"},
+		{"empty tenant header", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Tenant", ""}}, 400, problem.InvalidRequest, "Godwit-Tenant"},
+		{"unknown tenant", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Tenant", "acme"}}, 404, problem.NotFound, ""},
+		{"unknown environment", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Environment", "staging"}}, 404, problem.NotFound, ""},
+		{"environment where a tenant is meant", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Environment", "default"}}, 400, problem.InvalidRequest, "Godwit-Tenant"},
 		{"no such tenant", call{method: "GET", path: "/v1/events", header: []string{"Godwit-Tenant", "ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"}}, 404, problem.NotFound, ""},
 
 		// Media types and encodings.

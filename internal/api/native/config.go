@@ -3,7 +3,6 @@ package native
 import (
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
@@ -88,7 +87,7 @@ func (c *Config) setDefaults() error {
 }
 
 // New returns the handler of /v1 and /openapi.json. Mount it at both.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 		}
 	}
 	for pattern, need := range h.api.patterns {
-		if need == nil {
+		if need.Need == nil {
 			continue // the document itself
 		}
 		if !documented[pattern] {
@@ -168,7 +168,7 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 func TestRoutesNeedAKey(t *testing.T) {
 	h := newHarness(t)
 	for pattern, need := range h.api.patterns {
-		if need == nil {
+		if need.Need == nil {
 			continue
 		}
 		method, path, _ := strings.Cut(pattern, " ")
@@ -184,7 +184,7 @@ func TestRoutesNeedAKey(t *testing.T) {
 		}
 		for scope, token := range h.keysWithout(need) {
 			a := h.do(call{method: method, path: path, token: token})
-			if p := a.problem(); a.status != 403 || p.Code != "forbidden" || !strings.Contains(p.Detail, string(need[0])) {
+			if p := a.problem(); a.status != 403 || p.Code != "forbidden" || !strings.Contains(p.Detail, string(need.Need[0])) {
 				t.Errorf("%s with %s alone: %d %s", pattern, scope, a.status, a.body)
 			}
 		}

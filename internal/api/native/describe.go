@@ -32,6 +32,8 @@ var memberRules = map[string]map[string]any{
 	"NewKey.name":                   {"minLength": 1},
 	"NewKey.scopes":                 {"minItems": 1},
 	"NewTenant.name":                {"minLength": 1},
+	"NewEnvironment.name":           {"minLength": 1},
+	"NewEnvironment.uid":            {"minLength": 1},
 	"EventEnvelope.type":            {"minLength": 1},
 	"EventEnvelope.idempotency_key": {"minLength": 1, "maxLength": 255, "pattern": `^[ -~]+$`},
 }
@@ -111,8 +113,8 @@ func describeParameters(operation map[string]any) {
 			continue
 		}
 		switch parameter["name"] {
-		case httpapi.TenantHeader:
-			schema["pattern"] = "^ten_" + uuidPattern + "$"
+		case httpapi.TenantHeader, httpapi.EnvironmentHeader:
+			schema["pattern"] = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$" // an id is of this form too
 		case idempotency.Header:
 			schema["pattern"] = `^"([ !#-\[\]-~]|\\["\\])+"$`
 		default:

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -70,7 +72,13 @@ type endpointHandlers struct {
 }
 
 func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
-	e, secret, err := h.endpoints.Create(ctx, c.Tenant.ID, in.Body.spec())
+	spec := in.Body.spec()
+	usual := cmp.Or(c.Tenant.EndpointProfile, profile.Default)
+	spec.Profile = cmp.Or(spec.Profile, usual)
+	if in.Body.Policy == nil && spec.Profile == usual { // its members may not fit another profile
+		spec.Policy = c.Tenant.EndpointPolicy
+	}
+	e, secret, err := h.endpoints.Create(ctx, c.Tenant.ID, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ type EventType struct {
 	Name        string          `json:"name" example:"order.created"`
 	Description string          `json:"description"`
 	Deprecated  bool            `json:"deprecated"`
-	Standard    string          `json:"standard,omitempty" enum:"ojs,cybercube" doc:"The standard that it is built in from; absent on the tenant's own"`
+	Standard    string          `json:"standard,omitempty" enum:"ojs,cybercube" doc:"The standard that it is built in from; absent on others"`
+	Shared      bool            `json:"shared" doc:"All tenants of the environment have it"`
 	Version     int             `json:"version,omitempty" doc:"Of the schema in force"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"`
 	Example     json.RawMessage `json:"example,omitempty"`
@@ -45,9 +46,10 @@ type SchemaVersion struct {
 	CreatedAt *time.Time      `json:"created_at,omitempty"`
 }
 
-func eventTypeView(t *godwit.EventType, standard string) EventType {
+func eventTypeView(c *management.Caller, t *godwit.EventType, standard string) EventType {
 	v := EventType{
 		Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Standard: standard, Example: t.Example,
+		Shared:    t.TenantID == godwit.HomeOf(c.Tenant.EnvironmentID),
 		CreatedAt: timestamp(t.CreatedAt), UpdatedAt: timestamp(t.UpdatedAt),
 	}
 	if n := len(t.Schemas); n > 0 {
@@ -56,8 +58,8 @@ func eventTypeView(t *godwit.EventType, standard string) EventType {
 	return v
 }
 
-func eventTypeShown(t *godwit.EventType, standard string) *eventTypeOutput {
-	out := &eventTypeOutput{Body: EventTypeDetail{EventType: eventTypeView(t, standard), Versions: []SchemaVersion{}}}
+func eventTypeShown(c *management.Caller, t *godwit.EventType, standard string) *eventTypeOutput {
+	out := &eventTypeOutput{Body: EventTypeDetail{EventType: eventTypeView(c, t, standard), Versions: []SchemaVersion{}}}
 	for _, s := range t.Schemas {
 		out.Body.Versions = append(out.Body.Versions, SchemaVersion{Version: s.Version, Schema: s.Schema, CreatedAt: timestamp(s.CreatedAt)})
 	}
@@ -89,15 +91,15 @@ type (
 var (
 	listEventTypesDoc = huma.Operation{
 		OperationID: "list-event-types", Summary: "List event types",
-		Description: "By name. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.",
+		Description: "By name: the tenant's own and those that its environment shares. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.",
 	}
 	getEventTypeDoc = huma.Operation{
 		OperationID: "get-event-type", Summary: "Get an event type",
-		Description: "The tenant's own, or else the one of a standard.",
+		Description: "The tenant's own, or the one that its environment shares, or else the one of a standard.",
 	}
 	putEventTypeDoc = huma.Operation{
 		OperationID: "put-event-type", Summary: "Write an event type",
-		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept.",
+		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. A request for an environment writes a type that all its tenants share.",
 	}
 	deleteEventTypeDoc = huma.Operation{
 		OperationID: "delete-event-type",
@@ -108,8 +110,8 @@ var (
 // eventTypeHandlers serve the operations on event types.
 type eventTypeHandlers struct {
 	catalogue interface {
-		List(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error)
-		Get(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
+		List(ctx context.Context, t *godwit.Tenant, after string, limit int) ([]godwit.EventType, error)
+		Get(ctx context.Context, t *godwit.Tenant, name string) (*godwit.EventType, error)
 		Put(ctx context.Context, tenant godwit.TenantID, name string, d catalogue.Draft) (*godwit.EventType, error)
 		Delete(ctx context.Context, tenant godwit.TenantID, name string) error
 	}
@@ -130,7 +132,7 @@ func (h *eventTypeHandlers) list(ctx context.Context, c *management.Caller, in *
 			out.Body.NextCursor = nameCursor(types[i-1].Name)
 			break
 		}
-		out.Body.Items = append(out.Body.Items, eventTypeView(&types[i], in.Standard))
+		out.Body.Items = append(out.Body.Items, eventTypeView(c, &types[i], in.Standard))
 	}
 	return out, nil
 }
@@ -139,7 +141,7 @@ func (h *eventTypeHandlers) list(ctx context.Context, c *management.Caller, in *
 func (h *eventTypeHandlers) after(ctx context.Context, c *management.Caller, standard, after string, limit int) ([]godwit.EventType, error) {
 	built, ok := catalogue.StandardNamed(standard)
 	if !ok {
-		return h.catalogue.List(ctx, c.Tenant.ID, after, limit)
+		return h.catalogue.List(ctx, c.Tenant, after, limit)
 	}
 	types := slices.SortedFunc(slices.Values(built.Types()), func(a, b godwit.EventType) int { return strings.Compare(a.Name, b.Name) })
 	from, _ := slices.BinarySearchFunc(types, after+"\x00", func(t godwit.EventType, name string) int { return strings.Compare(t.Name, name) })
@@ -165,16 +167,16 @@ func parseNameCursor(text string) (string, error) {
 }
 
 func (h *eventTypeHandlers) get(ctx context.Context, c *management.Caller, in *eventTypePath) (*eventTypeOutput, error) {
-	own, err := h.catalogue.Get(ctx, c.Tenant.ID, in.Name)
+	own, err := h.catalogue.Get(ctx, c.Tenant, in.Name)
 	if err == nil {
-		return eventTypeShown(own, ""), nil
+		return eventTypeShown(c, own, ""), nil
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	for _, standard := range []*catalogue.Standard{catalogue.OJS(), catalogue.Cybercube()} {
 		if t, ok := standard.Type(in.Name); ok {
-			return eventTypeShown(t, standard.Name()), nil
+			return eventTypeShown(c, t, standard.Name()), nil
 		}
 	}
 	return nil, err
@@ -188,7 +190,7 @@ func (h *eventTypeHandlers) put(ctx context.Context, c *management.Caller, in *p
 	if err != nil {
 		return nil, err
 	}
-	return eventTypeShown(t, ""), nil
+	return eventTypeShown(c, t, ""), nil
 }
 
 // present returns nil for a member that is null, so that null means absent.

@@ -93,7 +93,7 @@ func TestEventTypes(t *testing.T) {
 	h.get("/v1/event-types?standard=soap").refused(400, problem.InvalidRequest, "standard")
 
 	// Another tenant sees none of these types.
-	other, err := h.management.Tenants.Create(context.Background(), management.TenantSpec{Name: "other"})
+	other, err := h.management.Tenants.Create(context.Background(), godwit.DefaultEnvironment, management.TenantSpec{Name: "other"})
 	must(t, err)
 	_, token := h.mint(other.ID, godwit.ScopeRead)
 	var page list[EventType]

@@ -23,6 +23,7 @@ type handlers struct {
 	sourceRecords  *sourceRecordHandlers
 	keys           *keyHandlers
 	tenants        *tenantHandlers
+	environments   *environmentHandlers
 	nodes          *nodeHandlers
 }
 
@@ -56,6 +57,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		sourceRecords: &sourceRecordHandlers{sources: cfg.Sources},
 		keys:          &keyHandlers{keys: cfg.Management.Keys},
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
+		environments:  &environmentHandlers{environments: cfg.Management.Environments},
 		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
 	}
 }

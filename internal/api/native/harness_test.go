@@ -170,7 +170,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	h.contract = newContract(t, h.api)
 	h.http = httptest.NewServer(handler)
 	t.Cleanup(h.close)
-	h.tenant, err = h.management.Tenants.Create(ctx, management.TenantSpec{Name: "acme"})
+	h.tenant, err = h.management.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	h.key, h.token = h.mint(h.tenant.ID, godwit.AllScopes...)
 	return h
@@ -431,7 +431,7 @@ func (h *harness) counts() counts {
 	must(h.t, err)
 	keys, err := h.store.ListKeys(ctx, h.tenant.ID, page)
 	must(h.t, err)
-	tenants, err := h.store.ListTenants(ctx, page)
+	tenants, err := h.store.ListTenants(ctx, store.TenantFilter{}, page)
 	must(h.t, err)
 	return counts{len(events), len(endpoints), len(keys), len(tenants)}
 }

@@ -496,7 +496,7 @@ func TestPayloadsStayOutOfLogs(t *testing.T) {
 	w.until(godwit.DeliveryAccepted)
 	h.post("/v1/events", `{"type":"bad type","data":"payload-marker"}`).refused(422, problem.Invalid, "type")
 	h.post("/v1/events", `{"type":"a.b","data":"payload-marker"`).refused(400, problem.MalformedJSON, "body")
-	other, err := h.management.Tenants.Create(context.Background(), management.TenantSpec{Name: "other"})
+	other, err := h.management.Tenants.Create(context.Background(), godwit.DefaultEnvironment, management.TenantSpec{Name: "other"})
 	must(t, err)
 	_, stranger := h.mint(other.ID, godwit.ScopeRead, godwit.ScopeManage)
 	for _, path := range []string{"/v1/events/" + a.ID, "/v1/events/" + a.ID + "/body", "/v1/endpoints/" + e.ID} {

@@ -33,16 +33,17 @@ type listOutput[T any] struct{ Body list[T] }
 type listKind byte
 
 const (
-	listTenants listKind = 't'
-	listKeys    listKind = 'k'
-	listSubs    listKind = 's'
-	listEvents  listKind = 'e'
-	listDels    listKind = 'd'
-	listDead    listKind = 'x'
-	listNotices listKind = 'n'
-	listSources listKind = 'o'
-	listAcks    listKind = 'a'
-	listRejects listKind = 'r'
+	listTenants      listKind = 't'
+	listKeys         listKind = 'k'
+	listEnvironments listKind = 'v'
+	listSubs         listKind = 's'
+	listEvents       listKind = 'e'
+	listDels         listKind = 'd'
+	listDead         listKind = 'x'
+	listNotices      listKind = 'n'
+	listSources      listKind = 'o'
+	listAcks         listKind = 'a'
+	listRejects      listKind = 'r'
 )
 
 const cursorVersion = 1
@@ -97,14 +98,15 @@ func (c collection[T, V]) page(p PageParams, read func(store.Page) ([]T, error))
 
 // The collections.
 var (
-	tenants     = collection[godwit.Tenant, Tenant]{listTenants, func(t *godwit.Tenant) [16]byte { return t.ID }, tenantView}
-	keys        = collection[godwit.APIKey, Key]{listKeys, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView}
-	endpoints   = collection[godwit.Endpoint, Endpoint]{listSubs, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView}
-	events      = collection[godwit.Event, Event]{listEvents, func(e *godwit.Event) [16]byte { return e.ID }, eventView}
-	deliveries  = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}
-	deadLetters = collection[godwit.DeadLetter, DeadLetter]{listDead, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView}
-	notices     = collection[godwit.Notice, Notice]{listNotices, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView}
-	sources     = collection[godwit.Source, Source]{listSources, func(s *godwit.Source) [16]byte { return s.ID }, sourceView}
+	tenants      = collection[godwit.Tenant, Tenant]{listTenants, func(t *godwit.Tenant) [16]byte { return t.ID }, tenantView}
+	environments = collection[godwit.Environment, Environment]{listEnvironments, func(e *godwit.Environment) [16]byte { return e.ID }, environmentView}
+	keys         = collection[godwit.APIKey, Key]{listKeys, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView}
+	endpoints    = collection[godwit.Endpoint, Endpoint]{listSubs, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView}
+	events       = collection[godwit.Event, Event]{listEvents, func(e *godwit.Event) [16]byte { return e.ID }, eventView}
+	deliveries   = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}
+	deadLetters  = collection[godwit.DeadLetter, DeadLetter]{listDead, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView}
+	notices      = collection[godwit.Notice, Notice]{listNotices, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView}
+	sources      = collection[godwit.Source, Source]{listSources, func(s *godwit.Source) [16]byte { return s.ID }, sourceView}
 
 	acknowledgments = collection[godwit.Acknowledgment, Acknowledgment]{listAcks, func(a *godwit.Acknowledgment) [16]byte { return a.ID }, acknowledgmentView}
 	rejections      = collection[godwit.Rejection, Rejection]{listRejects, func(j *godwit.Rejection) [16]byte { return j.ID }, rejectionView}

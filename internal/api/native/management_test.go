@@ -161,7 +161,7 @@ func TestPrincipalScope(t *testing.T) {
 		}
 	}
 	// An administrator's requests for two tenants are two requests.
-	tenant, err := h.management.Tenants.Create(context.Background(), management.TenantSpec{Name: "second"})
+	tenant, err := h.management.Tenants.Create(context.Background(), godwit.DefaultEnvironment, management.TenantSpec{Name: "second"})
 	must(t, err)
 	first := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1).want(201)
 	second := h.post("/v1/endpoints", `{"url":"https://a.example/"}`, "Idempotency-Key", key1, "Godwit-Tenant", tenant.ID.String()).want(201)

@@ -69,7 +69,10 @@ func (r *router) describeCommon(op *huma.Operation) {
 	text := &huma.Schema{Type: huma.TypeString}
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: httpapi.TenantHeader, In: "header", Schema: text,
-		Description: "Id of the tenant to act for; needs the scope admin. Absent: the API key's own.",
+		Description: "Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own.",
+	}, &huma.Param{
+		Name: httpapi.EnvironmentHeader, In: "header", Schema: text,
+		Description: "Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.",
 	})
 	if op.Method == http.MethodPost || op.Method == http.MethodPatch {
 		op.Parameters = append(op.Parameters, &huma.Param{

@@ -37,7 +37,7 @@ func (h *harness) until(status int, c call) *answer {
 // stranger makes another tenant and returns one of its keys.
 func (h *harness) stranger(name string) string {
 	h.t.Helper()
-	tenant, err := h.management.Tenants.Create(context.Background(), management.TenantSpec{Name: name})
+	tenant, err := h.management.Tenants.Create(context.Background(), godwit.DefaultEnvironment, management.TenantSpec{Name: name})
 	must(h.t, err)
 	_, token := h.mint(tenant.ID, godwit.AllScopes...)
 	return token

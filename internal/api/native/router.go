@@ -3,12 +3,14 @@ package native
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -16,7 +18,7 @@ import (
 
 // A router authenticates requests, passes them to their handlers, and keeps the OpenAPI document of the routes.
 type router struct {
-	mux      *http.ServeMux
+	mux      *httpapi.Mux
 	http     *httpapi.API
 	api      huma.API
 	problems *problem.Writer
@@ -35,11 +37,11 @@ func newRouter(cfg *Config) (*router, error) {
 		return nil, err
 	}
 	r := &router{
-		mux: http.NewServeMux(), http: api, problems: cfg.Problems, keys: cfg.Idempotency.Policy().Format,
+		mux: httpapi.NewMux(), http: api, problems: cfg.Problems, keys: cfg.Idempotency.Policy().Format,
 		patterns: map[string]access{}, bodySchemas: map[string]*huma.Schema{},
 	}
 	r.api = humago.New(r, r.openAPI(cfg.Version))
-	r.mux.Handle("/", httpapi.Unmatched(r.mux, cfg.Problems, "; /openapi.json lists what there is"))
+	r.mux.Unmatched("/", cfg.Problems, "; /openapi.json lists what there is")
 	return r, nil
 }
 
@@ -48,6 +50,9 @@ func (r *router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer httpapi.Recover(w, req, r.problems)
 	r.mux.ServeHTTP(w, req)
 }
+
+// Routes lists the patterns of all routes.
+func (r *router) Routes() []string { return r.mux.Routes() }
 
 // A section is a group of routes under one tag of the OpenAPI document.
 type section struct {
@@ -87,7 +92,7 @@ func raw(s section, need access, pattern string, op huma.Operation, h func(http.
 	s.describe(&op, pattern, need)
 	s.api.OpenAPI().AddOperation(&op)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		caller, err := s.http.Authorize(r, need...)
+		caller, err := s.http.Authorize(r, need)
 		if err == nil {
 			err = h(w, r, caller)
 		}
@@ -102,14 +107,27 @@ func (s section) describe(op *huma.Operation, pattern string, need access) {
 	s.patterns[pattern] = need
 	op.Method, op.Path, _ = strings.Cut(pattern, " ")
 	op.Tags = []string{s.tag}
-	names := make([]string, len(need))
-	for i, scope := range need {
-		names[i] = string(scope)
-	}
 	op.Security = []map[string][]string{{"apiKey": {}}}
-	op.Description = strings.TrimSpace(op.Description + "\n\nNeeds an API key with the scope " + strings.Join(names, " or ") + ".")
+	op.Description = strings.TrimSpace(op.Description + "\n\n" + requirement(need))
 	op.MaxBodyBytes = httpapi.MaxManagementBody + 1 // httpapi has enforced the limit already
 	op.BodyReadTimeout = -1                         // the body has been read
 	op.RejectUnknownQueryParameters = true
 	s.describeCommon(op)
+}
+
+// requirement says in a sentence which API keys may use a route.
+func requirement(need access) string {
+	text := "Needs an API key with the scope " + orList(need.Need)
+	if len(need.Environment) > 0 && !slices.Equal(need.Environment, need.Need) {
+		text += ", or a key of the environment with the scope " + orList(need.Environment)
+	}
+	return text + "."
+}
+
+func orList(scopes []godwit.Scope) string {
+	names := make([]string, len(scopes))
+	for i, scope := range scopes {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, " or ")
 }

@@ -13,10 +13,10 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(events, mayManage, "POST /v1/events/{id}/replay", replayEventDoc, h.events.replay)
 
 	types := r.section("Event types")
-	typed(types, mayRead, "GET /v1/event-types", listEventTypesDoc, h.eventTypes.list)
-	typed(types, mayRead, "GET /v1/event-types/{name}", getEventTypeDoc, h.eventTypes.get)
-	typed(types, mayManage, "PUT /v1/event-types/{name}", putEventTypeDoc, h.eventTypes.put)
-	typed(types, mayManage, "DELETE /v1/event-types/{name}", deleteEventTypeDoc, h.eventTypes.delete)
+	typed(types, mayReadTypes, "GET /v1/event-types", listEventTypesDoc, h.eventTypes.list)
+	typed(types, mayReadTypes, "GET /v1/event-types/{name}", getEventTypeDoc, h.eventTypes.get)
+	typed(types, mayWriteTypes, "PUT /v1/event-types/{name}", putEventTypeDoc, h.eventTypes.put)
+	typed(types, mayWriteTypes, "DELETE /v1/event-types/{name}", deleteEventTypeDoc, h.eventTypes.delete)
 
 	endpoints := r.section("Endpoints")
 	typed(endpoints, mayManage, "POST /v1/endpoints", createEndpointDoc, h.endpoints.create)
@@ -72,11 +72,18 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(keys, mayCreateKeys, "DELETE /v1/keys/{id}", revokeKeyDoc, h.keys.revoke)
 
 	tenants := r.section("Tenants")
-	typed(tenants, mayAdmin, "POST /v1/tenants", createTenantDoc, h.tenants.create)
-	typed(tenants, mayAdmin, "GET /v1/tenants", listTenantsDoc, h.tenants.list)
-	typed(tenants, mayAdmin, "GET /v1/tenants/{id}", getTenantDoc, h.tenants.get)
-	typed(tenants, mayAdmin, "PATCH /v1/tenants/{id}", updateTenantDoc, h.tenants.update)
-	twoStep(tenants, mayAdmin, "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
+	typed(tenants, mayWriteTenants, "POST /v1/tenants", createTenantDoc, h.tenants.create)
+	typed(tenants, mayReadTenants, "GET /v1/tenants", listTenantsDoc, h.tenants.list)
+	typed(tenants, mayReadTenants, "GET /v1/tenants/{id}", getTenantDoc, h.tenants.get)
+	typed(tenants, mayWriteTenants, "PATCH /v1/tenants/{id}", updateTenantDoc, h.tenants.update)
+	twoStep(tenants, mayAdminAnywhere, "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
+
+	environments := r.section("Environments")
+	typed(environments, mayAdminAnywhere, "POST /v1/environments", createEnvironmentDoc, h.environments.create)
+	typed(environments, mayReadEnvironments, "GET /v1/environments", listEnvironmentsDoc, h.environments.list)
+	typed(environments, mayReadEnvironments, "GET /v1/environments/{id}", getEnvironmentDoc, h.environments.get)
+	typed(environments, mayAdminAnywhere, "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
+	typed(environments, mayAdminAnywhere, "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 
 	nodes := r.section("Nodes")
 	typed(nodes, mayAdmin, "GET /v1/nodes", listNodesDoc, h.nodes.list)

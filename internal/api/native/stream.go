@@ -27,7 +27,7 @@ const heartbeat = 15 * time.Second
 type attemptStream struct {
 	engine streamEngine
 	// authorize checks the API key of a running stream again.
-	authorize func(r *http.Request, need ...godwit.Scope) (*management.Caller, error)
+	authorize func(r *http.Request, need access) (*management.Caller, error)
 	running   *httpapi.Quota
 	stall     time.Duration // how long a client may read nothing
 	done      <-chan struct{}
@@ -100,7 +100,7 @@ func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat
 		return s.line(&item), true
 	case <-beat.beat:
 		beat.again()
-		if _, err := s.authorize(r, mayRead...); err != nil {
+		if _, err := s.authorize(r, mayRead); err != nil {
 			return "", false // the key was revoked or has expired
 		}
 		return ": still here\n\n", true

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,10 +19,13 @@ import (
 type Tenant struct {
 	ID                    string    `json:"id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	AccountID             string    `json:"account_id" doc:"Its short id, as CYBERCUBE events name it" example:"ACC-9F4K7Q-T"`
+	UID                   string    `json:"uid,omitempty" doc:"Chosen by the caller, unique in the environment; names the tenant wherever its id does" example:"customer-42"`
+	EnvironmentID         string    `json:"environment_id" example:"env_00000000-0000-7000-8000-000000000000"`
 	Name                  string    `json:"name"`
 	RequireIdempotencyKey bool      `json:"require_idempotency_key" doc:"Events without Idempotency-Key are refused"`
 	AlertEmails           []string  `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
 	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
+	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails" doc:"The members above that are the environment's"`
 	CreatedAt             time.Time `json:"created_at"`
 }
 
@@ -29,7 +33,10 @@ func tenantView(t *godwit.Tenant) Tenant {
 	v := Tenant{
 		ID: t.ID.String(), AccountID: profile.FormatCode(profile.CodeTenant, t.Code), Name: t.Name,
 		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
-		CreatedAt: t.CreatedAt.UTC(),
+		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, CreatedAt: t.CreatedAt.UTC(),
+	}
+	for _, name := range t.Inherits {
+		v.Inherits = append(v.Inherits, string(name))
 	}
 	if v.AlertEmails == nil {
 		v.AlertEmails = []string{}
@@ -39,34 +46,63 @@ func tenantView(t *godwit.Tenant) Tenant {
 
 type tenantInput struct {
 	Body struct {
-		Name                  string   `json:"name"`
-		RequireIdempotencyKey bool     `json:"require_idempotency_key,omitempty"`
-		AlertEmails           []string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints"`
-		EventValidation       string   `json:"event_validation,omitempty" enum:",known,strict"`
+		UID                   string    `json:"uid,omitempty" doc:"An id of your own, unique in the environment"`
+		Name                  string    `json:"name"`
+		RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty" doc:"Absent: as the environment says"`
+		AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"`
+		EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict" doc:"Absent: as the environment says"`
 	} `nameHint:"NewTenant"`
 }
 
 type tenantPatch struct {
 	TenantPath
-	Body struct {
-		Name                  *string   `json:"name,omitempty"`
-		RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty"`
-		AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
-		EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict"`
-	} `nameHint:"TenantPatch"`
+	Body TenantPatch
+}
+
+// TenantPatch has the changes of a tenant; absent members stay.
+type TenantPatch struct {
+	UID                   *string   `json:"uid,omitempty"`
+	Name                  *string   `json:"name,omitempty"`
+	RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty"`
+	AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
+	EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict"`
+	Inherits              *[]string `json:"inherits,omitempty" enum:"require_idempotency_key,event_validation,alert_emails" doc:"Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the tenant's own"`
+}
+
+// apply changes a spec. A setting that is given is the tenant's own from then on.
+func (b *TenantPatch) apply(spec *management.TenantSpec) {
+	if b.Inherits != nil {
+		spec.Inherits = nil
+		for _, name := range *b.Inherits {
+			if s := godwit.Setting(name); !slices.Contains(spec.Inherits, s) {
+				spec.Inherits = append(spec.Inherits, s)
+			}
+		}
+	}
+	set(&spec.UID, b.UID)
+	set(&spec.Name, b.Name)
+	own := func(given bool, name godwit.Setting) {
+		if given {
+			spec.Inherits = slices.DeleteFunc(slices.Clone(spec.Inherits), func(s godwit.Setting) bool { return s == name })
+		}
+	}
+	own(set(&spec.RequireIdempotencyKey, b.RequireIdempotencyKey), godwit.SettingIdempotencyKey)
+	own(set(&spec.AlertEmails, b.AlertEmails), godwit.SettingAlertEmails)
+	own(set((*string)(&spec.Validation), b.EventValidation), godwit.SettingValidation)
+}
+
+// set copies a member that is given, and reports whether it is.
+func set[T any](to, given *T) bool {
+	if given == nil {
+		return false
+	}
+	*to = *given
+	return true
 }
 
 // TenantPath names a tenant.
 type TenantPath struct {
-	ID string `path:"id" doc:"Id of the tenant"`
-}
-
-func (p TenantPath) parse() (godwit.TenantID, error) {
-	id, err := godwit.ParseTenantID(p.ID)
-	if err != nil {
-		return id, badID("id", "ten_…")
-	}
-	return id, nil
+	ID string `path:"id" doc:"Id or uid of the tenant"`
 }
 
 type deleteTenantInput struct {
@@ -84,10 +120,11 @@ var (
 	createTenantDoc = huma.Operation{
 		OperationID: "create-tenant",
 		Summary:     "Create a tenant", DefaultStatus: http.StatusCreated,
-		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.",
+		Description: "A tenant owns an event bus: its events reach its own endpoints alone. It belongs to the environment that the request is made for, and starts without API keys.",
 	}
 	listTenantsDoc = huma.Operation{
 		OperationID: "list-tenants", Summary: "List tenants",
+		Description: "Those of the environment that the request is made for. An administrator's request that names none lists those of all environments.",
 	}
 	getTenantDoc = huma.Operation{
 		OperationID: "get-tenant", Summary: "Get a tenant",
@@ -107,9 +144,9 @@ var (
 // tenantHandlers serve the operations on tenants.
 type tenantHandlers struct {
 	tenants interface {
-		Create(ctx context.Context, spec management.TenantSpec) (*godwit.Tenant, error)
-		Get(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
-		List(ctx context.Context, p store.Page) ([]godwit.Tenant, error)
+		Create(ctx context.Context, environment godwit.EnvironmentID, spec management.TenantSpec) (*godwit.Tenant, error)
+		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
+		List(ctx context.Context, environment godwit.EnvironmentID, p store.Page) ([]godwit.Tenant, error)
 		Update(ctx context.Context, id godwit.TenantID, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
 	}
 	commands interface {
@@ -117,63 +154,63 @@ type tenantHandlers struct {
 	}
 }
 
-func (h *tenantHandlers) create(ctx context.Context, _ *management.Caller, in *tenantInput) (*tenantOutput, error) {
-	t, err := h.tenants.Create(ctx, management.TenantSpec{
-		Name: in.Body.Name, RequireIdempotencyKey: in.Body.RequireIdempotencyKey,
-		AlertEmails: in.Body.AlertEmails, Validation: godwit.Validation(in.Body.EventValidation),
-	})
+func (h *tenantHandlers) create(ctx context.Context, c *management.Caller, in *tenantInput) (*tenantOutput, error) {
+	spec := management.TenantSpec{Inherits: godwit.LentSettings}
+	b := &in.Body
+	(&TenantPatch{UID: &b.UID, Name: &b.Name, RequireIdempotencyKey: b.RequireIdempotencyKey, AlertEmails: b.AlertEmails,
+		EventValidation: b.EventValidation}).apply(&spec)
+	t, err := h.tenants.Create(ctx, c.Tenant.EnvironmentID, spec)
 	if err != nil {
 		return nil, err
 	}
 	return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), Body: tenantView(t)}, nil
 }
 
-func (h *tenantHandlers) list(ctx context.Context, _ *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
-	return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.List(ctx, p) })
+func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
+	var of godwit.EnvironmentID // an administrator sees all
+	if c.ForEnvironment() {
+		of = c.Tenant.EnvironmentID
+	}
+	return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.List(ctx, of, p) })
 }
 
-func (h *tenantHandlers) get(ctx context.Context, _ *management.Caller, in *TenantPath) (*tenantOutput, error) {
-	id, err := in.parse()
-	if err != nil {
-		return nil, err
+// find returns the tenant that a path names, if the caller may know of it.
+func (h *tenantHandlers) find(ctx context.Context, c *management.Caller, path TenantPath) (*godwit.Tenant, error) {
+	t, err := h.tenants.Find(ctx, c.Tenant.EnvironmentID, path.ID)
+	if err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
+		return nil, store.ErrNotFound
 	}
-	t, err := h.tenants.Get(ctx, id)
+	return t, err
+}
+
+func (h *tenantHandlers) get(ctx context.Context, c *management.Caller, in *TenantPath) (*tenantOutput, error) {
+	t, err := h.find(ctx, c, *in)
 	if err != nil {
 		return nil, err
 	}
 	return &tenantOutput{Body: tenantView(t)}, nil
 }
 
-func (h *tenantHandlers) update(ctx context.Context, _ *management.Caller, in *tenantPatch) (*tenantOutput, error) {
-	id, err := in.parse()
+func (h *tenantHandlers) update(ctx context.Context, c *management.Caller, in *tenantPatch) (*tenantOutput, error) {
+	t, err := h.find(ctx, c, in.TenantPath)
 	if err != nil {
 		return nil, err
 	}
-	t, err := h.tenants.Update(ctx, id, func(spec *management.TenantSpec) error {
-		if in.Body.Name != nil {
-			spec.Name = *in.Body.Name
-		}
-		if in.Body.RequireIdempotencyKey != nil {
-			spec.RequireIdempotencyKey = *in.Body.RequireIdempotencyKey
-		}
-		if in.Body.AlertEmails != nil {
-			spec.AlertEmails = *in.Body.AlertEmails
-		}
-		if in.Body.EventValidation != nil {
-			spec.Validation = godwit.Validation(*in.Body.EventValidation)
-		}
-		return nil
-	})
+	t, err = h.tenants.Update(ctx, t.ID, func(spec *management.TenantSpec) error { in.Body.apply(spec); return nil })
 	if err != nil {
 		return nil, err
 	}
 	return &tenantOutput{Body: tenantView(t)}, nil
 }
 
-func (h *tenantHandlers) delete(ctx context.Context, _ *management.Caller, in *deleteTenantInput) (*confirmedOutput[struct{}], error) {
-	id, err := in.parse()
-	if err != nil {
-		return nil, err
+func (h *tenantHandlers) delete(ctx context.Context, c *management.Caller, in *deleteTenantInput) (*confirmedOutput[struct{}], error) {
+	id, malformed := godwit.ParseTenantID(in.ID) // not looked up: a repeat names a tenant that is gone
+	if malformed != nil {
+		t, err := h.find(ctx, c, in.TenantPath)
+		if err != nil {
+			return nil, err
+		}
+		id = t.ID
 	}
 	return confirmed[struct{}](h.commands.DeleteTenant(ctx, commandRequest(ctx), id, in.confirmation()))
 }

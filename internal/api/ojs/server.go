@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/builtincommand"
@@ -51,7 +50,7 @@ type server struct {
 	cfg    Config
 	api    *httpapi.API
 	errors *Errors
-	mux    *http.ServeMux
+	mux    *httpapi.Mux
 }
 
 // mediaTypes are the media types of a request body (decision 10).
@@ -65,11 +64,11 @@ var (
 )
 
 // New returns the handler of everything under /ojs/. Put Binding around it.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if cfg.Store == nil || cfg.Engine == nil || cfg.Management == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
 		return nil, errors.New("ojs: Store, Engine, Management, Intake, Commands, Clock and Log are required")
 	}
-	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: http.NewServeMux()}
+	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: httpapi.NewMux()}
 	if s.cfg.MaxBatchBody == 0 {
 		s.cfg.MaxBatchBody = max(16<<20, cfg.Intake.MaxPayload())
 	}
@@ -114,7 +113,7 @@ func (s *server) routes() {
 	manifest := s.manifest()
 	s.mux.Handle("GET /ojs/manifest", manifest)
 	s.mux.Handle("GET /ojs/v1/manifest", manifest)
-	s.mux.Handle("/", httpapi.Unmatched(s.mux, s.errors, "; /ojs/manifest lists what there is"))
+	s.mux.Unmatched("/", s.errors, "; /ojs/manifest lists what there is")
 }
 
 // managed registers a management operation.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/keyring"
@@ -35,7 +36,7 @@ type Config struct {
 }
 
 // New returns the handler. Mount it at /docs/, DirectoryPath, AddressesPath and ServicePath.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (httpapi.Router, error) {
 	if cfg.Keys == nil || cfg.Ring == nil || cfg.Idempotency == nil || cfg.Problems == nil || cfg.Now == nil {
 		return nil, errors.New("well-known pages: keys, ring, idempotency, problems and now are required")
 	}
@@ -51,7 +52,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
+	mux := httpapi.NewMux()
 	mux.HandleFunc("GET "+problem.PageIdempotency, page(idempotencyPage))
 	mux.HandleFunc("GET "+problem.PageProblems, page(problemsPage))
 	mux.Handle("GET "+DirectoryPath, newDirectory(cfg))
@@ -63,7 +64,7 @@ func New(cfg Config) (http.Handler, error) {
 		}
 		mux.Handle("GET "+ServicePath, described)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	mux.Otherwise(func(w http.ResponseWriter, r *http.Request) {
 		probe := *r
 		probe.Method = http.MethodGet
 		if _, pattern := mux.Handler(&probe); pattern != "/" {

@@ -16,7 +16,7 @@ import (
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestPagesRun runs every shell block of the pages that introduce a dialect, in order, against a live server. A failing line
+// TestPagesRun runs every shell block of the pages that introduce a dialect or the platform, in order, against a live server. A failing line
 // fails the page.
 func TestPagesRun(t *testing.T) {
 	for _, program := range []string{"bash", "curl"} {
@@ -29,6 +29,7 @@ func TestPagesRun(t *testing.T) {
 		"cybercube.md":         {"/cybercube"},
 		"standard-webhooks.md": {"/standard"},
 		"commands.md":          {"/commands"},
+		"platform.md":          {"/customer-2"},
 	} {
 		t.Run(page, func(t *testing.T) {
 			srv := apptest.Start(t, apptest.Options{})

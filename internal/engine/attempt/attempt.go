@@ -85,7 +85,7 @@ func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exc
 	}
 	d := &job.Work.Delivery
 	header, body := t.Profile.Render(profile.Message{
-		Event: job.Work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: job.ID, Endpoint: &t.Endpoint, Account: t.account,
+		Event: job.Work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: job.ID, Endpoint: &t.Endpoint, Account: t.account, Test: t.test,
 		Budget: job.Budget,
 	})
 	x = m.cfg.Sender.Send(ctx, &sender.Request{

@@ -27,6 +27,7 @@ type Target struct {
 	Profile  profile.Profile // nil when this release does not know the profile
 
 	account     string          // code of its tenant
+	test        bool            // the environment of its tenant is not live
 	secrets     []godwit.Secret // sealed, to make a new signer when one begins or ends
 	follow      []int           // redirects followed inside an attempt
 	signer      profile.Signer
@@ -43,7 +44,7 @@ var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key
 
 // Target prepares an endpoint. If that fails, it still returns a target, and the endpoint's deliveries fail with the reason.
 func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
-	t := &Target{Endpoint: l.Endpoint, account: l.Account, secrets: l.Secrets, sealed: true}
+	t := &Target{Endpoint: l.Endpoint, account: l.Account, test: l.Test, secrets: l.Secrets, sealed: true}
 	if err := m.fill(t); err != nil {
 		m.fail(t, err)
 	}

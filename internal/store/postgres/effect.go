@@ -140,7 +140,7 @@ func (a effects) PurgeDead(ctx context.Context, e store.PurgeDead) (*store.Purge
 }
 
 func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godwit.EndpointID, error) {
-	return deleteTenant(ctx, a.conn, e.ID, e.Now)
+	return deleteTenant(ctx, a.conn, e.ID, false, e.Now)
 }
 
 // Publish stores events with unclaimed deliveries.

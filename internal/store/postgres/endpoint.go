@@ -217,14 +217,15 @@ func (s *endpoints) loadEndpoints(ctx context.Context, where string, args ...any
 
 // loadBare reads endpoints without their secrets and health.
 func (s *endpoints) loadBare(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
-	const account = `coalesce((SELECT t.code FROM tenants AS t WHERE t.id = tenant_id), '')`
+	const account = `coalesce((SELECT t.code FROM tenants AS t WHERE t.id = tenant_id), ''),
+		coalesce((SELECT (v.settings->>'live') IS NULL FROM tenants AS t JOIN environments AS v ON v.id = t.environment_id WHERE t.id = tenant_id), false)`
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+`, `+account+` FROM endpoints`+where, args...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(r, func(r pgx.CollectableRow) (*store.LoadedEndpoint, error) {
 		l := &store.LoadedEndpoint{}
-		err := scanEndpointInto(r, &l.Endpoint, &l.Account)
+		err := scanEndpointInto(r, &l.Endpoint, &l.Account, &l.Test)
 		l.Health.EndpointID = l.Endpoint.ID
 		return l, err
 	})

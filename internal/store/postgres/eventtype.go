@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // eventTypes keeps the catalogue of event types.
@@ -20,13 +21,44 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 	if err != nil {
 		return fmt.Errorf("store event type: %w", err)
 	}
-	_, err = s.pool.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
-			example = excluded.example, schemas = excluded.schemas, updated_at = excluded.updated_at`,
-		[16]byte(t.TenantID), clean(t.Name), clean(t.Description), t.Deprecated, optionalRaw(t.Example), schemas,
-		optionalTime(t.CreatedAt), optionalTime(t.UpdatedAt))
-	return failed("store event type", err)
+	return failed("store event type", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := ownOrShared(ctx, tx, t.TenantID, clean(t.Name)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
+				example = excluded.example, schemas = excluded.schemas, updated_at = excluded.updated_at`,
+			[16]byte(t.TenantID), clean(t.Name), clean(t.Description), t.Deprecated, optionalRaw(t.Example), schemas,
+			optionalTime(t.CreatedAt), optionalTime(t.UpdatedAt))
+		return err
+	}))
+}
+
+// ownOrShared returns ErrConflict if the environment shares a type that a tenant wants for itself, or the other way round. It locks the
+// environment, so that types of one name do not pass each other.
+func ownOrShared(ctx context.Context, tx pgx.Tx, tenant godwit.TenantID, name string) error {
+	var (
+		environment godwit.EnvironmentID
+		home, clash bool
+	)
+	err := tx.QueryRow(ctx, `SELECT e.id, t.home FROM tenants AS t JOIN environments AS e ON e.id = t.environment_id
+		WHERE t.id = $1 AND t.deleted_at IS NULL FOR NO KEY UPDATE OF e`, [16]byte(tenant)).Scan(scanID(&environment), &home)
+	if err != nil {
+		return err
+	}
+	other := `SELECT EXISTS (SELECT FROM event_types WHERE tenant_id = $1 AND name = $2)`
+	if home {
+		other = `SELECT EXISTS (SELECT FROM event_types AS y JOIN tenants AS t ON t.id = y.tenant_id
+			WHERE t.environment_id = $1 AND y.name = $2 AND NOT t.home AND t.deleted_at IS NULL)`
+	}
+	if err := tx.QueryRow(ctx, other, [16]byte(environment), name).Scan(&clash); err != nil {
+		return err
+	}
+	if clash {
+		return store.ErrConflict
+	}
+	return nil
 }
 
 // encodeSchemas returns nil if there are none.

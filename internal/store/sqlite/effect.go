@@ -40,7 +40,7 @@ func (a effects) PurgeDead(_ context.Context, e store.PurgeDead) (*store.PurgedD
 }
 
 func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godwit.EndpointID, error) {
-	return deleteTenant(ctx, a.c, e.ID, micros(e.Now))
+	return deleteTenant(ctx, a.c, e.ID, false, micros(e.Now))
 }
 
 func (a effects) Publish(_ context.Context, events []store.NewEvent) error {

@@ -269,9 +269,13 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 	if le.Health, _, err = readHealth(ctx, c, le.Endpoint.ID); err != nil {
 		return err
 	}
-	_, err = c.one(ctx, "SELECT code FROM tenants WHERE id = ?", ids(le.Endpoint.TenantID[:]), func(r *rows) { le.Account = r.text(0) })
+	_, err = c.one(ctx, "SELECT t.code, "+testEnvironment+" FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = ?",
+		ids(le.Endpoint.TenantID[:]), func(r *rows) { le.Account, le.Test = r.text(0), r.bool(1) })
 	return err
 }
+
+// testEnvironment says that environment v is not live.
+const testEnvironment = "json_extract(v.settings, '$.live') IS NULL"
 
 // loadPage is how many endpoints one reader reads at once.
 const loadPage = 500
@@ -305,11 +309,12 @@ func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*
 	var page []*store.LoadedEndpoint
 	err := s.read(ctx, "load endpoints", func(c *conn) error {
 		page = nil
-		err := c.each(ctx, "SELECT "+endpointColumns+", (SELECT t.code FROM tenants t WHERE t.id = e.tenant_id) "+
+		err := c.each(ctx, "SELECT "+endpointColumns+", (SELECT t.code FROM tenants t WHERE t.id = e.tenant_id), "+
+			"coalesce((SELECT "+testEnvironment+" FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = e.tenant_id), 0) "+
 			"FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
 			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
 				e, err := scanEndpoint(r)
-				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(20)})
+				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(20), Test: r.bool(21)})
 				return err
 			})
 		if err != nil || len(page) == 0 {

@@ -47,12 +47,56 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 		return err
 	}
 	return s.write(ctx, "put event type", func(c *conn) error {
-		_, err := c.exec("INSERT INTO event_types ("+eventTypeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		if err := ownOrShared(c, t.TenantID, t.Name); err != nil {
+			return err
+		}
+		known, err := c.one(ctx, "SELECT 1 FROM event_types WHERE tenant_id = ? AND name = ?", []driver.Value{t.TenantID[:], t.Name}, nil)
+		if err != nil {
+			return err
+		}
+		if !known {
+			if err := countTypes(c, t.TenantID, 1); err != nil {
+				return err
+			}
+		}
+		_, err = c.exec("INSERT INTO event_types ("+eventTypeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
 			updated_at = excluded.updated_at, example = excluded.example, schemas = excluded.schemas`,
 			t.TenantID[:], t.Name, t.Description, flag(t.Deprecated), micros(t.CreatedAt), micros(t.UpdatedAt), string(t.Example), schemas)
 		return err
 	})
+}
+
+// ownOrShared returns ErrConflict if the environment shares a type that a tenant wants for itself, or the other way round.
+func ownOrShared(c *conn, tenant godwit.TenantID, name string) error {
+	var (
+		environment godwit.EnvironmentID
+		home        bool
+	)
+	found, err := c.one(context.Background(), "SELECT environment_id, home FROM tenants WHERE id = ? AND deleted_at = 0", ids(tenant[:]),
+		func(r *rows) { environment, home = r.id(0), r.bool(1) })
+	if err != nil {
+		return err
+	}
+	if !found {
+		return store.ErrNotFound
+	}
+	other := "SELECT 1 FROM event_types WHERE tenant_id = ? AND name = ?"
+	if home {
+		other = `SELECT 1 FROM event_types y JOIN tenants t ON t.id = y.tenant_id
+			WHERE t.environment_id = ? AND y.name = ? AND t.home = 0 AND t.deleted_at = 0 LIMIT 1`
+	}
+	clash, err := c.one(context.Background(), other, []driver.Value{environment[:], name}, nil)
+	if err == nil && clash {
+		return store.ErrConflict
+	}
+	return err
+}
+
+// countTypes keeps the number of a tenant's event types in its row, so that a tenant without any costs no lookup.
+func countTypes(c *conn, tenant godwit.TenantID, more int64) error {
+	_, err := c.exec("UPDATE tenants SET own_types = own_types + ? WHERE id = ?", more, tenant[:])
+	return err
 }
 
 // EventType returns an entry.
@@ -86,9 +130,12 @@ func (s *eventTypes) ListEventTypes(ctx context.Context, tenant godwit.TenantID,
 func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
 	return s.write(ctx, "delete event type", func(c *conn) error {
 		n, err := c.exec("DELETE FROM event_types WHERE tenant_id = ? AND name = ?", tenant[:], name)
-		if err == nil && n == 0 {
+		if err != nil {
+			return err
+		}
+		if n == 0 {
 			return store.ErrNotFound
 		}
-		return err
+		return countTypes(c, tenant, -n)
 	})
 }

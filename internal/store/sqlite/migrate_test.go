@@ -79,7 +79,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || !validCode(owner.Code) {
 		t.Fatalf("tenant is %+v, %v", owner, err)
 	}
-	upgraded(t, "tenant", &godwit.Tenant{ID: tenant, Code: owner.Code, Name: "acme", RequireIdempotencyKey: true, CreatedAt: noon})(s.Tenant(ctx, tenant))
+	upgraded(t, "tenant", &godwit.Tenant{ID: tenant, EnvironmentID: godwit.DefaultEnvironment, Version: 1, Code: owner.Code, Name: "acme", RequireIdempotencyKey: true, CreatedAt: noon})(s.Tenant(ctx, tenant))
 	e, err := s.Endpoint(ctx, tenant, endpoint)
 	if err != nil || !validCode(e.Code) || e.Version != 7 || string(e.Metadata["team"]) != `"billing"` || !bytes.Equal(e.Sealed, []byte{0, 0xff}) {
 		t.Fatalf("endpoint is %+v, %v", e, err)

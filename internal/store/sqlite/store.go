@@ -28,6 +28,7 @@ type Store struct {
 	*sources
 	*eventTypes
 
+	*environments
 	*tenants
 	*keys
 	*idempotency
@@ -53,7 +54,7 @@ func newStore(db *database, m *members) *Store {
 		nodes:  &nodes{database: db, members: m, claimed: map[string]godwit.Node{}},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db},
 		endpoints: &endpoints{db}, health: &health{db}, secrets: &secrets{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
-		tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
+		environments: &environments{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		chains: &chains{db},
 		sweeps: &sweeps{database: db}, sealedRows: &sealedRows{db}, allowances: &allowances{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
 	}

@@ -1,20 +1,33 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"database/sql/driver"
+	"errors"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const tenantColumns = "id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation"
+// tenantColumns are those of a tenant and the settings of its environment.
+const (
+	tenantColumns = `t.id, t.name, t.require_idempotency_key, t.created_at, t.deleted_at, t.code, t.alert_emails, t.validation,
+		t.environment_id, t.uid, t.home, t.inherits, t.own_types, t.version, e.settings`
+	tenantTables = " FROM tenants t JOIN environments e ON e.id = t.environment_id"
+)
 
 func scanTenant(r *rows) (godwit.Tenant, error) {
 	t := godwit.Tenant{
 		ID: r.id(0), Name: r.text(1), RequireIdempotencyKey: r.bool(2), CreatedAt: r.time(3), DeletedAt: r.time(4), Code: r.text(5),
-		Validation: godwit.Validation(r.text(7)),
+		Validation: godwit.Validation(r.text(7)), EnvironmentID: r.id(8), UID: r.text(9), Home: r.bool(10), OwnTypes: int(r.int(12)), Version: r.int(13),
 	}
-	return t, r.parse(6, &t.AlertEmails)
+	var lent godwit.EnvironmentSettings
+	if err := errors.Join(r.parse(6, &t.AlertEmails), r.parse(11, &t.Inherits), r.parse(14, &lent)); err != nil {
+		return t, err
+	}
+	lent.Lend(&t)
+	return t, nil
 }
 
 // tenants keeps tenants.
@@ -22,41 +35,73 @@ type tenants struct{ *database }
 
 // CreateTenant stores a tenant.
 func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
-	emails, err := document(t.AlertEmails)
+	own := t.WithoutLent()
+	lists, err := documents(own.AlertEmails, own.Inherits)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "create tenant", func(c *conn) error {
-		_, err := c.exec("INSERT INTO tenants ("+tenantColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)", t.ID[:], t.Name,
-			flag(t.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt), t.Code, emails, string(t.Validation))
+	environment, version := cmp.Or(t.EnvironmentID, godwit.DefaultEnvironment), max(t.Version, 1)
+	err = s.write(ctx, "create tenant", func(c *conn) error {
+		found, err := c.one(ctx, "SELECT 1 FROM environments WHERE id = ? AND deleted_at = 0", ids(environment[:]), nil)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return store.ErrNotFound
+		}
+		_, err = c.exec(`INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation,
+			environment_id, uid, inherits, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID[:], t.Name,
+			flag(own.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt), t.Code, lists[0], string(own.Validation),
+			environment[:], t.UID, lists[1], version)
 		if taken(err) {
 			return store.ErrConflict
 		}
 		return err
 	})
+	if err == nil {
+		t.EnvironmentID, t.Version = environment, version
+	}
+	return err
 }
 
-// UpdateTenant changes name and settings.
+// UpdateTenant changes uid, name and settings.
 func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
-	emails, err := document(t.AlertEmails)
+	own := t.WithoutLent()
+	lists, err := documents(own.AlertEmails, own.Inherits)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "update tenant", func(c *conn) error {
-		n, err := c.exec(`UPDATE tenants SET name = ?, require_idempotency_key = ?, alert_emails = ?, validation = ?
-			WHERE id = ? AND deleted_at = 0`, t.Name, flag(t.RequireIdempotencyKey), emails, string(t.Validation), t.ID[:])
-		if err == nil && n == 0 {
-			return store.ErrNotFound
+	err = s.write(ctx, "update tenant", func(c *conn) error {
+		if err := atVersion(c, "tenants", t.ID, t.Version); err != nil {
+			return err
+		}
+		_, err := c.exec(`UPDATE tenants SET name = ?, uid = ?, require_idempotency_key = ?, alert_emails = ?, validation = ?, inherits = ?,
+			version = version + 1 WHERE id = ?`, t.Name, t.UID, flag(own.RequireIdempotencyKey), lists[0], string(own.Validation), lists[1], t.ID[:])
+		if taken(err) {
+			return store.ErrConflict
 		}
 		return err
 	})
+	if err == nil {
+		t.Version++
+	}
+	return err
 }
 
 // Tenant returns a tenant that is not deleted.
 func (s *tenants) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error) {
+	return s.readTenant(ctx, "t.id = ?", ids(id[:]))
+}
+
+// TenantByUID returns the tenant of an environment with a uid.
+func (s *tenants) TenantByUID(ctx context.Context, environment godwit.EnvironmentID, uid string) (*godwit.Tenant, error) {
+	return s.readTenant(ctx, "t.environment_id = ? AND t.uid = ? AND t.uid <> ''", []driver.Value{environment[:], uid})
+}
+
+func (s *tenants) readTenant(ctx context.Context, where string, args []driver.Value) (*godwit.Tenant, error) {
 	var t godwit.Tenant
 	err := s.read(ctx, "read tenant", func(c *conn) error {
-		return c.first(ctx, "SELECT "+tenantColumns+" FROM tenants WHERE id = ? AND deleted_at = 0", ids(id[:]),
+		return c.first(ctx, "SELECT "+tenantColumns+tenantTables+" WHERE "+where+" AND t.deleted_at = 0", args,
 			func(r *rows) (err error) { t, err = scanTenant(r); return err })
 	})
 	if err != nil {
@@ -66,9 +111,12 @@ func (s *tenants) Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenan
 }
 
 // ListTenants lists tenants, newest first.
-func (s *tenants) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenant, error) {
-	q := newest("SELECT "+tenantColumns+" FROM tenants", "id", p)
-	q.where("deleted_at = 0")
+func (s *tenants) ListTenants(ctx context.Context, f store.TenantFilter, p store.Page) ([]godwit.Tenant, error) {
+	q := newest("SELECT "+tenantColumns+tenantTables, "t.id", p)
+	q.where("t.deleted_at = 0 AND t.home = 0")
+	if !f.Environment.IsZero() {
+		q.where("t.environment_id = ?", f.Environment[:])
+	}
 	var ts []godwit.Tenant
 	err := s.read(ctx, "list tenants", func(c *conn) error {
 		return q.each(ctx, c, func(r *rows) error {
@@ -81,9 +129,9 @@ func (s *tenants) ListTenants(ctx context.Context, p store.Page) ([]godwit.Tenan
 }
 
 // deleteTenant marks a tenant, its keys and its endpoints as deleted. The sweep cancels deliveries that wait for the
-// endpoints.
-func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, at int64) (endpoints []godwit.EndpointID, err error) {
-	n, err := c.exec("UPDATE tenants SET deleted_at = ? WHERE id = ? AND deleted_at = 0", at, id[:])
+// endpoints. home says which of the two it must be: the home tenant of an environment or another.
+func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, home bool, at int64) (endpoints []godwit.EndpointID, err error) {
+	n, err := c.exec("UPDATE tenants SET deleted_at = ?, version = version + 1 WHERE id = ? AND home = ? AND deleted_at = 0", at, id[:], flag(home))
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ func configChanges(t *testing.T, f *fixture) {
 	e := f.makeEndpoint()
 	endpoint := store.ConfigChange{Kind: store.ConfigEndpoint, TenantID: f.tenant, ID: e.ID}
 	first := &godwit.Secret{ID: mint[godwit.SecretID](f.now), EndpointID: e.ID, TenantID: f.tenant, Algorithm: "hmac-sha256", CreatedAt: f.now, NotBefore: f.now}
+	environment := got(f.s.Environment(f.ctx, godwit.DefaultEnvironment))(t)
 	start := f.version()
 	last := start
 	var all []store.ConfigChange
@@ -52,12 +53,17 @@ func configChanges(t *testing.T, f *fixture) {
 		}, []store.ConfigChange{endpoint}},
 		{"revoke a key", func() error { return f.s.RevokeKey(f.ctx, f.tenant, key.ID, f.now) },
 			[]store.ConfigChange{{Kind: store.ConfigKey, TenantID: f.tenant, ID: key.ID}}},
-		{"update a tenant", func() error { return f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: f.tenant, Name: "new"}) },
+		{"update a tenant", func() error { return f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: f.tenant, Name: "new", Version: 1}) },
 			[]store.ConfigChange{{Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
+		// The tenant has the number of its event types.
 		{"put an event type", func() error { return f.s.PutEventType(f.ctx, kept) },
+			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}, {Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
+		{"put it again", func() error { return f.s.PutEventType(f.ctx, kept) },
 			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}}},
 		{"delete an event type", func() error { return f.s.DeleteEventType(f.ctx, f.tenant, "order.paid") },
-			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}}},
+			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}, {Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
+		{"update an environment", func() error { return f.s.UpdateEnvironment(f.ctx, environment) },
+			[]store.ConfigChange{{Kind: store.ConfigEnvironment, ID: environment.ID}, {Kind: store.ConfigTenant, TenantID: godwit.HomeOf(environment.ID), ID: environment.ID}}},
 		{"accept an event", func() error { f.acceptOne(); return nil }, nil},
 	} {
 		f.must(step.change())

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"event range", eventRangeCases},
 		{"endpoint", endpointCases},
 		{"secret", secretCases},
+		{"environment", environmentCases},
 		{"tenant", tenantCases},
 		{"key", keyCases},
 		{"idempotency", idempotencyCases},

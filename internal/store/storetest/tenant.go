@@ -13,6 +13,7 @@ import (
 var tenantCases = []testCase{
 	{"create, update, list", tenantMembers},
 	{"codes", tenantCodes},
+	{"uids", tenantUIDs},
 	{"delete takes keys and endpoints along", tenantDelete},
 }
 
@@ -35,7 +36,7 @@ func tenantMembers(t *testing.T, f *fixture) {
 	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
 	same(t, "updated again", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
 	same(t, "tenants", pages(t, func(n *godwit.Tenant) [16]byte { return n.ID }, func(p store.Page) ([]godwit.Tenant, error) {
-		return f.s.ListTenants(f.ctx, p)
+		return f.s.ListTenants(f.ctx, store.TenantFilter{}, p)
 	}), want)
 	_, err := f.s.Tenant(f.ctx, mint[godwit.TenantID](f.now))
 	f.is(err, store.ErrNotFound)
@@ -56,6 +57,42 @@ func tenantCodes(t *testing.T, f *fixture) {
 	same(t, "code after an update", got(f.s.Tenant(f.ctx, n.ID))(t).Code, "ABCDEF")
 	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
 	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict) // users may still have the old code
+}
+
+func tenantUIDs(t *testing.T, f *fixture) {
+	staging := makeEnvironment(f, "staging")
+	f.must(f.s.CreateEnvironment(f.ctx, staging))
+	n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), UID: "acme-1", Name: "first", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &n))
+	same(t, "environment, version", []any{n.EnvironmentID, n.Version}, []any{godwit.DefaultEnvironment, int64(1)})
+	same(t, "by uid", got(f.s.TenantByUID(f.ctx, godwit.DefaultEnvironment, "acme-1"))(t), &n)
+	twin := godwit.Tenant{ID: mint[godwit.TenantID](f.now), UID: "acme-1", Name: "second", CreatedAt: f.now}
+	f.is(f.s.CreateTenant(f.ctx, &twin), store.ErrConflict)
+	twin.EnvironmentID = staging.ID
+	f.must(f.s.CreateTenant(f.ctx, &twin)) // another environment
+	staging.Lend(&twin)
+	same(t, "by uid in another environment", got(f.s.TenantByUID(f.ctx, staging.ID, "acme-1"))(t), &twin)
+	for _, uid := range []string{"", "ACME-1", "acme"} { // the fixture's tenant has no uid
+		_, err := f.s.TenantByUID(f.ctx, godwit.DefaultEnvironment, uid)
+		f.is(err, store.ErrNotFound)
+	}
+	third := godwit.Tenant{ID: mint[godwit.TenantID](f.now), UID: "acme-3", Name: "third", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &third))
+	third.UID = "acme-1"
+	f.is(f.s.UpdateTenant(f.ctx, &third), store.ErrConflict)
+	third.UID = "acme-4"
+	f.must(f.s.UpdateTenant(f.ctx, &third))
+	same(t, "after an update", got(f.s.TenantByUID(f.ctx, godwit.DefaultEnvironment, "acme-4"))(t), &third)
+	third.Version--
+	f.is(f.s.UpdateTenant(f.ctx, &third), store.ErrConflict)
+
+	list := got(f.s.ListTenants(f.ctx, store.TenantFilter{Environment: staging.ID}, store.Page{Limit: 5}))(t)
+	same(t, "tenants of an environment", list, []godwit.Tenant{twin})
+	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
+	again := godwit.Tenant{ID: mint[godwit.TenantID](f.now), UID: "acme-1", Name: "again", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &again)) // a uid is free after its tenant was deleted
+	lost := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: mint[godwit.EnvironmentID](f.now), Name: "nowhere", CreatedAt: f.now}
+	f.is(f.s.CreateTenant(f.ctx, &lost), store.ErrNotFound)
 }
 
 func tenantDelete(t *testing.T, f *fixture) {
@@ -98,7 +135,7 @@ func tenantDelete(t *testing.T, f *fixture) {
 	if k := got(f.s.KeyByHash(f.ctx, neighbourKey.Hash))(t); !k.RevokedAt.IsZero() {
 		t.Error("another tenant's key was revoked")
 	}
-	if ts := got(f.s.ListTenants(f.ctx, store.Page{Limit: 5}))(t); len(ts) != 1 || ts[0].ID != f.tenant {
+	if ts := got(f.s.ListTenants(f.ctx, store.TenantFilter{}, store.Page{Limit: 5}))(t); len(ts) != 1 || ts[0].ID != f.tenant {
 		t.Errorf("tenants are %v", ts)
 	}
 	_, err = RemoveTenant(f.ctx, f.s, doomed, f.now)

@@ -318,6 +318,42 @@ export interface EndpointStats {
   status_reason?: string;
 }
 
+export interface Environment {
+  /** Of tenants that do not say */
+  alert_emails: string[];
+  /** Absent on the one that every server has */
+  created_at?: string;
+  /** Policy of new endpoints that give none */
+  endpoint_policy?: PolicyOverrides;
+  /** Profile of new endpoints that name none. Absent: eds */
+  endpoint_profile?: string;
+  /** Of tenants that do not say */
+  event_validation: "" | "known" | "strict";
+  id: string;
+  /** Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created */
+  live: boolean;
+  name: string;
+  /** Of tenants that do not say */
+  require_idempotency_key: boolean;
+  /** Chosen by the caller; names the environment wherever its id does */
+  uid: string;
+  updated_at?: string;
+}
+
+export interface EnvironmentPatch {
+  /** Replaced as a whole */
+  alert_emails?: string[];
+  /** Replaced as a whole */
+  endpoint_policy?: PolicyOverrides;
+  endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  event_validation?: "" | "known" | "strict";
+  /** Cannot change */
+  live?: boolean;
+  name?: string;
+  require_idempotency_key?: boolean;
+  uid?: string;
+}
+
 export interface Event {
   attributes?: Record<string, string>;
   content_type: string;
@@ -388,7 +424,9 @@ export interface EventType {
   name: string;
   /** JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's */
   schema?: unknown;
-  /** The standard that it is built in from; absent on the tenant's own */
+  /** All tenants of the environment have it */
+  shared: boolean;
+  /** The standard that it is built in from; absent on others */
   standard?: "ojs" | "cybercube";
   updated_at?: string;
   /** Of the schema in force */
@@ -403,7 +441,9 @@ export interface EventTypeDetail {
   name: string;
   /** JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's */
   schema?: unknown;
-  /** The standard that it is built in from; absent on the tenant's own */
+  /** All tenants of the environment have it */
+  shared: boolean;
+  /** The standard that it is built in from; absent on others */
   standard?: "ojs" | "cybercube";
   updated_at?: string;
   /** Of the schema in force */
@@ -616,6 +656,12 @@ export interface ListEndpoint {
   next_cursor?: string;
 }
 
+export interface ListEnvironment {
+  items: Environment[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
 export interface ListEvent {
   items: Event[];
   /** Pass as cursor to get the next page; absent on the last one */
@@ -700,6 +746,17 @@ export interface NewEndpoint {
   url: string;
 }
 
+export interface NewEnvironment {
+  alert_emails?: string[];
+  endpoint_policy?: PolicyOverrides;
+  endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  event_validation?: "" | "known" | "strict";
+  live?: boolean;
+  name: string;
+  require_idempotency_key?: boolean;
+  uid: string;
+}
+
 export interface NewKey {
   /** From then on it is refused; absent: never */
   expires_at?: string;
@@ -730,11 +787,15 @@ export interface NewSource {
 }
 
 export interface NewTenant {
-  /** E-mail addresses that are told of dead letters, degraded and disabled endpoints */
+  /** E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's */
   alert_emails?: string[];
+  /** Absent: as the environment says */
   event_validation?: "" | "known" | "strict";
   name: string;
+  /** Absent: as the environment says */
   require_idempotency_key?: boolean;
+  /** An id of your own, unique in the environment */
+  uid?: string;
 }
 
 export interface Node {
@@ -1176,20 +1237,28 @@ export interface Tenant {
   /** Who is told of dead letters, degraded and disabled endpoints */
   alert_emails: string[];
   created_at: string;
+  environment_id: string;
   /** known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes. */
   event_validation: "" | "known" | "strict";
   id: string;
+  /** The members above that are the environment's */
+  inherits: Array<"require_idempotency_key" | "event_validation" | "alert_emails">;
   name: string;
   /** Events without Idempotency-Key are refused */
   require_idempotency_key: boolean;
+  /** Chosen by the caller, unique in the environment; names the tenant wherever its id does */
+  uid?: string;
 }
 
 export interface TenantPatch {
   /** Replaced as a whole */
   alert_emails?: string[];
   event_validation?: "" | "known" | "strict";
+  /** Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the tenant's own */
+  inherits?: Array<"require_idempotency_key" | "event_validation" | "alert_emails">;
   name?: string;
   require_idempotency_key?: boolean;
+  uid?: string;
 }
 
 export interface Trace {
@@ -1217,11 +1286,13 @@ export class GodwitClient extends Transport {
    */
   streamAttempts(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): AsyncGenerator<StreamedAttempt> {
-    return this.events<StreamedAttempt>({ method: "GET", path: `/v1/attempts/stream`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.events<StreamedAttempt>({ method: "GET", path: `/v1/attempts/stream`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1233,8 +1304,10 @@ export class GodwitClient extends Transport {
    */
   listDeadLetters(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
@@ -1254,7 +1327,7 @@ export class GodwitClient extends Transport {
       replayed?: boolean | undefined;
     } = {},
   ): Promise<ListDeadLetter> {
-    return this.json<ListDeadLetter>({ method: "GET", path: `/v1/dead-letters`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListDeadLetter>({ method: "GET", path: `/v1/dead-letters`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1274,11 +1347,13 @@ export class GodwitClient extends Transport {
       until?: string | undefined;
       /** Also those that were replayed since */
       replayed?: boolean | undefined;
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): AsyncGenerator<ExportedDeadLetter> {
-    return this.lines<ExportedDeadLetter>({ method: "GET", path: `/v1/dead-letters/export`, query: { "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "since": options.since, "until": options.until, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.lines<ExportedDeadLetter>({ method: "GET", path: `/v1/dead-letters/export`, query: { "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "since": options.since, "until": options.until, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1293,8 +1368,10 @@ export class GodwitClient extends Transport {
   purgeDeadLetters(
     body: Purge,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
       /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
@@ -1305,7 +1382,7 @@ export class GodwitClient extends Transport {
       stepUp?: string | undefined;
     } = {},
   ): Promise<Purged | Asked> {
-    return this.json<Purged | Asked>({ method: "POST", path: `/v1/dead-letters/purge`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, body, options });
+    return this.json<Purged | Asked>({ method: "POST", path: `/v1/dead-letters/purge`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, body, options });
   }
 
   /**
@@ -1318,13 +1395,15 @@ export class GodwitClient extends Transport {
   replayDeadLetters(
     body: BulkReplay,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<BulkReplayed> {
-    return this.json<BulkReplayed>({ method: "POST", path: `/v1/dead-letters/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<BulkReplayed>({ method: "POST", path: `/v1/dead-letters/replay`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1335,11 +1414,13 @@ export class GodwitClient extends Transport {
   getDeadLetter(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<DeadLetter> {
-    return this.json<DeadLetter>({ method: "GET", path: `/v1/dead-letters/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<DeadLetter>({ method: "GET", path: `/v1/dead-letters/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1352,13 +1433,15 @@ export class GodwitClient extends Transport {
   replayDeadLetter(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Delivery> {
-    return this.json<Delivery>({ method: "POST", path: `/v1/dead-letters/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Delivery>({ method: "POST", path: `/v1/dead-letters/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -1368,8 +1451,10 @@ export class GodwitClient extends Transport {
    */
   listDeliveries(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
@@ -1387,7 +1472,7 @@ export class GodwitClient extends Transport {
       status?: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled" | undefined;
     } = {},
   ): Promise<ListDelivery> {
-    return this.json<ListDelivery>({ method: "GET", path: `/v1/deliveries`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "event": options.event, "type": options.type, "status": options.status }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListDelivery>({ method: "GET", path: `/v1/deliveries`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "endpoint": options.endpoint, "event": options.event, "type": options.type, "status": options.status }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1398,11 +1483,13 @@ export class GodwitClient extends Transport {
   getDelivery(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<DeliveryDetail> {
-    return this.json<DeliveryDetail>({ method: "GET", path: `/v1/deliveries/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<DeliveryDetail>({ method: "GET", path: `/v1/deliveries/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1415,13 +1502,15 @@ export class GodwitClient extends Transport {
   cancelDelivery(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Delivery> {
-    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/cancel`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/cancel`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -1434,13 +1523,15 @@ export class GodwitClient extends Transport {
   retryDelivery(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Delivery> {
-    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/retry`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Delivery>({ method: "POST", path: `/v1/deliveries/${encodeURIComponent(id)}/retry`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -1450,8 +1541,10 @@ export class GodwitClient extends Transport {
    */
   listEndpoints(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
@@ -1460,7 +1553,7 @@ export class GodwitClient extends Transport {
       status?: "active" | "paused" | "disabled" | undefined;
     } = {},
   ): Promise<ListEndpoint> {
-    return this.json<ListEndpoint>({ method: "GET", path: `/v1/endpoints`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListEndpoint>({ method: "GET", path: `/v1/endpoints`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1473,13 +1566,15 @@ export class GodwitClient extends Transport {
   createEndpoint(
     body: NewEndpoint,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<IssuedEndpoint> {
-    return this.json<IssuedEndpoint>({ method: "POST", path: `/v1/endpoints`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<IssuedEndpoint>({ method: "POST", path: `/v1/endpoints`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1492,11 +1587,13 @@ export class GodwitClient extends Transport {
   deleteEndpoint(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1507,11 +1604,13 @@ export class GodwitClient extends Transport {
   getEndpoint(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Endpoint> {
-    return this.json<Endpoint>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<Endpoint>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1525,13 +1624,15 @@ export class GodwitClient extends Transport {
     id: string,
     body: EndpointPatch,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Endpoint> {
-    return this.json<Endpoint>({ method: "PATCH", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Endpoint>({ method: "PATCH", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1545,13 +1646,15 @@ export class GodwitClient extends Transport {
     id: string,
     body: Pause | undefined,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Endpoint> {
-    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1564,13 +1667,15 @@ export class GodwitClient extends Transport {
   probeEndpoint(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Probe> {
-    return this.json<Probe>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/probe`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Probe>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/probe`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -1583,13 +1688,15 @@ export class GodwitClient extends Transport {
   resumeEndpoint(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Endpoint> {
-    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Endpoint>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -1603,13 +1710,15 @@ export class GodwitClient extends Transport {
     id: string,
     body: Rotation | undefined,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<IssuedSecret> {
-    return this.json<IssuedSecret>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/rotate-secret`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<IssuedSecret>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/rotate-secret`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1620,11 +1729,13 @@ export class GodwitClient extends Transport {
   listSecrets(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<SecretList> {
-    return this.json<SecretList>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<SecretList>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1640,8 +1751,10 @@ export class GodwitClient extends Transport {
     id: string,
     secret: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
       /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
@@ -1652,7 +1765,7 @@ export class GodwitClient extends Transport {
       stepUp?: string | undefined;
     } = {},
   ): Promise<RevokedSecret | Asked> {
-    return this.json<RevokedSecret | Asked>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets/${encodeURIComponent(secret)}/revoke`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
+    return this.json<RevokedSecret | Asked>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/secrets/${encodeURIComponent(secret)}/revoke`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**
@@ -1663,11 +1776,13 @@ export class GodwitClient extends Transport {
   getEndpointStats(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<EndpointStats> {
-    return this.json<EndpointStats>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/stats`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<EndpointStats>({ method: "GET", path: `/v1/endpoints/${encodeURIComponent(id)}/stats`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1680,26 +1795,131 @@ export class GodwitClient extends Transport {
   testEndpoint(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Accepted> {
-    return this.json<Accepted>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/test`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Accepted>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/test`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List environments.
+   *
+   * A key of an environment sees its own.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+   */
+  listEnvironments(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListEnvironment> {
+    return this.json<ListEnvironment>({ method: "GET", path: `/v1/environments`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Create an environment.
+   *
+   * An environment owns tenants and the event types that they share. Its keys act for any of its tenants.
+   *
+   * Needs an API key with the scope admin.
+   */
+  createEnvironment(
+    body: NewEnvironment,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Environment> {
+    return this.json<Environment>({ method: "POST", path: `/v1/environments`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Delete an environment.
+   *
+   * With its shared event types and its keys. Its tenants must have been deleted; the one that every server has cannot be.
+   *
+   * Needs an API key with the scope admin.
+   */
+  deleteEnvironment(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get an environment.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+   */
+  getEnvironment(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Environment> {
+    return this.json<Environment>({ method: "GET", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Change an environment.
+   *
+   * Tenants that inherit a setting have the new one at once on this node, and within half a second on others.
+   *
+   * Needs an API key with the scope admin.
+   */
+  updateEnvironment(
+    id: string,
+    body: EnvironmentPatch,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Environment> {
+    return this.json<Environment>({ method: "PATCH", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
    * List event types.
    *
-   * By name. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.
+   * By name: the tenant's own and those that its environment shares. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.
    *
    * Needs an API key with the scope read.
    */
   listEventTypes(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** Those that are built in from this standard, instead of the tenant's own */
       standard?: "ojs" | "cybercube" | undefined;
       /** How many items at most */
@@ -1708,7 +1928,7 @@ export class GodwitClient extends Transport {
       cursor?: string | undefined;
     } = {},
   ): Promise<ListEventType> {
-    return this.json<ListEventType>({ method: "GET", path: `/v1/event-types`, query: { "standard": options.standard, "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListEventType>({ method: "GET", path: `/v1/event-types`, query: { "standard": options.standard, "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1721,34 +1941,38 @@ export class GodwitClient extends Transport {
   deleteEventType(
     name: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
    * Get an event type.
    *
-   * The tenant's own, or else the one of a standard.
+   * The tenant's own, or the one that its environment shares, or else the one of a standard.
    *
    * Needs an API key with the scope read.
    */
   getEventType(
     name: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<EventTypeDetail> {
-    return this.json<EventTypeDetail>({ method: "GET", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<EventTypeDetail>({ method: "GET", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
    * Write an event type.
    *
-   * Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept.
+   * Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. A request for an environment writes a type that all its tenants share.
    *
    * Needs an API key with the scope manage.
    */
@@ -1756,11 +1980,13 @@ export class GodwitClient extends Transport {
     name: string,
     body: EventTypeDraft,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<EventTypeDetail> {
-    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant }, body, options });
+    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, body, options });
   }
 
   /**
@@ -1770,8 +1996,10 @@ export class GodwitClient extends Transport {
    */
   listEvents(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
@@ -1786,7 +2014,7 @@ export class GodwitClient extends Transport {
       key?: string | undefined;
     } = {},
   ): Promise<ListEvent> {
-    return this.json<ListEvent>({ method: "GET", path: `/v1/events`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "type": options.type, "key": options.key }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListEvent>({ method: "GET", path: `/v1/events`, query: { "limit": options.limit, "cursor": options.cursor, "since": options.since, "until": options.until, "type": options.type, "key": options.key }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1807,13 +2035,15 @@ export class GodwitClient extends Transport {
       attr?: Record<string, string> | undefined;
       /** Type of the event, in place of the query */
       eventType?: string | undefined;
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Accepted> {
-    return this.json<Accepted>({ method: "POST", path: `/v1/events`, query: { "type": options.type, "attr.NAME": options.attr }, headers: { "Godwit-Event-Type": options.eventType, "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Accepted>({ method: "POST", path: `/v1/events`, query: { "type": options.type, "attr.NAME": options.attr }, headers: { "Godwit-Event-Type": options.eventType, "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1826,13 +2056,15 @@ export class GodwitClient extends Transport {
   postEventBatch(
     body: EventBatch,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<BatchResult | BatchResult> {
-    return this.json<BatchResult | BatchResult>({ method: "POST", path: `/v1/events/batch`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<BatchResult | BatchResult>({ method: "POST", path: `/v1/events/batch`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1843,11 +2075,13 @@ export class GodwitClient extends Transport {
   getEvent(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<EventDetail> {
-    return this.json<EventDetail>({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<EventDetail>({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1860,11 +2094,13 @@ export class GodwitClient extends Transport {
   getEventBody(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Response> {
-    return this.raw({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}/body`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.raw({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}/body`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1878,31 +2114,35 @@ export class GodwitClient extends Transport {
     id: string,
     body: EventReplay | undefined,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<DeliveryItems> {
-    return this.json<DeliveryItems>({ method: "POST", path: `/v1/events/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<DeliveryItems>({ method: "POST", path: `/v1/events/${encodeURIComponent(id)}/replay`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
    * List API keys.
    *
-   * Needs an API key with the scope read or manage or admin.
+   * Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read or manage.
    */
   listKeys(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListKey> {
-    return this.json<ListKey>({ method: "GET", path: `/v1/keys`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListKey>({ method: "GET", path: `/v1/keys`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1910,18 +2150,20 @@ export class GodwitClient extends Transport {
    *
    * The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.
    *
-   * Needs an API key with the scope manage or admin.
+   * Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
    */
   createKey(
     body: NewKey,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<IssuedKey> {
-    return this.json<IssuedKey>({ method: "POST", path: `/v1/keys`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<IssuedKey>({ method: "POST", path: `/v1/keys`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -1929,31 +2171,35 @@ export class GodwitClient extends Transport {
    *
    * It is refused at once by this node and within seconds by all others. It stays in the list.
    *
-   * Needs an API key with the scope manage or admin.
+   * Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
    */
   revokeKey(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
    * Get an API key.
    *
-   * Needs an API key with the scope read or manage or admin.
+   * Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read or manage.
    */
   getKey(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Key> {
-    return this.json<Key>({ method: "GET", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<Key>({ method: "GET", path: `/v1/keys/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1965,11 +2211,13 @@ export class GodwitClient extends Transport {
    */
   listNodes(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Nodes> {
-    return this.json<Nodes>({ method: "GET", path: `/v1/nodes`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<Nodes>({ method: "GET", path: `/v1/nodes`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -1981,8 +2229,10 @@ export class GodwitClient extends Transport {
    */
   listNotices(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
@@ -1991,7 +2241,7 @@ export class GodwitClient extends Transport {
       open?: boolean | undefined;
     } = {},
   ): Promise<ListNotice> {
-    return this.json<ListNotice>({ method: "GET", path: `/v1/notices`, query: { "limit": options.limit, "cursor": options.cursor, "open": options.open }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListNotice>({ method: "GET", path: `/v1/notices`, query: { "limit": options.limit, "cursor": options.cursor, "open": options.open }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2002,13 +2252,15 @@ export class GodwitClient extends Transport {
   acknowledgeNotice(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Notice> {
-    return this.json<Notice>({ method: "POST", path: `/v1/notices/${encodeURIComponent(id)}/acknowledge`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Notice>({ method: "POST", path: `/v1/notices/${encodeURIComponent(id)}/acknowledge`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -2018,15 +2270,17 @@ export class GodwitClient extends Transport {
    */
   listSources(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListSource> {
-    return this.json<ListSource>({ method: "GET", path: `/v1/sources`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListSource>({ method: "GET", path: `/v1/sources`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2039,13 +2293,15 @@ export class GodwitClient extends Transport {
   createSource(
     body: NewSource,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<IssuedSource> {
-    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -2058,11 +2314,13 @@ export class GodwitClient extends Transport {
   deleteSource(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2073,11 +2331,13 @@ export class GodwitClient extends Transport {
   getSource(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Source> {
-    return this.json<Source>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<Source>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2091,13 +2351,15 @@ export class GodwitClient extends Transport {
     id: string,
     body: SourcePatch,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Source> {
-    return this.json<Source>({ method: "PATCH", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Source>({ method: "PATCH", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -2108,15 +2370,17 @@ export class GodwitClient extends Transport {
   listAcknowledgments(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListAcknowledgment> {
-    return this.json<ListAcknowledgment>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListAcknowledgment>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2130,13 +2394,15 @@ export class GodwitClient extends Transport {
     id: string,
     body: NewAcknowledgment,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Acknowledgment> {
-    return this.json<Acknowledgment>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Acknowledgment>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/acknowledgments`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -2149,13 +2415,15 @@ export class GodwitClient extends Transport {
   pauseSource(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Source> {
-    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/pause`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -2168,15 +2436,17 @@ export class GodwitClient extends Transport {
   listRejections(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListRejection> {
-    return this.json<ListRejection>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/rejections`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListRejection>({ method: "GET", path: `/v1/sources/${encodeURIComponent(id)}/rejections`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2187,13 +2457,15 @@ export class GodwitClient extends Transport {
   resumeSource(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Source> {
-    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, options });
+    return this.json<Source>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/resume`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**
@@ -2207,50 +2479,58 @@ export class GodwitClient extends Transport {
     id: string,
     body: SourceRotation | undefined,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<IssuedSource> {
-    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/rotate`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<IssuedSource>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/rotate`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
    * List tenants.
    *
-   * Needs an API key with the scope admin.
+   * Those of the environment that the request is made for. An administrator's request that names none lists those of all environments.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
    */
   listTenants(
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** How many items at most */
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
     } = {},
   ): Promise<ListTenant> {
-    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
    * Create a tenant.
    *
-   * A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.
+   * A tenant owns an event bus: its events reach its own endpoints alone. It belongs to the environment that the request is made for, and starts without API keys.
    *
-   * Needs an API key with the scope admin.
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
    */
   createTenant(
     body: NewTenant,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Tenant> {
-    return this.json<Tenant>({ method: "POST", path: `/v1/tenants`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Tenant>({ method: "POST", path: `/v1/tenants`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**
@@ -2265,8 +2545,10 @@ export class GodwitClient extends Transport {
   deleteTenant(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
       confirmation?: string | undefined;
       /** command_id of the first answer; goes with Godwit-Confirmation */
@@ -2275,39 +2557,43 @@ export class GodwitClient extends Transport {
       stepUp?: string | undefined;
     } = {},
   ): Promise<Asked | undefined> {
-    return this.json<Asked | undefined>({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
+    return this.json<Asked | undefined>({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**
    * Get a tenant.
    *
-   * Needs an API key with the scope admin.
+   * Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
    */
   getTenant(
     id: string,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
     } = {},
   ): Promise<Tenant> {
-    return this.json<Tenant>({ method: "GET", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant }, options });
+    return this.json<Tenant>({ method: "GET", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
    * Change a tenant.
    *
-   * Needs an API key with the scope admin.
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
    */
   updateTenant(
     id: string,
     body: TenantPatch,
     options: CallOptions & {
-      /** Id of the tenant to act for; needs the scope admin. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
       tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
     } = {},
   ): Promise<Tenant> {
-    return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 }

@@ -362,6 +362,45 @@ class EndpointStats(_EndpointStatsRequired, total=False):
     status_reason: str
 
 
+class _EnvironmentRequired(TypedDict):
+    alert_emails: list[str]
+    """Of tenants that do not say"""
+    event_validation: Literal["", "known", "strict"]
+    """Of tenants that do not say"""
+    id: str
+    live: bool
+    """Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created"""
+    name: str
+    require_idempotency_key: bool
+    """Of tenants that do not say"""
+    uid: str
+    """Chosen by the caller; names the environment wherever its id does"""
+
+
+class Environment(_EnvironmentRequired, total=False):
+    created_at: str
+    """Absent on the one that every server has"""
+    endpoint_policy: PolicyOverrides
+    """Policy of new endpoints that give none"""
+    endpoint_profile: str
+    """Profile of new endpoints that name none. Absent: eds"""
+    updated_at: str
+
+
+class EnvironmentPatch(TypedDict, total=False):
+    alert_emails: list[str]
+    """Replaced as a whole"""
+    endpoint_policy: PolicyOverrides
+    """Replaced as a whole"""
+    endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    event_validation: Literal["", "known", "strict"]
+    live: bool
+    """Cannot change"""
+    name: str
+    require_idempotency_key: bool
+    uid: str
+
+
 class _EventRequired(TypedDict):
     content_type: str
     created_at: str
@@ -441,6 +480,8 @@ class _EventTypeRequired(TypedDict):
     deprecated: bool
     description: str
     name: str
+    shared: bool
+    """All tenants of the environment have it"""
 
 
 class EventType(_EventTypeRequired, total=False):
@@ -449,7 +490,7 @@ class EventType(_EventTypeRequired, total=False):
     schema: Any
     """JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"""
     standard: Literal["ojs", "cybercube"]
-    """The standard that it is built in from; absent on the tenant's own"""
+    """The standard that it is built in from; absent on others"""
     updated_at: str
     version: int
     """Of the schema in force"""
@@ -459,6 +500,8 @@ class _EventTypeDetailRequired(TypedDict):
     deprecated: bool
     description: str
     name: str
+    shared: bool
+    """All tenants of the environment have it"""
     versions: list[SchemaVersion]
     """First to last; the last is in force"""
 
@@ -469,7 +512,7 @@ class EventTypeDetail(_EventTypeDetailRequired, total=False):
     schema: Any
     """JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"""
     standard: Literal["ojs", "cybercube"]
-    """The standard that it is built in from; absent on the tenant's own"""
+    """The standard that it is built in from; absent on others"""
     updated_at: str
     version: int
     """Of the schema in force"""
@@ -728,6 +771,15 @@ class ListEndpoint(_ListEndpointRequired, total=False):
     """Pass as cursor to get the next page; absent on the last one"""
 
 
+class _ListEnvironmentRequired(TypedDict):
+    items: list[Environment]
+
+
+class ListEnvironment(_ListEnvironmentRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class _ListEventRequired(TypedDict):
     items: list[Event]
 
@@ -840,6 +892,20 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """
 
 
+class _NewEnvironmentRequired(TypedDict):
+    name: str
+    uid: str
+
+
+class NewEnvironment(_NewEnvironmentRequired, total=False):
+    alert_emails: list[str]
+    endpoint_policy: PolicyOverrides
+    endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    event_validation: Literal["", "known", "strict"]
+    live: bool
+    require_idempotency_key: bool
+
+
 class _NewKeyRequired(TypedDict):
     name: str
     scopes: list[Literal["ingest", "read", "manage", "admin", "audit", "metrics"]]
@@ -885,9 +951,13 @@ class _NewTenantRequired(TypedDict):
 
 class NewTenant(_NewTenantRequired, total=False):
     alert_emails: list[str]
-    """E-mail addresses that are told of dead letters, degraded and disabled endpoints"""
+    """E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"""
     event_validation: Literal["", "known", "strict"]
+    """Absent: as the environment says"""
     require_idempotency_key: bool
+    """Absent: as the environment says"""
+    uid: str
+    """An id of your own, unique in the environment"""
 
 
 class _NodeRequired(TypedDict):
@@ -1363,28 +1433,41 @@ class StreamedAttempt(_StreamedAttemptRequired, total=False):
     """HTTP status; absent when none arrived"""
 
 
-class Tenant(TypedDict):
+class _TenantRequired(TypedDict):
     account_id: str
     """Its short id, as CYBERCUBE events name it"""
     alert_emails: list[str]
     """Who is told of dead letters, degraded and disabled endpoints"""
     created_at: str
+    environment_id: str
     event_validation: Literal["", "known", "strict"]
     """known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused
     too. Empty: anything goes.
     """
     id: str
+    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails"]]
+    """The members above that are the environment's"""
     name: str
     require_idempotency_key: bool
     """Events without Idempotency-Key are refused"""
+
+
+class Tenant(_TenantRequired, total=False):
+    uid: str
+    """Chosen by the caller, unique in the environment; names the tenant wherever its id does"""
 
 
 class TenantPatch(TypedDict, total=False):
     alert_emails: list[str]
     """Replaced as a whole"""
     event_validation: Literal["", "known", "strict"]
+    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails"]]
+    """Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the
+    tenant's own
+    """
     name: str
     require_idempotency_key: bool
+    uid: str
 
 
 class Trace(TypedDict, total=False):
@@ -1426,6 +1509,11 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("revoke_secret", "POST", "/v1/endpoints/{id}/secrets/{secret}/revoke"),
     ("get_endpoint_stats", "GET", "/v1/endpoints/{id}/stats"),
     ("test_endpoint", "POST", "/v1/endpoints/{id}/test"),
+    ("list_environments", "GET", "/v1/environments"),
+    ("create_environment", "POST", "/v1/environments"),
+    ("delete_environment", "DELETE", "/v1/environments/{id}"),
+    ("get_environment", "GET", "/v1/environments/{id}"),
+    ("update_environment", "PATCH", "/v1/environments/{id}"),
     ("list_event_types", "GET", "/v1/event-types"),
     ("delete_event_type", "DELETE", "/v1/event-types/{name}"),
     ("get_event_type", "GET", "/v1/event-types/{name}"),
@@ -1470,6 +1558,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Iterator[StreamedAttempt]:
         """Watch attempts as they happen.
 
@@ -1478,18 +1567,21 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         return self._events(
             "GET",
             "/v1/attempts/stream",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def list_dead_letters(
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         since: str | None = None,
@@ -1506,7 +1598,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
@@ -1520,7 +1614,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/dead-letters",
             query={"limit": limit, "cursor": cursor, "since": since, "until": until, "endpoint": endpoint, "type": type, "status": status, "reason": reason, "replayed": replayed},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1535,6 +1629,7 @@ class GodwitClient(Transport):
         until: str | None = None,
         replayed: bool | None = None,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Iterator[ExportedDeadLetter]:
         """Export dead letters with their payloads.
 
@@ -1543,13 +1638,15 @@ class GodwitClient(Transport):
         Needs an API key with the scope read.
 
         replayed: Also those that were replayed since
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         return self._lines(
             "GET",
             "/v1/dead-letters/export",
             query={"endpoint": endpoint, "type": type, "status": status, "reason": reason, "since": since, "until": until, "replayed": replayed},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def purge_dead_letters(
@@ -1557,6 +1654,7 @@ class GodwitClient(Transport):
         body: Purge,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
         confirmation: str | None = None,
         command: str | None = None,
@@ -1574,7 +1672,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
@@ -1585,7 +1685,7 @@ class GodwitClient(Transport):
         answer: Purged | Asked = self._json(
             "POST",
             "/v1/dead-letters/purge",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
             body=body,
         )
         return answer
@@ -1595,6 +1695,7 @@ class GodwitClient(Transport):
         body: BulkReplay,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> BulkReplayed:
         """Replay the dead letters that match.
@@ -1604,14 +1705,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: BulkReplayed = self._json(
             "POST",
             "/v1/dead-letters/replay",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -1621,17 +1724,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> DeadLetter:
         """Get the open dead letter of a delivery.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: DeadLetter = self._json(
             "GET",
             f"/v1/dead-letters/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1640,6 +1746,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Delivery:
         """Replay a dead letter.
@@ -1649,14 +1756,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Delivery = self._json(
             "POST",
             f"/v1/dead-letters/{path_segment(id)}/replay",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -1664,6 +1773,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         since: str | None = None,
@@ -1677,7 +1787,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
@@ -1690,7 +1802,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/deliveries",
             query={"limit": limit, "cursor": cursor, "since": since, "until": until, "endpoint": endpoint, "event": event, "type": type, "status": status},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1699,17 +1811,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> DeliveryDetail:
         """Get a delivery and its attempts.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: DeliveryDetail = self._json(
             "GET",
             f"/v1/deliveries/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1718,6 +1833,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Delivery:
         """Cancel a delivery.
@@ -1726,14 +1842,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Delivery = self._json(
             "POST",
             f"/v1/deliveries/{path_segment(id)}/cancel",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -1742,6 +1860,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Delivery:
         """Try a delivery now.
@@ -1750,14 +1869,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Delivery = self._json(
             "POST",
             f"/v1/deliveries/{path_segment(id)}/retry",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -1765,6 +1886,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         status: Literal["active", "paused", "disabled"] | None = None,
@@ -1773,7 +1895,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         status: Only those with this status
@@ -1782,7 +1906,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/endpoints",
             query={"limit": limit, "cursor": cursor, "status": status},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1791,6 +1915,7 @@ class GodwitClient(Transport):
         body: NewEndpoint,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedEndpoint:
         """Register an endpoint.
@@ -1800,14 +1925,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: IssuedEndpoint = self._json(
             "POST",
             "/v1/endpoints",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -1817,6 +1944,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> None:
         """Delete an endpoint.
 
@@ -1825,12 +1953,14 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         self._bytes(
             "DELETE",
             f"/v1/endpoints/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def get_endpoint(
@@ -1838,17 +1968,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Endpoint:
         """Get an endpoint.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: Endpoint = self._json(
             "GET",
             f"/v1/endpoints/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -1858,6 +1991,7 @@ class GodwitClient(Transport):
         body: EndpointPatch,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Endpoint:
         """Change an endpoint.
@@ -1867,14 +2001,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Endpoint = self._json(
             "PATCH",
             f"/v1/endpoints/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -1885,6 +2021,7 @@ class GodwitClient(Transport):
         body: Pause | None = None,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Endpoint:
         """Pause an endpoint.
@@ -1893,14 +2030,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Endpoint = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/pause",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -1910,6 +2049,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Probe:
         """Send a test event and wait for the answer.
@@ -1919,14 +2059,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Probe = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/probe",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -1935,6 +2077,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Endpoint:
         """Resume an endpoint.
@@ -1943,14 +2086,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Endpoint = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/resume",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -1960,6 +2105,7 @@ class GodwitClient(Transport):
         body: Rotation | None = None,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedSecret:
         """Rotate the signing secret.
@@ -1970,14 +2116,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: IssuedSecret = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/rotate-secret",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -1987,17 +2135,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> SecretList:
         """List signing secrets, without their values.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: SecretList = self._json(
             "GET",
             f"/v1/endpoints/{path_segment(id)}/secrets",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2007,6 +2158,7 @@ class GodwitClient(Transport):
         secret: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
         confirmation: str | None = None,
         command: str | None = None,
@@ -2023,7 +2175,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
@@ -2034,7 +2188,7 @@ class GodwitClient(Transport):
         answer: RevokedSecret | Asked = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/secrets/{path_segment(secret)}/revoke",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
         return answer
 
@@ -2043,17 +2197,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> EndpointStats:
         """Health, backlog and policy of an endpoint.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: EndpointStats = self._json(
             "GET",
             f"/v1/endpoints/{path_segment(id)}/stats",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2062,6 +2219,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Accepted:
         """Send a test event.
@@ -2071,14 +2229,147 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Accepted = self._json(
             "POST",
             f"/v1/endpoints/{path_segment(id)}/test",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_environments(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListEnvironment:
+        """List environments.
+
+        A key of an environment sees its own.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        """
+        answer: ListEnvironment = self._json(
+            "GET",
+            "/v1/environments",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def create_environment(
+        self,
+        body: NewEnvironment,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Environment:
+        """Create an environment.
+
+        An environment owns tenants and the event types that they share. Its keys act for any of its tenants.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Environment = self._json(
+            "POST",
+            "/v1/environments",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def delete_environment(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        """Delete an environment.
+
+        With its shared event types and its keys. Its tenants must have been deleted; the one that every server
+        has cannot be.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/environments/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+
+    def get_environment(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Environment:
+        """Get an environment.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Environment = self._json(
+            "GET",
+            f"/v1/environments/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def update_environment(
+        self,
+        id: str,
+        body: EnvironmentPatch,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Environment:
+        """Change an environment.
+
+        Tenants that inherit a setting have the new one at once on this node, and within half a second on others.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Environment = self._json(
+            "PATCH",
+            f"/v1/environments/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
         )
         return answer
 
@@ -2086,18 +2377,21 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         standard: Literal["ojs", "cybercube"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListEventType:
         """List event types.
 
-        By name. The catalogue says what events mean and look like; whether they are held against it is the
-        tenant's setting event_validation.
+        By name: the tenant's own and those that its environment shares. The catalogue says what events mean and
+        look like; whether they are held against it is the tenant's setting event_validation.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         standard: Those that are built in from this standard, instead of the tenant's own
         limit: How many items at most
         cursor: next_cursor of the page before
@@ -2106,7 +2400,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/event-types",
             query={"standard": standard, "limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2115,6 +2409,7 @@ class GodwitClient(Transport):
         name: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> None:
         """Delete an event type.
 
@@ -2122,12 +2417,14 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         self._bytes(
             "DELETE",
             f"/v1/event-types/{path_segment(name)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def get_event_type(
@@ -2135,19 +2432,22 @@ class GodwitClient(Transport):
         name: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> EventTypeDetail:
         """Get an event type.
 
-        The tenant's own, or else the one of a standard.
+        The tenant's own, or the one that its environment shares, or else the one of a standard.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: EventTypeDetail = self._json(
             "GET",
             f"/v1/event-types/{path_segment(name)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2157,20 +2457,24 @@ class GodwitClient(Transport):
         body: EventTypeDraft,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> EventTypeDetail:
         """Write an event type.
 
         Description, deprecated and example are replaced. A schema that differs from the one in force becomes the
-        next version; earlier ones are kept.
+        next version; earlier ones are kept. A request for an environment writes a type that all its tenants
+        share.
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: EventTypeDetail = self._json(
             "PUT",
             f"/v1/event-types/{path_segment(name)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
             body=body,
         )
         return answer
@@ -2179,6 +2483,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         since: str | None = None,
@@ -2190,7 +2495,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         since: At or after this time (RFC 3339)
@@ -2202,7 +2509,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/events",
             query={"limit": limit, "cursor": cursor, "since": since, "until": until, "type": type, "key": key},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2214,6 +2521,7 @@ class GodwitClient(Transport):
         attr: dict[str, str] | None = None,
         event_type: str | None = None,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Accepted:
         """Post an event.
@@ -2232,7 +2540,9 @@ class GodwitClient(Transport):
         type: Type of the event; the body is then its payload
         attr: Value of the attribute NAME; repeat with other names. Only with type.
         event_type: Type of the event, in place of the query
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
@@ -2240,7 +2550,7 @@ class GodwitClient(Transport):
             "POST",
             "/v1/events",
             query={"type": type, "attr.NAME": attr},
-            headers={"Godwit-Event-Type": event_type, "Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Event-Type": event_type, "Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2250,6 +2560,7 @@ class GodwitClient(Transport):
         body: EventBatch,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> BatchResult | BatchResult:
         """Post a batch of events.
@@ -2261,14 +2572,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope ingest.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: BatchResult | BatchResult = self._json(
             "POST",
             "/v1/events/batch",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2278,17 +2591,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> EventDetail:
         """Get an event and its deliveries.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: EventDetail = self._json(
             "GET",
             f"/v1/events/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2297,6 +2613,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> bytes:
         """Get the payload of an event.
 
@@ -2304,12 +2621,14 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         return self._bytes(
             "GET",
             f"/v1/events/{path_segment(id)}/body",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def replay_event(
@@ -2318,6 +2637,7 @@ class GodwitClient(Transport):
         body: EventReplay | None = None,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> DeliveryItems:
         """Deliver an event again.
@@ -2327,14 +2647,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: DeliveryItems = self._json(
             "POST",
             f"/v1/events/{path_segment(id)}/replay",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2343,14 +2665,18 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListKey:
         """List API keys.
 
-        Needs an API key with the scope read or manage or admin.
+        Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read
+        or manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         """
@@ -2358,7 +2684,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/keys",
             query={"limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2367,22 +2693,25 @@ class GodwitClient(Transport):
         body: NewKey,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedKey:
         """Create an API key.
 
         The token is in this answer and in no other, but for a repeat with the same Idempotency-Key.
 
-        Needs an API key with the scope manage or admin.
+        Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: IssuedKey = self._json(
             "POST",
             "/v1/keys",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2392,19 +2721,22 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> None:
         """Revoke an API key.
 
         It is refused at once by this node and within seconds by all others. It stays in the list.
 
-        Needs an API key with the scope manage or admin.
+        Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         self._bytes(
             "DELETE",
             f"/v1/keys/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def get_key(
@@ -2412,17 +2744,21 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Key:
         """Get an API key.
 
-        Needs an API key with the scope read or manage or admin.
+        Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read
+        or manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: Key = self._json(
             "GET",
             f"/v1/keys/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2430,6 +2766,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Nodes:
         """List nodes and shards.
 
@@ -2438,12 +2775,14 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope admin.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: Nodes = self._json(
             "GET",
             "/v1/nodes",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2451,6 +2790,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         open: bool | None = None,
@@ -2462,7 +2802,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         open: Only those that nobody has acknowledged
@@ -2471,7 +2813,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/notices",
             query={"limit": limit, "cursor": cursor, "open": open},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2480,20 +2822,23 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Notice:
         """Acknowledge a notice.
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Notice = self._json(
             "POST",
             f"/v1/notices/{path_segment(id)}/acknowledge",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -2501,6 +2846,7 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListSource:
@@ -2508,7 +2854,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         """
@@ -2516,7 +2864,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/sources",
             query={"limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2525,6 +2873,7 @@ class GodwitClient(Transport):
         body: NewSource,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedSource:
         """Register an upstream.
@@ -2534,14 +2883,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: IssuedSource = self._json(
             "POST",
             "/v1/sources",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2551,6 +2902,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> None:
         """Delete a source.
 
@@ -2558,12 +2910,14 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         self._bytes(
             "DELETE",
             f"/v1/sources/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
 
     def get_source(
@@ -2571,17 +2925,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Source:
         """Get a source, with the mode in force.
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: Source = self._json(
             "GET",
             f"/v1/sources/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2591,6 +2948,7 @@ class GodwitClient(Transport):
         body: SourcePatch,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Source:
         """Change a source.
@@ -2599,14 +2957,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Source = self._json(
             "PATCH",
             f"/v1/sources/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2616,6 +2976,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListAcknowledgment:
@@ -2623,7 +2984,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         """
@@ -2631,7 +2994,7 @@ class GodwitClient(Transport):
             "GET",
             f"/v1/sources/{path_segment(id)}/acknowledgments",
             query={"limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2641,6 +3004,7 @@ class GodwitClient(Transport):
         body: NewAcknowledgment,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Acknowledgment:
         """Record that the upstream acknowledged the service description.
@@ -2650,14 +3014,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Acknowledgment = self._json(
             "POST",
             f"/v1/sources/{path_segment(id)}/acknowledgments",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2667,6 +3033,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Source:
         """Pause a source.
@@ -2675,14 +3042,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Source = self._json(
             "POST",
             f"/v1/sources/{path_segment(id)}/pause",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -2691,6 +3060,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListRejection:
@@ -2700,7 +3070,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope read.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         """
@@ -2708,7 +3080,7 @@ class GodwitClient(Transport):
             "GET",
             f"/v1/sources/{path_segment(id)}/rejections",
             query={"limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2717,20 +3089,23 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Source:
         """Resume a source.
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Source = self._json(
             "POST",
             f"/v1/sources/{path_segment(id)}/resume",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
@@ -2740,6 +3115,7 @@ class GodwitClient(Transport):
         body: SourceRotation | None = None,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> IssuedSource:
         """Add a credential and let the others run out.
@@ -2749,14 +3125,16 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: IssuedSource = self._json(
             "POST",
             f"/v1/sources/{path_segment(id)}/rotate",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2765,14 +3143,20 @@ class GodwitClient(Transport):
         self,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> ListTenant:
         """List tenants.
 
-        Needs an API key with the scope admin.
+        Those of the environment that the request is made for. An administrator's request that names none lists
+        those of all environments.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         """
@@ -2780,7 +3164,7 @@ class GodwitClient(Transport):
             "GET",
             "/v1/tenants",
             query={"limit": limit, "cursor": cursor},
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2789,22 +3173,26 @@ class GodwitClient(Transport):
         body: NewTenant,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Tenant:
         """Create a tenant.
 
-        A tenant owns an event bus: its events reach its own endpoints alone. It starts without API keys.
+        A tenant owns an event bus: its events reach its own endpoints alone. It belongs to the environment that
+        the request is made for, and starts without API keys.
 
-        Needs an API key with the scope admin.
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Tenant = self._json(
             "POST",
             "/v1/tenants",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
@@ -2814,6 +3202,7 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         confirmation: str | None = None,
         command: str | None = None,
         step_up: str | None = None,
@@ -2831,7 +3220,9 @@ class GodwitClient(Transport):
 
         Needs an API key with the scope admin.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
         nothing is done yet.
         command: command_id of the first answer; goes with Godwit-Confirmation
@@ -2840,7 +3231,7 @@ class GodwitClient(Transport):
         answer: Asked | None = self._json(
             "DELETE",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
         return answer
 
@@ -2849,17 +3240,20 @@ class GodwitClient(Transport):
         id: str,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
     ) -> Tenant:
         """Get a tenant.
 
-        Needs an API key with the scope admin.
+        Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         """
         answer: Tenant = self._json(
             "GET",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
@@ -2869,20 +3263,23 @@ class GodwitClient(Transport):
         body: TenantPatch,
         *,
         tenant: str | None = None,
+        environment: str | None = None,
         idempotency_key: str | None = None,
     ) -> Tenant:
         """Change a tenant.
 
-        Needs an API key with the scope admin.
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
 
-        tenant: Id of the tenant to act for; needs the scope admin. Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
         """
         answer: Tenant = self._json(
             "PATCH",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer

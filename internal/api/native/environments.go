@@ -1,0 +1,175 @@
+package native
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+// Environment is an environment as the API shows it.
+type Environment struct {
+	ID                    string                 `json:"id" example:"env_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	UID                   string                 `json:"uid" doc:"Chosen by the caller; names the environment wherever its id does" example:"staging"`
+	Name                  string                 `json:"name"`
+	Live                  bool                   `json:"live" doc:"Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created"`
+	RequireIdempotencyKey bool                   `json:"require_idempotency_key" doc:"Of tenants that do not say"`
+	EventValidation       string                 `json:"event_validation" enum:",known,strict" doc:"Of tenants that do not say"`
+	AlertEmails           []string               `json:"alert_emails" doc:"Of tenants that do not say"`
+	EndpointProfile       string                 `json:"endpoint_profile,omitempty" doc:"Profile of new endpoints that name none. Absent: eds"`
+	EndpointPolicy        godwit.PolicyOverrides `json:"endpoint_policy,omitzero" doc:"Policy of new endpoints that give none"`
+	CreatedAt             *time.Time             `json:"created_at,omitempty" doc:"Absent on the one that every server has"`
+	UpdatedAt             *time.Time             `json:"updated_at,omitempty"`
+}
+
+func environmentView(e *godwit.Environment) Environment {
+	v := Environment{
+		ID: e.ID.String(), UID: e.UID, Name: e.Name, Live: e.Live, RequireIdempotencyKey: e.RequireIdempotencyKey,
+		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
+		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt),
+	}
+	if v.AlertEmails == nil {
+		v.AlertEmails = []string{}
+	}
+	return v
+}
+
+// EnvironmentPatch has the changes of an environment; absent members stay.
+type EnvironmentPatch struct {
+	UID                   *string                 `json:"uid,omitempty"`
+	Name                  *string                 `json:"name,omitempty"`
+	Live                  *bool                   `json:"live,omitempty" doc:"Cannot change"`
+	RequireIdempotencyKey *bool                   `json:"require_idempotency_key,omitempty"`
+	EventValidation       *string                 `json:"event_validation,omitempty" enum:",known,strict"`
+	AlertEmails           *[]string               `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
+	EndpointProfile       *string                 `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
+	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty" doc:"Replaced as a whole"`
+}
+
+func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
+	set(&spec.UID, b.UID)
+	set(&spec.Name, b.Name)
+	set(&spec.Live, b.Live)
+	set(&spec.RequireIdempotencyKey, b.RequireIdempotencyKey)
+	set((*string)(&spec.Validation), b.EventValidation)
+	set(&spec.AlertEmails, b.AlertEmails)
+	set(&spec.Profile, b.EndpointProfile)
+	set(&spec.Policy, b.EndpointPolicy)
+}
+
+// EnvironmentPath names an environment.
+type EnvironmentPath struct {
+	ID string `path:"id" doc:"Id or uid of the environment"`
+}
+
+type (
+	environmentInput struct {
+		Body struct {
+			UID                   string                  `json:"uid"`
+			Name                  string                  `json:"name"`
+			Live                  bool                    `json:"live,omitempty"`
+			RequireIdempotencyKey bool                    `json:"require_idempotency_key,omitempty"`
+			EventValidation       string                  `json:"event_validation,omitempty" enum:",known,strict"`
+			AlertEmails           []string                `json:"alert_emails,omitempty" maxItems:"10"`
+			EndpointProfile       string                  `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
+			EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty"`
+		} `nameHint:"NewEnvironment"`
+	}
+	environmentPatch struct {
+		EnvironmentPath
+		Body EnvironmentPatch
+	}
+	environmentOutput struct {
+		Location string `header:"Location"`
+		Body     Environment
+	}
+)
+
+// Descriptions of the operations on environments.
+var (
+	createEnvironmentDoc = huma.Operation{
+		OperationID: "create-environment", Summary: "Create an environment", DefaultStatus: http.StatusCreated,
+		Description: "An environment owns tenants and the event types that they share. Its keys act for any of its tenants.",
+	}
+	listEnvironmentsDoc = huma.Operation{
+		OperationID: "list-environments", Summary: "List environments",
+		Description: "A key of an environment sees its own.",
+	}
+	getEnvironmentDoc = huma.Operation{
+		OperationID: "get-environment", Summary: "Get an environment",
+	}
+	updateEnvironmentDoc = huma.Operation{
+		OperationID: "update-environment", Summary: "Change an environment",
+		Description: "Tenants that inherit a setting have the new one at once on this node, and within half a second on others.",
+	}
+	deleteEnvironmentDoc = huma.Operation{
+		OperationID: "delete-environment", Summary: "Delete an environment", DefaultStatus: http.StatusNoContent,
+		Description: "With its shared event types and its keys. Its tenants must have been deleted; the one that every server has cannot be.",
+	}
+)
+
+// environmentHandlers serve the operations on environments.
+type environmentHandlers struct {
+	environments interface {
+		Create(ctx context.Context, spec management.EnvironmentSpec) (*godwit.Environment, error)
+		Get(ctx context.Context, named string) (*godwit.Environment, error)
+		List(ctx context.Context, p store.Page) ([]godwit.Environment, error)
+		Update(ctx context.Context, named string, edit func(*management.EnvironmentSpec) error) (*godwit.Environment, error)
+		Delete(ctx context.Context, named string) error
+	}
+}
+
+func (h *environmentHandlers) create(ctx context.Context, _ *management.Caller, in *environmentInput) (*environmentOutput, error) {
+	b := &in.Body
+	var spec management.EnvironmentSpec
+	(&EnvironmentPatch{
+		UID: &b.UID, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
+		AlertEmails: &b.AlertEmails, EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy,
+	}).apply(&spec)
+	e, err := h.environments.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &environmentOutput{Location: "/v1/environments/" + e.ID.String(), Body: environmentView(e)}, nil
+}
+
+func (h *environmentHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Environment], error) {
+	return environments.page(*in, func(p store.Page) ([]godwit.Environment, error) {
+		if c.Key.Has(godwit.ScopeAdmin) {
+			return h.environments.List(ctx, p)
+		}
+		own, err := h.environments.Get(ctx, c.Tenant.EnvironmentID.String())
+		if err != nil || p.After != [16]byte{} {
+			return nil, err
+		}
+		return []godwit.Environment{*own}, nil
+	})
+}
+
+func (h *environmentHandlers) get(ctx context.Context, c *management.Caller, in *EnvironmentPath) (*environmentOutput, error) {
+	e, err := h.environments.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if e.ID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
+		return nil, store.ErrNotFound
+	}
+	return &environmentOutput{Body: environmentView(e)}, nil
+}
+
+func (h *environmentHandlers) update(ctx context.Context, _ *management.Caller, in *environmentPatch) (*environmentOutput, error) {
+	e, err := h.environments.Update(ctx, in.ID, func(spec *management.EnvironmentSpec) error { in.Body.apply(spec); return nil })
+	if err != nil {
+		return nil, err
+	}
+	return &environmentOutput{Body: environmentView(e)}, nil
+}
+
+func (h *environmentHandlers) delete(ctx context.Context, _ *management.Caller, in *EnvironmentPath) (*struct{}, error) {
+	return nil, h.environments.Delete(ctx, in.ID)
+}

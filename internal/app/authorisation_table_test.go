@@ -1,0 +1,174 @@
+package app_test
+
+import "github.com/godwit-hq/godwit/internal/godwit"
+
+// A rule says who may use a route, written down apart from the code that decides it.
+type rule struct {
+	open        bool           // without an API key; API keys change nothing
+	tenant      []godwit.Scope // for a tenant, with one of these scopes
+	environment []godwit.Scope // for an environment, with one of these scopes; none: the request must name a tenant
+	body        string         // of requests that are to reach the handler; defaults to {}
+}
+
+// with sets the body.
+func (r rule) with(body string) rule { r.body = body; return r }
+
+func (r rule) filledBody(ids map[string]string) string {
+	if r.body == "" {
+		return "{}"
+	}
+	return fill(r.body, ids)
+}
+
+const (
+	ingest  = godwit.ScopeIngest
+	read    = godwit.ScopeRead
+	manage  = godwit.ScopeManage
+	admin   = godwit.ScopeAdmin
+	audit   = godwit.ScopeAudit
+	metrics = godwit.ScopeMetrics
+)
+
+func tenants(scopes ...godwit.Scope) rule { return rule{tenant: scopes} }
+
+var (
+	everyone       = rule{open: true}
+	ownSecret      = rule{open: true} // the credentials of the source decide
+	readKeys       = rule{tenant: []godwit.Scope{read, manage, admin}, environment: []godwit.Scope{read, manage, admin}}
+	writeKeys      = rule{tenant: []godwit.Scope{manage, admin}, environment: []godwit.Scope{manage, admin}}
+	readTypes      = rule{tenant: []godwit.Scope{read}, environment: []godwit.Scope{read, admin}}
+	writeTypes     = rule{tenant: []godwit.Scope{manage}, environment: []godwit.Scope{manage, admin}}
+	readTenants    = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{read, manage, admin}}
+	writeTenants   = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{manage, admin}}
+	administration = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{admin}}
+	commands       = tenants(ingest, read, manage, admin, audit)
+)
+
+// rules has a line for every route of the server.
+var rules = map[string]rule{
+	"POST /v1/events":             tenants(ingest),
+	"POST /v1/events/batch":       tenants(ingest).with(`[]`),
+	"GET /v1/events":              tenants(read),
+	"GET /v1/events/{id}":         tenants(read),
+	"GET /v1/events/{id}/body":    tenants(read),
+	"POST /v1/events/{id}/replay": tenants(manage),
+
+	"GET /v1/event-types":           readTypes,
+	"GET /v1/event-types/{name}":    readTypes,
+	"PUT /v1/event-types/{name}":    writeTypes,
+	"DELETE /v1/event-types/{name}": writeTypes,
+
+	"POST /v1/endpoints":                              tenants(manage),
+	"GET /v1/endpoints":                               tenants(read),
+	"GET /v1/endpoints/{id}":                          tenants(read),
+	"PATCH /v1/endpoints/{id}":                        tenants(manage),
+	"DELETE /v1/endpoints/{id}":                       tenants(manage),
+	"POST /v1/endpoints/{id}/pause":                   tenants(manage),
+	"POST /v1/endpoints/{id}/resume":                  tenants(manage),
+	"GET /v1/endpoints/{id}/stats":                    tenants(read),
+	"POST /v1/endpoints/{id}/rotate-secret":           tenants(manage),
+	"GET /v1/endpoints/{id}/secrets":                  tenants(read),
+	"POST /v1/endpoints/{id}/secrets/{secret}/revoke": tenants(manage),
+	"POST /v1/endpoints/{id}/test":                    tenants(manage),
+	"POST /v1/endpoints/{id}/probe":                   tenants(manage),
+
+	"GET /v1/deliveries":              tenants(read),
+	"GET /v1/deliveries/{id}":         tenants(read),
+	"POST /v1/deliveries/{id}/retry":  tenants(manage),
+	"POST /v1/deliveries/{id}/cancel": tenants(manage),
+	"GET /v1/attempts/stream":         tenants(read),
+
+	"GET /v1/dead-letters":              tenants(read),
+	"GET /v1/dead-letters/export":       tenants(read),
+	"GET /v1/dead-letters/{id}":         tenants(read),
+	"POST /v1/dead-letters/{id}/replay": tenants(manage),
+	"POST /v1/dead-letters/replay":      tenants(manage),
+	"POST /v1/dead-letters/purge":       tenants(manage),
+
+	"GET /v1/notices":                   tenants(read),
+	"POST /v1/notices/{id}/acknowledge": tenants(manage),
+
+	"POST /v1/sources":                      tenants(manage),
+	"GET /v1/sources":                       tenants(read),
+	"GET /v1/sources/{id}":                  tenants(read),
+	"PATCH /v1/sources/{id}":                tenants(manage),
+	"DELETE /v1/sources/{id}":               tenants(manage),
+	"POST /v1/sources/{id}/pause":           tenants(manage),
+	"POST /v1/sources/{id}/resume":          tenants(manage),
+	"POST /v1/sources/{id}/rotate":          tenants(manage),
+	"POST /v1/sources/{id}/acknowledgments": tenants(manage).with(`{"by":"a","version":"b"}`),
+	"GET /v1/sources/{id}/acknowledgments":  tenants(read),
+	"GET /v1/sources/{id}/rejections":       tenants(read),
+
+	"POST /v1/keys":        writeKeys,
+	"GET /v1/keys":         readKeys,
+	"GET /v1/keys/{id}":    readKeys,
+	"DELETE /v1/keys/{id}": writeKeys,
+
+	"POST /v1/tenants":        writeTenants,
+	"GET /v1/tenants":         readTenants,
+	"GET /v1/tenants/{id}":    readTenants,
+	"PATCH /v1/tenants/{id}":  writeTenants,
+	"DELETE /v1/tenants/{id}": administration,
+
+	"POST /v1/environments":        administration,
+	"GET /v1/environments":         readTenants,
+	"GET /v1/environments/{id}":    readTenants,
+	"PATCH /v1/environments/{id}":  administration,
+	"DELETE /v1/environments/{id}": administration,
+
+	"GET /v1/nodes": tenants(admin),
+
+	"POST /ojs/v1/webhooks/subscriptions":                    tenants(manage),
+	"GET /ojs/v1/webhooks/subscriptions":                     tenants(read),
+	"GET /ojs/v1/webhooks/subscriptions/{id}":                tenants(read),
+	"PATCH /ojs/v1/webhooks/subscriptions/{id}":              tenants(manage),
+	"PUT /ojs/v1/webhooks/subscriptions/{id}":                tenants(manage),
+	"DELETE /ojs/v1/webhooks/subscriptions/{id}":             tenants(manage),
+	"POST /ojs/v1/webhooks/subscriptions/{id}/test":          tenants(manage),
+	"POST /ojs/v1/webhooks/subscriptions/{id}/rotate-secret": tenants(manage),
+	"GET /ojs/v1/webhooks/deliveries":                        tenants(read),
+	"GET /ojs/v1/webhooks/deliveries/{id}":                   tenants(read),
+	"POST /ojs/v1/webhooks/deliveries/{id}/retry":            tenants(manage),
+	"GET /ojs/v1/events":                                     tenants(read),
+	"POST /ojs/v1/events":                                    tenants(ingest),
+	"POST /ojs/v1/events/batch":                              tenants(ingest),
+	"GET /ojs/manifest":                                      everyone,
+	"GET /ojs/v1/manifest":                                   everyone,
+
+	"POST /api/v1/webhooks/endpoints":                    tenants(manage),
+	"GET /api/v1/webhooks/endpoints":                     tenants(read),
+	"GET /api/v1/webhooks/endpoints/{id}":                tenants(read),
+	"PATCH /api/v1/webhooks/endpoints/{id}":              tenants(manage),
+	"DELETE /api/v1/webhooks/endpoints/{id}":             tenants(manage),
+	"POST /api/v1/webhooks/endpoints/{id}/rotate-secret": tenants(manage),
+	"POST /api/v1/webhooks/endpoints/{id}/test":          tenants(manage),
+	"GET /api/v1/webhooks/endpoints/{id}/failures":       tenants(read),
+	"GET /api/v1/webhooks/endpoints/{id}/logs":           tenants(read),
+	"POST /api/v1/webhooks/events":                       tenants(ingest),
+	"POST /api/v1/webhooks/events/{id}/replay":           tenants(manage).with(`{"endpoint_id":"{endpoint}"}`),
+	"POST /api/v1/webhooks/replay":                       tenants(manage),
+
+	"POST /ids/v1/commands":              commands,
+	"POST /ids/v1/commands/{id}/confirm": commands.with(`{"confirmation_token":"cft_x"}`),
+	"POST /ids/v1/commands/{id}/step-up": commands,
+	"GET /ids/v1/commands/{id}":          commands,
+	"GET /ids/v1/registry":               commands,
+	"GET /ids/v1/evidence":               tenants(audit),
+	"GET /ids/v1/evidence/export":        tenants(audit),
+	"GET /ids/v1/evidence/key":           commands,
+
+	"GET /in/{source}":  ownSecret,
+	"POST /in/{source}": ownSecret,
+
+	"GET /openapi.json": everyone,
+	"GET /healthz":      everyone,
+	"GET /readyz":       everyone,
+	"GET /metrics":      tenants(metrics, admin),
+
+	"GET /docs/idempotency":                              everyone,
+	"GET /docs/problems":                                 everyone,
+	"GET /.well-known/webhook-ips":                       everyone,
+	"GET /.well-known/webhook-service":                   everyone,
+	"GET /.well-known/http-message-signatures-directory": everyone,
+}

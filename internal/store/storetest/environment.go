@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
+)
+
+var environmentCases = []testCase{
+	{"the first one is there", environmentDefault},
+	{"create, update, list", environmentMembers},
+	{"lends settings", environmentLends},
+	{"shares event types", environmentTypes},
+	{"delete", environmentDelete},
+}
+
+func makeEnvironment(f *fixture, uid string) *godwit.Environment {
+	return &godwit.Environment{ID: mint[godwit.EnvironmentID](f.now), UID: uid, Name: "The " + uid, Version: 1, CreatedAt: f.now, UpdatedAt: f.now}
+}
+
+func environmentDefault(t *testing.T, f *fixture) {
+	want := &godwit.Environment{ID: godwit.DefaultEnvironment, UID: "default", Name: "Default", Version: 1}
+	want.Live = true
+	same(t, "environment", got(f.s.Environment(f.ctx, godwit.DefaultEnvironment))(t), want)
+	same(t, "by uid", got(f.s.EnvironmentByUID(f.ctx, "default"))(t), want)
+	home := got(f.s.Tenant(f.ctx, godwit.HomeOf(godwit.DefaultEnvironment)))(t)
+	if !home.Home || home.EnvironmentID != godwit.DefaultEnvironment {
+		t.Errorf("its home is %+v", home)
+	}
+	for _, n := range got(f.s.ListTenants(f.ctx, store.TenantFilter{}, store.Page{Limit: 10}))(t) {
+		if n.Home {
+			t.Errorf("a list of tenants shows a home: %+v", n)
+		}
+	}
+}
+
+func environmentMembers(t *testing.T, f *fixture) {
+	want := []godwit.Environment{*got(f.s.Environment(f.ctx, godwit.DefaultEnvironment))(t)}
+	retries := 3
+	for _, uid := range []string{"production", "staging", "team-a"} {
+		f.tick(time.Second)
+		e := makeEnvironment(f, uid)
+		e.EnvironmentSettings = godwit.EnvironmentSettings{Live: true, RequireIdempotencyKey: true, Validation: godwit.ValidateStrict,
+			AlertEmails: []string{"ops@example.com"}, Profile: "ojs", Policy: godwit.PolicyOverrides{MaxRetries: &retries}}
+		f.must(f.s.CreateEnvironment(f.ctx, e))
+		same(t, "environment", got(f.s.Environment(f.ctx, e.ID))(t), e)
+		want = append([]godwit.Environment{*e}, want...)
+	}
+	f.is(f.s.CreateEnvironment(f.ctx, makeEnvironment(f, "staging")), store.ErrConflict)
+	f.is(f.s.CreateEnvironment(f.ctx, &want[0]), store.ErrConflict)
+
+	e := &want[1]
+	e.UID, e.Name, e.EnvironmentSettings, e.UpdatedAt = "stage", "Größe", godwit.EnvironmentSettings{}, f.tick(time.Minute)
+	f.must(f.s.UpdateEnvironment(f.ctx, e))
+	same(t, "version", e.Version, int64(2))
+	same(t, "updated", got(f.s.EnvironmentByUID(f.ctx, "stage"))(t), e)
+	stale := *e
+	stale.Version = 1
+	f.is(f.s.UpdateEnvironment(f.ctx, &stale), store.ErrConflict)
+	stale = *e
+	stale.UID = "production"
+	f.is(f.s.UpdateEnvironment(f.ctx, &stale), store.ErrConflict)
+	f.is(f.s.UpdateEnvironment(f.ctx, makeEnvironment(f, "unknown")), store.ErrNotFound)
+	_, err := f.s.EnvironmentByUID(f.ctx, "staging")
+	f.is(err, store.ErrNotFound)
+	same(t, "environments", pages(t, func(e *godwit.Environment) [16]byte { return e.ID }, func(p store.Page) ([]godwit.Environment, error) {
+		return f.s.ListEnvironments(f.ctx, p)
+	}), want)
+}
+
+func environmentLends(t *testing.T, f *fixture) {
+	e := makeEnvironment(f, "staging")
+	e.RequireIdempotencyKey, e.Validation, e.AlertEmails, e.Profile = true, godwit.ValidateKnown, []string{"ops@example.com"}, "ojs"
+	f.must(f.s.CreateEnvironment(f.ctx, e))
+	own := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "own", CreatedAt: f.now, AlertEmails: []string{"a@example.com"}}
+	f.must(f.s.CreateTenant(f.ctx, &own))
+	e.Lend(&own)
+	same(t, "own settings", got(f.s.Tenant(f.ctx, own.ID))(t), &own)
+
+	lent := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "lent", CreatedAt: f.now, Inherits: godwit.LentSettings}
+	f.must(f.s.CreateTenant(f.ctx, &lent))
+	e.Lend(&lent)
+	same(t, "lent settings", got(f.s.Tenant(f.ctx, lent.ID))(t), &lent)
+	e.RequireIdempotencyKey, e.Validation, e.AlertEmails = false, godwit.ValidateStrict, nil
+	f.must(f.s.UpdateEnvironment(f.ctx, e))
+	e.Lend(&lent)
+	same(t, "after a change", got(f.s.Tenant(f.ctx, lent.ID))(t), &lent)
+
+	lent.Inherits, lent.RequireIdempotencyKey = []godwit.Setting{godwit.SettingValidation}, true
+	f.must(f.s.UpdateTenant(f.ctx, &lent))
+	same(t, "one of them", got(f.s.Tenant(f.ctx, lent.ID))(t), &lent)
+	list := got(f.s.ListTenants(f.ctx, store.TenantFilter{Environment: e.ID}, store.Page{Limit: 5}))(t)
+	if len(list) != 2 || list[0].Validation != godwit.ValidateStrict && list[1].Validation != godwit.ValidateStrict {
+		t.Errorf("tenants are %+v", list)
+	}
+}
+
+func environmentTypes(t *testing.T, f *fixture) {
+	e := makeEnvironment(f, "staging")
+	f.must(f.s.CreateEnvironment(f.ctx, e))
+	n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "acme", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &n))
+	of := func(tenant godwit.TenantID, name string) *godwit.EventType {
+		return &godwit.EventType{TenantID: tenant, Name: name, CreatedAt: f.now, UpdatedAt: f.now}
+	}
+	types := func() int { return got(f.s.Tenant(f.ctx, n.ID))(t).OwnTypes }
+	home := godwit.HomeOf(e.ID)
+	f.must(f.s.PutEventType(f.ctx, of(home, "order.paid")))
+	f.must(f.s.PutEventType(f.ctx, of(home, "order.paid"))) // again
+	f.is(f.s.PutEventType(f.ctx, of(n.ID, "order.paid")), store.ErrConflict)
+	f.must(f.s.PutEventType(f.ctx, of(f.tenant, "order.paid"))) // a tenant of another environment
+	same(t, "types of its own", types(), 0)
+	f.must(f.s.PutEventType(f.ctx, of(n.ID, "order.lost")))
+	f.must(f.s.PutEventType(f.ctx, of(n.ID, "order.lost")))
+	f.is(f.s.PutEventType(f.ctx, of(home, "order.lost")), store.ErrConflict)
+	same(t, "types of its own", types(), 1)
+	f.must(f.s.DeleteEventType(f.ctx, n.ID, "order.lost"))
+	same(t, "types of its own", types(), 0)
+	f.must(f.s.PutEventType(f.ctx, of(home, "order.lost")))
+	f.is(f.s.PutEventType(f.ctx, of(mint[godwit.TenantID](f.now), "order.paid")), store.ErrNotFound)
+}
+
+func environmentDelete(t *testing.T, f *fixture) {
+	e := makeEnvironment(f, "staging")
+	f.must(f.s.CreateEnvironment(f.ctx, e))
+	n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "acme", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &n))
+	endpoint := fullEndpoint(f)
+	endpoint.TenantID = n.ID
+	f.must(f.s.CreateEndpoint(f.ctx, endpoint, makeSecret(f, endpoint.ID)))
+	if !got(f.s.LoadEndpoint(f.ctx, endpoint.ID))(t).Test {
+		t.Error("an endpoint of an environment that is not live is not for tests")
+	}
+	f.must(f.s.LoadEndpoints(f.ctx, func(l *store.LoadedEndpoint) error {
+		same(t, "is for tests", l.Test, l.Endpoint.TenantID == n.ID)
+		return nil
+	}))
+	home := godwit.HomeOf(e.ID)
+	f.must(f.s.PutEventType(f.ctx, &godwit.EventType{TenantID: home, Name: "order.paid", CreatedAt: f.now, UpdatedAt: f.now}))
+	f.tenant = home
+	key := makeKey(f)
+	f.must(f.s.CreateKey(f.ctx, key))
+	e.DeletedAt = f.tick(time.Minute)
+	f.is(f.s.DeleteEnvironment(f.ctx, e), store.ErrConflict) // it has a tenant
+	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
+	_, err := RemoveTenant(f.ctx, f.s, home, f.now)
+	f.is(err, store.ErrNotFound) // a home goes with its environment alone
+	stale := *e
+	stale.Version = 7
+	f.is(f.s.DeleteEnvironment(f.ctx, &stale), store.ErrConflict)
+	f.must(f.s.DeleteEnvironment(f.ctx, e))
+	f.is(f.s.DeleteEnvironment(f.ctx, e), store.ErrNotFound)
+	_, err = f.s.Environment(f.ctx, e.ID)
+	f.is(err, store.ErrNotFound)
+	_, err = f.s.Tenant(f.ctx, home)
+	f.is(err, store.ErrNotFound)
+	if k := got(f.s.KeyByHash(f.ctx, key.Hash))(t); k.LiveAt(f.now) {
+		t.Error("a key of the environment still works")
+	}
+	f.must(f.s.CreateEnvironment(f.ctx, makeEnvironment(f, "staging"))) // the uid is free
+	lost := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "nowhere", CreatedAt: f.now}
+	f.is(f.s.CreateTenant(f.ctx, &lost), store.ErrNotFound)
+}
