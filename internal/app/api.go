@@ -38,7 +38,7 @@ type apis struct {
 func newAPIs(s *services, d Dependencies, url string, done <-chan struct{}) (*apis, error) {
 	a := &apis{
 		services: s, d: d, url: url, done: done, bodies: httpapi.NewBodyQuota(),
-		problems: &problem.Writer{Base: strings.TrimSuffix(url, "/"), Log: s.log},
+		problems: &problem.Writer{Base: strings.TrimSuffix(url, "/"), Log: s.log, Outage: problem.NewOutage(s.log, s.clock, done)},
 	}
 	var err error
 	if a.guard, err = a.newGuard(a.problems, nil); err != nil {
@@ -127,7 +127,7 @@ func (a *apis) ids() (httpapi.Router, error) {
 
 // ojs returns the handlers of the Open Job Spec.
 func (a *apis) ojs() (httpapi.Router, error) {
-	refuse := &ojs.Errors{Log: a.log}
+	refuse := &ojs.Errors{Log: a.log, Outage: a.problems.Outage}
 	guard, err := a.newGuard(refuse, ojs.Redact)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (a *apis) ojs() (httpapi.Router, error) {
 		backend = "postgres"
 	}
 	h, err := ojs.New(ojs.Config{
-		Store: a.store, Engine: a.engine, Management: a.management, Idempotency: guard, Clock: a.clock, Log: a.log,
+		Store: a.store, Engine: a.engine, Management: a.management, Idempotency: guard, Clock: a.clock, Log: a.log, Outage: a.problems.Outage,
 		Intake: a.intake, Version: telemetry.Build().Version, TimeScale: a.d.TimeScale, Backend: backend,
 		Bodies: a.bodies, Commands: a.commands.runner,
 	})

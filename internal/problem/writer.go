@@ -17,6 +17,8 @@ type Writer struct {
 	// they are relative references, which are valid too.
 	Base string
 	Log  *slog.Logger
+	// Outage bounds how many requests are logged that are refused as unavailable. Defaults to all of them.
+	Outage *Outage
 }
 
 // DocumentationURL returns the URL of a documentation page.
@@ -55,7 +57,7 @@ func (w *Writer) log(r *http.Request, p *Problem, err error) {
 	level := slog.LevelError
 	switch p.kind {
 	case Unavailable:
-		level = slog.LevelWarn
+		level = w.Outage.refused(err)
 	case DownstreamFailed, DownstreamTimeout, NoDownstream:
 		level = slog.LevelInfo // caused by an endpoint; the attempts record it
 	}

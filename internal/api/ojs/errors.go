@@ -15,6 +15,8 @@ import (
 // it too.
 type Errors struct {
 	Log *slog.Logger
+	// Outage is that of problem.Writer. May be nil.
+	Outage *problem.Outage
 }
 
 type errorBody struct {
@@ -45,7 +47,7 @@ var duplicate = problem.Conflict.With("this id and source came with other conten
 func (e *Errors) Write(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	httpapi.NameRequest(w, r)
-	p := (&problem.Writer{Log: e.Log}).Complete(r, h.Get(problem.RequestIDHeader), err)
+	p := (&problem.Writer{Log: e.Log, Outage: e.Outage}).Complete(r, h.Get(problem.RequestIDHeader), err)
 	for name, values := range p.GetHeaders() {
 		h[name] = values
 	}

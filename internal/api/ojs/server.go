@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
 )
 
 // Store is the storage that the handlers read.
@@ -31,6 +32,8 @@ type Config struct {
 	Idempotency *idempotency.Guard
 	Clock       clock.Clock
 	Log         *slog.Logger
+	// Outage is that of problem.Writer. Defaults to none.
+	Outage *problem.Outage
 	// Intake accepts events. Required.
 	Intake *intake.Intake
 	// MaxBatchBody bounds the body of a batch request. Defaults to 16 MiB, or to the largest payload of an event if that is
@@ -68,7 +71,7 @@ func New(cfg Config) (httpapi.Router, error) {
 	if cfg.Store == nil || cfg.Engine == nil || cfg.Management == nil || cfg.Intake == nil || cfg.Commands == nil || cfg.Clock == nil || cfg.Log == nil {
 		return nil, errors.New("ojs: Store, Engine, Management, Intake, Commands, Clock and Log are required")
 	}
-	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log}, mux: httpapi.NewMux()}
+	s := &server{cfg: cfg, errors: &Errors{Log: cfg.Log, Outage: cfg.Outage}, mux: httpapi.NewMux()}
 	if s.cfg.MaxBatchBody == 0 {
 		s.cfg.MaxBatchBody = max(16<<20, cfg.Intake.MaxPayload())
 	}
