@@ -172,6 +172,7 @@ func (a *App) leave(ctx context.Context) {
 		return
 	}
 	a.log.Info("stopping; requests are still answered for a while", "delay", delay)
+	a.engine.Stopping()
 	select {
 	case <-time.After(delay):
 	case <-a.hurry:

@@ -158,6 +158,9 @@ func (e *Engine) Accepting() <-chan struct{} { return e.accepting }
 // Started is closed once the engine delivers.
 func (e *Engine) Started() <-chan struct{} { return e.started }
 
+// Stopping tells the other nodes that Run will be stopped soon. The node delivers until then.
+func (e *Engine) Stopping() { e.shards.Stopping() }
+
 // Owns reports whether this node delivers for the endpoint now.
 func (e *Engine) Owns(id godwit.EndpointID) bool { return e.shards.Epoch(id.Shard()) != 0 }
 

@@ -45,6 +45,9 @@ type Member struct {
 	Load NodeLoad
 }
 
+// Leaves reports whether the node is stopping, with its shards or already giving them up.
+func (m *Member) Leaves() bool { return m.State == NodeStopping || m.State == NodeLeaving }
+
 // NodeState says what a node is about to do.
 type NodeState string
 
@@ -52,7 +55,8 @@ type NodeState string
 const (
 	NodeStarting NodeState = "starting" // it has claimed its name, and no beat has come yet
 	NodeRunning  NodeState = "running"
-	NodeLeaving  NodeState = "leaving" // it is stopping and gives its shards to others
+	NodeStopping NodeState = "stopping" // it is about to leave, and keeps its shards while it still answers requests
+	NodeLeaving  NodeState = "leaving"  // it is stopping and gives its shards to others
 )
 
 // NodeLoad is how much a node has to do.

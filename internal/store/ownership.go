@@ -12,9 +12,9 @@ import (
 type Beat struct {
 	Node godwit.Node
 	// TTL is how long the leases of the process last without another beat.
-	TTL     time.Duration
-	Leaving bool // the process is stopping
-	Load    godwit.NodeLoad
+	TTL   time.Duration
+	State godwit.NodeState // running by default
+	Load  godwit.NodeLoad
 }
 
 // Leases keeps the ownership of shards. Times are those of the store, so the clocks of nodes do not matter.

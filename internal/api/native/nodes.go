@@ -104,9 +104,16 @@ func nodesView(c *godwit.Cluster, answeredBy string) Nodes {
 }
 
 func nodeView(m *godwit.Member, now time.Time) Node {
+	state := m.State
+	switch {
+	case m.Alive && m.Leaves():
+		state = godwit.NodeLeaving
+	case state == godwit.NodeStopping:
+		state = godwit.NodeRunning // it died before it left
+	}
 	return Node{
 		Name: m.Name, Process: m.Holder, Address: m.Address, Version: m.Version, Schema: m.Schema, StartedAt: timestamp(m.StartedAt),
-		State: string(m.State), Alive: m.Alive, LastBeatAt: timestamp(m.SeenAt), LastBeatAgeSeconds: max(now.Sub(m.SeenAt), 0).Seconds(),
+		State: string(state), Alive: m.Alive, LastBeatAt: timestamp(m.SeenAt), LastBeatAgeSeconds: max(now.Sub(m.SeenAt), 0).Seconds(),
 		Held: m.Load.Held, InFlight: m.Load.InFlight, LagSeconds: m.Load.Lag.Seconds(),
 	}
 }

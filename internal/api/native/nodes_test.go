@@ -49,7 +49,12 @@ func TestNodesView(t *testing.T) {
 			{Shard: 0, Owner: "a 1", Epoch: 2}, {Shard: 1, Owner: "dead 1", Epoch: 1, Free: true}, {Shard: 2, Free: true}, {Shard: 3, Owner: "b 0", Epoch: 4, Free: true},
 		},
 	}
+	c.Members[2].State = godwit.NodeStopping
+	c.Members[3].State = godwit.NodeStopping
 	v := nodesView(c, "b")
+	if v.Nodes[2].State != "leaving" || v.Nodes[3].State != "running" { // the second died before it left
+		t.Errorf("nodes that are about to leave: %+v", v.Nodes)
+	}
 	if v.FreeShards != 3 || v.Shards[0].Owner != "a" || v.Shards[1].Owner != "dead" || !v.Shards[1].Free || v.Shards[2].Owner != "" {
 		t.Errorf("the shards are %+v", v.Shards)
 	}

@@ -114,10 +114,10 @@ func (k *Keeper) beat(ctx context.Context) error {
 	load := k.owner.Busy()
 	k.mu.Lock()
 	load.Shards = k.count(preparing, serving, yielding)
-	leaving, changes := k.leaving, k.changes
+	state, changes := k.state(), k.changes
 	k.mu.Unlock()
 	sent := k.cfg.Clock.Steady()
-	c, err := k.cfg.Store.Beat(limited, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, Leaving: leaving, Load: load})
+	c, err := k.cfg.Store.Beat(limited, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, State: state, Load: load})
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (k *Keeper) logMembers(c *godwit.Cluster) {
 	var names []string
 	for _, m := range c.Members {
 		switch {
-		case m.Alive && m.State == godwit.NodeLeaving:
+		case m.Alive && m.Leaves():
 			names = append(names, m.Name+" (leaving)")
 		case m.Alive:
 			names = append(names, m.Name)

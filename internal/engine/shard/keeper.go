@@ -110,11 +110,12 @@ type Keeper struct {
 	clusterAt time.Duration // when that was, on the steady clock
 	began     time.Time     // time of the first beat, by the store's clock
 
-	acted   *godwit.Cluster // by which shards were last taken
-	changes int             // counts begun and ended changes of leases by this node
-	leaving bool
-	members string                       // for the log
-	refused [godwit.Shards]time.Duration // until when a shard that did not drain in time is not given up again
+	acted    *godwit.Cluster // by which shards were last taken
+	changes  int             // counts begun and ended changes of leases by this node
+	leaving  bool
+	stopping bool                         // it will leave soon
+	members  string                       // for the log
+	refused  [godwit.Shards]time.Duration // until when a shard that did not drain in time is not given up again
 
 	taking, reading, giving trouble       // of the goroutine that moves shards
 	resting                 time.Duration // until when that goroutine takes and releases nothing, on the steady clock

@@ -268,6 +268,30 @@ func TestStopBetweenBeats(t *testing.T) {
 	r.have(map[*Keeper]int{a: 64, b: 0})
 }
 
+// A node that is about to leave says so and keeps its shards until it leaves.
+func TestStoppingNodeKeepsItsShards(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.node("a")
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	for range 3 {
+		r.round(a, b)
+	}
+	b.Stopping()
+	for range 3 {
+		r.round(a, b)
+	}
+	r.have(map[*Keeper]int{a: 32, b: 32})
+	if m := a.Cluster().Members[1]; m.Name != "b" || !m.Leaves() {
+		t.Errorf("the other node sees %+v", m)
+	}
+	b.Leave()
+	for range 3 {
+		r.round(b, a)
+	}
+	r.have(map[*Keeper]int{a: 64, b: 0})
+}
+
 // A shard is given up when its requests have ended, those with the fewest first; one that takes too long stays.
 func TestBusyShardsAreGivenUpLater(t *testing.T) {
 	r := newRig(t)
@@ -362,7 +386,8 @@ func TestShare(t *testing.T) {
 	for n := 1; n <= 70; n++ {
 		var members []godwit.Member
 		for i := range n {
-			members = append(members, godwit.Member{Node: godwit.Node{Name: fmt.Sprint(i)}, State: godwit.NodeRunning, Alive: true})
+			state := []godwit.NodeState{godwit.NodeRunning, godwit.NodeStopping}[i%2]
+			members = append(members, godwit.Member{Node: godwit.Node{Name: fmt.Sprint(i)}, State: state, Alive: true})
 		}
 		members = append(members, godwit.Member{Node: godwit.Node{Name: "dead"}, State: godwit.NodeRunning},
 			godwit.Member{Node: godwit.Node{Name: "leaving"}, State: godwit.NodeLeaving, Alive: true})

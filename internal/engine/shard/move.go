@@ -329,6 +329,25 @@ func (k *Keeper) give(ctx context.Context, leases []godwit.Lease, clean bool) {
 	k.tell()
 }
 
+// Stopping announces that the node is about to leave. It keeps its shards until Leave.
+func (k *Keeper) Stopping() {
+	k.mu.Lock()
+	k.stopping = true
+	k.mu.Unlock()
+	poke(k.wake)
+}
+
+// state returns what the node says of itself. Called with the keeper locked.
+func (k *Keeper) state() godwit.NodeState {
+	switch {
+	case k.leaving:
+		return godwit.NodeLeaving
+	case k.stopping:
+		return godwit.NodeStopping
+	}
+	return godwit.NodeRunning
+}
+
 // Leave announces that the node stops. It starts nothing new; the keeper gives up the shards as they drain.
 func (k *Keeper) Leave() {
 	k.mu.Lock()
@@ -364,7 +383,7 @@ func (k *Keeper) Release() error {
 	k.mu.Unlock()
 	// The other nodes must know that this one is leaving, or they would leave it its share until it is silent for too long.
 	load := k.owner.Busy()
-	if _, err := k.cfg.Store.Beat(ctx, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, Leaving: true, Load: load}); err != nil {
+	if _, err := k.cfg.Store.Beat(ctx, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, State: godwit.NodeLeaving, Load: load}); err != nil {
 		k.cfg.Log.Warn("leaving not announced", "error", err)
 	}
 	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {

@@ -8,11 +8,11 @@ import (
 )
 
 // share returns how many shards the owner's node should have. All running nodes get the same number, up to one: the oldest get
-// the remainder. Nodes that are leaving or silent get none.
+// the remainder. A stopping node still counts; nodes that are leaving or silent get none.
 func share(members []godwit.Member, owner string) int {
 	var running []*godwit.Member
 	for i := range members {
-		if m := &members[i]; m.Alive && m.State == godwit.NodeRunning {
+		if m := &members[i]; m.Alive && (m.State == godwit.NodeRunning || m.State == godwit.NodeStopping) {
 			running = append(running, m)
 		}
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,16 +173,12 @@ func (s *nodes) Beat(ctx context.Context, b store.Beat) (*godwit.Cluster, error)
 	if err != nil {
 		return nil, failed("beat", err)
 	}
-	state := godwit.NodeRunning
-	if b.Leaving {
-		state = godwit.NodeLeaving
-	}
 	c := &godwit.Cluster{}
 	batch := &pgx.Batch{}
 	batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 	batch.Queue(announce, s.announcement(&b.Node, b.TTL)...)
 	batch.Queue(`UPDATE nodes SET state = $4, shards = $5, held = $6, in_flight = $7, lag = $8 WHERE name = $2 AND instance = $3
-		RETURNING `+leaseTime, s.time(), b.Node.Name, b.Node.Instance, state, b.Load.Shards, b.Load.Held, b.Load.InFlight, b.Load.Lag)
+		RETURNING `+leaseTime, s.time(), b.Node.Name, b.Node.Instance, cmp.Or(b.State, godwit.NodeRunning), b.Load.Shards, b.Load.Held, b.Load.InFlight, b.Load.Lag)
 	batch.Queue(listNodes, s.time())
 	batch.Queue(listLeases, s.time())
 	answers := s.node.conn.SendBatch(ctx, batch)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -95,10 +96,7 @@ func (s *leases) Beat(ctx context.Context, b store.Beat) (*godwit.Cluster, error
 	}
 	s.members.mu.Lock()
 	x := s.members.list[b.Node.Name]
-	x.Load, x.State = b.Load, godwit.NodeRunning
-	if b.Leaving {
-		x.State = godwit.NodeLeaving
-	}
+	x.Load, x.State = b.Load, cmp.Or(b.State, godwit.NodeRunning)
 	s.members.mu.Unlock()
 	return s.Cluster(ctx)
 }

@@ -178,7 +178,7 @@ func leaseCluster(t *testing.T, f *fixture, h *hand) {
 	f.must(f.s.ClaimNode(f.ctx, b))
 	load := godwit.NodeLoad{Shards: 3, Held: 2, InFlight: 1, Lag: 1500 * time.Millisecond}
 	h.advance(time.Minute)
-	beat := got(f.s.Beat(f.ctx, store.Beat{Node: b, TTL: ttl, Leaving: true, Load: load}))(t)
+	beat := got(f.s.Beat(f.ctx, store.Beat{Node: b, TTL: ttl, State: godwit.NodeLeaving, Load: load}))(t)
 	h.advance(ttl)
 	for what, c := range map[string]*godwit.Cluster{"beat": beat, "later": got(f.s.Cluster(f.ctx))(t)} {
 		if len(c.Members) != 2 || len(c.Leases) != godwit.Shards {
@@ -197,9 +197,10 @@ func leaseCluster(t *testing.T, f *fixture, h *hand) {
 			}
 		}
 	}
+	stopping := got(f.s.Beat(f.ctx, store.Beat{Node: b, TTL: ttl, State: godwit.NodeStopping}))(t)
 	running := got(f.s.Beat(f.ctx, store.Beat{Node: b, TTL: ttl}))(t)
-	if m := running.Members[0]; m.State != godwit.NodeRunning {
-		t.Errorf("the node is %+v", m)
+	if before, m := stopping.Members[0], running.Members[0]; before.State != godwit.NodeStopping || m.State != godwit.NodeRunning {
+		t.Errorf("the node was %+v and is %+v", before, m)
 	}
 }
 
