@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/jsonschema"
+	"github.com/godwit-hq/godwit/internal/jsonschema/compat"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -83,6 +83,10 @@ type Draft struct {
 	Deprecated  bool
 	Example     json.RawMessage // nil: none
 	Schema      json.RawMessage // nil keeps the schema in force
+	// Compatibility is what later versions must keep to. Empty keeps what is in force; the first version defaults to none.
+	Compatibility compat.Direction
+	// Force stores a schema that is not compatible with the one in force.
+	Force bool
 }
 
 // Put stores an entry. A schema that differs from the one in force becomes the next version.
@@ -104,7 +108,7 @@ func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string
 		return nil, fmt.Errorf("find event type: %w", err)
 	}
 	entry.Description, entry.Deprecated, entry.Example, entry.UpdatedAt = d.Description, d.Deprecated, d.Example, now
-	if err := addVersion(entry, d.Schema, now); err != nil {
+	if err := addVersion(entry, &d, now); err != nil {
 		return nil, err
 	}
 	if err := fitExample(entry); err != nil {
@@ -132,6 +136,9 @@ func (d *Draft) check(name string) error {
 			return &godwit.FieldError{Field: "description", Detail: "must not hold control characters"}
 		}
 	}
+	if d.Compatibility != "" && !slices.Contains(compat.Directions, d.Compatibility) {
+		return &godwit.FieldError{Field: "compatibility", Detail: fmt.Sprintf("must be one of %v", compat.Directions)}
+	}
 	if len(d.Example) > MaxExample {
 		return &godwit.FieldError{Field: "example", Detail: fmt.Sprintf("must have at most %d bytes", MaxExample)}
 	}
@@ -153,37 +160,6 @@ func (c *Catalogue) room(ctx context.Context, tenant godwit.TenantID) error {
 		after = list[len(list)-1].Name
 	}
 	return problem.LimitReached.With("the tenant has %d event types and may have no more", MaxTypes)
-}
-
-func addVersion(entry *godwit.EventType, schema json.RawMessage, now time.Time) error {
-	if schema == nil {
-		return nil
-	}
-	if _, err := Compile(schema); err != nil {
-		return err
-	}
-	next := godwit.EventSchema{Version: 1, Schema: schema, CreatedAt: now}
-	if n := len(entry.Schemas); n > 0 {
-		if same(entry.Schemas[n-1].Schema, schema) {
-			return nil
-		}
-		next.Version = entry.Schemas[n-1].Version + 1
-	}
-	entry.Schemas = append(entry.Schemas, next)
-	size := 0
-	for i := len(entry.Schemas) - 1; i >= 0; i-- {
-		if size += len(entry.Schemas[i].Schema); size > maxHistory {
-			entry.Schemas = entry.Schemas[i+1:]
-			break
-		}
-	}
-	return nil
-}
-
-func same(a, b json.RawMessage) bool {
-	x, errX := jsonschema.Decode(a)
-	y, errY := jsonschema.Decode(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 // fitExample checks the example against the schema in force, because an example that the schema rejects would mislead

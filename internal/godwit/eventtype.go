@@ -22,4 +22,6 @@ type EventSchema struct {
 	Version   int             `json:"version"` // from 1
 	Schema    json.RawMessage `json:"schema"`
 	CreatedAt time.Time       `json:"created_at"`
+	// Compatibility is what the next version must keep to: backward, forward, full; none or empty is nothing.
+	Compatibility string `json:"compatibility,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/catalogue"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/jsonschema/compat"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -28,9 +29,11 @@ type EventType struct {
 	Shared      bool            `json:"shared" doc:"All tenants of the environment have it"`
 	Version     int             `json:"version,omitempty" doc:"Of the schema in force"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) in force: of the payload, or of the whole event where it is a standard's"`
-	Example     json.RawMessage `json:"example,omitempty"`
-	CreatedAt   *time.Time      `json:"created_at,omitempty"`
-	UpdatedAt   *time.Time      `json:"updated_at,omitempty"`
+	// Compatibility is absent where nothing is declared.
+	Compatibility string          `json:"compatibility,omitempty" enum:"none,backward,forward,full" doc:"What the next version of the schema must keep to"`
+	Example       json.RawMessage `json:"example,omitempty"`
+	CreatedAt     *time.Time      `json:"created_at,omitempty"`
+	UpdatedAt     *time.Time      `json:"updated_at,omitempty"`
 }
 
 // EventTypeDetail is a type with every version of its schema.
@@ -53,7 +56,8 @@ func eventTypeView(c *management.Caller, t *godwit.EventType, standard string) E
 		CreatedAt: timestamp(t.CreatedAt), UpdatedAt: timestamp(t.UpdatedAt),
 	}
 	if n := len(t.Schemas); n > 0 {
-		v.Version, v.Schema = t.Schemas[n-1].Version, t.Schemas[n-1].Schema
+		last := &t.Schemas[n-1]
+		v.Version, v.Schema, v.Compatibility = last.Version, last.Schema, last.Compatibility
 	}
 	return v
 }
@@ -76,12 +80,14 @@ type (
 		Cursor   string `query:"cursor" maxLength:"256" doc:"next_cursor of the page before"`
 	}
 	putEventTypeInput struct {
-		Name string `path:"name" doc:"The type" example:"order.created"`
-		Body struct {
-			Description string          `json:"description,omitempty"`
-			Deprecated  bool            `json:"deprecated,omitempty" doc:"Producers should use another type. Nothing is refused for it."`
-			Schema      json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays."`
-			Example     json.RawMessage `json:"example,omitempty" doc:"A payload that fits the schema"`
+		Name  string `path:"name" doc:"The type" example:"order.created"`
+		Force bool   `query:"force" doc:"Store the schema although it is not compatible with the one in force"`
+		Body  struct {
+			Description   string          `json:"description,omitempty"`
+			Deprecated    bool            `json:"deprecated,omitempty" doc:"Producers should use another type. Nothing is refused for it."`
+			Schema        json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays."`
+			Example       json.RawMessage `json:"example,omitempty" doc:"A payload that fits the schema"`
+			Compatibility string          `json:"compatibility,omitempty" enum:"none,backward,forward,full" doc:"What later versions of the schema must keep to. backward: events of this version are valid by the next. forward: events of the next are valid by this one, so that receivers written for it go on working. full: both. Members that a schema does not name are not compared. Absent: what is declared stays."`
 		} `nameHint:"EventTypeDraft"`
 	}
 	eventTypeOutput struct{ Body EventTypeDetail }
@@ -99,7 +105,7 @@ var (
 	}
 	putEventTypeDoc = huma.Operation{
 		OperationID: "put-event-type", Summary: "Write an event type",
-		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. A request for an environment writes a type that all its tenants share.",
+		Description: "Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. If the version in force declares a compatibility and the next does not keep to it, it is refused with the places, unless force is set. A request for an environment writes a type that all its tenants share.",
 	}
 	deleteEventTypeDoc = huma.Operation{
 		OperationID: "delete-event-type",
@@ -186,6 +192,7 @@ func (h *eventTypeHandlers) put(ctx context.Context, c *management.Caller, in *p
 	t, err := h.catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
 		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
 		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
+		Compatibility: compat.Direction(in.Body.Compatibility), Force: in.Force,
 	})
 	if err != nil {
 		return nil, err

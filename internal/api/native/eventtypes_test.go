@@ -220,3 +220,36 @@ func fields(t *testing.T, a *answer) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// A version that does not keep to the compatibility that the one in force declares is refused with the place, unless it is forced.
+func TestSchemaEvolution(t *testing.T) {
+	h := newHarness(t)
+	const path = "/v1/event-types/order.paid"
+	var entry EventTypeDetail
+	h.put(path, `{"compatibility":"forward"}`).refused(422, problem.Invalid, "compatibility") // of what?
+	h.put(path, `{"compatibility":"sideways","schema":{}}`).refused(400, problem.InvalidRequest, "compatibility")
+	h.put(path, `{"compatibility":"forward","schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}`).want(200)
+	stays := `{"schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"note":{"type":"string"}}}}`
+	h.put(path, stays).want(200).into(&entry)
+	if entry.Version != 2 || entry.Compatibility != "forward" {
+		t.Errorf("an optional member: %+v", entry)
+	}
+	breaks := `{"compatibility":"none","schema":{"type":"object","properties":{"id":{"type":"integer"}}}}`
+	refused := h.put(path, breaks)
+	refused.refused(422, problem.Invalid, "schema/required")
+	refused.refused(422, problem.Invalid, "schema/properties/id/type")
+	h.get(path).want(200).into(&entry)
+	if entry.Version != 2 || entry.Compatibility != "forward" || len(entry.Versions) != 2 {
+		t.Errorf("a refused version changed something: %+v", entry)
+	}
+	h.put(path+"?force=true", breaks).want(200).into(&entry)
+	if entry.Version != 3 || entry.Compatibility != "none" {
+		t.Errorf("forced: %+v", entry)
+	}
+	h.put(path, `{"schema":{"type":"string"}}`).want(200).into(&entry)
+	h.put(path, `{"compatibility":"full"}`).want(200).into(&entry)
+	if entry.Version != 4 || entry.Compatibility != "full" {
+		t.Errorf("declared without a schema: %+v", entry)
+	}
+	h.put(path, `{"schema":{"type":["string","null"]}}`).refused(422, problem.Invalid, "schema/type")
+}
