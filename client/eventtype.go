@@ -17,7 +17,11 @@ type EventType struct {
 	Version     int             `json:"version,omitempty"`  // of the schema in force
 	Schema      json.RawMessage `json:"schema,omitempty"`   // JSON Schema, draft 2020-12
 	Example     json.RawMessage `json:"example,omitempty"`
-	Versions    []EventSchema   `json:"versions,omitempty"` // oldest first; not in lists
+	// Compatibility is what the next version of the schema must keep to: backward, forward, full or none.
+	Compatibility string `json:"compatibility,omitempty"`
+	// Force makes PutEventType store a schema that does not keep to it.
+	Force    bool          `json:"-"`
+	Versions []EventSchema `json:"versions,omitempty"` // oldest first; not in lists
 }
 
 // An EventSchema is one version of a type's schema.
@@ -59,20 +63,25 @@ func (c *Client) EventType(ctx context.Context, name string) (*EventType, error)
 	return &t, nil
 }
 
-// PutEventType writes a type: its Name, Description, Deprecated, Schema and Example. A Schema that differs from the current one
-// becomes the next version; without a Schema the current one stays.
+// PutEventType writes a type: its Name, Description, Deprecated, Schema, Example and Compatibility. A Schema that differs from the
+// current one becomes the next version; without a Schema the current one stays, and without a Compatibility the declared one.
 func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, error) {
 	body, err := json.Marshal(struct {
-		Description string          `json:"description"`
-		Deprecated  bool            `json:"deprecated"`
-		Schema      json.RawMessage `json:"schema,omitempty"`
-		Example     json.RawMessage `json:"example,omitempty"`
-	}{t.Description, t.Deprecated, t.Schema, t.Example})
+		Description   string          `json:"description"`
+		Deprecated    bool            `json:"deprecated"`
+		Schema        json.RawMessage `json:"schema,omitempty"`
+		Example       json.RawMessage `json:"example,omitempty"`
+		Compatibility string          `json:"compatibility,omitempty"`
+	}{t.Description, t.Deprecated, t.Schema, t.Example, t.Compatibility})
 	if err != nil {
 		return nil, err
 	}
+	path := "/v1/event-types/" + url.PathEscape(t.Name)
+	if t.Force {
+		path += "?force=true"
+	}
 	var out EventType
-	if err := c.do(ctx, http.MethodPut, "/v1/event-types/"+url.PathEscape(t.Name), nil, body, &out); err != nil {
+	if err := c.do(ctx, http.MethodPut, path, nil, body, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil
@@ -82,4 +91,12 @@ func (c *Client) PutEventType(ctx context.Context, t EventType) (*EventType, err
 func (c *Client) DeleteEventType(ctx context.Context, name string) error {
 	// Not repeated: a repeat could not tell a type that it has just deleted from one that never existed.
 	return c.once(ctx, http.MethodDelete, "/v1/event-types/"+url.PathEscape(name), nil, nil, nil)
+}
+
+// Catalogue returns the tenant's own and shared event types as a document for generators: format is openapi (3.1, webhooks) or
+// asyncapi (3.0, messages).
+func (c *Client) Catalogue(ctx context.Context, format string) (json.RawMessage, error) {
+	var document json.RawMessage
+	err := c.do(ctx, http.MethodGet, "/v1/catalogue?"+url.Values{"format": {format}}.Encode(), nil, nil, &document)
+	return document, err
 }

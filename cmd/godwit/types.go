@@ -12,6 +12,9 @@ type typesCommand struct {
 	List typesListCommand `cmd:"" help:"List event types, the tenant's own or a standard's."`
 	Show typesShowCommand `cmd:"" help:"Show an event type with its schema, as JSON."`
 	Put  typesPutCommand  `cmd:"" help:"Create or change an event type of the tenant."`
+
+	Import typesImportCommand `cmd:"" help:"Create and change event types from an OpenAPI or AsyncAPI document."`
+	Export typesExportCommand `cmd:"" help:"Write the catalogue as an OpenAPI or AsyncAPI document."`
 }
 
 // Help returns the text that --help shows.
@@ -24,7 +27,9 @@ Examples:
     godwit types list
     godwit types list --standard cybercube
     godwit types show job.completed
-    godwit types put order.paid --description 'An order was paid' --schema order-paid.schema.json`
+    godwit types put order.paid --description 'An order was paid' --schema order-paid.schema.json
+    godwit types import openapi.yaml --dry-run
+    godwit types export --format asyncapi > events.json`
 }
 
 type typesListCommand struct {
@@ -76,17 +81,24 @@ func (c *typesShowCommand) Run(env *environment) error {
 	return printJSON(env.stdout, t)
 }
 
+// evolution says how a new version of a schema may differ from the one before.
+type evolution struct {
+	Compatibility string `name:"compatibility" enum:",none,backward,forward,full" default:"" help:"What later versions of the schema must keep to: backward (events of this version are valid by the next), forward (events of the next are valid by this one), full or none. Defaults to what is declared." placeholder:"NAME"`
+	Force         bool   `name:"force" help:"Store a schema that does not keep to the declared compatibility."`
+}
+
 type typesPutCommand struct {
 	Name        string `arg:"" help:"The type, such as order.paid."`
 	Schema      string `name:"schema" help:"File with the JSON Schema (draft 2020-12) of the payload. Defaults to the present schema." placeholder:"FILE"`
 	Example     string `name:"example" help:"File with a payload that fits the schema." placeholder:"FILE"`
 	Description string `name:"description" help:"What events of this type mean." placeholder:"TEXT"`
 	Deprecated  bool   `name:"deprecated" help:"Mark the type as deprecated: producers should use another one."`
+	evolution   `embed:""`
 	connection  `embed:""`
 }
 
 func (c *typesPutCommand) Run(env *environment) error {
-	t := client.EventType{Name: c.Name, Description: c.Description, Deprecated: c.Deprecated}
+	t := client.EventType{Name: c.Name, Description: c.Description, Deprecated: c.Deprecated, Compatibility: c.Compatibility, Force: c.Force}
 	for _, f := range []struct {
 		file string
 		into *[]byte

@@ -57,6 +57,7 @@ var rules = map[string]rule{
 	"GET /v1/event-types/{name}":    readTypes,
 	"PUT /v1/event-types/{name}":    writeTypes,
 	"DELETE /v1/event-types/{name}": writeTypes,
+	"GET /v1/catalogue":             readTypes,
 
 	"POST /v1/endpoints":                              tenants(manage),
 	"GET /v1/endpoints":                               tenants(read),

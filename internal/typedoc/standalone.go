@@ -6,9 +6,20 @@ import (
 	"strings"
 )
 
-// standalone copies a schema and puts what it refers to into its $defs.
-func (r *reader) standalone(schema any) (any, error) {
-	c := &copier{reader: r, names: map[string]string{}, defs: object{}}
+// standalone copies the schema of a type and puts what it refers to into its $defs.
+func (r *reader) standalone(name string, schema any) (any, error) {
+	for range 16 {
+		o, _ := schema.(object)
+		ref, given := o["$ref"].(string)
+		if !given || len(o) > 1 {
+			break
+		}
+		var err error
+		if schema, err = r.lookup(ref); err != nil {
+			return nil, err
+		}
+	}
+	c := &copier{reader: r, own: name + ".", names: map[string]string{}, defs: object{}}
 	out, err := c.copy(schema)
 	if err != nil || len(c.defs) == 0 {
 		return out, err
@@ -31,6 +42,7 @@ func (r *reader) standalone(schema any) (any, error) {
 // A copier copies one schema.
 type copier struct {
 	reader *reader
+	own    string            // prefix of definitions that we moved out of the type's schema, when we wrote the document
 	names  map[string]string // of references that have been seen, to their names in defs
 	defs   object
 }
@@ -65,7 +77,7 @@ func (c *copier) define(ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := unescape(ref[strings.LastIndex(ref, "/")+1:])
+	name := strings.TrimPrefix(unescape(ref[strings.LastIndex(ref, "/")+1:]), c.own)
 	for n := 2; c.taken(name); n++ {
 		name = fmt.Sprintf("%s%d", strings.TrimRight(name, "0123456789"), n)
 	}

@@ -94,7 +94,7 @@ func (r *reader) add(name string, t Type, schema, example any) {
 	}
 	var err error
 	if schema != nil {
-		if schema, err = r.standalone(schema); err == nil {
+		if schema, err = r.standalone(t.Name, schema); err == nil {
 			t.Schema, err = json.Marshal(schema)
 		}
 	}

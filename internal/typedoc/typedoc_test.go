@@ -82,7 +82,7 @@ func TestReadOpenAPI(t *testing.T) {
 		cancelled.Name != "order.cancelled" || cancelled.Description != "An order will not be sent" {
 		t.Errorf("%+v", types)
 	}
-	equal(t, "created", string(created.Schema), `{"$ref":"#/$defs/Order","$defs":{"Order":{`+order+`},"Line":`+line+`}}`)
+	equal(t, "created", string(created.Schema), `{`+order+`,"$defs":{"Line":`+line+`}}`)
 	equal(t, "example", string(created.Example), `{"id":"o1","lines":[{"sku":"a"}],"since":"2026-03-01"}`)
 	equal(t, "cancelled", string(cancelled.Schema), `{"allOf":[{"$ref":"#/$defs/Order"},{"required":["reason"]}],
 		"properties":{"reason":{"enum":["$ref","customer",1]},"$schema":{"type":"string"}},"$defs":{"Order":{`+order+`},"Line":`+line+`}}`)
@@ -118,6 +118,9 @@ func TestRoundTrip(t *testing.T) {
 				compile(t, &again[i])
 			}
 			for _, want := range types {
+				if want.Name == again[i].Name && want.Name != "tuple.type" && want.Schema != nil {
+					equal(t, want.Name, string(again[i].Schema), string(want.Schema))
+				}
 				if want.Name == again[i].Name && (want.Description != again[i].Description || want.Deprecated != again[i].Deprecated || (want.Schema == nil) != (again[i].Schema == nil)) {
 					t.Errorf("%s: %+v came back as %+v", name, want, again[i])
 				}

@@ -17,6 +17,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(types, mayReadTypes, "GET /v1/event-types/{name}", getEventTypeDoc, h.eventTypes.get)
 	typed(types, mayWriteTypes, "PUT /v1/event-types/{name}", putEventTypeDoc, h.eventTypes.put)
 	typed(types, mayWriteTypes, "DELETE /v1/event-types/{name}", deleteEventTypeDoc, h.eventTypes.delete)
+	typed(types, mayReadTypes, "GET /v1/catalogue", catalogueDoc, h.eventTypes.document)
 
 	endpoints := r.section("Endpoints")
 	typed(endpoints, mayManage, "POST /v1/endpoints", createEndpointDoc, h.endpoints.create)
