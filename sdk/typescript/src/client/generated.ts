@@ -417,6 +417,8 @@ export interface EventReplay {
 }
 
 export interface EventType {
+  /** What the next version of the schema must keep to */
+  compatibility?: "none" | "backward" | "forward" | "full";
   created_at?: string;
   deprecated: boolean;
   description: string;
@@ -434,6 +436,8 @@ export interface EventType {
 }
 
 export interface EventTypeDetail {
+  /** What the next version of the schema must keep to */
+  compatibility?: "none" | "backward" | "forward" | "full";
   created_at?: string;
   deprecated: boolean;
   description: string;
@@ -453,6 +457,8 @@ export interface EventTypeDetail {
 }
 
 export interface EventTypeDraft {
+  /** What later versions of the schema must keep to. backward: events of this version are valid by the next. forward: events of the next are valid by this one, so that receivers written for it go on working. full: both. Members that a schema does not name are not compared. Absent: what is declared stays. */
+  compatibility?: "none" | "backward" | "forward" | "full";
   /** Producers should use another type. Nothing is refused for it. */
   deprecated?: boolean;
   description?: string;
@@ -1296,6 +1302,26 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Get the catalogue as a document for generators.
+   *
+   * The tenant's own event types and those that its environment shares, with the schemas in force. Types without a schema are in it too.
+   *
+   * Needs an API key with the scope read.
+   */
+  getCatalogue(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** openapi: OpenAPI 3.1, a webhook for each type. asyncapi: AsyncAPI 3.0, a message for each type. */
+      format?: "openapi" | "asyncapi" | undefined;
+    } = {},
+  ): Promise<unknown> {
+    return this.json<unknown>({ method: "GET", path: `/v1/catalogue`, query: { "format": options.format }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
    * List dead letters.
    *
    * Those that are open: deliveries which ended without being accepted and were not replayed since.
@@ -1972,7 +1998,7 @@ export class GodwitClient extends Transport {
   /**
    * Write an event type.
    *
-   * Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. A request for an environment writes a type that all its tenants share.
+   * Description, deprecated and example are replaced. A schema that differs from the one in force becomes the next version; earlier ones are kept. If the version in force declares a compatibility and the next does not keep to it, it is refused with the places, unless force is set. A request for an environment writes a type that all its tenants share.
    *
    * Needs an API key with the scope manage.
    */
@@ -1984,9 +2010,11 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** Store the schema although it is not compatible with the one in force */
+      force?: boolean | undefined;
     } = {},
   ): Promise<EventTypeDetail> {
-    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, body, options });
+    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, query: { "force": options.force }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, body, options });
   }
 
   /**

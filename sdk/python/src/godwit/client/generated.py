@@ -485,6 +485,8 @@ class _EventTypeRequired(TypedDict):
 
 
 class EventType(_EventTypeRequired, total=False):
+    compatibility: Literal["none", "backward", "forward", "full"]
+    """What the next version of the schema must keep to"""
     created_at: str
     example: Any
     schema: Any
@@ -507,6 +509,8 @@ class _EventTypeDetailRequired(TypedDict):
 
 
 class EventTypeDetail(_EventTypeDetailRequired, total=False):
+    compatibility: Literal["none", "backward", "forward", "full"]
+    """What the next version of the schema must keep to"""
     created_at: str
     example: Any
     schema: Any
@@ -519,6 +523,11 @@ class EventTypeDetail(_EventTypeDetailRequired, total=False):
 
 
 class EventTypeDraft(TypedDict, total=False):
+    compatibility: Literal["none", "backward", "forward", "full"]
+    """What later versions of the schema must keep to. backward: events of this version are valid by the next.
+    forward: events of the next are valid by this one, so that receivers written for it go on working. full: both.
+    Members that a schema does not name are not compared. Absent: what is declared stays.
+    """
     deprecated: bool
     """Producers should use another type. Nothing is refused for it."""
     description: str
@@ -1486,6 +1495,7 @@ class Trace(TypedDict, total=False):
 
 OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("stream_attempts", "GET", "/v1/attempts/stream"),
+    ("get_catalogue", "GET", "/v1/catalogue"),
     ("list_dead_letters", "GET", "/v1/dead-letters"),
     ("export_dead_letters", "GET", "/v1/dead-letters/export"),
     ("purge_dead_letters", "POST", "/v1/dead-letters/purge"),
@@ -1576,6 +1586,33 @@ class GodwitClient(Transport):
             "/v1/attempts/stream",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
+
+    def get_catalogue(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        format: Literal["openapi", "asyncapi"] | None = None,
+    ) -> Any:
+        """Get the catalogue as a document for generators.
+
+        The tenant's own event types and those that its environment shares, with the schemas in force. Types
+        without a schema are in it too.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        format: openapi: OpenAPI 3.1, a webhook for each type. asyncapi: AsyncAPI 3.0, a message for each type.
+        """
+        answer: Any = self._json(
+            "GET",
+            "/v1/catalogue",
+            query={"format": format},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
 
     def list_dead_letters(
         self,
@@ -2458,22 +2495,26 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        force: bool | None = None,
     ) -> EventTypeDetail:
         """Write an event type.
 
         Description, deprecated and example are replaced. A schema that differs from the one in force becomes the
-        next version; earlier ones are kept. A request for an environment writes a type that all its tenants
-        share.
+        next version; earlier ones are kept. If the version in force declares a compatibility and the next does
+        not keep to it, it is refused with the places, unless force is set. A request for an environment writes a
+        type that all its tenants share.
 
         Needs an API key with the scope manage.
 
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        force: Store the schema although it is not compatible with the one in force
         """
         answer: EventTypeDetail = self._json(
             "PUT",
             f"/v1/event-types/{path_segment(name)}",
+            query={"force": force},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
             body=body,
         )
