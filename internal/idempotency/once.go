@@ -3,6 +3,7 @@ package idempotency
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -47,6 +48,16 @@ func ID[K godwit.Kind](ctx context.Context, fresh godwit.ID[K], nth int) godwit.
 		return fresh
 	}
 	return godwit.DerivedID[K](r.record.CreatedAt, binary.BigEndian.AppendUint32(bytes.Clone(r.record.ID[:]), uint32(nth)))
+}
+
+// RecordID returns the id of a record that the request stores together with its events, so that a repeat does not store them again.
+// It follows from the request's key; without a key it returns false.
+func RecordID(ctx context.Context) (id [32]byte, held bool) {
+	r, held := ctx.Value(reservationKey{}).(reservation)
+	if !held {
+		return id, false
+	}
+	return sha256.Sum256(binary.BigEndian.AppendUint64(bytes.Clone(r.record.ID[:]), uint64(r.record.CreatedAt.UnixMicro()))), true
 }
 
 // CheckHeld fails if another request has taken over the key of this one, whose lease is over. A request must check this before it

@@ -303,3 +303,23 @@ func TestRepeatOfAnInterruptedChangeOfADelivery(t *testing.T) {
 		}
 	}
 }
+
+func TestRepeatOfAnInterruptedTestSendsNoSecondEvent(t *testing.T) {
+	h := newHarness(t)
+	e := h.endpoint(newSink(t).URL)
+	path := "/v1/endpoints/" + e.ID + "/test"
+	h.losing.unanswered.Store(true)
+	first := h.post(path, ``, "Idempotency-Key", key1).want(202)
+	h.losing.unanswered.Store(false)
+	h.clock.Advance(61 * time.Second)
+	repeat := h.post(path, ``, "Idempotency-Key", key1).want(202)
+	if repeat.replayed() || string(repeat.body) != string(first.body) || repeat.header.Get("Location") != first.header.Get("Location") {
+		t.Errorf("repeat %s, first %s", repeat.body, first.body)
+	}
+	h.post(path, ``, "Idempotency-Key", `"another-test-of-it"`).want(202)
+	var events list[Event]
+	h.get("/v1/events?type=" + testEventType).want(200).into(&events)
+	if len(events.Items) != 2 {
+		t.Errorf("%d events of two tests", len(events.Items))
+	}
+}

@@ -2,6 +2,8 @@ package native
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -79,16 +82,38 @@ func (h *trialHandlers) test(ctx context.Context, c *management.Caller, in *Endp
 		return nil, problem.Conflict.With("the endpoint is %s, so a test would wait; resume it first", e.Status)
 	}
 	receipts, err := h.engine.Submit(ctx, engine.Submission{
-		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{testPublication(e.ID)},
+		TenantID: c.Tenant.ID, Principal: c.Key.Principal, Events: []engine.Publication{testPublication(e.ID)}, Idempotency: testRecord(ctx),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := receipts[0].Err; err != nil {
-		return nil, err
+	r := &receipts[0]
+	if r.Err != nil {
+		return nil, r.Err
 	}
-	ev := &receipts[0].Events[0]
-	return &testOutput{Location: eventLocation(ev.ID), Body: acceptedView(ev, receipts[0].Fanout[0])}, nil
+	if r.Replayed != nil {
+		out := &testOutput{Location: eventLocation(r.ReplayedEvent)}
+		if err := json.Unmarshal(r.Replayed.Body, &out.Body); err != nil {
+			return nil, fmt.Errorf("read stored test: %w", err)
+		}
+		return out, nil
+	}
+	return &testOutput{Location: eventLocation(r.Events[0].ID), Body: acceptedView(&r.Events[0], r.Fanout[0])}, nil
+}
+
+// testRecord keeps the repeat of an interrupted request from sending a second test event; nil if the request has no key.
+func testRecord(ctx context.Context) *engine.Idempotency {
+	id, held := idempotency.RecordID(ctx)
+	if !held {
+		return nil
+	}
+	return &engine.Idempotency{ID: id, Respond: func(events []godwit.Event, fanout []int) *godwit.StoredResponse {
+		body, err := json.Marshal(acceptedView(&events[0], fanout[0]))
+		if err != nil {
+			panic(err) // texts and numbers are always encodable
+		}
+		return &godwit.StoredResponse{Status: http.StatusAccepted, Body: body}
+	}}
 }
 
 func (h *trialHandlers) probe(ctx context.Context, c *management.Caller, in *EndpointPath) (*probeOutput, error) {

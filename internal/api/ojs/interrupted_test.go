@@ -12,6 +12,7 @@ import (
 func TestRepeatOfAnInterruptedCreation(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		r := newRig(t, o)
+		r.subscribe("/tap", object{"events": []string{"webhook.*"}})
 		create := apptest.Call{
 			Path: subscriptions, Body: object{"url": "https://example.com/", "events": []string{"*"}}, Header: map[string]string{"Idempotency-Key": `"0123456789abcdef-create"`},
 		}
@@ -25,8 +26,13 @@ func TestRepeatOfAnInterruptedCreation(t *testing.T) {
 		if later["id"] != first["id"] || later["secret"] != nil || later["secret_redacted"] != true {
 			t.Errorf("later %v", later)
 		}
-		if n := r.count(); n != 1 {
-			t.Errorf("%d subscriptions", n)
+		if n := r.count(); n != 2 {
+			t.Errorf("%d subscriptions", n-1)
+		}
+		var announced struct{ Items []struct{ ID string } }
+		r.Must(apptest.Call{Path: "/v1/events?type=webhook.subscription.created"}, &announced)
+		if len(announced.Items) != 2 {
+			t.Errorf("two subscriptions were announced %d times", len(announced.Items))
 		}
 	})
 }
