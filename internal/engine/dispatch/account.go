@@ -2,9 +2,11 @@ package dispatch
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
@@ -55,11 +57,11 @@ const (
 	startsAllowance = "starts"
 )
 
-// accounts holds the tenants that have such a bound.
+// accounts finds the accounts of tenants that have such a bound. Lanes hold them; an account that no lane has any more goes.
 type accounts struct {
 	d       *Dispatcher
 	mu      sync.Mutex
-	tenants map[godwit.TenantID]*account
+	tenants map[godwit.TenantID]weak.Pointer[account]
 }
 
 // of returns the account of an endpoint, or nil if its policy has no account limit.
@@ -69,22 +71,35 @@ func (as *accounts) of(t *attempt.Target) *account {
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	a := as.tenants[t.Endpoint.TenantID]
+	tenant := t.Endpoint.TenantID
+	a := as.tenants[tenant].Value()
 	if a == nil {
-		a = &account{d: as.d, tenant: t.Endpoint.TenantID}
-		as.tenants[t.Endpoint.TenantID] = a
+		a = &account{d: as.d, tenant: tenant}
+		as.tenants[tenant] = weak.Make(a)
+		runtime.AddCleanup(a, as.forget, tenant)
 	}
 	return a
+}
+
+// forget removes the entry of an account that is gone, unless the tenant has another one by now.
+func (as *accounts) forget(tenant godwit.TenantID) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if as.tenants[tenant].Value() == nil {
+		delete(as.tenants, tenant)
+	}
 }
 
 // giveBack returns the starts that no lane will use because the node stops.
 func (as *accounts) giveBack() {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	for _, a := range as.tenants {
-		a.mu.Lock()
-		a.giveBack()
-		a.mu.Unlock()
+	for _, p := range as.tenants {
+		if a := p.Value(); a != nil {
+			a.mu.Lock()
+			a.giveBack()
+			a.mu.Unlock()
+		}
 	}
 }
 

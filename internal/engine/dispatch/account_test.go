@@ -2,10 +2,12 @@ package dispatch
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -94,4 +96,44 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 	if n := lanes[0].window.inFlight + lanes[1].window.inFlight + lanes[2].window.inFlight; n != 1 || lanes[0].window.inFlight != 1 {
 		t.Errorf("%d in flight, %d of the first lane", n, lanes[0].window.inFlight)
 	}
+}
+
+// The endpoints of a tenant share an account as long as one of them has it; then nothing of it is kept.
+func TestAccountsAreForgotten(t *testing.T) {
+	d := newIdle(clock.NewManual(time.Unix(1000, 0)))
+	target := func(tenant byte) *attempt.Target {
+		target := &attempt.Target{Policy: godwit.Policy{AccountPerMinute: 10}}
+		target.Endpoint.TenantID = godwit.TenantID{tenant}
+		return target
+	}
+	used := d.accounts.of(target(1))
+	for tenant := range byte(100) {
+		d.accounts.of(target(tenant))
+	}
+	left := func() int {
+		d.accounts.mu.Lock()
+		defer d.accounts.mu.Unlock()
+		return len(d.accounts.tenants)
+	}
+	for left() != 1 {
+		runtime.GC()
+	}
+	if d.accounts.of(target(1)) != used {
+		t.Error("the account changed while it was used")
+	}
+}
+
+// A tenant whose last endpoint is deleted takes no memory in the index.
+func TestEmptyTenantLeavesTheIndex(t *testing.T) {
+	d := newIdle(clock.NewManual(time.Unix(1000, 0)))
+	l := d.bareLane(godwit.Policy{Concurrency: 1}, 0)
+	d.index.put(l)
+	deleted := *l.Target()
+	deleted.Endpoint.Status = godwit.EndpointDeleted
+	l.target.Store(&deleted)
+	d.index.put(l)
+	d.index.tenants.Range(func(id, _ any) bool {
+		t.Errorf("tenant %v is still there", id)
+		return true
+	})
 }

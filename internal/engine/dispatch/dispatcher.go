@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
@@ -137,7 +138,7 @@ func New(cfg Config) *Dispatcher {
 			}
 		}
 	}
-	d.accounts = accounts{d: d, tenants: map[godwit.TenantID]*account{}}
+	d.accounts = accounts{d: d, tenants: map[godwit.TenantID]weak.Pointer[account]{}}
 	return d
 }
 

@@ -69,7 +69,11 @@ func (x *index) put(lanes ...*Lane) {
 		for _, member := range next.members {
 			next.add(member)
 		}
-		x.tenants.Store(tenant, next)
+		if len(next.members) == 0 {
+			x.tenants.Delete(tenant)
+		} else {
+			x.tenants.Store(tenant, next)
+		}
 	}
 }
 
