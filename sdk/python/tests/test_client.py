@@ -11,7 +11,8 @@ from support import REPOSITORY
 from support.trace import TestCase
 
 import generate_client
-from godwit.client import GodwitClient, GodwitError, Payload, every_item, generated
+from godwit.client import GodwitClient, GodwitError, Payload, Retry, every_item, generated
+from godwit.client.retry import retry_after
 
 DOCUMENT = json.loads((REPOSITORY / "spec" / "openapi.json").read_text("utf-8"))
 
@@ -178,3 +179,66 @@ class Calls(TestCase):
         for url, key in (("ftp://x", "k"), ("x", "k"), ("https://u@x", "k"), ("https://x", ""), ("https://x", "a b")):
             with self.subTest(url=url, key=key):
                 self.assertRaises(ValueError, GodwitClient, url, key)
+
+
+class Repeats(TestCase):
+    QUICK = Retry(base=0.001, cap=0.001)
+
+    @staticmethod
+    def keys(recorder):
+        return [headers["Idempotency-Key"] for _, _, headers, _ in recorder.requests]
+
+    def test_a_request_that_may_be_accepted_later_under_one_key(self):
+        recorder = Recorder(self)
+        client = GodwitClient(recorder.url, "gw_key", retry=self.QUICK)
+        busy = b'{"status":409,"code":"idempotency-in-progress"}'
+        recorder.answers = [(503, {}, b"{}"), (409, {}, busy), (200, {"Content-Length": "99"}, b"{"), (201, {}, b'{"id":"sub_1"}')]
+        self.assertEqual(client.create_endpoint({"url": "https://a.example/"})["id"], "sub_1")
+        self.assertEqual(len(recorder.requests), 4)
+        self.assertEqual(len(set(self.keys(recorder))), 1)
+        self.assertRegex(self.keys(recorder)[0], '^"[0-9a-f-]{36}"$')
+        client.create_endpoint({"url": "https://a.example/"}, idempotency_key="my own key, chosen")
+        self.assertEqual(self.keys(recorder)[-1], '"my own key, chosen"')
+
+    def test_a_read_but_not_what_needs_a_correction_nor_a_deletion(self):
+        recorder = Recorder(self)
+        client = GodwitClient(recorder.url, "gw_key", retry=self.QUICK)
+        recorder.answers = [(500, {}, b""), (200, {}, b'{"items":[]}')]
+        self.assertEqual(client.list_endpoints()["items"], [])
+        for status in (400, 404, 409, 422):
+            recorder.answers, recorder.requests = [(status, {}, b"{}")], []
+            with self.assertRaises(GodwitError):
+                client.create_endpoint({"url": "x"})
+            self.assertEqual(len(recorder.requests), 1)
+        recorder.answers, recorder.requests = [(503, {}, b"{}")], []
+        with self.assertRaises(GodwitError):
+            client.delete_event_type("a.b")
+        self.assertEqual(len(recorder.requests), 1)
+
+    def test_until_there_is_no_time_left(self):
+        recorder = Recorder(self)
+        recorder.answers = [(503, {"Retry-After": "3600"}, b"{}")]
+        with self.assertRaises(GodwitError):
+            GodwitClient(recorder.url, "gw_key", retry=Retry()).list_endpoints()
+        self.assertEqual(len(recorder.requests), 1)
+        recorder.answers, recorder.requests = [(503, {}, b"{}")] * 9, []
+        with self.assertRaises(GodwitError):
+            GodwitClient(recorder.url, "gw_key", retry=Retry(max=3, base=0.001, cap=0.001)).list_endpoints()
+        self.assertEqual(len(recorder.requests), 4)
+
+    def test_nothing_without_the_option(self):
+        recorder = Recorder(self)
+        recorder.answers = [(503, {}, b"{}")]
+        with self.assertRaises(GodwitError):
+            GodwitClient(recorder.url, "gw_key").create_endpoint({"url": "https://a.example/"})
+        self.assertEqual(self.keys(recorder), [None])
+
+    def test_retry_after(self):
+        for value, least, most in (
+            (None, 0, 0),
+            ("7", 7, 7),
+            ("soon", 0, 0),
+            ("Fri, 31 Dec 1999 23:59:59 GMT", 0, 0),
+            ("Fri, 31 Dec 2999 23:59:59 GMT", 1e9, 1e12),
+        ):
+            self.assertTrue(least <= retry_after(value) <= most, value)

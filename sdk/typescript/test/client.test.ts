@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
-import { everyItem, GodwitClient, GodwitError, Payload } from "@godwit/receiver/client";
+import { everyItem, GodwitClient, GodwitError, Payload, type ClientOptions } from "@godwit/receiver/client";
 
 const root = new URL("../", import.meta.url);
 
@@ -17,7 +17,7 @@ interface Seen {
   body: string;
 }
 
-async function serve(t: TestContext, answer: (seen: Seen, response: ServerResponse) => void): Promise<{ client: GodwitClient; seen: Seen[] }> {
+async function serve(t: TestContext, answer: (seen: Seen, response: ServerResponse) => void, options: Partial<ClientOptions> = {}): Promise<{ client: GodwitClient; seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
     let body = "";
@@ -31,7 +31,7 @@ async function serve(t: TestContext, answer: (seen: Seen, response: ServerRespon
     server.close();
   });
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return { client: new GodwitClient({ baseUrl, apiKey: "gwk_test" }), seen };
+  return { client: new GodwitClient({ baseUrl, apiKey: "gwk_test", ...options }), seen };
 }
 
 const json = (response: ServerResponse, status: number, value: unknown): void => {
@@ -156,5 +156,92 @@ describe("on the wire", () => {
     const call = client.listEvents({ signal: stop.signal });
     stop.abort();
     await assert.rejects(call, { name: "AbortError" });
+  });
+});
+
+describe("repeats", () => {
+  const quick = { retry: { base: 1, cap: 1 } };
+
+  test("a request that may be accepted later, under one key", async (t) => {
+    const { client, seen } = await serve(
+      t,
+      (_, response) => {
+        if (seen.length === 1) response.destroy(); // no response: the server may have received it
+        else if (seen.length === 2) json(response, 503, { status: 503, code: "unavailable" });
+        else if (seen.length === 3) json(response, 409, { status: 409, code: "idempotency-in-progress" });
+        else json(response, 201, { id: "sub_1" });
+      },
+      quick,
+    );
+    const made = await client.createEndpoint({ url: "https://a.example/" });
+    assert.equal(made.id, "sub_1");
+    assert.equal(seen.length, 4);
+    const keys = new Set(seen.map((s) => s.headers["idempotency-key"]));
+    assert.equal(keys.size, 1);
+    assert.match([...keys][0] as string, /^"[0-9a-f-]{36}"$/);
+    assert.equal(new Set(seen.map((s) => s.body)).size, 1);
+    await client.createEndpoint({ url: "https://a.example/" }, { idempotencyKey: "my own key, chosen" });
+    assert.equal(seen.at(-1)!.headers["idempotency-key"], '"my own key, chosen"');
+  });
+
+  test("a read, but not what needs a correction, nor a deletion", async (t) => {
+    let status = 500;
+    const { client, seen } = await serve(t, (_, response) => json(response, seen.length % 2 === 1 ? status : 200, { items: [] }), quick);
+    await client.listEndpoints();
+    assert.equal(seen.length, 2);
+    for (status of [400, 404, 422]) {
+      const before: number = seen.length;
+      await assert.rejects(client.createEndpoint({ url: "x" }), GodwitError);
+      assert.equal(seen.length, before + 1);
+      await client.listEndpoints(); // keeps the parity
+    }
+    status = 503;
+    const before: number = seen.length;
+    await assert.rejects(client.deleteEventType("a.b"), { status: 503 });
+    assert.equal(seen.length, before + 1);
+  });
+
+  test("until there is no time left or the caller gives up", async (t) => {
+    const { client, seen } = await serve(
+      t,
+      (_, response) => {
+        response.setHeader("retry-after", "3600");
+        json(response, 503, { status: 503 });
+      },
+      { retry: {} },
+    );
+    await assert.rejects(client.listEndpoints(), { status: 503 }); // an hour is more than the 30 s
+    assert.equal(seen.length, 1);
+    const never = await serve(t, (_, response) => json(response, 503, { status: 503 }), { retry: { base: 1, cap: 1, max: 3 } });
+    await assert.rejects(never.client.listEndpoints(), { status: 503 });
+    assert.equal(never.seen.length, 4);
+    const stop = new AbortController();
+    const stopped = await serve(t, (_, response) => {
+      json(response, 503, { status: 503 });
+      setImmediate(() => stop.abort());
+    }, { retry: { base: 1_000_000, cap: 1_000_000, elapsed: Infinity } });
+    await assert.rejects(stopped.client.listEndpoints({ signal: stop.signal }));
+    assert.equal(stopped.seen.length, 1);
+  });
+
+  test("a server that does not answer in time", async (t) => {
+    const { client, seen } = await serve(
+      t,
+      (_, response) => {
+        if (seen.length > 1) json(response, 200, { items: [] });
+      },
+      { retry: { base: 1, cap: 1, max: Infinity, elapsed: Infinity }, timeout: 1000 },
+    );
+    assert.deepEqual((await client.listEndpoints()).items, []);
+    assert.ok(seen.length >= 2);
+    const alone = await serve(t, () => undefined, { timeout: 50 });
+    await assert.rejects(alone.client.listEndpoints(), { name: "TimeoutError" });
+  });
+
+  test("nothing without the option", async (t) => {
+    const { client, seen } = await serve(t, (_, response) => json(response, 503, { status: 503 }));
+    await assert.rejects(client.listEndpoints(), { status: 503 });
+    await assert.rejects(client.createEndpoint({ url: "https://a.example/" }), { status: 503 });
+    assert.deepEqual([seen.length, seen[1]!.headers["idempotency-key"]], [2, undefined]);
   });
 });

@@ -1,6 +1,9 @@
+import { GodwitError } from "./errors.js";
+import { insist, type Retry } from "./retry.js";
+
 /**
- * The transport of the client: one request per call, without automatic repeats. To repeat a call safely, give it an
- * `idempotencyKey` and send the same again.
+ * The transport of the client. Without `retry` it makes one request per call; to repeat a call safely, give it an
+ * `idempotencyKey` and send the same again. With `retry` it does that itself.
  */
 export interface ClientOptions {
   /** The server's address, such as https://hooks.example.com. Required. */
@@ -9,6 +12,10 @@ export interface ClientOptions {
   readonly apiKey: string;
   /** Defaults to the platform's fetch. */
   readonly fetch?: typeof globalThis.fetch;
+  /** Repeats requests that got no response or may be accepted later, under one key each; `{}` takes the defaults. Defaults to none. */
+  readonly retry?: Retry;
+  /** Milliseconds until a response must be there; of a stream, until it begins. Defaults to 30,000. */
+  readonly timeout?: number;
 }
 
 export interface CallOptions {
@@ -23,23 +30,6 @@ export class Payload {
     readonly body: string | Uint8Array<ArrayBuffer>,
     readonly contentType: string,
   ) {}
-}
-
-/** The server's explanation of a failure (problem details, RFC 9457). */
-export class GodwitError extends Error {
-  constructor(
-    readonly status: number,
-    /** Stable: use this in code. */
-    readonly code: string,
-    message: string,
-    readonly requestId: string | undefined,
-    /** The header Retry-After as sent. */
-    readonly retryAfter: string | undefined,
-    readonly fields: readonly { readonly field: string; readonly detail: string }[],
-  ) {
-    super(message);
-    this.name = "GodwitError";
-  }
 }
 
 export interface Call {
@@ -57,6 +47,8 @@ export class Transport {
   readonly #base: string;
   readonly #apiKey: string;
   readonly #fetch: typeof globalThis.fetch;
+  readonly #retry: Retry | undefined;
+  readonly #timeout: number;
 
   constructor(options: ClientOptions) {
     if (!/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(options.baseUrl)) throw new Error("baseUrl is not the URL of a server");
@@ -64,9 +56,35 @@ export class Transport {
     this.#base = options.baseUrl.replace(/\/+$/, "");
     this.#apiKey = options.apiKey;
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#retry = options.retry;
+    this.#timeout = options.timeout ?? 30_000;
   }
 
+  /** The response, its body not read yet. */
   protected async raw(call: Call): Promise<Response> {
+    return this.#request(call, (response) => Promise.resolve(response));
+  }
+
+  /** Makes the request, and repeats it under the same key. A response counts once it was read. */
+  async #request<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
+    const keyed = call.headers !== undefined && "Idempotency-Key" in call.headers;
+    if (keyed && this.#retry !== undefined && call.headers!["Idempotency-Key"] === undefined) {
+      call = { ...call, headers: { ...call.headers, "Idempotency-Key": crypto.randomUUID() } };
+    }
+    // A DELETE is not repeated: the repeat could not tell what it has just deleted from what never was there.
+    const again = keyed || call.method === "GET" || call.method === "PUT";
+    return insist(again ? this.#retry : undefined, call.options.signal, async () => {
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new DOMException("the server did not answer in time", "TimeoutError")), this.#timeout);
+      try {
+        return await read(await this.#send(call, late.signal));
+      } finally {
+        clearTimeout(timer);
+      }
+    });
+  }
+
+  async #send(call: Call, late: AbortSignal): Promise<Response> {
     const headers = new Headers({ authorization: `Bearer ${this.#apiKey}` });
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers.set(name, name.toLowerCase() === "idempotency-key" ? quoted(value) : value);
@@ -79,7 +97,7 @@ export class Transport {
       headers.set("content-type", "application/json");
       init.body = JSON.stringify(call.body);
     }
-    if (call.options.signal !== undefined) init.signal = call.options.signal;
+    init.signal = call.options.signal === undefined ? late : AbortSignal.any([late, call.options.signal]);
     const response = await this.#fetch(this.#base + call.path + query(call.query), init);
     call.options.onResponse?.(response);
     if (!response.ok) throw await failure(response);
@@ -87,12 +105,11 @@ export class Transport {
   }
 
   protected async json<T>(call: Call): Promise<T> {
-    const response = await this.raw(call);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    return this.#request(call, async (response) => (response.status === 204 ? undefined : await response.json()) as T);
   }
 
   protected async nothing(call: Call): Promise<void> {
-    await (await this.raw(call)).body?.cancel();
+    await this.#request(call, async (response) => response.body?.cancel());
   }
 
   /** Newline-delimited JSON, item by item. */

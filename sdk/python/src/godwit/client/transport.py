@@ -7,14 +7,18 @@ import re
 import ssl
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPResponse
-from typing import Any, Union, cast
+from typing import Any, TypeVar, Union, cast
 from urllib.parse import quote, urlencode
 
 from ..httpsig.structured import serialize_string
+from .errors import GodwitError
+from .retry import Retry, insist
 
+T = TypeVar("T")
 QueryValue = Union[str, int, bool, Sequence[str], Mapping[str, str], None]
 
 _BASE_URL = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
@@ -29,28 +33,6 @@ class Payload:
     content_type: str
 
 
-class GodwitError(Exception):
-    """The server's explanation of a failure (problem details, RFC 9457)."""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        request_id: str | None,
-        retry_after: str | None,
-        fields: Sequence[Mapping[str, str]],
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        """Stable: decide by this."""
-        self.request_id = request_id
-        self.retry_after = retry_after
-        """The header Retry-After as sent."""
-        self.fields = fields
-
-
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """The API does not redirect, and an API key must not follow where a stranger points."""
 
@@ -60,10 +42,17 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 class Transport:
     def __init__(
-        self, base_url: str, api_key: str, *, timeout: float = 30, context: ssl.SSLContext | None = None
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        timeout: float = 30,
+        context: ssl.SSLContext | None = None,
+        retry: Retry | None = None,
     ) -> None:
         """`base_url`: the server's address, such as https://hooks.example.com. `timeout`: seconds without an answer, or
-        without anything new in a stream. `context`: how to check the server's certificate."""
+        without anything new in a stream. `context`: how to check the server's certificate. `retry`: repeat requests that got
+        no answer or may be accepted later, under one key each; `Retry()` takes the defaults."""
         if not _BASE_URL.fullmatch(base_url):
             raise ValueError("base_url is not the URL of a server")
         if not _API_KEY.fullmatch(api_key):
@@ -71,8 +60,19 @@ class Transport:
         self._base = base_url.rstrip("/")
         self._api_key = api_key
         self._timeout = timeout
+        self._retry = retry
         https = urllib.request.HTTPSHandler(context=context or ssl.create_default_context())
         self._opener = urllib.request.build_opener(_NoRedirects, https)
+
+    def _insist(self, method: str, call: dict[str, Any], request: Callable[[dict[str, Any]], T]) -> T:
+        """Makes a request, and repeats it under the same key."""
+        headers = call.get("headers") or {}
+        keyed = "Idempotency-Key" in headers
+        if keyed and self._retry is not None and headers["Idempotency-Key"] is None:
+            call = {**call, "headers": {**headers, "Idempotency-Key": str(uuid.uuid4())}}
+        # A DELETE is not repeated: the repeat could not tell what it has just deleted from what never was there.
+        again = keyed or method in ("GET", "PUT")
+        return insist(self._retry if again else None, lambda: request(call))
 
     def _open(
         self,
@@ -101,8 +101,11 @@ class Transport:
                 raise _failure(error) from None
 
     def _bytes(self, method: str, path: str, **call: Any) -> bytes:
-        with self._open(method, path, **call) as response:
-            return response.read()
+        def read(call: dict[str, Any]) -> bytes:
+            with self._open(method, path, **call) as response:
+                return response.read()  # a response that was cut off does not count
+
+        return self._insist(method, call, read)
 
     def _json(self, method: str, path: str, **call: Any) -> Any:
         body = self._bytes(method, path, **call)
@@ -110,7 +113,7 @@ class Transport:
 
     def _lines(self, method: str, path: str, **call: Any) -> Iterator[Any]:
         """Newline-delimited JSON, item by item."""
-        with self._open(method, path, **call) as response:
+        with self._insist(method, call, lambda call: self._open(method, path, **call)) as response:
             for line in response:
                 if line.strip():
                     yield json.loads(line)
@@ -118,7 +121,7 @@ class Transport:
     def _events(self, method: str, path: str, **call: Any) -> Iterator[Any]:
         """Server-sent events: the data of each, as JSON."""
         data: list[bytes] = []
-        with self._open(method, path, **call) as response:
+        with self._insist(method, call, lambda call: self._open(method, path, **call)) as response:
             for line in response:
                 line = line.rstrip(b"\r\n")
                 if line.startswith(b"data:"):
