@@ -21,7 +21,7 @@ import (
 type benchCommand struct {
 	Store       string        `name:"store" local:"" help:"\"sqlite\" for a temporary file; \"postgres\" for a database of its own on the server named by GODWIT_TEST_POSTGRES; or the URL of a PostgreSQL database, which is filled." default:"sqlite" placeholder:"sqlite|postgres|URL"`
 	What        string        `arg:"" optional:"" help:"The scenario; the same as --scenario."`
-	Scenario    string        `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,tls,many,large,fanout,neighbour,backlog,waiting,isolation,profiles,nodes,restart,idle,commands" default:"throughput" placeholder:"NAME"`
+	Scenario    string        `name:"scenario" help:"What to measure: ${enum}." enum:"throughput,latency,tls,many,large,fanout,neighbour,backlog,waiting,isolation,profiles,nodes,restart,tenants,idle,commands" default:"throughput" placeholder:"NAME"`
 	Profile     string        `name:"profile" help:"Profile of the endpoint, its rate limits lifted: ${enum}." enum:"eds,ojs,cybercube,standard-webhooks" default:"eds" placeholder:"NAME"`
 	Connections int           `name:"connections" help:"Number of clients that post at the same time." default:"64" placeholder:"N"`
 	Size        int           `name:"size" help:"Size of an event in bytes." default:"1024" placeholder:"N"`
@@ -29,7 +29,7 @@ type benchCommand struct {
 	Seconds     float64       `name:"seconds" help:"Approximate length of the whole run in seconds." default:"30" placeholder:"N"`
 	Rate        float64       `name:"rate" help:"Events per second in the latency measurement. Defaults to half of the measured throughput." placeholder:"N"`
 	Backlog     int           `name:"backlog" help:"Deliveries that wait for a dead endpoint in the scenarios backlog and waiting. Defaults to 1000000 and 10000000." placeholder:"N"`
-	Endpoints   int           `name:"endpoints" help:"Endpoints of the scenarios fanout, restart, many and neighbour. Defaults to 10000, 10000, 1000 and 1000." placeholder:"N"`
+	Endpoints   int           `name:"endpoints" help:"Endpoints of the scenarios fanout, restart, many, neighbour and tenants. Defaults to 10000, 10000, 1000, 1000 and 30000." placeholder:"N"`
 	Nodes       int           `name:"nodes" help:"Server processes in the scenario nodes." default:"3" placeholder:"N"`
 	Held        time.Duration `name:"held-transaction" help:"How long the scenario nodes holds a transaction open in the database, such as 10m. Defaults to not at all." placeholder:"DURATION"`
 	CPUProfile  string        `name:"cpu-profile" help:"Write a CPU profile of the server at full load to a file, for go tool pprof." placeholder:"FILE"`
@@ -55,6 +55,7 @@ a relay that keeps events in memory only (not durable). The ratios tell what dur
     profiles    every profile by turns on one server, and what each costs beside eds
     nodes       --nodes servers on one PostgreSQL database, producers spread over them, beside one server
     restart     a server restarted under load, in order and killed: when does the new process acknowledge?
+    tenants     10,000 tenants with 3 endpoints each: start-up, memory, and posts by a key of their environment for one and for all
     idle        memory of a server with nothing to do
     commands    commands executed and duplicates replayed, beside a bare insert into the same kind of store
 

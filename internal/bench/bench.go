@@ -33,7 +33,8 @@ type Options struct {
 	Rate float64
 	// Backlog is the number of waiting deliveries in the scenarios backlog (defaults to a million) and waiting (ten million).
 	Backlog int
-	// Endpoints is the number of endpoints in the scenarios fanout and restart (defaults to 10000), many and neighbour (1000).
+	// Endpoints is the number of endpoints in the scenarios fanout and restart (defaults to 10000), many and neighbour (1000), and tenants (30000, three
+	// for each tenant).
 	Endpoints int
 	// Nodes is the number of server processes in the scenario nodes. Defaults to 3.
 	Nodes int
@@ -48,7 +49,7 @@ type Options struct {
 
 // Scenarios lists the available measurements.
 var Scenarios = []string{
-	"throughput", "latency", "tls", "many", "large", "fanout", "neighbour", "backlog", "waiting", "isolation", "profiles", "nodes", "restart", "idle", "commands",
+	"throughput", "latency", "tls", "many", "large", "fanout", "neighbour", "backlog", "waiting", "isolation", "profiles", "nodes", "restart", "tenants", "idle", "commands",
 }
 
 func (o *Options) setDefaults() error {
@@ -68,6 +69,9 @@ func (o *Options) setDefaults() error {
 	defaultTo(&o.Backlog, 1_000_000)
 	if o.Scenario == "fanout" || o.Scenario == "restart" {
 		defaultTo(&o.Endpoints, 10_000)
+	}
+	if o.Scenario == "tenants" {
+		defaultTo(&o.Endpoints, 30_000)
 	}
 	defaultTo(&o.Endpoints, 1000)
 	if o.Scenario == "neighbour" {
@@ -101,7 +105,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	scenario := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latencyOnly, "backlog": b.backlog, "waiting": b.waiting, "isolation": b.isolation,
-		"tls": b.tls, "many": b.many, "large": b.large, "fanout": b.fanout, "neighbour": b.neighbour, "profiles": b.profiles, "nodes": b.nodes, "restart": b.restarts, "idle": b.idle, "commands": b.commands,
+		"tls": b.tls, "many": b.many, "large": b.large, "fanout": b.fanout, "neighbour": b.neighbour, "profiles": b.profiles, "nodes": b.nodes, "restart": b.restarts, "tenants": b.tenants, "idle": b.idle, "commands": b.commands,
 	}[o.Scenario]
 	if scenario == nil {
 		return nil, fmt.Errorf("bench: no scenario %q; there are %v", o.Scenario, Scenarios)

@@ -79,6 +79,10 @@ func TestOtherScenarios(t *testing.T) {
 			f := r.Restart
 			return f.Endpoints == 20 && f.Stopped.Ack > 0 && f.Stopped.Gap > f.Stopped.Ack && f.Killed.Ack > 0 && f.Killed.Gap > f.Killed.Ack
 		},
+		"tenants": func(r *bench.Report) bool {
+			f := r.Tenants
+			return f.Tenants == 6 && f.Endpoints == 18 && f.Start > 0 && f.IdleRSS > 0 && f.RSS > 0 && f.OnePerS > 0 && f.TurnsPerS > 0 && f.OneCPU > 0
+		},
 		"idle": func(r *bench.Report) bool { return r.ServerIdleRSS > 0 },
 	} {
 		t.Run(scenario, func(t *testing.T) {

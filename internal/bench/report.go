@@ -55,6 +55,7 @@ type Report struct {
 	Profiles  []ProfileReport  `json:"profiles,omitempty"`
 	Nodes     *NodesReport     `json:"nodes,omitempty"`
 	Restart   *RestartReport   `json:"restart,omitempty"`
+	Tenants   *TenantsReport   `json:"tenants,omitempty"`
 	Commands  *CommandsReport  `json:"commands,omitempty"`
 }
 
@@ -118,6 +119,8 @@ func (r *Report) Print(w io.Writer) error {
 	case r.Nodes != nil:
 		r.Nodes.print(t)
 		t.row("events", "%d\t%d refused, %d missing, %d twice", r.Events, r.Failed, r.Missing, r.Duplicate)
+	case r.Tenants != nil:
+		r.Tenants.print(t)
 	case r.Restart != nil:
 		r.Restart.print(t)
 	case r.Waiting != nil:
