@@ -2,9 +2,9 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/collector"
 	"github.com/godwit-hq/godwit/internal/config"
 )
 
@@ -56,10 +56,9 @@ func (c *serveCommand) Run(env *environment) error {
 	return a.Run(env.ctx)
 }
 
-// relaxCollector lets the heap grow to five times its live size before a collection. The live heap is some ten megabytes,
-// so this buys speed for little memory. It leaves a GOGC that the operator has set.
+// relaxCollector relaxes the garbage collector. It leaves a GOGC that the operator has set.
 func relaxCollector(env *environment) {
 	if _, set := env.lookup("GOGC"); !set {
-		debug.SetGCPercent(400)
+		collector.Relax()
 	}
 }

@@ -30,9 +30,11 @@ type TenantsReport struct {
 	SeedSeconds float64 `json:"seed_s"`
 	Start       float64 `json:"start_ms"` // from the start of the process until it is ready
 	IdleRSS     float64 `json:"idle_rss_mb"`
-	RSS         float64 `json:"rss_mb"` // after a post for each tenant, and more
+	RSS         float64 `json:"rss_mb"`      // after a post for each tenant, and more
+	FirstPerS   float64 `json:"first_per_s"` // the first post for each tenant
 	OnePerS     float64 `json:"one_per_s"`
 	TurnsPerS   float64 `json:"turns_per_s"`
+	FirstCPU    float64 `json:"first_cpu_us"`
 	OneCPU      float64 `json:"one_cpu_us"`
 	TurnsCPU    float64 `json:"turns_cpu_us"`
 }
@@ -41,6 +43,7 @@ func (r *TenantsReport) print(t *table) {
 	t.row("tenants", "%d\twith %d endpoints, made in %.0f s", r.Tenants, r.Endpoints, r.SeedSeconds)
 	t.row("start of the server", "%.0f ms", r.Start)
 	t.row("memory", "%.1f MB\t%.1f MB after posts for all of them", r.IdleRSS, r.RSS)
+	t.row("first post for each", "%.0f/s\t%.0f µs of CPU for a post and its delivery", r.FirstPerS, r.FirstCPU)
 	t.row("posts for one tenant", "%.0f/s\t%.0f µs of CPU for a post and its delivery", r.OnePerS, r.OneCPU)
 	t.row("posts for all in turn", "%.0f/s\t%.0f µs of CPU for a post and its delivery", r.TurnsPerS, r.TurnsCPU)
 }
@@ -90,11 +93,16 @@ func (b *bench) postForTenants(ctx context.Context, srv *server, s *sink, r *Ten
 	for _, m := range []struct {
 		what      string
 		tenants   int
+		length    time.Duration
 		perS, cpu *float64
-	}{{"one tenant", 1, &r.OnePerS, &r.OneCPU}, {"all tenants in turn", r.Tenants, &r.TurnsPerS, &r.TurnsCPU}} {
+	}{
+		{"each tenant, the first", r.Tenants, 0, &r.FirstPerS, &r.FirstCPU},
+		{"one tenant", 1, b.share(45), &r.OnePerS, &r.OneCPU},
+		{"all tenants in turn", r.Tenants, b.share(45), &r.TurnsPerS, &r.TurnsCPU},
+	} {
 		b.o.Progress("posts for %s", m.what)
 		run := &tenantPosts{srv: srv, sink: s, tenants: m.tenants, body: newBody(0, b.o.Size), least: int64(m.tenants)}
-		if err := run.do(ctx, b.o.Connections, b.share(45)); err != nil {
+		if err := run.do(ctx, b.o.Connections, m.length); err != nil {
 			return err
 		}
 		*m.perS, *m.cpu = round(float64(run.posted.Load())/run.took.Seconds(), 0), run.cpuEach

@@ -10,11 +10,12 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// callerCache caches the callers of tokens for seconds. It is bounded and holds only live callers, so that a flood of
-// invented tokens displaces none of them.
+// callerCache caches the callers of tokens for seconds, and the tenants that they act for for minutes. It is bounded and holds only live
+// callers, so that a flood of invented tokens displaces none of them.
 type callerCache struct {
-	max int
-	ttl time.Duration
+	max       int
+	ttl       time.Duration // of tokens
+	tenantTTL time.Duration // of tenants that callers act for
 
 	mu      sync.RWMutex
 	entries map[callerKey]*cachedCaller
@@ -34,8 +35,15 @@ type cachedCaller struct {
 	refreshing atomic.Bool
 }
 
-func newCallerCache(size int, ttl time.Duration) *callerCache {
-	return &callerCache{max: size, ttl: ttl, entries: map[callerKey]*cachedCaller{}}
+func newCallerCache(size int, ttl, tenantTTL time.Duration) *callerCache {
+	return &callerCache{max: size, ttl: ttl, tenantTTL: tenantTTL, entries: map[callerKey]*cachedCaller{}}
+}
+
+func (c *callerCache) ttlOf(key *callerKey) time.Duration {
+	if key.named != "" {
+		return c.tenantTTL
+	}
+	return c.ttl
 }
 
 // get returns the cached caller, and loads it if it is unknown or stale. While one request refreshes an entry, others use
@@ -49,7 +57,7 @@ func (c *callerCache) get(key callerKey, now time.Time, load func() (*Caller, er
 		if now.Before(entry.freshUntil) {
 			return entry.caller, nil
 		}
-		if !entry.refreshing.CompareAndSwap(false, true) && now.Before(entry.freshUntil.Add(c.ttl)) {
+		if !entry.refreshing.CompareAndSwap(false, true) && now.Before(entry.freshUntil.Add(c.ttlOf(&key))) {
 			return entry.caller, nil
 		}
 		defer entry.refreshing.Store(false)
@@ -61,7 +69,7 @@ func (c *callerCache) get(key callerKey, now time.Time, load func() (*Caller, er
 		}
 		return nil, err
 	}
-	c.put(key, &cachedCaller{caller: caller, freshUntil: now.Add(c.ttl)}, drops, now)
+	c.put(key, &cachedCaller{caller: caller, freshUntil: now.Add(c.ttlOf(&key))}, drops, now)
 	return caller, nil
 }
 
@@ -77,11 +85,16 @@ func (c *callerCache) put(key callerKey, entry *cachedCaller, drops uint64, now 
 	c.entries[key] = entry
 }
 
-// makeRoom removes stale entries, or else an arbitrary one.
+// makeRoom looks at a few arbitrary entries and removes the stale ones, or else one of them.
 func (c *callerCache) makeRoom(now time.Time) {
+	const look = 32
+	n := 0
 	for key, e := range c.entries {
 		if !now.Before(e.freshUntil) {
 			delete(c.entries, key)
+		}
+		if n++; n == look {
+			break
 		}
 	}
 	for key := range c.entries {

@@ -53,6 +53,9 @@ type Config struct {
 	// CacheTTL is how long an API key is accepted without a read of the store. Without Fresh, a key that another process
 	// revoked may work for that long. Defaults to 3 s.
 	CacheTTL time.Duration
+	// TenantTTL is how long a tenant that a caller acts for is used without a read of the store. Changes through this process drop it
+	// at once, and those through other nodes as Fresh says; no one else changes tenants. Defaults to 10 minutes.
+	TenantTTL time.Duration
 	// CacheSize is how many callers are cached: API keys, and tenants that they act for. Defaults to 16384.
 	CacheSize int
 }
@@ -78,6 +81,7 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.Limits.Endpoints, 1000)
 	defaultTo(&c.Limits.CreationsPerMinute, 60)
 	defaultTo(&c.CacheTTL, 3*time.Second)
+	defaultTo(&c.TenantTTL, 10*time.Minute)
 	defaultTo(&c.CacheSize, 16384)
 	return nil
 }
@@ -109,7 +113,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	// Stores keep microseconds; an answer must show the time that later reads return.
 	now := func() time.Time { return cfg.Now().Truncate(time.Microsecond) }
-	cache := newCallerCache(cfg.CacheSize, cfg.CacheTTL)
+	cache := newCallerCache(cfg.CacheSize, cfg.CacheTTL, cfg.TenantTTL)
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	return &Service{
