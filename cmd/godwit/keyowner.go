@@ -11,14 +11,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// keyOwner names the tenant or the environment that keys belong to.
+// keyOwner names the environment that keys belong to, or that their tenant belongs to.
 type keyOwner struct {
-	Tenant      string `name:"tenant" help:"Tenant that the key belongs to, by its id, or by its uid in the environment." placeholder:"TENANT"`
-	Environment string `name:"environment" help:"Environment of the tenant, by id or uid. Without a tenant: the environment that the key belongs to." placeholder:"ENVIRONMENT"`
+	Environment string `name:"environment" help:"Environment of the tenant, by id or uid. Without a tenant: the environment that the key belongs to. On the store only." placeholder:"ENVIRONMENT"`
 }
 
 // find returns the tenant, or the home tenant of the environment.
-func (o *keyOwner) find(ctx context.Context, m *management.Service, tenantName string) (*godwit.Tenant, error) {
+func (o *keyOwner) find(ctx context.Context, m *management.Service, tenant, tenantName string) (*godwit.Tenant, error) {
 	environment := godwit.DefaultEnvironment
 	if o.Environment != "" {
 		e, err := m.Environments.Get(ctx, o.Environment)
@@ -33,10 +32,10 @@ func (o *keyOwner) find(ctx context.Context, m *management.Service, tenantName s
 	switch {
 	case tenantName != "":
 		return app.TenantIn(ctx, m, environment, tenantName)
-	case o.Tenant != "":
-		t, err := m.Tenants.Find(ctx, environment, o.Tenant)
+	case tenant != "":
+		t, err := m.Tenants.Find(ctx, environment, tenant)
 		if errors.Is(err, store.ErrNotFound) || err == nil && o.Environment != "" && t.EnvironmentID != environment {
-			return nil, fmt.Errorf("--tenant: there is no tenant %s; name it by its id, ten_…, or by its uid in the environment", o.Tenant)
+			return nil, fmt.Errorf("--tenant: there is no tenant %s; name it by its id, ten_…, or by its uid in the environment", tenant)
 		}
 		return t, err
 	case o.Environment != "":

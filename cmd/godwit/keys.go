@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/godwit-hq/godwit/command"
 	"github.com/godwit-hq/godwit/internal/app"
+	"github.com/godwit-hq/godwit/internal/cli"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
@@ -20,8 +19,9 @@ import (
 )
 
 type keysCommand struct {
-	Create    keysCreateCommand    `cmd:"" help:"Create an API key, and its tenant if necessary."`
+	Create    keysCreateCommand    `cmd:"" help:"Create an API key; on the store, also its tenant if necessary."`
 	List      keysListCommand      `cmd:"" help:"List API keys, without their tokens."`
+	Get       cli.Get              `cmd:"" help:"Show an API key of a server, without its token."`
 	Revoke    keysRevokeCommand    `cmd:"" help:"Revoke an API key."`
 	Ring      keysRingCommand      `cmd:"" help:"Make a key for the key ring."`
 	Reencrypt keysReencryptCommand `cmd:"" help:"Encrypt all secrets in the store again with the first key of the key ring."`
@@ -31,15 +31,54 @@ type keysCommand struct {
 
 // Help returns the text that --help shows.
 func (keysCommand) Help() string {
-	return `API keys let producers and operators in; the key ring encrypts signing keys and credentials in the store. These
-commands work on the store itself, so every user who can read its files or database can use them. The first key is created this
-way. They may run while a server runs.`
+	return `API keys let producers and operators in; the key ring encrypts signing keys and credentials in the store.
+
+create, list and revoke work on a server, over its API, if an API key for one is known: from "godwit login", GODWIT_KEY or --key. They work on
+the store itself, as a server with the same settings would open it, if no key is known, with --local, with --tenant-name or --environment, or if
+the store is named: by --data, --store, --keyring-file, --config or their environment variables. The first key is created this way. Every user who can
+read the store's files or database can do that, also while a server runs.
+
+Examples:
+
+    godwit keys create --tenant-name ops --scopes all | godwit login --key-file -
+    godwit keys create --scopes ingest --name "shop backend"
+    godwit keys list
+    godwit keys list --local
+    godwit keys revoke key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`
 }
 
 // onStore holds the flags of commands that work on the store directly.
 type onStore struct {
 	config.FileFlag `embed:""`
 	config.Storage  `embed:""`
+}
+
+// maybeOnStore holds the flags of commands that work on a server or on the store.
+type maybeOnStore struct {
+	Local   bool `name:"local" help:"Work on the store itself, also if an API key for a server is known."`
+	onStore `embed:""`
+}
+
+// chosen reports whether to work on the store: the user said so, named the store or an owner that only the store knows, or has no API
+// key for a server.
+func (o *maybeOnStore) chosen(env *environment, server *cli.Connection, named bool) (bool, error) {
+	if o.Local || named || o.Config != "" {
+		return true, nil
+	}
+	origins, err := env.source.Origins(env.parsed)
+	if err != nil {
+		return false, err
+	}
+	for _, flag := range []string{"data", "store", "store-connections", "keyring", "keyring-file"} {
+		if origins[flag] != "default" {
+			return true, nil
+		}
+	}
+	_, err = server.Resolve(env.session())
+	if errors.Is(err, cli.ErrNoKey) {
+		return true, nil
+	}
+	return false, err
 }
 
 // open opens the key ring and the store as a server with the same settings would.
@@ -56,18 +95,21 @@ func (o *onStore) open(env *environment) (*management.Service, store.Store, erro
 
 type keysCreateCommand struct {
 	keyOwner   `embed:""`
-	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist. In place of --tenant." placeholder:"NAME"`
+	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist. In place of --tenant, on the store only." placeholder:"NAME"`
 	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
 	Scopes     []string        `name:"scopes" help:"Scopes of the key: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
 	Expires    config.Duration `name:"expires" help:"How long the key is valid, such as 90d. Defaults to no end." placeholder:"DURATION"`
 	Replaces   string          `name:"replaces" help:"Key that the new one replaces. Requests repeated with the new key still count as repeats." placeholder:"KEY_ID"`
 	JSON       bool            `name:"json" help:"Print one JSON object."`
-	onStore    `embed:""`
+
+	cli.Connection `embed:""`
+	maybeOnStore   `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (keysCreateCommand) Help() string {
-	return `The token is printed once. The store keeps only its hash. A key of an environment acts for any tenant of it; its requests name the tenant
+	return `The token is printed once. The store keeps only its hash. "godwit keys --help" tells when the command works on a server and when on the
+store. On a server, a key can grant no scope that it lacks. A key of an environment acts for any tenant of it; its requests name the tenant
 in the header field Godwit-Tenant.
 
 Examples:
@@ -87,6 +129,13 @@ func (c *keysCreateCommand) Run(env *environment) error {
 	if c.Tenant != "" && c.TenantName != "" {
 		return errors.New("--tenant and --tenant-name exclude each other")
 	}
+	local, err := c.chosen(env, &c.Connection, c.TenantName != "" || c.Environment != "")
+	if err != nil {
+		return err
+	}
+	if !local {
+		return cli.CreateKey(env.session(), &c.Connection, c.request(scopes), c.JSON)
+	}
 	spec := management.KeySpec{Name: c.Name, Scopes: scopes}
 	if c.Expires > 0 {
 		spec.ExpiresAt = time.Now().Add(c.Expires.Real())
@@ -101,7 +150,7 @@ func (c *keysCreateCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	owner, err := c.find(env.ctx, m, c.TenantName)
+	owner, err := c.find(env.ctx, m, c.Tenant, c.TenantName)
 	if err != nil {
 		return err
 	}
@@ -119,6 +168,18 @@ func (c *keysCreateCommand) Run(env *environment) error {
 	return nil
 }
 
+// request is the body of the request that creates the key on a server.
+func (c *keysCreateCommand) request(scopes []godwit.Scope) map[string]any {
+	body := map[string]any{"name": c.Name, "scopes": scopes}
+	if c.Expires > 0 {
+		body["expires_at"] = time.Now().Add(c.Expires.Real()).UTC()
+	}
+	if c.Replaces != "" {
+		body["replaces"] = c.Replaces
+	}
+	return body
+}
+
 func parseScopes(names []string) ([]godwit.Scope, error) {
 	if slices.Equal(names, []string{"all"}) {
 		return godwit.AllScopes, nil
@@ -134,12 +195,30 @@ func parseScopes(names []string) ([]godwit.Scope, error) {
 }
 
 type keysListCommand struct {
-	keyOwner `embed:""`
-	JSON     bool `name:"json" help:"Print one JSON object per line."`
-	onStore  `embed:""`
+	cli.KeyList  `embed:""`
+	keyOwner     `embed:""`
+	maybeOnStore `embed:""`
+}
+
+// Help returns the text that --help shows.
+func (keysListCommand) Help() string {
+	return `On a server, lists the keys of one tenant: that of the key in force, or of --tenant. On the store, lists those of all tenants, unless --tenant
+names one. "godwit keys --help" tells when it is which.
+
+Examples:
+
+    godwit keys list
+    godwit keys list --local --json`
 }
 
 func (c *keysListCommand) Run(env *environment) error {
+	local, err := c.chosen(env, &c.Connection, c.Environment != "")
+	if err != nil {
+		return err
+	}
+	if !local {
+		return c.KeyList.Run(env.session())
+	}
 	m, st, err := c.open(env)
 	if err != nil {
 		return err
@@ -147,7 +226,7 @@ func (c *keysListCommand) Run(env *environment) error {
 	defer st.Close()
 	var owners []godwit.Tenant
 	if c.Tenant != "" || c.Environment != "" {
-		t, err := c.find(env.ctx, m, "")
+		t, err := c.find(env.ctx, m, c.Tenant, "")
 		if err != nil {
 			return err
 		}
@@ -208,22 +287,31 @@ func printKey(env *environment, w *tabwriter.Writer, t *godwit.Tenant, k *godwit
 }
 
 type keysRevokeCommand struct {
-	Key      string `arg:"" help:"Id of the key, as \"godwit keys list\" shows it." placeholder:"KEY_ID"`
-	keyOwner `embed:""`
-	onStore  `embed:""`
+	cli.Delete   `embed:""`
+	keyOwner     `embed:""`
+	maybeOnStore `embed:""`
 }
 
 // Help returns the text that --help shows.
 func (keysRevokeCommand) Help() string {
-	return `A running server may accept a revoked key for a few more seconds.
+	return `On a server, it asks at a terminal, and needs --yes elsewhere. On the store, it needs --tenant and does not ask. Servers may accept a revoked key
+for a few more seconds. "godwit keys --help" tells when it is which.
 
-Example:
+Examples:
 
-    godwit keys revoke key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --tenant ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e00`
+    godwit keys revoke key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
+    godwit keys revoke key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --tenant ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e00 --local`
 }
 
 func (c *keysRevokeCommand) Run(env *environment) error {
-	id, err := godwit.ParseKeyID(c.Key)
+	local, err := c.chosen(env, &c.Connection, c.Environment != "")
+	if err != nil {
+		return err
+	}
+	if !local {
+		return c.Delete.Run(env.session())
+	}
+	id, err := godwit.ParseKeyID(c.ID)
 	if err != nil {
 		return err
 	}
@@ -232,7 +320,7 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	owner, err := c.find(env.ctx, m, "")
+	owner, err := c.find(env.ctx, m, c.Tenant, "")
 	if err != nil {
 		return err
 	}
@@ -243,112 +331,5 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 		return err
 	}
 	fmt.Fprintln(env.stderr, "revoked", id)
-	return nil
-}
-
-type keysRingCommand struct{}
-
-// Help returns the text that --help shows.
-func (keysRingCommand) Help() string {
-	return `Prints a line for a key ring. The first line encrypts, all lines decrypt. To change the key: put a new line in
-front, restart the servers, run "godwit keys reencrypt", then remove the old lines.
-
-Examples:
-
-    godwit keys ring > keyring && chmod 600 keyring
-    (godwit keys ring; cat keyring) > keyring.new && mv keyring.new keyring`
-}
-
-func (keysRingCommand) Run(env *environment) error {
-	_, err := fmt.Fprintln(env.stdout, app.GenerateRing())
-	return err
-}
-
-type keysReencryptCommand struct {
-	onStore `embed:""`
-}
-
-// Help returns the text that --help shows.
-func (keysReencryptCommand) Help() string {
-	return `Run it after a new key was put in front of the key ring and the servers were restarted with it. It may run beside them
-and may be run again. When it ends well, the other keys can be removed from the ring; wait for the idempotency window (24h)
-first if repeated requests are to get the answers that were kept for them, which are not sealed anew.
-
-Records of commands are sealed anew with their outcomes, whatever their window. Those under way are left to the server that
-executes them: the command then says how many, and ends with 1; run it again when they have ended. So it does when a record
-is not as it was written, and names it.`
-}
-
-func (c *keysReencryptCommand) Run(env *environment) error {
-	_, st, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	ring, err := app.OpenRing(&c.Storage, app.NewLogger(config.Log{Format: "text"}, env.stderr))
-	if err != nil {
-		return err
-	}
-	done, err := management.Reencrypt(env.ctx, st, ring, func(r management.Reencryption) {
-		fmt.Fprintf(env.stderr, "%d looked at, %d sealed anew\n", r.Seen, r.Resealed)
-	})
-	if err != nil {
-		return err
-	}
-	commands, err := command.Reseal(env.ctx, st, ring, time.Now)
-	if err != nil {
-		return err
-	}
-	for _, id := range commands.Broken {
-		fmt.Fprintf(env.stderr, "the record of command %s opens with no key of the ring, or is not as it was written\n", id)
-	}
-	if len(commands.Broken) == 0 && commands.UnderWay == 0 {
-		if err := app.ResealRingCheck(env.ctx, st, ring); err != nil {
-			return err
-		}
-	}
-	switch {
-	case len(commands.Broken) > 0:
-		return fmt.Errorf("%d records of commands could not be sealed anew: keep the other keys", len(commands.Broken))
-	case commands.UnderWay > 0:
-		return fmt.Errorf("%d commands are under way or await confirmation, and still sealed with another key: keep it, and run this again when they have ended", commands.UnderWay)
-	}
-	fmt.Fprintf(env.stdout, "all %d values are sealed with key %s; %d were changed now\n", done.Seen+commands.Seen, ring.Active(), done.Resealed+commands.Resealed)
-	return nil
-}
-
-type keysAdoptEvidenceCommand struct {
-	Key     string `arg:"" help:"File with the new private key (Ed25519, PEM)." placeholder:"FILE"`
-	onStore `embed:""`
-}
-
-// Help returns the text that --help shows.
-func (keysAdoptEvidenceCommand) Help() string {
-	return `A store remembers which key its evidence is signed with, and a server with another key refuses to start. Run this when that key
-is lost or has to be replaced, with all servers stopped; then start them with --commands-evidence-key FILE. Exports verify with
-the new key alone (godwit evidence verify --key); keep an export that was made with the old one.
-
-Example:
-
-    openssl genpkey -algorithm ed25519 -out evidence.key
-    godwit keys adopt-evidence evidence.key --store postgres://godwit@db/godwit --keyring-file /etc/godwit/keyring`
-}
-
-func (c *keysAdoptEvidenceCommand) Run(env *environment) error {
-	_, st, err := c.open(env)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	cfg := config.Config{Storage: c.Storage}
-	cfg.Commands.EvidenceKey = c.Key
-	key, err := app.EvidenceKey(&cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	if err := app.AdoptEvidenceKey(env.ctx, st, key); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.stderr, "evidence of this store is signed with the key in", c.Key, "from now on")
 	return nil
 }

@@ -29,7 +29,7 @@ type commands struct {
 	Whoami      cli.WhoamiCommand  `cmd:"" group:"manage" help:"Show the tenant and the scopes of the API key in force."`
 	Context     cli.ContextCommand `cmd:"" group:"manage" help:"List, choose and delete contexts."`
 	cli.Nouns   `embed:""`
-	Types       typesCommand       `cmd:"" group:"manage" help:"List and write event types with their schemas."`
+	Types       typesCommand       `cmd:"" group:"manage" help:"List, show, write, delete, import and export event types with their schemas."`
 	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands. Each takes effect once."`
 	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of commands."`
 	Keys        keysCommand        `cmd:"" group:"manage" help:"Create and revoke API keys, and maintain the key ring."`
@@ -43,6 +43,9 @@ type commands struct {
 	Health      healthCommand      `cmd:"" help:"Ask the server on this machine whether it is ready, for health checks of containers."`
 	Config      configCommand      `cmd:"" help:"Show the value of every setting, and where it came from."`
 	Version     versionCommand     `cmd:"" help:"Show the version of this binary."`
+
+	Completion cli.CompletionCommand `cmd:"" help:"Print a script that completes commands and ids in bash, zsh or fish."`
+	Man        cli.ManCommand        `cmd:"" help:"Print or write man pages."`
 
 	BenchRelay benchRelayCommand `cmd:"" hidden:""`
 }
@@ -120,20 +123,27 @@ var errGoesOn = errors.New("not done yet")
 // errSilent ends a command with failure. The command has printed everything already.
 var errSilent = errors.New("failed")
 
-func run(args []string, env *environment) int {
-	code := -1
-	var c commands
+// newParser makes the parser of the command line.
+func newParser(env *environment, exit func(int)) (*kong.Kong, error) {
 	env.source = config.NewSource(env.lookup)
-	parser, err := kong.New(&c,
+	return kong.New(&commands{},
 		kong.Name("godwit"), kong.Description(about), env.source, kong.PostBuild(cli.Describe),
 		kong.ExplicitGroups([]kong.Group{{Key: "manage", Title: "Manage a running server:"}}),
-		kong.Writers(env.stdout, env.stderr),
-		kong.Exit(func(n int) { code = n; panic(exited{}) }),
+		kong.Writers(env.stdout, env.stderr), kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110, NoExpandSubcommands: true}),
 	)
+}
+
+func run(args []string, env *environment) int {
+	code := -1
+	parser, err := newParser(env, func(n int) { code = n; panic(exited{}) })
 	if err != nil {
 		fmt.Fprintln(env.stderr, "godwit:", err)
 		return exitFailed
+	}
+	if len(args) > 0 && args[0] == cli.CompleteCommand {
+		cli.Complete(env.session(), parser.Model, args[1:])
+		return exitOK
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

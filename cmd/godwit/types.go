@@ -3,15 +3,17 @@ package main
 import (
 	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/godwit-hq/godwit/client"
+	"github.com/godwit-hq/godwit/internal/cli"
 )
 
 type typesCommand struct {
-	List typesListCommand `cmd:"" help:"List event types, the tenant's own or a standard's."`
-	Show typesShowCommand `cmd:"" help:"Show an event type with its schema, as JSON."`
-	Put  typesPutCommand  `cmd:"" help:"Create or change an event type of the tenant."`
+	List   cli.TypeList     `cmd:"" help:"List event types, the tenant's own or a standard's."`
+	Get    cli.Get          `cmd:"" help:"Show an event type with its schema."`
+	Show   typesShowCommand `cmd:"" help:"Show an event type with its schema, as JSON."`
+	Put    typesPutCommand  `cmd:"" help:"Create or change an event type of the tenant."`
+	Delete cli.Delete       `cmd:"" help:"Remove an event type from the tenant's catalogue."`
 
 	Import typesImportCommand `cmd:"" help:"Create and change event types from an OpenAPI or AsyncAPI document."`
 	Export typesExportCommand `cmd:"" help:"Write the catalogue as an OpenAPI or AsyncAPI document."`
@@ -20,7 +22,7 @@ type typesCommand struct {
 // Help returns the text that --help shows.
 func (typesCommand) Help() string {
 	return `The catalogue describes event types and their schemas. The server checks events against it if the tenant's event_validation is
-"known" or "strict". The types of the Open Job Spec and of the CYBERCUBE standard are built in.
+"known" or "strict". The types of the Open Job Spec and of the CYBERCUBE standard are built in. "list --json" prints one JSON array.
 
 Examples:
 
@@ -32,40 +34,8 @@ Examples:
     godwit types export --format asyncapi > events.json`
 }
 
-type typesListCommand struct {
-	Standard   string `name:"standard" help:"List the types of a standard: ojs or cybercube." placeholder:"NAME"`
-	JSON       bool   `name:"json" help:"Print JSON."`
-	connection `embed:""`
-}
-
-func (c *typesListCommand) Run(env *environment) error {
-	cl, err := c.client(env)
-	if err != nil {
-		return err
-	}
-	types, err := cl.EventTypes(env.ctx, c.Standard)
-	if err != nil {
-		return fmt.Errorf("list event types: %w", err)
-	}
-	if c.JSON {
-		return printJSON(env.stdout, types)
-	}
-	w := tabwriter.NewWriter(env.stdout, 0, 8, 2, ' ', 0)
-	for _, t := range types {
-		state := "no schema"
-		if t.Version > 0 {
-			state = fmt.Sprintf("version %d", t.Version)
-		}
-		if t.Deprecated {
-			state += ", deprecated"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, state, t.Description)
-	}
-	return w.Flush()
-}
-
 type typesShowCommand struct {
-	Name       string `arg:"" help:"The type, such as order.paid."`
+	Name       string `arg:"" complete:"types" help:"The type, such as order.paid."`
 	connection `embed:""`
 }
 
@@ -88,7 +58,7 @@ type evolution struct {
 }
 
 type typesPutCommand struct {
-	Name        string `arg:"" help:"The type, such as order.paid."`
+	Name        string `arg:"" complete:"types" help:"The type, such as order.paid."`
 	Schema      string `name:"schema" help:"File with the JSON Schema (draft 2020-12) of the payload. Defaults to the present schema." placeholder:"FILE"`
 	Example     string `name:"example" help:"File with a payload that fits the schema." placeholder:"FILE"`
 	Description string `name:"description" help:"What events of this type mean." placeholder:"TEXT"`

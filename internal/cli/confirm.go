@@ -15,6 +15,11 @@ type confirmFlags struct {
 	JSON bool `name:"json" help:"Print what the API answers as JSON."`
 }
 
+// approvalFlags name the second key that the deletion of a tenant needs.
+type approvalFlags struct {
+	ApproverContext string `name:"approver-context" complete:"contexts" help:"Context whose key approves it. Defaults to asking for the token of \"godwit command approve\"." placeholder:"NAME"`
+}
+
 // twoSteps carries out an operation of two steps. Its first request does nothing; the second executes once the user has confirmed.
 type twoSteps struct {
 	s       *Session
@@ -60,6 +65,25 @@ func (t *twoSteps) approval(commandID string) (string, error) {
 		return "", fmt.Errorf("a second API key has to approve it: name its context with --approver-context")
 	}
 	return t.s.Ask("The token that it printed: ")
+}
+
+// approver returns the function that approves with the key of another context; nil if there is none.
+func (f *approvalFlags) approver(s *Session) (func(string) (string, error), error) {
+	if f.ApproverContext == "" {
+		return nil, nil
+	}
+	other := Connection{Context: f.ApproverContext}
+	cl, err := other.Client(s)
+	if err != nil {
+		return nil, fmt.Errorf("--approver-context: %w", err)
+	}
+	return func(commandID string) (string, error) {
+		approval, err := cl.Commands().StepUp(s.Context, commandID)
+		if err != nil {
+			return "", fmt.Errorf("approve with context %s: %w", f.ApproverContext, err)
+		}
+		return approval.Token, nil
+	}, nil
 }
 
 // Affected says how many dead letters would be removed, and of which endpoints. It cuts a long list.

@@ -19,6 +19,12 @@ type grammar struct {
 	Whoami  WhoamiCommand  `cmd:""`
 	Context ContextCommand `cmd:""`
 	Nouns   `embed:""`
+
+	Types struct { // the verbs that cmd/godwit takes from this package
+		List   TypeList `cmd:""`
+		Get    Get      `cmd:""`
+		Delete Delete   `cmd:""`
+	} `cmd:""`
 }
 
 // user runs commands as a user with a home directory does.

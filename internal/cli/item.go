@@ -143,6 +143,16 @@ func (c *deleteCommand) Run(s *Session) error {
 	return nil
 }
 
+// Get shows an item of a noun whose other verbs are elsewhere.
+type Get struct {
+	getCommand `embed:""`
+}
+
+// Delete deletes or revokes such an item.
+type Delete struct {
+	deleteCommand `embed:""`
+}
+
 // past are the words for what was done.
 var past = map[string]string{"delete": "deleted", "revoke": "revoked"}
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/client"
@@ -20,7 +21,7 @@ func readAll(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, 
 
 // pageFlags choose how much of a list is shown.
 type pageFlags struct {
-	Limit int  `name:"limit" short:"n" help:"Show this many, the newest first." default:"50" placeholder:"N"`
+	Limit int  `name:"limit" short:"n" help:"Show this many at most, the newest first. Defaults to 50; of event types, to all." placeholder:"N"`
 	All   bool `name:"all" help:"Show all."`
 	JSON  bool `name:"json" help:"Print one JSON object per line, as the API shows it."`
 }
@@ -66,13 +67,21 @@ type listing struct {
 	flags   pageFlags
 }
 
+// defaultLimit is how many items a list shows unless the user wants another number.
+const defaultLimit = 50
+
 // maxPage is the largest page that the API gives.
 const maxPage = 200
 
 // read gets the items, and whether there are more.
 func (l *listing) read() (items []json.RawMessage, more bool, err error) {
-	if l.flags.Limit < 1 {
+	switch {
+	case l.flags.Limit < 0:
 		return nil, false, fmt.Errorf("--limit must be at least 1")
+	case l.flags.Limit == 0 && l.r.whole:
+		l.flags.All = true
+	case l.flags.Limit == 0:
+		l.flags.Limit = defaultLimit
 	}
 	next := maps.Clone(l.filter)
 	if next == nil {
@@ -187,4 +196,27 @@ func (l *listing) repaint(redraw, first bool, items, changed []json.RawMessage) 
 		return l.s.printRows(columns, changed)
 	}
 	return l.s.printTable(columns, changed)
+}
+
+// partListCommand lists what belongs to an item.
+type partListCommand struct {
+	itemArg    `embed:""`
+	pageFlags  `embed:""`
+	Connection `embed:""`
+}
+
+// Run lists the part that the verb names.
+func (c *partListCommand) Run(s *Session) error {
+	r, name, err := s.noun()
+	if err != nil {
+		return err
+	}
+	cl, id, err := c.open(s, r, &c.Connection)
+	if err != nil {
+		return err
+	}
+	v := r.verbs[name]
+	part := &resource{noun: strings.TrimSuffix(name, "s")}
+	l := &listing{s: s, r: part, from: cl.Resource(r.path).Of(id, v.part), columns: v.list, flags: c.pageFlags}
+	return l.print()
 }

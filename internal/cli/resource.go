@@ -24,6 +24,8 @@ type resource struct {
 	details map[string]string
 	// jsonArray prints lists as one JSON array, not as lines.
 	jsonArray bool
+	// whole lists show all items unless --limit is given.
+	whole bool
 }
 
 // A verb is an operation on one item other than get, update and delete.
@@ -36,12 +38,26 @@ type verb struct {
 
 // resources are the nouns by their name on the command line. Another noun needs an entry here and a member of Nouns.
 var resources = map[string]*resource{
-	"endpoints": endpoints,
+	"tenants":      tenants,
+	"endpoints":    endpoints,
+	"events":       events,
+	"deliveries":   deliveries,
+	"dead-letters": deadLetters,
+	"sources":      sources,
+	"types":        types, // in cmd/godwit, beside the import and export of types
+	"keys":         keys,  // in cmd/godwit, beside the commands that work on the store
+	"notices":      notices,
 }
 
 // Nouns are the commands for the nouns.
 type Nouns struct {
-	Endpoints endpointsCommand `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
+	Tenants     tenantsCommand     `cmd:"" group:"manage" help:"List, create, change and delete tenants."`
+	Endpoints   endpointsCommand   `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
+	Events      eventsCommand      `cmd:"" group:"manage" help:"List, show and replay events."`
+	Deliveries  deliveriesCommand  `cmd:"" group:"manage" help:"List, show, retry and cancel deliveries."`
+	DeadLetters deadLettersCommand `cmd:"" group:"manage" help:"List, show, replay, export and purge dead letters."`
+	Sources     sourcesCommand     `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
+	Notices     noticesCommand     `cmd:"" group:"manage" help:"List and acknowledge notices."`
 }
 
 func (r *resource) id(item []byte) string {
@@ -53,7 +69,12 @@ func (r *resource) id(item []byte) string {
 }
 
 // plural names several items.
-func (r *resource) plural() string { return r.noun + "s" }
+func (r *resource) plural() string {
+	if r.noun == "delivery" {
+		return "deliveries"
+	}
+	return r.noun + "s"
+}
 
 // noun returns the resource of the command that runs, and the name of its verb.
 func (s *Session) noun() (*resource, string, error) {
