@@ -58,11 +58,11 @@ func TestEnvironmentSharesTypesAndLendsSettings(t *testing.T) {
 			p.want(201, p.as("", apptest.Call{Path: "/v1/tenants", Body: apptest.Fields{"uid": uid, "name": uid}}))
 		}
 		p.want(409, p.as("", apptest.Call{Path: "/v1/tenants", Body: apptest.Fields{"uid": "customer-1", "name": "again"}}))
-		p.want(200, p.as("", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.paid", Body: `{"schema":{"type":"object","required":["total"]}}`}))
+		p.want(201, p.as("", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.paid", Body: `{"schema":{"type":"object","required":["total"]}}`}))
 
 		// A name is shared or a tenant's own.
 		p.want(409, p.as("customer-1", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.paid", Body: `{}`}))
-		p.want(200, p.as("customer-2", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.own", Body: `{"schema":{"type":"object","required":["own"]}}`}))
+		p.want(201, p.as("customer-2", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.own", Body: `{"schema":{"type":"object","required":["own"]}}`}))
 		p.want(409, p.as("", apptest.Call{Method: "PUT", Path: "/v1/event-types/order.own", Body: `{}`}))
 		var types struct {
 			Items []struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -89,23 +90,48 @@ type Draft struct {
 	Force bool
 }
 
-// Put stores an entry. A schema that differs from the one in force becomes the next version.
-func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string, d Draft) (*godwit.EventType, error) {
+// Put stores an entry. A schema that differs from the one in force becomes the next version. An entry that is as the draft describes it stays, and
+// so does its version. made reports whether there was no entry before.
+func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string, d Draft, m godwit.Match) (entry *godwit.EventType, made bool, err error) {
 	if err := d.check(name); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	c.putting.Lock()
 	defer c.putting.Unlock()
+	const tries = 5
+	for try := 1; ; try++ {
+		entry, err = c.store.EventType(ctx, tenant, name)
+		if made = errors.Is(err, store.ErrNotFound); made {
+			entry = &godwit.EventType{}
+		} else if err != nil {
+			return nil, false, fmt.Errorf("find event type: %w", err)
+		}
+		if !m.Holds(entry.Version) {
+			return nil, false, problem.PreconditionFailed.With("the event type is not as the request expects: its version is %d", entry.Version)
+		}
+		stored := entry.Version
+		entry, err = c.put(ctx, tenant, name, d, entry)
+		if !errors.Is(err, store.ErrConflict) {
+			return entry, made, err
+		}
+		// Another node may have changed the entry; if not, the name is taken.
+		now, err := c.store.EventType(ctx, tenant, name)
+		if try == tries || errors.Is(err, store.ErrNotFound) == made && (made || err == nil && now.Version == stored) {
+			return nil, false, problem.Conflict.With("a type is either shared by an environment or a tenant's own: %q is the other already", name)
+		}
+	}
+}
+
+// put stores the next version of an entry; that of a new one is 0.
+func (c *Catalogue) put(ctx context.Context, tenant godwit.TenantID, name string, d Draft, entry *godwit.EventType) (*godwit.EventType, error) {
 	now := c.now()
-	entry, err := c.store.EventType(ctx, tenant, name)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
+	before := *entry
+	before.Schemas = slices.Clone(entry.Schemas)
+	if entry.Version == 0 {
 		if err := c.room(ctx, tenant); err != nil {
 			return nil, err
 		}
 		entry = &godwit.EventType{TenantID: tenant, Name: name, CreatedAt: now}
-	case err != nil:
-		return nil, fmt.Errorf("find event type: %w", err)
 	}
 	entry.Description, entry.Deprecated, entry.Example, entry.UpdatedAt = d.Description, d.Deprecated, d.Example, now
 	if err := addVersion(entry, &d, now); err != nil {
@@ -114,9 +140,10 @@ func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string
 	if err := fitExample(entry); err != nil {
 		return nil, err
 	}
-	if err := c.store.PutEventType(ctx, entry); errors.Is(err, store.ErrConflict) {
-		return nil, problem.Conflict.With("a type is either shared by an environment or a tenant's own: %q is the other already", name)
-	} else if err != nil {
+	if unchanged(&before, entry) {
+		return &before, nil
+	}
+	if err := c.store.PutEventType(ctx, entry); err != nil {
 		return nil, fmt.Errorf("put event type: %w", err)
 	}
 	c.cache.drop(cacheKey{tenant, name})
@@ -160,6 +187,23 @@ func (c *Catalogue) room(ctx context.Context, tenant godwit.TenantID) error {
 		after = list[len(list)-1].Name
 	}
 	return problem.LimitReached.With("the tenant has %d event types and may have no more", MaxTypes)
+}
+
+// unchanged reports whether an entry is as it was before a draft was laid over it.
+func unchanged(before, after *godwit.EventType) bool {
+	if before.Version == 0 || before.Description != after.Description || before.Deprecated != after.Deprecated ||
+		before.SchemaVersion() != after.SchemaVersion() || len(before.Example) == 0 != (len(after.Example) == 0) {
+		return false
+	}
+	if n := len(before.Schemas); n > 0 && before.Schemas[n-1].Compatibility != after.Schemas[len(after.Schemas)-1].Compatibility {
+		return false
+	}
+	if len(before.Example) == 0 {
+		return true
+	}
+	x, errX := jsonschema.Decode(before.Example)
+	y, errY := jsonschema.Decode(after.Example)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 // fitExample checks the example against the schema in force, because an example that the schema rejects would mislead

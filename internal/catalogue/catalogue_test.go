@@ -65,7 +65,7 @@ func check(t *testing.T, c *catalogue.Catalogue, tenant *godwit.Tenant, eventTyp
 
 func TestCheckAsksTheStoreSeldom(t *testing.T) {
 	c, db, manual, tenant := newCatalogue(t, func(cfg *catalogue.Config) { cfg.TTL = 5 * time.Second })
-	_, err := c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`{"type":"integer"}`)})
+	_, _, err := c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`{"type":"integer"}`)}, godwit.Match{})
 	must(t, err)
 	db.reads.Store(0)
 	for range 100 {
@@ -82,7 +82,7 @@ func TestCheckAsksTheStoreSeldom(t *testing.T) {
 	// Another node changes the entry: this node uses the change when its cached entry has expired.
 	other, err := catalogue.New(catalogue.Config{Store: db.Store, Now: manual.Now})
 	must(t, err)
-	_, err = other.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`{"type":"string"}`)})
+	_, _, err = other.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`{"type":"string"}`)}, godwit.Match{})
 	must(t, err)
 	if got := check(t, c, tenant, "a.b", `1`); len(got) != 0 {
 		t.Errorf("before its time: %v", got)
@@ -92,7 +92,7 @@ func TestCheckAsksTheStoreSeldom(t *testing.T) {
 		t.Errorf("after its time: %v", got)
 	}
 	// A change on this node applies at once.
-	_, err = c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`true`)})
+	_, _, err = c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: []byte(`true`)}, godwit.Match{})
 	must(t, err)
 	if got := check(t, c, tenant, "a.b", `1`); len(got) != 0 {
 		t.Errorf("after a change: %v", got)
@@ -132,7 +132,7 @@ func TestVersionsAreKeptWithinBounds(t *testing.T) {
 	var entry *godwit.EventType
 	for i := range 20 {
 		var err error
-		entry, err = c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: fmt.Appendf(nil, `{"title":"%d%s"}`, i, strings.Repeat("x", 10000))})
+		entry, _, err = c.Put(ctx, tenant.ID, "a.b", catalogue.Draft{Schema: fmt.Appendf(nil, `{"title":"%d%s"}`, i, strings.Repeat("x", 10000))}, godwit.Match{})
 		must(t, err)
 		manual.Advance(time.Second)
 	}
@@ -152,10 +152,10 @@ func TestTypesOfATenantAreBounded(t *testing.T) {
 	for i := range catalogue.MaxTypes {
 		must(t, db.PutEventType(ctx, &godwit.EventType{TenantID: tenant.ID, Name: fmt.Sprintf("a.t%d", i), CreatedAt: manual.Now(), UpdatedAt: manual.Now()}))
 	}
-	if _, err := c.Put(ctx, tenant.ID, "one.more", catalogue.Draft{}); !errors.Is(err, problem.LimitReached) {
+	if _, _, err := c.Put(ctx, tenant.ID, "one.more", catalogue.Draft{}, godwit.Match{}); !errors.Is(err, problem.LimitReached) {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := c.Put(ctx, tenant.ID, "a.t7", catalogue.Draft{Description: "changed"}); err != nil {
+	if _, _, err := c.Put(ctx, tenant.ID, "a.t7", catalogue.Draft{Description: "changed"}, godwit.Match{}); err != nil {
 		t.Errorf("a change: %v", err)
 	}
 }

@@ -205,7 +205,7 @@ func TestEventTypeChangedElsewhereIsChecked(t *testing.T) {
 		return srv.Call(apptest.Call{Path: "/v1/events", Body: `{}`, Header: map[string]string{"Godwit-Event-Type": "order.paid"}}).Status
 	}
 	unknown := post()
-	_, err = types.Put(t.Context(), srv.Tenant, "order.paid", catalogue.Draft{})
+	_, _, err = types.Put(t.Context(), srv.Tenant, "order.paid", catalogue.Draft{}, godwit.Match{})
 	must(t, err)
 	for post() == unknown {
 	}

@@ -10,6 +10,7 @@ import (
 // An Endpoint is a subscriber: its URL, its wire dialect, and the events it selects.
 type Endpoint struct {
 	ID          EndpointID
+	UID         string // chosen by the owner, unique in the tenant; empty: none
 	Code        string // six characters, unique among all endpoints; part of WEB-XXXXXX-X (decision 6)
 	TenantID    TenantID
 	URL         string

@@ -28,6 +28,8 @@ type EnvironmentSettings struct {
 	// Profile and Policy are those of new endpoints that name none. Empty: the server's defaults.
 	Profile string          `json:"profile,omitempty"`
 	Policy  PolicyOverrides `json:"policy,omitzero"`
+	// MakeTenants lets a request that changes something create the tenant whose uid it names.
+	MakeTenants bool `json:"make_tenants,omitempty"`
 }
 
 // DefaultEnvironment is the id of the environment that every server has. Tenants belong to it unless they name another.
@@ -51,7 +53,7 @@ var LentSettings = []Setting{SettingIdempotencyKey, SettingValidation, SettingAl
 
 // Lend gives a tenant the settings that it has from its environment.
 func (s *EnvironmentSettings) Lend(t *Tenant) {
-	t.Test, t.EndpointProfile, t.EndpointPolicy = !s.Live, s.Profile, s.Policy
+	t.Test, t.EndpointProfile, t.EndpointPolicy, t.MakesOthers = !s.Live, s.Profile, s.Policy, s.MakeTenants
 	for _, name := range t.Inherits {
 		switch name {
 		case SettingIdempotencyKey:

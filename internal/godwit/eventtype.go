@@ -15,6 +15,15 @@ type EventType struct {
 	Schemas     []EventSchema   // oldest first; the last one is in force
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	Version     int64 // counts changes, from 1
+}
+
+// SchemaVersion returns the version of the schema in force; 0 if there is none.
+func (t *EventType) SchemaVersion() int {
+	if len(t.Schemas) == 0 {
+		return 0
+	}
+	return t.Schemas[len(t.Schemas)-1].Version
 }
 
 // An EventSchema is one version of a type's JSON Schema.

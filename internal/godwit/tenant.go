@@ -17,6 +17,7 @@ type Tenant struct {
 	Test                  bool       // its environment is not live
 	EndpointProfile       string     // of new endpoints that name none; from its environment, empty: the server's default
 	EndpointPolicy        PolicyOverrides
+	MakesOthers           bool  // its environment lets requests create the tenants that they name
 	OwnTypes              int   // number of event types of its own
 	Version               int64 // counts changes, from 1
 	CreatedAt             time.Time

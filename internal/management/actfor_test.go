@@ -40,7 +40,7 @@ func TestActingForATenantReadsItOnce(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return f.management.Callers.ActFor(ctx, c, "customer")
+		return f.management.Callers.ActFor(ctx, c, "customer", false)
 	}
 	reads.n.Store(0)
 	for range 100 {

@@ -45,6 +45,8 @@ type Callers struct {
 	cache *callerCache
 	now   func() time.Time
 	fresh func(context.Context) error
+	// create creates a tenant that a request names, see godwit.EnvironmentSettings.
+	create func(ctx context.Context, environment godwit.EnvironmentID, spec TenantSpec) (*godwit.Tenant, error)
 }
 
 // callerStore is the part of the store that Callers reads.
@@ -104,8 +106,9 @@ func (cs *Callers) load(ctx context.Context, hash [32]byte) (*Caller, error) {
 }
 
 // ActFor lets a caller act for a tenant that it names by id or uid: an admin for any tenant, a key of an environment for the tenants of that
-// environment. A uid is looked up in the environment of the caller. The result is cached as long as the caller is.
-func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string) (*Caller, error) {
+// environment. A uid is looked up in the environment of the caller; if none has it, the environment makes tenants and so does the request, the tenant is
+// created. The result is cached as long as the caller is.
+func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bool) (*Caller, error) {
 	if !c.Tenant.Home {
 		if named == c.Tenant.ID.String() {
 			return c, nil
@@ -116,6 +119,12 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string) (*Caller
 	}
 	return cs.cache.get(callerKey{c.Key.Hash, c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
 		t, err := findTenant(ctx, cs.store, c.Tenant.EnvironmentID, named)
+		if errors.Is(err, store.ErrNotFound) && makes && c.Tenant.MakesOthers && checkUID("", named) == nil {
+			t, err = cs.create(ctx, c.Tenant.EnvironmentID, TenantSpec{UID: named, Name: named, Inherits: godwit.LentSettings})
+			if errors.Is(err, problem.Conflict) || errors.Is(err, store.ErrConflict) { // another request was first
+				t, err = findTenant(ctx, cs.store, c.Tenant.EnvironmentID, named)
+			}
+		}
 		// What other environments have is not told.
 		if errors.Is(err, store.ErrNotFound) || err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
 			return nil, problem.NotFound.With("there is no tenant with this id, and none of this environment with this uid")

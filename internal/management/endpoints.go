@@ -79,6 +79,9 @@ func (es *Endpoints) create(ctx context.Context, tenant godwit.TenantID, id godw
 	if n.Paused {
 		e.Status = godwit.EndpointPaused
 	}
+	if err := es.uidFree(ctx, e, n.UID); err != nil {
+		return nil, err
+	}
 	if err := es.sealer.apply(e, &n.EndpointSpec); err != nil {
 		return nil, err
 	}
@@ -135,17 +138,19 @@ func (es *Endpoints) Get(ctx context.Context, tenant godwit.TenantID, id godwit.
 	return es.store.Endpoint(ctx, tenant, id)
 }
 
-// Resolve finds an endpoint of the tenant by any form of its id: sub_ with a UUID, or WEB-XXXXXX-X. A text that
+// Resolve finds an endpoint of the tenant by any form of its id: sub_ with a UUID, WEB-XXXXXX-X, or its uid. A text that
 // cannot be an id names no endpoint. The check character reveals a mistyped code without a read of the store (CCW-API-5).
 func (es *Endpoints) Resolve(ctx context.Context, tenant godwit.TenantID, text string) (*godwit.Endpoint, error) {
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return es.store.Endpoint(ctx, tenant, id)
 	}
-	code, err := profile.ParseCode(profile.CodeEndpoint, text)
-	if err != nil {
+	if code, err := profile.ParseCode(profile.CodeEndpoint, text); err == nil {
+		return es.store.EndpointByCode(ctx, tenant, code)
+	}
+	if checkUID("id", text) != nil {
 		return nil, fmt.Errorf("find endpoint: %w", store.ErrNotFound)
 	}
-	return es.store.EndpointByCode(ctx, tenant, code)
+	return es.store.EndpointByUID(ctx, tenant, text)
 }
 
 // List pages through a tenant's endpoints.
@@ -161,7 +166,11 @@ func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godw
 		if err != nil {
 			return nil, fmt.Errorf("find endpoint: %w", err)
 		}
-		if err := f(e); err != nil {
+		err = f(e)
+		if errors.Is(err, errUnchanged) {
+			return e, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 		e.Version++

@@ -17,6 +17,7 @@ import (
 
 // EndpointSpec holds the settings of an endpoint that its owner chooses. A merge patch applies to its JSON form.
 type EndpointSpec struct {
+	UID         string                 `json:"uid,omitempty"`
 	URL         string                 `json:"url"`
 	Method      string                 `json:"method,omitempty"`
 	Profile     string                 `json:"profile,omitempty"`
@@ -69,6 +70,9 @@ func (es *Endpoints) Update(ctx context.Context, tenant godwit.TenantID, id godw
 		if _, err := es.rules.validate(spec); err != nil {
 			return err
 		}
+		if err := es.uidFree(ctx, e, spec.UID); err != nil {
+			return err
+		}
 		return es.sealer.apply(e, spec)
 	})
 }
@@ -108,7 +112,7 @@ type sealer struct{ ring *keyring.Ring }
 // open returns the endpoint as its owner wrote it.
 func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 	spec := &EndpointSpec{
-		URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
+		UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
 		Policy: e.Policy, Metadata: e.Metadata,
 	}
 	if len(e.Sealed) == 0 {
@@ -128,7 +132,7 @@ func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 
 // apply writes a valid spec into the endpoint, and seals its secrets.
 func (s sealer) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
-	e.URL, e.Method, e.Description = spec.URL, spec.Method, spec.Description
+	e.UID, e.URL, e.Method, e.Description = spec.UID, spec.URL, spec.Method, spec.Description
 	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
 	e.Sealed, e.SealedInfo = nil, godwit.SealedInfo{}
 	if len(spec.Headers) == 0 && spec.Auth == nil {

@@ -84,6 +84,11 @@ func (es *Environments) Update(ctx context.Context, named string, edit func(*Env
 	if err := edit(&spec); err != nil {
 		return nil, err
 	}
+	return es.change(ctx, e, spec)
+}
+
+// change stores an environment with other settings.
+func (es *Environments) change(ctx context.Context, e *godwit.Environment, spec EnvironmentSpec) (*godwit.Environment, error) {
 	if spec.Live != e.Live {
 		return nil, fieldError("live", "cannot change: a retry has the bytes of the first attempt, and these say whether the environment is live")
 	}

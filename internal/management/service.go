@@ -116,10 +116,11 @@ func New(cfg Config) (*Service, error) {
 	cache := newCallerCache(cfg.CacheSize, cfg.CacheTTL, cfg.TenantTTL)
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
+	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
 	return &Service{
-		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh},
+		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create},
 		Environments: &Environments{store: cfg.Store, cache: cache, now: now},
-		Tenants:      &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now},
+		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{
 			store: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, notifier: news, log: cfg.Log, now: now,

@@ -35,11 +35,7 @@ type TenantSpec struct {
 const MaxAlertEmails = 10
 
 func (s *TenantSpec) check() error {
-	errs := []error{checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation)}
-	if s.UID != "" {
-		errs = append(errs, checkUID("uid", s.UID))
-	}
-	return errors.Join(errs...)
+	return errors.Join(checkOptionalUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation))
 }
 
 func checkAlertEmails(addresses []string) error {

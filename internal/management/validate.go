@@ -34,6 +34,7 @@ type rules struct{ urls URLs }
 func (r rules) validate(s *EndpointSpec) (profile.Profile, error) {
 	prof, profErr := profile.Lookup(s.Profile)
 	errs := []error{
+		checkOptionalUID("uid", s.UID),
 		r.checkURL("url", s.URL),
 		checkMethod(s),
 		checkText("description", s.Description, MaxDescription),

@@ -66,6 +66,8 @@ var (
 		"The body did not arrive within the time allowed. Nothing was done; send it again.")
 	Conflict = define(http.StatusConflict, "conflict", "The state does not allow this",
 		"The thing is not in a state that allows the change, or it changed under way. Read it again and decide anew.")
+	PreconditionFailed = define(http.StatusPreconditionFailed, "precondition-failed", "The object is not as the request expects",
+		"If-Match names another version than the object has, or If-None-Match is * and the object exists. Nothing was done; read it again and decide anew.")
 	LimitReached = define(http.StatusConflict, "limit-reached", "A limit was reached",
 		"The tenant has as many of these as it may have. Delete some, or ask the operator for more.")
 	TooLarge = define(http.StatusRequestEntityTooLarge, "body-too-large", "The body is too large",

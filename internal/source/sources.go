@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -247,10 +248,18 @@ func (s *Sources) List(ctx context.Context, tenant godwit.TenantID, p store.Page
 
 // Update applies edit to the source. It calls edit again if the source changed meanwhile.
 func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error, permit Permit) (*godwit.Source, error) {
+	return s.edit(ctx, tenant, id, func(before *godwit.Source) (*Spec, error) {
+		spec := specOf(before)
+		return spec, edit(spec)
+	}, permit)
+}
+
+// edit gives a source the specification that next returns. A source that has it already stays as it is.
+func (s *Sources) edit(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, next func(before *godwit.Source) (*Spec, error), permit Permit) (*godwit.Source, error) {
 	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
 		before := *src
-		spec := specOf(src)
-		if err := edit(spec); err != nil {
+		spec, err := next(&before)
+		if err != nil {
 			return err
 		}
 		switch {
@@ -263,6 +272,9 @@ func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.
 			return err
 		}
 		spec.lay(src)
+		if reflect.DeepEqual(specOf(src), specOf(&before)) {
+			return errUnchanged
+		}
 		list, err := s.open(src)
 		if err != nil {
 			return err

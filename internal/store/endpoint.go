@@ -9,19 +9,21 @@ import (
 
 // Endpoints keeps endpoints and their secrets.
 type Endpoints interface {
-	// CreateEndpoint stores an endpoint with its first secret, which may be nil. It fails with ErrConflict when the id or a
-	// non-empty code is taken.
+	// CreateEndpoint stores an endpoint with its first secret, which may be nil. It fails with ErrConflict when the id, a
+	// non-empty code or a non-empty uid is taken.
 	CreateEndpoint(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error
 	// CreateEndpointWithin does the same unless the tenant has most endpoints already; then it fails with ErrLimit. Calls of one
 	// tenant take turns, on whichever nodes they are made.
 	CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret, most int) error
-	// UpdateEndpoint stores e if the stored version is e.Version-1, and fails with ErrConflict otherwise. It fails with
+	// UpdateEndpoint stores e if the stored version is e.Version-1, and fails with ErrConflict otherwise, or when the uid is taken. It fails with
 	// ErrNotFound when the endpoint is deleted. Tenant, code, profile and creation time do not change.
 	UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error
 	// Endpoint returns an endpoint that is not deleted.
 	Endpoint(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 	// EndpointByCode returns the endpoint with the code, unless it is deleted.
 	EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error)
+	// EndpointByUID does the same with the uid.
+	EndpointByUID(ctx context.Context, tenant godwit.TenantID, uid string) (*godwit.Endpoint, error)
 	// ListEndpoints leaves out deleted endpoints.
 	ListEndpoints(ctx context.Context, f EndpointFilter, p Page) ([]godwit.Endpoint, error)
 	// LoadEndpoint returns one endpoint as the engine needs it, of any tenant and in any status.

@@ -53,7 +53,8 @@ func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, err
 	if err := caller.Need(access.Need...); err != nil || !hasTenant {
 		return caller, err
 	}
-	return a.cfg.Callers.ActFor(r.Context(), caller, tenant)
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	return a.cfg.Callers.ActFor(r.Context(), caller, tenant, changes)
 }
 
 // named returns the value of a header that may be given once.

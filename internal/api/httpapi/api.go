@@ -61,7 +61,7 @@ func (s *Services) Check() error {
 // Callers finds out who sends a request, and for which tenant. Package management implements it.
 type Callers interface {
 	Authenticate(ctx context.Context, token string) (*management.Caller, error)
-	ActFor(ctx context.Context, c *management.Caller, tenant string) (*management.Caller, error)
+	ActFor(ctx context.Context, c *management.Caller, tenant string, makes bool) (*management.Caller, error)
 	Enter(ctx context.Context, c *management.Caller, environment string) (*management.Caller, error)
 }
 

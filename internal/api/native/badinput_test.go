@@ -195,7 +195,7 @@ func TestHTTPDuties(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/events":        "GET, HEAD, POST",
 		"/v1/events/batch":  "POST",
-		"/v1/endpoints/x":   "GET, HEAD, PATCH, DELETE",
+		"/v1/keys/x":        "GET, HEAD, DELETE",
 		"/v1/tenants":       "GET, HEAD, POST",
 		"/v1/events/x/body": "GET, HEAD",
 	} {

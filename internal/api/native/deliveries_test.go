@@ -170,7 +170,8 @@ func TestReplayEvent(t *testing.T) {
 	one.wait(t)
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"]}`).refused(422, problem.Invalid, "endpoints[0]")
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["`+e1.ID+`","`+e1.ID+`"]}`).refused(422, problem.Invalid, "endpoints[1]")
-	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["x"]}`).refused(400, problem.InvalidRequest, "endpoints[0]")
+	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["x"]}`).refused(422, problem.Invalid, "endpoints[0]")
+	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":["evt_x"]}`).refused(400, problem.InvalidRequest, "endpoints[0]")
 	h.post("/v1/events/"+a.ID+"/replay", `{"endpoints":[]}`).refused(400, problem.InvalidRequest, "endpoints") // none is not all
 	h.post("/v1/events/evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f/replay", ``).refused(404, problem.NotFound, "")
 }
@@ -289,7 +290,7 @@ func TestDeadLetters(t *testing.T) {
 	h.post("/v1/dead-letters/replay", `{"status":"lost"}`).refused(400, problem.InvalidRequest, "status")
 	h.post("/v1/dead-letters/replay", `{"all":true,"limit":0}`).refused(400, problem.InvalidRequest, "limit")
 	h.post("/v1/dead-letters/replay", `{"all":true,"cursor":"zzz"}`).refused(400, problem.InvalidRequest, "cursor")
-	h.post("/v1/dead-letters/replay", `{"endpoint":"x"}`).refused(400, problem.InvalidRequest, "endpoint")
+	h.post("/v1/dead-letters/replay", `{"endpoint":"evt_x"}`).refused(400, problem.InvalidRequest, "endpoint")
 }
 
 func TestProblemDetailsOfReceivers(t *testing.T) {

@@ -19,7 +19,7 @@ type endpointFinder struct {
 	}
 }
 
-// id returns the id that a text names. Only a public id needs a lookup; id does not check that any other endpoint exists.
+// id returns the id that a text names. Only a public id or a uid needs a lookup; id does not check that any other endpoint exists.
 func (f endpointFinder) id(ctx context.Context, c *management.Caller, field, text string) (godwit.EndpointID, error) {
 	if id, err := godwit.ParseEndpointID(text); err == nil {
 		return id, nil
@@ -51,11 +51,19 @@ func (f endpointFinder) filter(ctx context.Context, c *management.Caller, text s
 // plausibleEndpoint reports whether text could be an id; other text is a mistake in the caller's program. A mistyped public
 // id is plausible, and gets 404.
 func plausibleEndpoint(text string) bool {
-	if _, err := godwit.ParseEndpointID(text); err == nil {
+	if _, err := godwit.ParseEndpointID(text); err == nil || management.ValidUID(text) {
 		return true
 	}
 	text = strings.TrimSpace(text)
 	return len(text) == len("WEB-XXXXXX-X") && strings.EqualFold(text[:4], profile.CodeEndpoint+"-")
+}
+
+// sameUID refuses a uid in the body that is not the one in the path. Where the path has an id, the body may give another uid.
+func sameUID(uid, named string) error {
+	if uid == "" || uid == named || strings.IndexByte(named, '_') == 3 || strings.HasPrefix(named, profile.CodeEndpoint+"-") {
+		return nil
+	}
+	return problem.InvalidRequest.In("uid", "must be the one in the path, or absent")
 }
 
 // missing returns an error that names the member whose object does not exist.

@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -11,23 +10,31 @@ import (
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
-	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // EndpointPath names an endpoint. Huma fills embedded structs only where their type is exported.
 type EndpointPath struct {
-	ID string `path:"id" doc:"Id of the endpoint, or its public_id"`
+	ID string `path:"id" doc:"Id of the endpoint, its public_id, or its uid"`
 }
 
 type (
-	endpointOutput       struct{ Body Endpoint }
+	endpointOutput struct {
+		ETag string `header:"ETag"`
+		Body Endpoint
+	}
 	issuedEndpointOutput struct {
 		Location string `header:"Location"`
+		ETag     string `header:"ETag"`
 		Body     IssuedEndpoint
 	}
 	createEndpointInput struct{ Body NewEndpoint }
-	listEndpointsInput  struct {
+	putEndpointInput    struct {
+		EndpointPath
+		MatchParams
+		Body NewEndpoint
+	}
+	listEndpointsInput struct {
 		PageParams
 		Status string `query:"status" enum:"active,paused,disabled" doc:"Only those with this status"`
 	}
@@ -50,6 +57,10 @@ var (
 		OperationID: "update-endpoint", Summary: "Change an endpoint",
 		Description: "A JSON merge patch (RFC 7396): absent members stay, null clears, objects merge member by member. auth is replaced as a whole. The profile cannot change.",
 	}
+	putEndpointDoc = huma.Operation{
+		OperationID: "put-endpoint", Summary: "Create or replace an endpoint",
+		Description: "With a uid of your choice in the path. All settings are replaced: members that are absent get their defaults, and headers and auth that are not given are removed. algorithm, secret and paused have an effect only when the endpoint is created; the signing secret is in that answer and in no other. An endpoint that is as the request says stays as it is, with its version.",
+	}
 	deleteEndpointDoc = huma.Operation{
 		OperationID: "delete-endpoint",
 		Summary:     "Delete an endpoint", DefaultStatus: http.StatusNoContent, Description: "What was waiting for it is cancelled. It runs as the command endpoint.delete; the request is its own confirmation.",
@@ -62,6 +73,7 @@ type endpointHandlers struct {
 		Create(ctx context.Context, tenant godwit.TenantID, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 		List(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error)
+		Put(ctx context.Context, tenant godwit.TenantID, named string, n management.NewEndpoint, m godwit.Match) (*godwit.Endpoint, *management.IssuedSecret, error)
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
 	}
 	commands interface {
@@ -72,19 +84,13 @@ type endpointHandlers struct {
 }
 
 func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
-	spec := in.Body.spec()
-	usual := cmp.Or(c.Tenant.EndpointProfile, profile.Default)
-	spec.Profile = cmp.Or(spec.Profile, usual)
-	if in.Body.Policy == nil && spec.Profile == usual { // its members may not fit another profile
-		spec.Policy = c.Tenant.EndpointPolicy
-	}
-	e, secret, err := h.endpoints.Create(ctx, c.Tenant.ID, spec)
+	e, secret, err := h.endpoints.Create(ctx, c.Tenant.ID, in.Body.specFor(c.Tenant))
 	if err != nil {
 		return nil, err
 	}
 	return &issuedEndpointOutput{
-		Location: "/v1/endpoints/" + e.ID.String(),
-		Body:     IssuedEndpoint{Endpoint: endpointView(e), Secret: issuedView(secret, h.now())},
+		Location: "/v1/endpoints/" + e.ID.String(), ETag: etag(e.Version),
+		Body: IssuedEndpoint{Endpoint: endpointView(e), Secret: issuedView(secret, h.now())},
 	}, nil
 }
 
@@ -105,7 +111,7 @@ func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &endpointOutput{Body: endpointView(e)}, nil
+	return &endpointOutput{ETag: etag(e.Version), Body: endpointView(e)}, nil
 }
 
 func (h *endpointHandlers) update(ctx context.Context, c *management.Caller, in *patchInput) (*endpointOutput, error) {
@@ -116,6 +122,26 @@ func (h *endpointHandlers) update(ctx context.Context, c *management.Caller, in 
 	return shown(h.endpoints.Update(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
 		return patchSpec(spec, in.Body.document)
 	}))
+}
+
+func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *putEndpointInput) (*putOutput[WrittenEndpoint], error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if err := sameUID(in.Body.UID, in.ID); err != nil {
+		return nil, err
+	}
+	e, secret, err := h.endpoints.Put(ctx, c.Tenant.ID, in.ID, in.Body.specFor(c.Tenant), m)
+	if err != nil {
+		return nil, err
+	}
+	body := WrittenEndpoint{Endpoint: endpointView(e)}
+	if secret != nil {
+		issued := issuedView(secret, h.now())
+		body.Secret = &issued
+	}
+	return written(secret != nil, e.Version, "/v1/endpoints/"+e.ID.String(), body), nil
 }
 
 func (h *endpointHandlers) delete(ctx context.Context, c *management.Caller, in *EndpointPath) (*struct{}, error) {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"encoding/base64"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type Endpoint struct {
 	ID           string                 `json:"id" example:"sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	PublicID     string                 `json:"public_id" doc:"The same endpoint's short id, to be read aloud; taken wherever the id is" example:"WEB-X2M8KD-Z"`
+	UID          string                 `json:"uid,omitempty" doc:"Chosen by the owner, unique in the tenant; taken wherever the id is" example:"billing"`
 	URL          string                 `json:"url"`
 	Method       string                 `json:"method" enum:"POST,PUT"`
 	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation" example:"eds"`
@@ -34,7 +36,7 @@ type Endpoint struct {
 
 func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
-		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
+		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
 		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
 		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
 		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
@@ -52,6 +54,12 @@ func endpointView(e *godwit.Endpoint) Endpoint {
 type IssuedEndpoint struct {
 	Endpoint
 	Secret IssuedSecret `json:"secret"`
+}
+
+// WrittenEndpoint is an endpoint that was put, with its first secret if it was created.
+type WrittenEndpoint struct {
+	Endpoint
+	Secret *IssuedSecret `json:"secret,omitempty" doc:"Only when the endpoint was created"`
 }
 
 // Secret is a signing secret as the API shows it: never with its value.
@@ -106,6 +114,7 @@ type Auth struct {
 
 // NewEndpoint is the body that creates an endpoint.
 type NewEndpoint struct {
+	UID         string                  `json:"uid,omitempty" doc:"An id of your own, unique in the tenant" example:"billing"`
 	URL         string                  `json:"url" doc:"Where to deliver; https unless the operator allows http" example:"https://example.com/webhooks"`
 	Method      string                  `json:"method,omitempty" enum:"POST,PUT" doc:"PUT needs policy.agreement. Defaults to POST."`
 	Profile     string                  `json:"profile,omitempty" doc:"Wire dialect: eds, ojs, cybercube or standard-webhooks. Defaults to eds."`
@@ -121,10 +130,21 @@ type NewEndpoint struct {
 	Paused      bool                    `json:"paused,omitempty" doc:"Whether it starts paused"`
 }
 
+// specFor describes an endpoint of a tenant, with the environment's defaults for members that are absent.
+func (n *NewEndpoint) specFor(t *godwit.Tenant) management.NewEndpoint {
+	spec := n.spec()
+	usual := cmp.Or(t.EndpointProfile, profile.Default)
+	spec.Profile = cmp.Or(spec.Profile, usual)
+	if n.Policy == nil && spec.Profile == usual { // its members may not fit another profile
+		spec.Policy = t.EndpointPolicy
+	}
+	return spec
+}
+
 func (n *NewEndpoint) spec() management.NewEndpoint {
 	spec := management.NewEndpoint{
 		EndpointSpec: management.EndpointSpec{
-			URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
+			UID: n.UID, URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
 			Headers: n.Headers, Metadata: n.Metadata,
 		},
 		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused,

@@ -23,15 +23,17 @@ type Environment struct {
 	AlertEmails           []string               `json:"alert_emails" doc:"Of tenants that do not say"`
 	EndpointProfile       string                 `json:"endpoint_profile,omitempty" doc:"Profile of new endpoints that name none. Absent: eds"`
 	EndpointPolicy        godwit.PolicyOverrides `json:"endpoint_policy,omitzero" doc:"Policy of new endpoints that give none"`
+	MakeTenants           bool                   `json:"make_tenants" doc:"A request that changes something and names a tenant by a uid that there is not creates the tenant"`
 	CreatedAt             *time.Time             `json:"created_at,omitempty" doc:"Absent on the one that every server has"`
 	UpdatedAt             *time.Time             `json:"updated_at,omitempty"`
+	Version               int64                  `json:"version" doc:"Grows with every change"`
 }
 
 func environmentView(e *godwit.Environment) Environment {
 	v := Environment{
 		ID: e.ID.String(), UID: e.UID, Name: e.Name, Live: e.Live, RequireIdempotencyKey: e.RequireIdempotencyKey,
 		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
-		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt),
+		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt), Version: e.Version, MakeTenants: e.MakeTenants,
 	}
 	if v.AlertEmails == nil {
 		v.AlertEmails = []string{}
@@ -49,6 +51,7 @@ type EnvironmentPatch struct {
 	AlertEmails           *[]string               `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
 	EndpointProfile       *string                 `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
 	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty" doc:"Replaced as a whole"`
+	MakeTenants           *bool                   `json:"make_tenants,omitempty"`
 }
 
 func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
@@ -60,6 +63,31 @@ func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
 	set(&spec.AlertEmails, b.AlertEmails)
 	set(&spec.Profile, b.EndpointProfile)
 	set(&spec.Policy, b.EndpointPolicy)
+	set(&spec.MakeTenants, b.MakeTenants)
+}
+
+// EnvironmentDraft has the settings of an environment.
+type EnvironmentDraft struct {
+	Name                  string                  `json:"name"`
+	Live                  bool                    `json:"live,omitempty"`
+	RequireIdempotencyKey bool                    `json:"require_idempotency_key,omitempty"`
+	EventValidation       string                  `json:"event_validation,omitempty" enum:",known,strict"`
+	AlertEmails           []string                `json:"alert_emails,omitempty" maxItems:"10"`
+	EndpointProfile       string                  `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
+	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty"`
+	MakeTenants           bool                    `json:"make_tenants,omitempty"`
+}
+
+func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
+	var spec management.EnvironmentSpec
+	(&EnvironmentPatch{
+		UID: &uid, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
+		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants,
+	}).apply(&spec)
+	if len(b.AlertEmails) > 0 {
+		spec.AlertEmails = b.AlertEmails
+	}
+	return spec
 }
 
 // EnvironmentPath names an environment.
@@ -70,15 +98,17 @@ type EnvironmentPath struct {
 type (
 	environmentInput struct {
 		Body struct {
-			UID                   string                  `json:"uid"`
-			Name                  string                  `json:"name"`
-			Live                  bool                    `json:"live,omitempty"`
-			RequireIdempotencyKey bool                    `json:"require_idempotency_key,omitempty"`
-			EventValidation       string                  `json:"event_validation,omitempty" enum:",known,strict"`
-			AlertEmails           []string                `json:"alert_emails,omitempty" maxItems:"10"`
-			EndpointProfile       string                  `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
-			EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty"`
+			UID string `json:"uid"`
+			EnvironmentDraft
 		} `nameHint:"NewEnvironment"`
+	}
+	putEnvironmentInput struct {
+		EnvironmentPath
+		MatchParams
+		Body struct {
+			UID string `json:"uid,omitempty" doc:"The one in the path"`
+			EnvironmentDraft
+		} `nameHint:"EnvironmentDocument"`
 	}
 	environmentPatch struct {
 		EnvironmentPath
@@ -86,6 +116,7 @@ type (
 	}
 	environmentOutput struct {
 		Location string `header:"Location"`
+		ETag     string `header:"ETag"`
 		Body     Environment
 	}
 )
@@ -107,6 +138,10 @@ var (
 		OperationID: "update-environment", Summary: "Change an environment",
 		Description: "Tenants that inherit a setting have the new one at once on this node, and within half a second on others.",
 	}
+	putEnvironmentDoc = huma.Operation{
+		OperationID: "put-environment", Summary: "Create or replace an environment",
+		Description: "With a uid of your choice in the path. All settings are replaced; those that are absent get their defaults. live cannot change.",
+	}
 	deleteEnvironmentDoc = huma.Operation{
 		OperationID: "delete-environment", Summary: "Delete an environment", DefaultStatus: http.StatusNoContent,
 		Description: "With its shared event types and its keys. Its tenants must have been deleted; the one that every server has cannot be.",
@@ -119,23 +154,18 @@ type environmentHandlers struct {
 		Create(ctx context.Context, spec management.EnvironmentSpec) (*godwit.Environment, error)
 		Get(ctx context.Context, named string) (*godwit.Environment, error)
 		List(ctx context.Context, p store.Page) ([]godwit.Environment, error)
+		Put(ctx context.Context, named string, spec management.EnvironmentSpec, m godwit.Match) (*godwit.Environment, bool, error)
 		Update(ctx context.Context, named string, edit func(*management.EnvironmentSpec) error) (*godwit.Environment, error)
 		Delete(ctx context.Context, named string) error
 	}
 }
 
 func (h *environmentHandlers) create(ctx context.Context, _ *management.Caller, in *environmentInput) (*environmentOutput, error) {
-	b := &in.Body
-	var spec management.EnvironmentSpec
-	(&EnvironmentPatch{
-		UID: &b.UID, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
-		AlertEmails: &b.AlertEmails, EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy,
-	}).apply(&spec)
-	e, err := h.environments.Create(ctx, spec)
+	e, err := h.environments.Create(ctx, in.Body.spec(in.Body.UID))
 	if err != nil {
 		return nil, err
 	}
-	return &environmentOutput{Location: "/v1/environments/" + e.ID.String(), Body: environmentView(e)}, nil
+	return &environmentOutput{Location: "/v1/environments/" + e.ID.String(), ETag: etag(e.Version), Body: environmentView(e)}, nil
 }
 
 func (h *environmentHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Environment], error) {
@@ -159,7 +189,7 @@ func (h *environmentHandlers) get(ctx context.Context, c *management.Caller, in 
 	if e.ID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
 		return nil, store.ErrNotFound
 	}
-	return &environmentOutput{Body: environmentView(e)}, nil
+	return &environmentOutput{ETag: etag(e.Version), Body: environmentView(e)}, nil
 }
 
 func (h *environmentHandlers) update(ctx context.Context, _ *management.Caller, in *environmentPatch) (*environmentOutput, error) {
@@ -167,7 +197,22 @@ func (h *environmentHandlers) update(ctx context.Context, _ *management.Caller, 
 	if err != nil {
 		return nil, err
 	}
-	return &environmentOutput{Body: environmentView(e)}, nil
+	return &environmentOutput{ETag: etag(e.Version), Body: environmentView(e)}, nil
+}
+
+func (h *environmentHandlers) put(ctx context.Context, _ *management.Caller, in *putEnvironmentInput) (*putOutput[Environment], error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if err := sameUID(in.Body.UID, in.ID); err != nil {
+		return nil, err
+	}
+	e, made, err := h.environments.Put(ctx, in.ID, in.Body.spec(in.Body.UID), m)
+	if err != nil {
+		return nil, err
+	}
+	return written(made, e.Version, "/v1/environments/"+e.ID.String(), environmentView(e)), nil
 }
 
 func (h *environmentHandlers) delete(ctx context.Context, _ *management.Caller, in *EnvironmentPath) (*struct{}, error) {

@@ -63,7 +63,7 @@ func eventTypeView(c *management.Caller, t *godwit.EventType, standard string) E
 }
 
 func eventTypeShown(c *management.Caller, t *godwit.EventType, standard string) *eventTypeOutput {
-	out := &eventTypeOutput{Body: EventTypeDetail{EventType: eventTypeView(c, t, standard), Versions: []SchemaVersion{}}}
+	out := &eventTypeOutput{ETag: etag(t.Version), Body: EventTypeDetail{EventType: eventTypeView(c, t, standard), Versions: []SchemaVersion{}}}
 	for _, s := range t.Schemas {
 		out.Body.Versions = append(out.Body.Versions, SchemaVersion{Version: s.Version, Schema: s.Schema, CreatedAt: timestamp(s.CreatedAt)})
 	}
@@ -82,7 +82,8 @@ type (
 	putEventTypeInput struct {
 		Name  string `path:"name" doc:"The type" example:"order.created"`
 		Force bool   `query:"force" doc:"Store the schema although it is not compatible with the one in force"`
-		Body  struct {
+		MatchParams
+		Body struct {
 			Description   string          `json:"description,omitempty"`
 			Deprecated    bool            `json:"deprecated,omitempty" doc:"Producers should use another type. Nothing is refused for it."`
 			Schema        json.RawMessage `json:"schema,omitempty" doc:"JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays."`
@@ -90,7 +91,10 @@ type (
 			Compatibility string          `json:"compatibility,omitempty" enum:"none,backward,forward,full" doc:"What later versions of the schema must keep to. backward: events of this version are valid by the next. forward: events of the next are valid by this one, so that receivers written for it go on working. full: both. Members that a schema does not name are not compared. Absent: what is declared stays."`
 		} `nameHint:"EventTypeDraft"`
 	}
-	eventTypeOutput struct{ Body EventTypeDetail }
+	eventTypeOutput struct {
+		ETag string `header:"ETag"`
+		Body EventTypeDetail
+	}
 )
 
 // Descriptions of the operations on event types.
@@ -118,7 +122,7 @@ type eventTypeHandlers struct {
 	catalogue interface {
 		List(ctx context.Context, t *godwit.Tenant, after string, limit int) ([]godwit.EventType, error)
 		Get(ctx context.Context, t *godwit.Tenant, name string) (*godwit.EventType, error)
-		Put(ctx context.Context, tenant godwit.TenantID, name string, d catalogue.Draft) (*godwit.EventType, error)
+		Put(ctx context.Context, tenant godwit.TenantID, name string, d catalogue.Draft, m godwit.Match) (*godwit.EventType, bool, error)
 		Delete(ctx context.Context, tenant godwit.TenantID, name string) error
 	}
 }
@@ -188,16 +192,20 @@ func (h *eventTypeHandlers) get(ctx context.Context, c *management.Caller, in *e
 	return nil, err
 }
 
-func (h *eventTypeHandlers) put(ctx context.Context, c *management.Caller, in *putEventTypeInput) (*eventTypeOutput, error) {
-	t, err := h.catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
-		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
-		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
-		Compatibility: compat.Direction(in.Body.Compatibility), Force: in.Force,
-	})
+func (h *eventTypeHandlers) put(ctx context.Context, c *management.Caller, in *putEventTypeInput) (*putOutput[EventTypeDetail], error) {
+	m, err := in.match()
 	if err != nil {
 		return nil, err
 	}
-	return eventTypeShown(c, t, ""), nil
+	t, made, err := h.catalogue.Put(ctx, c.Tenant.ID, in.Name, catalogue.Draft{
+		Description: in.Body.Description, Deprecated: in.Body.Deprecated,
+		Schema: present(in.Body.Schema), Example: present(in.Body.Example),
+		Compatibility: compat.Direction(in.Body.Compatibility), Force: in.Force,
+	}, m)
+	if err != nil {
+		return nil, err
+	}
+	return written(made, t.Version, "/v1/event-types/"+t.Name, eventTypeShown(c, t, "").Body), nil
 }
 
 // present returns nil for a member that is null, so that null means absent.

@@ -22,7 +22,7 @@ func (h *harness) put(path, body string) *answer {
 func TestEventTypes(t *testing.T) {
 	h := newHarness(t)
 	var entry EventTypeDetail
-	h.put("/v1/event-types/order.created", `{"description":"An order came in","schema":`+orderSchema+`,"example":{"id":"1","lines":[]}}`).want(200).into(&entry)
+	h.put("/v1/event-types/order.created", `{"description":"An order came in","schema":`+orderSchema+`,"example":{"id":"1","lines":[]}}`).want(201).into(&entry)
 	if entry.Name != "order.created" || entry.Version != 1 || len(entry.Versions) != 1 || entry.Standard != "" || entry.CreatedAt == nil {
 		t.Errorf("put %+v", entry)
 	}
@@ -41,7 +41,7 @@ func TestEventTypes(t *testing.T) {
 	}
 
 	for _, name := range []string{"a.a", "b.b", "job.completed"} {
-		h.put("/v1/event-types/"+name, `{}`).want(200)
+		h.put("/v1/event-types/"+name, `{}`).want(201)
 	}
 	var names []string
 	for cursor := ""; ; {
@@ -131,8 +131,8 @@ func TestEventTypesRefused(t *testing.T) {
 // Events are checked against the catalogue if the tenant enables it: single and in batches, raw and in an envelope.
 func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	h := newHarness(t)
-	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(200)
-	h.put("/v1/event-types/order.noted", `{}`).want(200)
+	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(201)
+	h.put("/v1/event-types/order.noted", `{}`).want(201)
 	wrong := `{"id":7,"lines":[{"sku":"a"},{}]}`
 	post := func(body string) *answer { return h.post("/v1/events?type=order.created", body) }
 
@@ -163,7 +163,7 @@ func TestEventsAreHeldAgainstTheCatalogue(t *testing.T) {
 	h.post("/v1/events?type=order.noted", `1`).want(202)
 
 	// A change of the catalogue applies to the next event.
-	h.put("/v1/event-types/other.thing", `{"schema":{"type":"integer"}}`).want(200)
+	h.put("/v1/event-types/other.thing", `{"schema":{"type":"integer"}}`).want(201)
 	h.post("/v1/events?type=other.thing", `1`).want(202)
 	h.put("/v1/event-types/other.thing", `{"schema":{"type":"string"}}`).want(200)
 	h.post("/v1/events?type=other.thing", `1`).refused(422, problem.Invalid, "body")
@@ -188,7 +188,7 @@ func TestRepeatsOutliveAChangeOfTheCatalogue(t *testing.T) {
 	for _, post := range posts {
 		first = append(first, string(post().want(202).body))
 	}
-	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(200)
+	h.put("/v1/event-types/order.created", `{"schema":`+orderSchema+`}`).want(201)
 	h.validation("known")
 	for i, post := range posts {
 		again := string(post().want(202).body)
@@ -228,7 +228,7 @@ func TestSchemaEvolution(t *testing.T) {
 	var entry EventTypeDetail
 	h.put(path, `{"compatibility":"forward"}`).refused(422, problem.Invalid, "compatibility") // of what?
 	h.put(path, `{"compatibility":"sideways","schema":{}}`).refused(400, problem.InvalidRequest, "compatibility")
-	h.put(path, `{"compatibility":"forward","schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}`).want(200)
+	h.put(path, `{"compatibility":"forward","schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}`).want(201)
 	stays := `{"schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"note":{"type":"string"}}}}`
 	h.put(path, stays).want(200).into(&entry)
 	if entry.Version != 2 || entry.Compatibility != "forward" {

@@ -16,6 +16,7 @@ import (
 // EndpointPatch is a merge patch of an endpoint. Its members give the types for the OpenAPI document. The patch itself is
 // applied from the raw document, because only that distinguishes null from absent.
 type EndpointPatch struct {
+	UID         *string                    `json:"uid,omitempty" nullable:"true"`
 	URL         string                     `json:"url,omitempty"`
 	Method      *string                    `json:"method,omitempty" nullable:"true" enum:"POST,PUT"`
 	Profile     string                     `json:"profile,omitempty" doc:"Cannot change"`

@@ -15,7 +15,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	types := r.section("Event types")
 	typed(types, mayReadTypes, "GET /v1/event-types", listEventTypesDoc, h.eventTypes.list)
 	typed(types, mayReadTypes, "GET /v1/event-types/{name}", getEventTypeDoc, h.eventTypes.get)
-	typed(types, mayWriteTypes, "PUT /v1/event-types/{name}", putEventTypeDoc, h.eventTypes.put)
+	typed(types, mayWriteTypes, "PUT /v1/event-types/{name}", creates[EventTypeDetail](r, putEventTypeDoc), h.eventTypes.put)
 	typed(types, mayWriteTypes, "DELETE /v1/event-types/{name}", deleteEventTypeDoc, h.eventTypes.delete)
 	typed(types, mayReadTypes, "GET /v1/catalogue", catalogueDoc, h.eventTypes.document)
 
@@ -23,6 +23,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(endpoints, mayManage, "POST /v1/endpoints", createEndpointDoc, h.endpoints.create)
 	typed(endpoints, mayRead, "GET /v1/endpoints", listEndpointsDoc, h.endpoints.list)
 	typed(endpoints, mayRead, "GET /v1/endpoints/{id}", getEndpointDoc, h.endpoints.get)
+	typed(endpoints, mayManage, "PUT /v1/endpoints/{id}", creates[WrittenEndpoint](r, putEndpointDoc), h.endpoints.put)
 	typed(endpoints, mayManage, "PATCH /v1/endpoints/{id}", updateEndpointDoc, h.endpoints.update)
 	typed(endpoints, mayManage, "DELETE /v1/endpoints/{id}", deleteEndpointDoc, h.endpoints.delete)
 	typed(endpoints, mayManage, "POST /v1/endpoints/{id}/pause", pauseEndpointDoc, h.endpointStatus.pause)
@@ -57,6 +58,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(sources, mayManage, "POST /v1/sources", createSourceDoc, h.sources.create)
 	typed(sources, mayRead, "GET /v1/sources", listSourcesDoc, h.sources.list)
 	typed(sources, mayRead, "GET /v1/sources/{id}", getSourceDoc, h.sources.get)
+	typed(sources, mayManage, "PUT /v1/sources/{id}", creates[IssuedSource](r, putSourceDoc), h.sources.put)
 	typed(sources, mayManage, "PATCH /v1/sources/{id}", updateSourceDoc, h.sources.update)
 	typed(sources, mayManage, "DELETE /v1/sources/{id}", deleteSourceDoc, h.sources.delete)
 	typed(sources, mayManage, "POST /v1/sources/{id}/pause", pauseSourceDoc, h.sources.pause)
@@ -76,6 +78,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(tenants, mayWriteTenants, "POST /v1/tenants", createTenantDoc, h.tenants.create)
 	typed(tenants, mayReadTenants, "GET /v1/tenants", listTenantsDoc, h.tenants.list)
 	typed(tenants, mayReadTenants, "GET /v1/tenants/{id}", getTenantDoc, h.tenants.get)
+	typed(tenants, mayWriteTenants, "PUT /v1/tenants/{id}", creates[Tenant](r, putTenantDoc), h.tenants.put)
 	typed(tenants, mayWriteTenants, "PATCH /v1/tenants/{id}", updateTenantDoc, h.tenants.update)
 	twoStep(tenants, mayAdminAnywhere, "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
 
@@ -83,6 +86,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(environments, mayAdminAnywhere, "POST /v1/environments", createEnvironmentDoc, h.environments.create)
 	typed(environments, mayReadEnvironments, "GET /v1/environments", listEnvironmentsDoc, h.environments.list)
 	typed(environments, mayReadEnvironments, "GET /v1/environments/{id}", getEnvironmentDoc, h.environments.get)
+	typed(environments, mayAdminAnywhere, "PUT /v1/environments/{id}", creates[Environment](r, putEnvironmentDoc), h.environments.put)
 	typed(environments, mayAdminAnywhere, "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
 	typed(environments, mayAdminAnywhere, "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 

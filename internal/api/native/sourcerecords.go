@@ -46,6 +46,7 @@ var (
 // sourceRecordHandlers serve what is recorded about a source: the upstream's acknowledgments, and the requests that were
 // refused.
 type sourceRecordHandlers struct {
+	finder  sourceFinder
 	sources interface {
 		Acknowledge(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, version, by, actor string) (*godwit.Acknowledgment, error)
 		Acknowledgments(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, p store.Page) ([]godwit.Acknowledgment, error)
@@ -54,7 +55,7 @@ type sourceRecordHandlers struct {
 }
 
 func (h *sourceRecordHandlers) acknowledge(ctx context.Context, c *management.Caller, in *acknowledgeInput) (*acknowledgmentOutput, error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (h *sourceRecordHandlers) acknowledge(ctx context.Context, c *management.Ca
 }
 
 func (h *sourceRecordHandlers) acknowledgments(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Acknowledgment], error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (h *sourceRecordHandlers) acknowledgments(ctx context.Context, c *managemen
 }
 
 func (h *sourceRecordHandlers) rejections(ctx context.Context, c *management.Caller, in *sourceListInput) (*listOutput[Rejection], error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}

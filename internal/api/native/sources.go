@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -16,24 +17,44 @@ import (
 
 // SourcePath names a source.
 type SourcePath struct {
-	ID string `path:"id" doc:"Id of the source"`
+	ID string `path:"id" doc:"Id of the source, or its name"`
 }
 
-func (p SourcePath) parse() (godwit.SourceID, error) {
-	id, err := godwit.ParseSourceID(p.ID)
-	if err != nil {
-		return id, badID("id", "src_…")
+// A sourceFinder reads the ids and names of sources in requests.
+type sourceFinder struct {
+	sources interface {
+		Find(ctx context.Context, t *godwit.Tenant, named string) (*godwit.Source, error)
 	}
-	return id, nil
+}
+
+// id returns the id that a path names. Only a name needs a lookup; id does not check that any other source exists.
+func (f sourceFinder) id(ctx context.Context, c *management.Caller, p SourcePath) (godwit.SourceID, error) {
+	if id, err := godwit.ParseSourceID(p.ID); err == nil {
+		return id, nil
+	}
+	src, err := f.sources.Find(ctx, c.Tenant, p.ID)
+	if err != nil {
+		return godwit.SourceID{}, err
+	}
+	return src.ID, nil
 }
 
 type (
 	createSourceInput  struct{ Body NewSource }
 	issuedSourceOutput struct {
 		Location string `header:"Location"`
+		ETag     string `header:"ETag"`
 		Body     IssuedSource
 	}
-	sourceOutput     struct{ Body Source }
+	sourceOutput struct {
+		ETag string `header:"ETag"`
+		Body Source
+	}
+	putSourceInput struct {
+		SourcePath
+		MatchParams
+		Body SourceDraft
+	}
 	patchSourceInput struct {
 		SourcePath
 		Body SourcePatch
@@ -64,6 +85,10 @@ var (
 		OperationID: "update-source", Summary: "Change a source",
 		Description: "A JSON merge patch (RFC 7396). The scheme cannot change; credentials change by rotate.",
 	}
+	putSourceDoc = huma.Operation{
+		OperationID: "put-source", Summary: "Create or replace a source",
+		Description: "With the name of the source in the path. All settings are replaced; those that are absent get their defaults. credentials have an effect only when the source is created; a secret that is made then is in that answer and in no other. A source that is as the request says stays as it is, with its version.",
+	}
 	deleteSourceDoc = huma.Operation{
 		OperationID: "delete-source", Summary: "Delete a source",
 		DefaultStatus: http.StatusNoContent, Description: "Upstreams find nothing there from now on. What was taken in is delivered.",
@@ -87,11 +112,13 @@ type sourceHandlers struct {
 		Create(ctx context.Context, tenant godwit.TenantID, spec source.Spec, permit source.Permit) (*godwit.Source, *source.Issued, error)
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error)
 		List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error)
+		Put(ctx context.Context, t *godwit.Tenant, named string, spec source.Spec, m godwit.Match, permit source.Permit) (*godwit.Source, *source.Issued, bool, error)
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
 		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
 		Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit source.Permit) (*godwit.Source, *source.Issued, error)
 		ModeOf(ctx context.Context, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
 	}
+	finder   sourceFinder
 	commands interface {
 		PermitCommands(ctx context.Context, c *management.Caller, before, after *godwit.Source) error
 	}
@@ -102,7 +129,7 @@ func (h *sourceHandlers) list(ctx context.Context, c *management.Caller, in *Pag
 }
 
 func (h *sourceHandlers) get(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, *in)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +168,7 @@ func (h *sourceHandlers) shown(ctx context.Context, c *management.Caller, src *g
 		a := acknowledgmentView(held)
 		v.Acknowledged = &a
 	}
-	return &sourceOutput{Body: v}, nil
+	return &sourceOutput{ETag: etag(src.Version), Body: v}, nil
 }
 
 func (h *sourceHandlers) create(ctx context.Context, c *management.Caller, in *createSourceInput) (*issuedSourceOutput, error) {
@@ -150,16 +177,33 @@ func (h *sourceHandlers) create(ctx context.Context, c *management.Caller, in *c
 	if err != nil {
 		return nil, err
 	}
-	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
+	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), ETag: shown.ETag, Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
 }
 
 func (h *sourceHandlers) update(ctx context.Context, c *management.Caller, in *patchSourceInput) (*sourceOutput, error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}
 	src, err := h.sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, h.permit(ctx, c))
 	return h.shown(ctx, c, src, err)
+}
+
+func (h *sourceHandlers) put(ctx context.Context, c *management.Caller, in *putSourceInput) (*putOutput[IssuedSource], error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if _, isName := godwit.ParseSourceID(in.ID); in.Body.Name != "" && in.Body.Name != in.ID && isName != nil {
+		return nil, problem.InvalidRequest.In("name", "must be the one in the path, or absent")
+	}
+	draft := NewSource(in.Body)
+	src, issued, made, err := h.sources.Put(ctx, c.Tenant, in.ID, draft.spec(), m, h.permit(ctx, c))
+	shown, err := h.shown(ctx, c, src, err)
+	if err != nil {
+		return nil, err
+	}
+	return written(made, src.Version, "/v1/sources/"+src.ID.String(), IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}), nil
 }
 
 // permit returns a check whether the caller may let a source submit commands for an API key.
@@ -168,7 +212,7 @@ func (h *sourceHandlers) permit(ctx context.Context, c *management.Caller) sourc
 }
 
 func (h *sourceHandlers) setStatus(ctx context.Context, c *management.Caller, in *SourcePath, status godwit.SourceStatus) (*sourceOutput, error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, *in)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +221,7 @@ func (h *sourceHandlers) setStatus(ctx context.Context, c *management.Caller, in
 }
 
 func (h *sourceHandlers) rotate(ctx context.Context, c *management.Caller, in *rotateSourceInput) (*issuedSourceOutput, error) {
-	id, err := in.parse()
+	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}
@@ -197,5 +241,5 @@ func (h *sourceHandlers) rotate(ctx context.Context, c *management.Caller, in *r
 	if err != nil {
 		return nil, err
 	}
-	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
+	return &issuedSourceOutput{Location: "/v1/sources/" + src.ID.String(), ETag: shown.ETag, Body: IssuedSource{Source: shown.Body, Issued: issuedCredential(issued)}}, nil
 }

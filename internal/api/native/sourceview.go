@@ -76,6 +76,19 @@ type NewSource struct {
 	KeepHeaders []string        `json:"keep_headers,omitempty" maxItems:"32" doc:"Header fields that go on to the endpoints as they came"`
 }
 
+// SourceDraft is the body that creates or replaces the source with the name in the path.
+type SourceDraft struct {
+	Name        string          `json:"name,omitempty" maxLength:"64" doc:"The one in the path"`
+	Description string          `json:"description,omitempty"`
+	Scheme      string          `json:"scheme" doc:"As in NewSource; cannot change"`
+	Settings    SourceSettings  `json:"settings,omitzero"`
+	Credentials []NewCredential `json:"credentials,omitempty" maxItems:"16" doc:"Used when the source is created; afterwards they change by rotate"`
+	Adopt       bool            `json:"adopt,omitempty" doc:"Take deliveries without Idempotency-Key: one is made of the upstream's delivery id"`
+	Mode        string          `json:"mode,omitempty" enum:"store-and-forward,pass-through" doc:"Defaults to store-and-forward, which needs an acknowledgment to be in force"`
+	EventType   SourceEventType `json:"event_type,omitzero" doc:"Defaults to what a CloudEvent or the scheme tells"`
+	KeepHeaders []string        `json:"keep_headers,omitempty" maxItems:"32" doc:"Header fields that go on to the endpoints as they came"`
+}
+
 func (n *NewSource) spec() source.Spec {
 	spec := source.Spec{
 		Name: n.Name, Description: n.Description, Scheme: n.Scheme, Settings: godwit.SourceSettings(n.Settings), Adopt: n.Adopt,

@@ -27,13 +27,14 @@ type Tenant struct {
 	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
 	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails" doc:"The members above that are the environment's"`
 	CreatedAt             time.Time `json:"created_at"`
+	Version               int64     `json:"version" doc:"Grows with every change"`
 }
 
 func tenantView(t *godwit.Tenant) Tenant {
 	v := Tenant{
 		ID: t.ID.String(), AccountID: profile.FormatCode(profile.CodeTenant, t.Code), Name: t.Name,
 		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
-		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, CreatedAt: t.CreatedAt.UTC(),
+		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, CreatedAt: t.CreatedAt.UTC(), Version: t.Version,
 	}
 	for _, name := range t.Inherits {
 		v.Inherits = append(v.Inherits, string(name))
@@ -44,14 +45,29 @@ func tenantView(t *godwit.Tenant) Tenant {
 	return v
 }
 
-type tenantInput struct {
-	Body struct {
-		UID                   string    `json:"uid,omitempty" doc:"An id of your own, unique in the environment"`
-		Name                  string    `json:"name"`
-		RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty" doc:"Absent: as the environment says"`
-		AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"`
-		EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict" doc:"Absent: as the environment says"`
-	} `nameHint:"NewTenant"`
+// NewTenant is the body that creates a tenant.
+type NewTenant struct {
+	UID                   string    `json:"uid,omitempty" doc:"An id of your own, unique in the environment"`
+	Name                  string    `json:"name"`
+	RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty" doc:"Absent: as the environment says"`
+	AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"`
+	EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict" doc:"Absent: as the environment says"`
+}
+
+// spec describes the tenant. It inherits what is absent.
+func (b *NewTenant) spec() management.TenantSpec {
+	spec := management.TenantSpec{Inherits: godwit.LentSettings}
+	(&TenantPatch{UID: &b.UID, Name: &b.Name, RequireIdempotencyKey: b.RequireIdempotencyKey, AlertEmails: b.AlertEmails,
+		EventValidation: b.EventValidation}).apply(&spec)
+	return spec
+}
+
+type tenantInput struct{ Body NewTenant }
+
+type putTenantInput struct {
+	TenantPath
+	MatchParams
+	Body NewTenant
 }
 
 type tenantPatch struct {
@@ -112,6 +128,7 @@ type deleteTenantInput struct {
 
 type tenantOutput struct {
 	Location string `header:"Location"`
+	ETag     string `header:"ETag"`
 	Body     Tenant
 }
 
@@ -132,6 +149,10 @@ var (
 	updateTenantDoc = huma.Operation{
 		OperationID: "update-tenant", Summary: "Change a tenant",
 	}
+	putTenantDoc = huma.Operation{
+		OperationID: "put-tenant", Summary: "Create or replace a tenant",
+		Description: "With a uid of your choice in the path, in the environment that the request is made for. All settings are replaced; those that are absent are the environment's. A tenant that is as the request says stays as it is, with its version.",
+	}
 	deleteTenantDoc = huma.Operation{
 		OperationID: "delete-tenant",
 		Summary:     "Delete a tenant",
@@ -147,6 +168,7 @@ type tenantHandlers struct {
 		Create(ctx context.Context, environment godwit.EnvironmentID, spec management.TenantSpec) (*godwit.Tenant, error)
 		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
 		List(ctx context.Context, environment godwit.EnvironmentID, p store.Page) ([]godwit.Tenant, error)
+		Put(ctx context.Context, environment godwit.EnvironmentID, named string, spec management.TenantSpec, m godwit.Match) (*godwit.Tenant, bool, error)
 		Update(ctx context.Context, id godwit.TenantID, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
 	}
 	commands interface {
@@ -155,15 +177,11 @@ type tenantHandlers struct {
 }
 
 func (h *tenantHandlers) create(ctx context.Context, c *management.Caller, in *tenantInput) (*tenantOutput, error) {
-	spec := management.TenantSpec{Inherits: godwit.LentSettings}
-	b := &in.Body
-	(&TenantPatch{UID: &b.UID, Name: &b.Name, RequireIdempotencyKey: b.RequireIdempotencyKey, AlertEmails: b.AlertEmails,
-		EventValidation: b.EventValidation}).apply(&spec)
-	t, err := h.tenants.Create(ctx, c.Tenant.EnvironmentID, spec)
+	t, err := h.tenants.Create(ctx, c.Tenant.EnvironmentID, in.Body.spec())
 	if err != nil {
 		return nil, err
 	}
-	return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), Body: tenantView(t)}, nil
+	return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), ETag: etag(t.Version), Body: tenantView(t)}, nil
 }
 
 func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
@@ -188,7 +206,7 @@ func (h *tenantHandlers) get(ctx context.Context, c *management.Caller, in *Tena
 	if err != nil {
 		return nil, err
 	}
-	return &tenantOutput{Body: tenantView(t)}, nil
+	return &tenantOutput{ETag: etag(t.Version), Body: tenantView(t)}, nil
 }
 
 func (h *tenantHandlers) update(ctx context.Context, c *management.Caller, in *tenantPatch) (*tenantOutput, error) {
@@ -200,7 +218,22 @@ func (h *tenantHandlers) update(ctx context.Context, c *management.Caller, in *t
 	if err != nil {
 		return nil, err
 	}
-	return &tenantOutput{Body: tenantView(t)}, nil
+	return &tenantOutput{ETag: etag(t.Version), Body: tenantView(t)}, nil
+}
+
+func (h *tenantHandlers) put(ctx context.Context, c *management.Caller, in *putTenantInput) (*putOutput[Tenant], error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if err := sameUID(in.Body.UID, in.ID); err != nil {
+		return nil, err
+	}
+	t, made, err := h.tenants.Put(ctx, c.Tenant.EnvironmentID, in.ID, in.Body.spec(), m)
+	if err != nil {
+		return nil, err
+	}
+	return written(made, t.Version, "/v1/tenants/"+t.ID.String(), tenantView(t)), nil
 }
 
 func (h *tenantHandlers) delete(ctx context.Context, c *management.Caller, in *deleteTenantInput) (*confirmedOutput[struct{}], error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
@@ -108,6 +109,15 @@ func (s *server) listDeliveries(c *httpapi.Call) error {
 	page, err := pageOf(query, listDeliveries)
 	if err != nil {
 		return err
+	}
+	if text := query.Get("subscription_id"); management.ValidUID(text) {
+		e, err := s.cfg.Management.Endpoints.Resolve(c.R.Context(), c.Tenant(), text)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			query.Set("subscription_id", e.ID.String())
+		}
 	}
 	filter, err := deliveryFilter(c.Tenant(), query)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -21,18 +22,31 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 	if err != nil {
 		return fmt.Errorf("store event type: %w", err)
 	}
-	return failed("store event type", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	var stored int64
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := ownOrShared(ctx, tx, t.TenantID, clean(t.Name)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		// The environment is locked, so that no other change comes between.
+		err := tx.QueryRow(ctx, `SELECT version FROM event_types WHERE tenant_id = $1 AND name = $2`, [16]byte(t.TenantID), clean(t.Name)).Scan(&stored)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if t.Version != 0 && t.Version != stored {
+			return store.ErrConflict
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at, version)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 			ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
-				example = excluded.example, schemas = excluded.schemas, updated_at = excluded.updated_at`,
+				example = excluded.example, schemas = excluded.schemas, updated_at = excluded.updated_at, version = excluded.version`,
 			[16]byte(t.TenantID), clean(t.Name), clean(t.Description), t.Deprecated, optionalRaw(t.Example), schemas,
-			optionalTime(t.CreatedAt), optionalTime(t.UpdatedAt))
+			optionalTime(t.CreatedAt), optionalTime(t.UpdatedAt), stored+1)
 		return err
-	}))
+	})
+	if err == nil {
+		t.Version = stored + 1
+	}
+	return failed("store event type", err)
 }
 
 // ownOrShared returns ErrConflict if the environment shares a type that a tenant wants for itself, or the other way round. It locks the
@@ -81,12 +95,12 @@ func optionalRaw(text json.RawMessage) any {
 	return []byte(text)
 }
 
-const selectEventTypes = `SELECT tenant_id, name, description, deprecated, example, schemas, created_at, updated_at FROM event_types`
+const selectEventTypes = `SELECT tenant_id, name, description, deprecated, example, schemas, created_at, updated_at, version FROM event_types`
 
 func scanEventType(r pgx.CollectableRow) (*godwit.EventType, error) {
 	t := &godwit.EventType{}
 	var example, schemas []byte
-	err := r.Scan(scanID(&t.TenantID), &t.Name, &t.Description, &t.Deprecated, &example, &schemas, scanTime(&t.CreatedAt), scanTime(&t.UpdatedAt))
+	err := r.Scan(scanID(&t.TenantID), &t.Name, &t.Description, &t.Deprecated, &example, &schemas, scanTime(&t.CreatedAt), scanTime(&t.UpdatedAt), &t.Version)
 	if err != nil {
 		return nil, err
 	}

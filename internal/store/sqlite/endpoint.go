@@ -13,13 +13,13 @@ import (
 )
 
 const endpointColumns = `e.id, e.tenant_id, e.url, e.method, e.profile, e.description, e.patterns, e.filter, e.policy, e.metadata,
-	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at`
+	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at, e.uid`
 
 func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 	e := godwit.Endpoint{
 		ID: r.id(0), TenantID: r.id(1), URL: r.text(2), Method: r.text(3), Profile: r.text(4), Description: r.text(5),
 		Sealed: r.blob(10), Status: godwit.EndpointStatus(r.text(12)), StatusReason: r.text(13), StatusAt: r.time(14),
-		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17), Code: r.text(18), ReenableAt: r.time(19),
+		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17), Code: r.text(18), ReenableAt: r.time(19), UID: r.text(20),
 	}
 	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo} {
 		if err := r.parse(i, doc); err != nil {
@@ -89,11 +89,11 @@ func createEndpoint(c *conn, e *godwit.Endpoint, secret *godwit.Secret) error {
 		return err
 	}
 	_, err = c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
-			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
 		metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
-		e.Code, micros(e.ReenableAt))
+		e.Code, micros(e.ReenableAt), e.UID)
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -114,10 +114,13 @@ func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {
 		return err
 	}
 	n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
-		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?
+		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?, uid = ?
 		WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
 		e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
-		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.ID[:], e.TenantID[:], e.Version-1)
+		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.UID, e.ID[:], e.TenantID[:], e.Version-1)
+	if taken(err) {
+		return store.ErrConflict
+	}
 	if err != nil || n == 1 {
 		return err
 	}
@@ -181,6 +184,11 @@ func (s *endpoints) Endpoint(ctx context.Context, tenant godwit.TenantID, id god
 // EndpointByCode returns the endpoint with the code, unless it is deleted.
 func (s *endpoints) EndpointByCode(ctx context.Context, tenant godwit.TenantID, code string) (*godwit.Endpoint, error) {
 	return s.readEndpoint(ctx, "e.code = ? AND e.code <> '' AND e.tenant_id = ?", code, tenant[:])
+}
+
+// EndpointByUID returns the endpoint with the uid, unless it is deleted.
+func (s *endpoints) EndpointByUID(ctx context.Context, tenant godwit.TenantID, uid string) (*godwit.Endpoint, error) {
+	return s.readEndpoint(ctx, "e.tenant_id = ? AND e.uid = ? AND e.uid <> ''", tenant[:], uid)
 }
 
 func (s *endpoints) readEndpoint(ctx context.Context, where string, args ...driver.Value) (*godwit.Endpoint, error) {
@@ -314,7 +322,7 @@ func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*
 			"FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
 			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
 				e, err := scanEndpoint(r)
-				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(20), Test: r.bool(21)})
+				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(21), Test: r.bool(22)})
 				return err
 			})
 		if err != nil || len(page) == 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const eventTypeColumns = "tenant_id, name, description, deprecated, created_at, updated_at, example, schemas"
+const eventTypeColumns = "tenant_id, name, description, deprecated, created_at, updated_at, example, schemas, version"
 
 func scanEventType(r *rows) (godwit.EventType, error) {
 	t := godwit.EventType{
-		TenantID: r.id(0), Name: r.text(1), Description: r.text(2), Deprecated: r.bool(3), CreatedAt: r.time(4), UpdatedAt: r.time(5),
+		TenantID: r.id(0), Name: r.text(1), Description: r.text(2), Deprecated: r.bool(3), CreatedAt: r.time(4), UpdatedAt: r.time(5), Version: r.int(8),
 	}
 	if example := r.text(6); example != "" {
 		t.Example = json.RawMessage(example)
@@ -46,25 +46,36 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "put event type", func(c *conn) error {
+	var version int64
+	err = s.write(ctx, "put event type", func(c *conn) error {
 		if err := ownOrShared(c, t.TenantID, t.Name); err != nil {
 			return err
 		}
-		known, err := c.one(ctx, "SELECT 1 FROM event_types WHERE tenant_id = ? AND name = ?", []driver.Value{t.TenantID[:], t.Name}, nil)
+		var stored int64
+		known, err := c.one(ctx, "SELECT version FROM event_types WHERE tenant_id = ? AND name = ?", []driver.Value{t.TenantID[:], t.Name},
+			func(r *rows) { stored = r.int(0) })
 		if err != nil {
 			return err
+		}
+		if t.Version != 0 && t.Version != stored {
+			return store.ErrConflict
 		}
 		if !known {
 			if err := countTypes(c, t.TenantID, 1); err != nil {
 				return err
 			}
 		}
-		_, err = c.exec("INSERT INTO event_types ("+eventTypeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		_, err = c.exec("INSERT INTO event_types ("+eventTypeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, deprecated = excluded.deprecated,
-			updated_at = excluded.updated_at, example = excluded.example, schemas = excluded.schemas`,
-			t.TenantID[:], t.Name, t.Description, flag(t.Deprecated), micros(t.CreatedAt), micros(t.UpdatedAt), string(t.Example), schemas)
+			updated_at = excluded.updated_at, example = excluded.example, schemas = excluded.schemas, version = excluded.version`,
+			t.TenantID[:], t.Name, t.Description, flag(t.Deprecated), micros(t.CreatedAt), micros(t.UpdatedAt), string(t.Example), schemas, stored+1)
+		version = stored + 1
 		return err
 	})
+	if err == nil {
+		t.Version = version
+	}
+	return err
 }
 
 // ownOrShared returns ErrConflict if the environment shares a type that a tenant wants for itself, or the other way round.

@@ -13,6 +13,7 @@ var endpointCases = []testCase{
 	{"is created within a limit", endpointWithinLimit},
 	{"keeps every member", endpointMembers},
 	{"codes", endpointCodes},
+	{"uids", endpointUIDs},
 	{"metadata is kept to the byte", endpointMetadata},
 	{"an update needs the next version", endpointVersion},
 	{"deleted ones are hidden", endpointDeleted},
@@ -60,6 +61,45 @@ func endpointMembers(t *testing.T, f *fixture) {
 	if len(e.Patterns)+len(e.Filter)+len(e.Metadata)+len(e.Sealed) != 0 {
 		t.Errorf("empty members came back as %+v", e)
 	}
+}
+
+func endpointUIDs(t *testing.T, f *fixture) {
+	e := fullEndpoint(f)
+	e.UID = "billing"
+	f.must(f.s.CreateEndpoint(f.ctx, e, nil))
+	same(t, "by its uid", got(f.s.EndpointByUID(f.ctx, f.tenant, "billing"))(t), e)
+	same(t, "by its id", got(f.s.Endpoint(f.ctx, f.tenant, e.ID))(t), e)
+	for _, uid := range []string{"Billing", "bill", ""} { // others have none
+		_, err := f.s.EndpointByUID(f.ctx, f.tenant, uid)
+		f.is(err, store.ErrNotFound)
+	}
+	stranger := f.in(t)
+	stranger.tenant = f.newTenant()
+	_, err := f.s.EndpointByUID(f.ctx, stranger.tenant, "billing")
+	f.is(err, store.ErrNotFound)
+	theirs := stranger.makeEndpoint() // unique in the tenant alone
+	theirs.UID = "billing"
+	f.must(f.s.CreateEndpoint(f.ctx, theirs, nil))
+
+	twin := f.makeEndpoint()
+	twin.UID = "billing"
+	f.is(f.s.CreateEndpoint(f.ctx, twin, makeSecret(f, twin.ID)), store.ErrConflict)
+	twin.UID = "orders"
+	f.must(f.s.CreateEndpoint(f.ctx, twin, makeSecret(f, twin.ID)))
+	twin.UID, twin.Version = "billing", twin.Version+1
+	f.is(f.s.UpdateEndpoint(f.ctx, twin), store.ErrConflict)
+	twin.UID = "shipping"
+	f.must(f.s.UpdateEndpoint(f.ctx, twin))
+	same(t, "after an update", got(f.s.EndpointByUID(f.ctx, f.tenant, "shipping"))(t), twin)
+	_, err = f.s.EndpointByUID(f.ctx, f.tenant, "orders")
+	f.is(err, store.ErrNotFound)
+
+	removeEndpoint(f, e.ID)
+	_, err = f.s.EndpointByUID(f.ctx, f.tenant, "billing")
+	f.is(err, store.ErrNotFound)
+	late := f.makeEndpoint()
+	late.UID = "billing" // it is free again
+	f.must(f.s.CreateEndpoint(f.ctx, late, nil))
 }
 
 func endpointCodes(t *testing.T, f *fixture) {

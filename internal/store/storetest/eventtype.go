@@ -38,7 +38,14 @@ func eventTypeMembers(t *testing.T, f *fixture) {
 	same(t, "replaced", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), full)
 
 	bare.UpdatedAt = f.tick(time.Hour)
+	f.is(f.s.PutEventType(f.ctx, bare), store.ErrConflict) // it was version 1, and is 2 now
+	same(t, "version", full.Version, int64(2))
+	bare.Version = full.Version
 	f.must(f.s.PutEventType(f.ctx, bare))
+	same(t, "version", bare.Version, int64(3))
+	gone := makeEventType(f, "order.gone")
+	gone.Version = 1
+	f.is(f.s.PutEventType(f.ctx, gone), store.ErrConflict)
 	same(t, "with everything taken away", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), bare)
 
 	for _, name := range []string{"order", "order.created.more", "ORDER.CREATED", ""} {
@@ -56,7 +63,9 @@ func eventTypeList(t *testing.T, f *fixture) {
 		f.must(f.s.PutEventType(f.ctx, e))
 	}
 	for _, name := range names {
-		want = append(want, *makeEventType(f, name))
+		e := makeEventType(f, name)
+		e.Version = 1
+		want = append(want, *e)
 	}
 	mine := f.tenant
 	f.tenant = f.newTenant()

@@ -274,6 +274,8 @@ export interface Endpoint {
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
+  /** Chosen by the owner, unique in the tenant; taken wherever the id is */
+  uid?: string;
   updated_at: string;
   url: string;
   /** Grows with every change */
@@ -294,6 +296,7 @@ export interface EndpointPatch {
   policy?: PolicyPatch | null;
   /** Cannot change */
   profile?: string;
+  uid?: string | null;
   url?: string;
 }
 
@@ -332,12 +335,29 @@ export interface Environment {
   id: string;
   /** Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created */
   live: boolean;
+  /** A request that changes something and names a tenant by a uid that there is not creates the tenant */
+  make_tenants: boolean;
   name: string;
   /** Of tenants that do not say */
   require_idempotency_key: boolean;
   /** Chosen by the caller; names the environment wherever its id does */
   uid: string;
   updated_at?: string;
+  /** Grows with every change */
+  version: number;
+}
+
+export interface EnvironmentDocument {
+  alert_emails?: string[];
+  endpoint_policy?: PolicyOverrides;
+  endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  event_validation?: "" | "known" | "strict";
+  live?: boolean;
+  make_tenants?: boolean;
+  name: string;
+  require_idempotency_key?: boolean;
+  /** The one in the path */
+  uid?: string;
 }
 
 export interface EnvironmentPatch {
@@ -349,6 +369,7 @@ export interface EnvironmentPatch {
   event_validation?: "" | "known" | "strict";
   /** Cannot change */
   live?: boolean;
+  make_tenants?: boolean;
   name?: string;
   require_idempotency_key?: boolean;
   uid?: string;
@@ -550,6 +571,8 @@ export interface IssuedEndpoint {
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
+  /** Chosen by the owner, unique in the tenant; taken wherever the id is */
+  uid?: string;
   updated_at: string;
   url: string;
   /** Grows with every change */
@@ -748,6 +771,8 @@ export interface NewEndpoint {
   profile?: "eds" | "ojs" | "cybercube" | "standard-webhooks";
   /** Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one. */
   secret?: string;
+  /** An id of your own, unique in the tenant */
+  uid?: string;
   /** Where to deliver; https unless the operator allows http */
   url: string;
 }
@@ -758,6 +783,7 @@ export interface NewEnvironment {
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
   live?: boolean;
+  make_tenants?: boolean;
   name: string;
   require_idempotency_key?: boolean;
   uid: string;
@@ -1165,6 +1191,25 @@ export interface SourceCredential {
   public_key?: string;
 }
 
+export interface SourceDraft {
+  /** Take deliveries without Idempotency-Key: one is made of the upstream's delivery id */
+  adopt?: boolean;
+  /** Used when the source is created; afterwards they change by rotate */
+  credentials?: NewCredential[];
+  description?: string;
+  /** Defaults to what a CloudEvent or the scheme tells */
+  event_type?: SourceEventType;
+  /** Header fields that go on to the endpoints as they came */
+  keep_headers?: string[];
+  /** Defaults to store-and-forward, which needs an acknowledgment to be in force */
+  mode?: "store-and-forward" | "pass-through";
+  /** The one in the path */
+  name?: string;
+  /** As in NewSource; cannot change */
+  scheme: string;
+  settings?: SourceSettings;
+}
+
 export interface SourceEventType {
   /** This one; or what stands in where header or member are not there */
   fixed?: string;
@@ -1254,6 +1299,8 @@ export interface Tenant {
   require_idempotency_key: boolean;
   /** Chosen by the caller, unique in the environment; names the tenant wherever its id does */
   uid?: string;
+  /** Grows with every change */
+  version: number;
 }
 
 export interface TenantPatch {
@@ -1279,6 +1326,40 @@ export interface Trace {
   response_content_type?: string;
   retry_after?: string;
   signed_with?: string[];
+}
+
+export interface WrittenEndpoint {
+  /** Kind of the credential; its values are never shown */
+  auth_kind?: string;
+  created_at: string;
+  description: string;
+  filter?: Record<string, string[]>;
+  /** Names of the custom headers; values are never shown */
+  header_names: string[];
+  id: string;
+  /** Any JSON values */
+  metadata?: Record<string, unknown>;
+  method: "POST" | "PUT";
+  patterns: string[];
+  /** Deviations from the profile */
+  policy: PolicyOverrides;
+  /** Wire dialect; fixed at creation */
+  profile: string;
+  /** The same endpoint's short id, to be read aloud; taken wherever the id is */
+  public_id: string;
+  /** While it is disabled by failures: when it is tried again */
+  reenable_at?: string;
+  /** Only when the endpoint was created */
+  secret?: IssuedSecret;
+  status: "active" | "paused" | "disabled";
+  status_at: string;
+  status_reason?: string;
+  /** Chosen by the owner, unique in the tenant; taken wherever the id is */
+  uid?: string;
+  updated_at: string;
+  url: string;
+  /** Grows with every change */
+  version: number;
 }
 
 /** The native API of a Godwit server: one method for each operation. */
@@ -1662,6 +1743,30 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Create or replace an endpoint.
+   *
+   * With a uid of your choice in the path. All settings are replaced: members that are absent get their defaults, and headers and auth that are not given are removed. algorithm, secret and paused have an effect only when the endpoint is created; the signing secret is in that answer and in no other. An endpoint that is as the request says stays as it is, with its version.
+   *
+   * Needs an API key with the scope manage.
+   */
+  putEndpoint(
+    id: string,
+    body: NewEndpoint,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
+      /** * creates the object and replaces none: if it exists, the answer is 412. */
+      ifNoneMatch?: string | undefined;
+    } = {},
+  ): Promise<WrittenEndpoint | WrittenEndpoint> {
+    return this.json<WrittenEndpoint | WrittenEndpoint>({ method: "PUT", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
    * Pause an endpoint.
    *
    * Its deliveries are held, none is dropped.
@@ -1934,6 +2039,30 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Create or replace an environment.
+   *
+   * With a uid of your choice in the path. All settings are replaced; those that are absent get their defaults. live cannot change.
+   *
+   * Needs an API key with the scope admin.
+   */
+  putEnvironment(
+    id: string,
+    body: EnvironmentDocument,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
+      /** * creates the object and replaces none: if it exists, the answer is 412. */
+      ifNoneMatch?: string | undefined;
+    } = {},
+  ): Promise<Environment | Environment> {
+    return this.json<Environment | Environment>({ method: "PUT", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
    * List event types.
    *
    * By name: the tenant's own and those that its environment shares. The catalogue says what events mean and look like; whether they are held against it is the tenant's setting event_validation.
@@ -2012,9 +2141,13 @@ export class GodwitClient extends Transport {
       environment?: string | undefined;
       /** Store the schema although it is not compatible with the one in force */
       force?: boolean | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
+      /** * creates the object and replaces none: if it exists, the answer is 412. */
+      ifNoneMatch?: string | undefined;
     } = {},
-  ): Promise<EventTypeDetail> {
-    return this.json<EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, query: { "force": options.force }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, body, options });
+  ): Promise<EventTypeDetail | EventTypeDetail> {
+    return this.json<EventTypeDetail | EventTypeDetail>({ method: "PUT", path: `/v1/event-types/${encodeURIComponent(name)}`, query: { "force": options.force }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
   }
 
   /**
@@ -2391,6 +2524,30 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Create or replace a source.
+   *
+   * With the name of the source in the path. All settings are replaced; those that are absent get their defaults. credentials have an effect only when the source is created; a secret that is made then is in that answer and in no other. A source that is as the request says stays as it is, with its version.
+   *
+   * Needs an API key with the scope manage.
+   */
+  putSource(
+    id: string,
+    body: SourceDraft,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
+      /** * creates the object and replaces none: if it exists, the answer is 412. */
+      ifNoneMatch?: string | undefined;
+    } = {},
+  ): Promise<IssuedSource | IssuedSource> {
+    return this.json<IssuedSource | IssuedSource>({ method: "PUT", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
    * List acknowledgments of the service description.
    *
    * Needs an API key with the scope read.
@@ -2623,5 +2780,29 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Tenant> {
     return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Create or replace a tenant.
+   *
+   * With a uid of your choice in the path, in the environment that the request is made for. All settings are replaced; those that are absent are the environment's. A tenant that is as the request says stays as it is, with its version.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
+   */
+  putTenant(
+    id: string,
+    body: NewTenant,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
+      /** * creates the object and replaces none: if it exists, the answer is 412. */
+      ifNoneMatch?: string | undefined;
+    } = {},
+  ): Promise<Tenant | Tenant> {
+    return this.json<Tenant | Tenant>({ method: "PUT", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
   }
 }

@@ -319,6 +319,8 @@ class Endpoint(_EndpointRequired, total=False):
     reenable_at: str
     """While it is disabled by failures: when it is tried again"""
     status_reason: str
+    uid: str
+    """Chosen by the owner, unique in the tenant; taken wherever the id is"""
 
 
 class EndpointPatch(TypedDict, total=False):
@@ -335,6 +337,7 @@ class EndpointPatch(TypedDict, total=False):
     """null removes every deviation from the profile"""
     profile: str
     """Cannot change"""
+    uid: Union[str, None]
     url: str
 
 
@@ -370,11 +373,15 @@ class _EnvironmentRequired(TypedDict):
     id: str
     live: bool
     """Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created"""
+    make_tenants: bool
+    """A request that changes something and names a tenant by a uid that there is not creates the tenant"""
     name: str
     require_idempotency_key: bool
     """Of tenants that do not say"""
     uid: str
     """Chosen by the caller; names the environment wherever its id does"""
+    version: int
+    """Grows with every change"""
 
 
 class Environment(_EnvironmentRequired, total=False):
@@ -387,6 +394,22 @@ class Environment(_EnvironmentRequired, total=False):
     updated_at: str
 
 
+class _EnvironmentDocumentRequired(TypedDict):
+    name: str
+
+
+class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
+    alert_emails: list[str]
+    endpoint_policy: PolicyOverrides
+    endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    event_validation: Literal["", "known", "strict"]
+    live: bool
+    make_tenants: bool
+    require_idempotency_key: bool
+    uid: str
+    """The one in the path"""
+
+
 class EnvironmentPatch(TypedDict, total=False):
     alert_emails: list[str]
     """Replaced as a whole"""
@@ -396,6 +419,7 @@ class EnvironmentPatch(TypedDict, total=False):
     event_validation: Literal["", "known", "strict"]
     live: bool
     """Cannot change"""
+    make_tenants: bool
     name: str
     require_idempotency_key: bool
     uid: str
@@ -635,6 +659,8 @@ class IssuedEndpoint(_IssuedEndpointRequired, total=False):
     reenable_at: str
     """While it is disabled by failures: when it is tried again"""
     status_reason: str
+    uid: str
+    """Chosen by the owner, unique in the tenant; taken wherever the id is"""
 
 
 class _IssuedKeyRequired(TypedDict):
@@ -899,6 +925,8 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new
     one.
     """
+    uid: str
+    """An id of your own, unique in the tenant"""
 
 
 class _NewEnvironmentRequired(TypedDict):
@@ -912,6 +940,7 @@ class NewEnvironment(_NewEnvironmentRequired, total=False):
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
     live: bool
+    make_tenants: bool
     require_idempotency_key: bool
 
 
@@ -1367,6 +1396,28 @@ class SourceCredential(_SourceCredentialRequired, total=False):
     public_key: str
 
 
+class _SourceDraftRequired(TypedDict):
+    scheme: str
+    """As in NewSource; cannot change"""
+
+
+class SourceDraft(_SourceDraftRequired, total=False):
+    adopt: bool
+    """Take deliveries without Idempotency-Key: one is made of the upstream's delivery id"""
+    credentials: list[NewCredential]
+    """Used when the source is created; afterwards they change by rotate"""
+    description: str
+    event_type: SourceEventType
+    """Defaults to what a CloudEvent or the scheme tells"""
+    keep_headers: list[str]
+    """Header fields that go on to the endpoints as they came"""
+    mode: Literal["store-and-forward", "pass-through"]
+    """Defaults to store-and-forward, which needs an acknowledgment to be in force"""
+    name: str
+    """The one in the path"""
+    settings: SourceSettings
+
+
 class SourceEventType(TypedDict, total=False):
     fixed: str
     """This one; or what stands in where header or member are not there"""
@@ -1459,6 +1510,8 @@ class _TenantRequired(TypedDict):
     name: str
     require_idempotency_key: bool
     """Events without Idempotency-Key are refused"""
+    version: int
+    """Grows with every change"""
 
 
 class Tenant(_TenantRequired, total=False):
@@ -1493,6 +1546,43 @@ class Trace(TypedDict, total=False):
     signed_with: list[str]
 
 
+class _WrittenEndpointRequired(TypedDict):
+    created_at: str
+    description: str
+    header_names: list[str]
+    """Names of the custom headers; values are never shown"""
+    id: str
+    method: Literal["POST", "PUT"]
+    patterns: list[str]
+    policy: PolicyOverrides
+    """Deviations from the profile"""
+    profile: str
+    """Wire dialect; fixed at creation"""
+    public_id: str
+    """The same endpoint's short id, to be read aloud; taken wherever the id is"""
+    status: Literal["active", "paused", "disabled"]
+    status_at: str
+    updated_at: str
+    url: str
+    version: int
+    """Grows with every change"""
+
+
+class WrittenEndpoint(_WrittenEndpointRequired, total=False):
+    auth_kind: str
+    """Kind of the credential; its values are never shown"""
+    filter: dict[str, list[str]]
+    metadata: dict[str, Any]
+    """Any JSON values"""
+    reenable_at: str
+    """While it is disabled by failures: when it is tried again"""
+    secret: IssuedSecret
+    """Only when the endpoint was created"""
+    status_reason: str
+    uid: str
+    """Chosen by the owner, unique in the tenant; taken wherever the id is"""
+
+
 OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("stream_attempts", "GET", "/v1/attempts/stream"),
     ("get_catalogue", "GET", "/v1/catalogue"),
@@ -1511,6 +1601,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("delete_endpoint", "DELETE", "/v1/endpoints/{id}"),
     ("get_endpoint", "GET", "/v1/endpoints/{id}"),
     ("update_endpoint", "PATCH", "/v1/endpoints/{id}"),
+    ("put_endpoint", "PUT", "/v1/endpoints/{id}"),
     ("pause_endpoint", "POST", "/v1/endpoints/{id}/pause"),
     ("probe_endpoint", "POST", "/v1/endpoints/{id}/probe"),
     ("resume_endpoint", "POST", "/v1/endpoints/{id}/resume"),
@@ -1524,6 +1615,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("delete_environment", "DELETE", "/v1/environments/{id}"),
     ("get_environment", "GET", "/v1/environments/{id}"),
     ("update_environment", "PATCH", "/v1/environments/{id}"),
+    ("put_environment", "PUT", "/v1/environments/{id}"),
     ("list_event_types", "GET", "/v1/event-types"),
     ("delete_event_type", "DELETE", "/v1/event-types/{name}"),
     ("get_event_type", "GET", "/v1/event-types/{name}"),
@@ -1546,6 +1638,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("delete_source", "DELETE", "/v1/sources/{id}"),
     ("get_source", "GET", "/v1/sources/{id}"),
     ("update_source", "PATCH", "/v1/sources/{id}"),
+    ("put_source", "PUT", "/v1/sources/{id}"),
     ("list_acknowledgments", "GET", "/v1/sources/{id}/acknowledgments"),
     ("acknowledge_description", "POST", "/v1/sources/{id}/acknowledgments"),
     ("pause_source", "POST", "/v1/sources/{id}/pause"),
@@ -1557,6 +1650,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("delete_tenant", "DELETE", "/v1/tenants/{id}"),
     ("get_tenant", "GET", "/v1/tenants/{id}"),
     ("update_tenant", "PATCH", "/v1/tenants/{id}"),
+    ("put_tenant", "PUT", "/v1/tenants/{id}"),
 )
 """Each method of the client, with the operation that it calls."""
 
@@ -2052,6 +2146,40 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def put_endpoint(
+        self,
+        id: str,
+        body: NewEndpoint,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+    ) -> WrittenEndpoint | WrittenEndpoint:
+        """Create or replace an endpoint.
+
+        With a uid of your choice in the path. All settings are replaced: members that are absent get their
+        defaults, and headers and auth that are not given are removed. algorithm, secret and paused have an effect
+        only when the endpoint is created; the signing secret is in that answer and in no other. An endpoint that
+        is as the request says stays as it is, with its version.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
+        if_none_match: * creates the object and replaces none: if it exists, the answer is 412.
+        """
+        answer: WrittenEndpoint | WrittenEndpoint = self._json(
+            "PUT",
+            f"/v1/endpoints/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
+            body=body,
+        )
+        return answer
+
     def pause_endpoint(
         self,
         id: str,
@@ -2410,6 +2538,38 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def put_environment(
+        self,
+        id: str,
+        body: EnvironmentDocument,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+    ) -> Environment | Environment:
+        """Create or replace an environment.
+
+        With a uid of your choice in the path. All settings are replaced; those that are absent get their
+        defaults. live cannot change.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
+        if_none_match: * creates the object and replaces none: if it exists, the answer is 412.
+        """
+        answer: Environment | Environment = self._json(
+            "PUT",
+            f"/v1/environments/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
+            body=body,
+        )
+        return answer
+
     def list_event_types(
         self,
         *,
@@ -2496,7 +2656,9 @@ class GodwitClient(Transport):
         tenant: str | None = None,
         environment: str | None = None,
         force: bool | None = None,
-    ) -> EventTypeDetail:
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+    ) -> EventTypeDetail | EventTypeDetail:
         """Write an event type.
 
         Description, deprecated and example are replaced. A schema that differs from the one in force becomes the
@@ -2510,12 +2672,15 @@ class GodwitClient(Transport):
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         force: Store the schema although it is not compatible with the one in force
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
+        if_none_match: * creates the object and replaces none: if it exists, the answer is 412.
         """
-        answer: EventTypeDetail = self._json(
+        answer: EventTypeDetail | EventTypeDetail = self._json(
             "PUT",
             f"/v1/event-types/{path_segment(name)}",
             query={"force": force},
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
             body=body,
         )
         return answer
@@ -3012,6 +3177,39 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def put_source(
+        self,
+        id: str,
+        body: SourceDraft,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+    ) -> IssuedSource | IssuedSource:
+        """Create or replace a source.
+
+        With the name of the source in the path. All settings are replaced; those that are absent get their
+        defaults. credentials have an effect only when the source is created; a secret that is made then is in
+        that answer and in no other. A source that is as the request says stays as it is, with its version.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
+        if_none_match: * creates the object and replaces none: if it exists, the answer is 412.
+        """
+        answer: IssuedSource | IssuedSource = self._json(
+            "PUT",
+            f"/v1/sources/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
+            body=body,
+        )
+        return answer
+
     def list_acknowledgments(
         self,
         id: str,
@@ -3321,6 +3519,39 @@ class GodwitClient(Transport):
             "PATCH",
             f"/v1/tenants/{path_segment(id)}",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def put_tenant(
+        self,
+        id: str,
+        body: NewTenant,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+    ) -> Tenant | Tenant:
+        """Create or replace a tenant.
+
+        With a uid of your choice in the path, in the environment that the request is made for. All settings are
+        replaced; those that are absent are the environment's. A tenant that is as the request says stays as it
+        is, with its version.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
+        if_none_match: * creates the object and replaces none: if it exists, the answer is 412.
+        """
+        answer: Tenant | Tenant = self._json(
+            "PUT",
+            f"/v1/tenants/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
             body=body,
         )
         return answer
