@@ -38,6 +38,7 @@ type verb struct {
 
 // resources are the nouns by their name on the command line. Another noun needs an entry here and a member of Nouns.
 var resources = map[string]*resource{
+	"environments": environments,
 	"tenants":      tenants,
 	"endpoints":    endpoints,
 	"events":       events,
@@ -51,13 +52,14 @@ var resources = map[string]*resource{
 
 // Nouns are the commands for the nouns.
 type Nouns struct {
-	Tenants     tenantsCommand     `cmd:"" group:"manage" help:"List, create, change and delete tenants."`
-	Endpoints   endpointsCommand   `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
-	Events      eventsCommand      `cmd:"" group:"manage" help:"List, show and replay events."`
-	Deliveries  deliveriesCommand  `cmd:"" group:"manage" help:"List, show, retry and cancel deliveries."`
-	DeadLetters deadLettersCommand `cmd:"" group:"manage" help:"List, show, replay, export and purge dead letters."`
-	Sources     sourcesCommand     `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
-	Notices     noticesCommand     `cmd:"" group:"manage" help:"List and acknowledge notices."`
+	Environments environmentsCommand `cmd:"" group:"manage" help:"List, create, change and delete environments."`
+	Tenants      tenantsCommand      `cmd:"" group:"manage" help:"List, create, change and delete tenants."`
+	Endpoints    endpointsCommand    `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
+	Events       eventsCommand       `cmd:"" group:"manage" help:"List, show and replay events."`
+	Deliveries   deliveriesCommand   `cmd:"" group:"manage" help:"List, show, retry and cancel deliveries."`
+	DeadLetters  deadLettersCommand  `cmd:"" group:"manage" help:"List, show, replay, export and purge dead letters."`
+	Sources      sourcesCommand      `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
+	Notices      noticesCommand      `cmd:"" group:"manage" help:"List and acknowledge notices."`
 }
 
 func (r *resource) id(item []byte) string {

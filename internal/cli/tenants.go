@@ -23,6 +23,7 @@ type tenantMembers struct {
 
 type newTenant struct {
 	Name    string        `arg:"" name:"name" optional:"" help:"Name of the tenant. Required unless --body has it."`
+	UID     string        `name:"uid" help:"Your own id of the tenant." placeholder:"UID"`
 	Members tenantMembers `embed:""`
 }
 
@@ -70,6 +71,7 @@ var tenants = &resource{
 	columns: []column{
 		{title: "TENANT", path: "id", kind: id},
 		{title: "NAME", path: "name"},
+		{title: "UID", path: "uid", spare: true},
 		{title: "ACCOUNT", path: "account_id"},
 		{title: "VALIDATION", path: "event_validation", spare: true},
 		{title: "KEY REQUIRED", path: "require_idempotency_key", spare: true},

@@ -37,6 +37,22 @@ func TestTenants(t *testing.T) {
 	u.refused([]string{"tenants", "get", id}, "404")
 }
 
+func TestEnvironments(t *testing.T) {
+	srv := apptest.Start(t, apptest.Options{})
+	u := at(t, srv)
+	u.has([]string{"environments", "list"}, "default")
+	made := decode(t, u.has([]string{"environments", "create", "staging", "--name", "Staging", "--no-live", "--event-validation", "strict", "--json"}))
+	if made["uid"] != "staging" || made["live"] != false || made["event_validation"] != "strict" {
+		t.Errorf("made %v", made)
+	}
+	u.has([]string{"environments", "update", "staging", "--name", "Rehearsal", "--endpoint-profile", "ojs"}, "Rehearsal", "ojs")
+	u.has([]string{"environments", "get", made["id"].(string)}, "Rehearsal")
+	u.refused([]string{"environments", "delete", "staging"}, "--yes")
+	u.has([]string{"environments", "delete", "staging", "--yes"}, "deleted staging")
+	u.refused([]string{"environments", "get", "staging"}, "404")
+	u.has([]string{"tenants", "create", "acme", "--uid", "customer-1"}, "customer-1")
+}
+
 func TestSourcesNoticesAndTypes(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	u := at(t, srv)
