@@ -197,7 +197,7 @@ func TestEventTypeChangedElsewhereIsChecked(t *testing.T) {
 	types, err := catalogue.New(catalogue.Config{Store: other.store, Now: hands.Now})
 	must(t, err)
 	_, err = srv.App.Management().Tenants.Update(t.Context(), srv.Tenant, func(s *management.TenantSpec) error {
-		s.Validation = godwit.ValidateStrict
+		s.Validation, s.Inherits = godwit.ValidateStrict, nil
 		return nil
 	})
 	must(t, err)

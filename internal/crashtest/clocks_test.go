@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,10 +138,9 @@ func TestClocksAnHourApart(t *testing.T) {
 	for i := range endpoints {
 		path := fmt.Sprintf("/%d", i)
 		subscribe(t, late.Process, sink.URL(path))
-		seen := map[string]bool{}
+		var seen sync.Map // requests come at the same time
 		sink.ReplyFunc(path, func(r *apptest.Request) apptest.Reply {
-			if key := string(r.Body); !seen[key] {
-				seen[key] = true
+			if _, before := seen.LoadOrStore(string(r.Body), true); !before {
 				return apptest.Status(http.StatusServiceUnavailable)
 			}
 			return apptest.Status(http.StatusOK)
