@@ -318,7 +318,7 @@ func TestForeignObjects(t *testing.T) {
 	for pattern, r := range rules {
 		method, path, _ := strings.Cut(pattern, " ")
 		if r.open || !strings.Contains(path, "{") || method == http.MethodPut && strings.Contains(path, "/event-types/") {
-			continue // a type that is put belongs to whoever puts it
+			continue // a type belongs to the tenant whose key puts it
 		}
 		filled, body := fill(path, ids), r.filledBody(ids)
 		for _, who := range strangers {

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/client"
 )
 
-// defaultURL is where a server listens that nobody configured.
+// defaultURL is where a server listens by default.
 const defaultURL = "http://127.0.0.1:8080"
 
 // Connection holds the flags of commands that call a running server. A flag takes precedence over the environment, the environment
