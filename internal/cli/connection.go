@@ -17,7 +17,7 @@ type Connection struct {
 	URL     string `name:"url" env:"GODWIT_URL" help:"URL of the server. Defaults to that of the context, or else to http://127.0.0.1:8080." placeholder:"URL"`
 	Key     string `name:"key" env:"GODWIT_KEY" help:"API key. Prefer \"godwit login\" or the environment variable: other users can see a command line." placeholder:"TOKEN"`
 	Context string `name:"context" env:"GODWIT_CONTEXT" complete:"contexts" help:"Context to use, as \"godwit login\" made it. Defaults to the one in use." placeholder:"NAME"`
-	Tenant  string `name:"tenant" env:"GODWIT_TENANT" complete:"tenants" help:"Act for this tenant; the key needs the scope admin. Defaults to the tenant of the context, or else of the key." placeholder:"TEN_ID"`
+	Tenant  string `name:"tenant" env:"GODWIT_TENANT" complete:"tenants" help:"Act for this tenant, by its id or uid, with the key of an environment or of the server. Defaults to the tenant of the context, or else of the key." placeholder:"TENANT"`
 }
 
 // A Target is a server, and the key and tenant to use there.

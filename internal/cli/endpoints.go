@@ -42,6 +42,7 @@ type newEndpoint struct {
 	To        string          `arg:"" name:"to" api:"url" optional:"" help:"URL where deliveries go. Required unless --body has it."`
 	Profile   string          `name:"profile" help:"How deliveries look: eds, ojs, cybercube or standard-webhooks." enum:",eds,ojs,cybercube,standard-webhooks" default:"" placeholder:"NAME"`
 	Algorithm string          `name:"algorithm" help:"Of signatures: hmac-sha256 or ed25519." enum:",hmac-sha256,ed25519" default:"" placeholder:"NAME"`
+	UID       string          `name:"uid" help:"Your own id of the endpoint." placeholder:"UID"`
 	Secret    secretFile      `name:"secret-file" api:"secret" help:"File with your own signing secret. Defaults to a new one." placeholder:"FILE" type:"path"`
 	Paused    bool            `name:"paused" help:"Start paused."`
 	Members   endpointMembers `embed:""`
@@ -75,6 +76,7 @@ var endpoints = &resource{
 	noun: "endpoint", path: "endpoints",
 	columns: []column{
 		{title: "ENDPOINT", path: "id", kind: id},
+		{title: "UID", path: "uid", spare: true},
 		{title: "STATUS", path: "status"},
 		{title: "URL", path: "url"},
 		{title: "PATTERNS", path: "patterns"},
@@ -106,6 +108,7 @@ Examples:
 Examples:
 
     godwit endpoints create https://example.com/hooks --patterns 'order.*,invoice.paid' --description 'order system'
+    godwit endpoints create https://example.com/hooks --tenant acme --uid orders
     godwit endpoints create https://example.com/hooks --filter region=eu,us --header X-Team=billing
     godwit endpoints create https://example.com/hooks --auth @credential.json --policy '{"timeout_seconds":5}'
     godwit endpoints create --body endpoint.json --json`,

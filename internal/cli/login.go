@@ -18,7 +18,7 @@ type LoginCommand struct {
 	URL     string `arg:"" name:"url" optional:"" help:"URL of the server. Defaults to http://127.0.0.1:8080."`
 	Name    string `name:"name" help:"Name of the context. Defaults to the host of the URL." placeholder:"NAME"`
 	KeyFile string `name:"key-file" help:"Read the API key from this file; - for standard input. Defaults to asking for it without showing it." placeholder:"FILE" type:"path"`
-	Tenant  string `name:"tenant" help:"Act for this tenant whenever the context is used; the key needs the scope admin." placeholder:"TEN_ID"`
+	Tenant  string `name:"tenant" help:"Act for this tenant, by its id or uid, whenever the context is used, with the key of an environment or of the server." placeholder:"TENANT"`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 }
 

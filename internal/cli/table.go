@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -106,12 +107,17 @@ func layOut(columns []column, rows [][]string, width int) string {
 	return b.String()
 }
 
-// fit chooses columns and their widths: it shortens ids first, then cuts long texts, then leaves out spare columns from the right, then
-// cuts all texts.
+// fit chooses columns and their widths: it leaves out spare columns that are empty, then shortens ids, then cuts long texts, then leaves
+// out the other spare columns from the right, then cuts all texts.
 func fit(columns []column, rows [][]string, width int) ([]column, [][]string, []int) {
 	widths := measure(columns, rows)
 	if width <= 0 || total(widths) <= width {
 		return columns, rows, widths
+	}
+	for i := len(columns) - 1; i >= 0; i-- {
+		if columns[i].spare && !slices.ContainsFunc(rows, func(r []string) bool { return r[i] != "" }) {
+			columns, rows = without(columns, rows, i)
+		}
 	}
 	for i := range columns {
 		if columns[i].kind == id {
