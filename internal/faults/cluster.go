@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -170,8 +169,7 @@ func (c *Cluster) stop() {
 			<-exited
 		}
 		if text, err := os.ReadFile(n.log.Name()); err == nil && c.t.Failed() {
-			text = attempts.ReplaceAll(text, nil)
-			c.t.Logf("end of the log of %s:\n%s", n.Name, text[max(0, len(text)-8<<10):])
+			c.t.Logf("end of the log of %s:\n%s", n.Name, tail(text))
 		}
 	}
 }
@@ -188,6 +186,3 @@ func (c *Cluster) keepLogs() {
 		}
 	}
 }
-
-// attempts are the log lines that would hide all others.
-var attempts = regexp.MustCompile(`(?m)^.* msg=attempt .*\n`)

@@ -52,6 +52,7 @@ var errNotHere = errors.New("not possible on this machine")
 // Execute runs a cluster under faults, waits until all deliveries have ended, and reports what the checkers say. Violations fail the test.
 func Execute(t testing.TB, o Options) *Report {
 	t.Helper()
+	t = withVerdict(t, o.Seed)
 	t.Logf("seed %d", o.Seed)
 	x := &Run{Cluster: StartCluster(t, o), History: NewHistory(), lease: o.Lease, random: rand.New(rand.NewPCG(o.Seed, o.Seed))}
 	x.receivers = StartReceivers(t, x.History, x.Cluster.all)
