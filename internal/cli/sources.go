@@ -33,7 +33,6 @@ type sourceMembers struct {
 type newSource struct {
 	Name        string        `arg:"" name:"name" optional:"" help:"Name of the source. Required unless --body has it."`
 	Scheme      string        `name:"scheme" help:"How the upstream proves itself, such as github, stripe, eds, bearer, mtls; docs/relay.md lists all." placeholder:"NAME"`
-	UID         string        `name:"uid" help:"Your own id of the source." placeholder:"UID"`
 	Credentials jsonText      `name:"credentials" help:"Credentials of the upstream, @FILE with a JSON array: a command line is open to all users. Defaults to a new one." placeholder:"@FILE"`
 	Members     sourceMembers `embed:""`
 }
@@ -57,7 +56,6 @@ var sources = &resource{
 	noun: "source", path: "sources",
 	columns: []column{
 		{title: "SOURCE", path: "id", kind: id},
-		{title: "UID", path: "uid", spare: true},
 		{title: "NAME", path: "name"},
 		{title: "SCHEME", path: "scheme"},
 		{title: "STATUS", path: "status"},
