@@ -28,11 +28,13 @@ type Client struct {
 	token string
 	// tenant is the value of Godwit-Tenant; empty: the key's own tenant
 	tenant string
-	http   *http.Client
-	retry  *Retry    // nil: requests are not repeated
-	rules  *KeyRules // nil: the rules were not read
-	now    func() time.Time
-	sleep  func(ctx context.Context, d time.Duration) error
+	// environment is the value of Godwit-Environment; empty: the key's own
+	environment string
+	http        *http.Client
+	retry       *Retry    // nil: requests are not repeated
+	rules       *KeyRules // nil: the rules were not read
+	now         func() time.Time
+	sleep       func(ctx context.Context, d time.Duration) error
 
 	maxSilence time.Duration // of streams
 }
@@ -43,8 +45,24 @@ type Option func(*Client)
 // WithHTTPClient uses another HTTP client, for proxies, certificates or timeouts.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
-// WithTenant acts for another tenant than the key's own, named by its id. The key needs the scope admin.
+// WithTenant acts for another tenant than the key's own, named by its id or uid. The key needs the scope admin, or is one of the tenant's
+// environment.
 func WithTenant(tenant string) Option { return func(c *Client) { c.tenant = tenant } }
+
+// WithEnvironment acts for an environment, named by its id or uid, and for a tenant of it if WithTenant names one. The key needs the scope
+// admin, or is one of the environment.
+func WithEnvironment(environment string) Option {
+	return func(c *Client) { c.environment = environment }
+}
+
+// With returns a client with other options that shares the connections of this one.
+func (c *Client) With(options ...Option) *Client {
+	other := *c
+	for _, o := range options {
+		o(&other)
+	}
+	return &other
+}
 
 // New makes a client of the server at the URL.
 func New(baseURL, apiKey string, options ...Option) (*Client, error) {
@@ -155,6 +173,9 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	if c.tenant != "" {
 		req.Header.Set("Godwit-Tenant", c.tenant)
+	}
+	if c.environment != "" {
+		req.Header.Set("Godwit-Environment", c.environment)
 	}
 	req.Header.Set("User-Agent", "godwit-client-go")
 	req.GetBody = nil // this package decides whether a request is repeated, not the HTTP library

@@ -123,6 +123,81 @@ func (r *Resource) Put(ctx context.Context, body any) (json.RawMessage, error) {
 	return r.write(ctx, http.MethodPut, body, nil)
 }
 
+// A Match is what the caller of PutIf expects of an object.
+type Match struct {
+	// ETag is that of the object as the caller knows it. Empty: none is expected to be there.
+	ETag string
+	// Key is the Idempotency-Key of the request; empty: none.
+	Key string
+	// Query holds parameters of the operation.
+	Query url.Values
+}
+
+// A Written is the answer to PutIf.
+type Written struct {
+	Created  bool
+	ETag     string
+	Document json.RawMessage
+}
+
+// PutIf writes the whole document if the object is as the caller expects. If not, the *Error has the status 412. A repeat of a request
+// whose answer was lost has it, too: the object is then as the first request made it.
+func (r *Resource) PutIf(ctx context.Context, body any, m Match) (*Written, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode body: %w", err)
+	}
+	header := http.Header{}
+	if m.ETag != "" {
+		header.Set("If-Match", m.ETag)
+	} else {
+		header.Set("If-None-Match", "*")
+	}
+	if m.Key != "" {
+		if m.Key, err = quote(m.Key); err != nil {
+			return nil, err
+		}
+		header.Set("Idempotency-Key", m.Key)
+	}
+	path := r.path
+	if len(m.Query) > 0 {
+		path += "?" + m.Query.Encode()
+	}
+	var out *Written
+	err = r.c.insist(ctx, func() error {
+		resp, err := r.c.send(ctx, http.MethodPut, path, header, text)
+		if err != nil {
+			return err
+		}
+		out = &Written{Created: resp.StatusCode == http.StatusCreated}
+		out.Document, out.ETag, err = readTagged(resp)
+		return err
+	})
+	return out, err
+}
+
+// GetTagged reads the resource itself as one document, with its ETag.
+func (r *Resource) GetTagged(ctx context.Context) (document json.RawMessage, etag string, err error) {
+	err = r.c.insist(ctx, func() error {
+		resp, err := r.c.send(ctx, http.MethodGet, r.path, nil, nil)
+		if err != nil {
+			return err
+		}
+		document, etag, err = readTagged(resp)
+		return err
+	})
+	return document, etag, err
+}
+
+func readTagged(resp *http.Response) (json.RawMessage, string, error) {
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, "", fmt.Errorf("read answer: %w", err)
+	}
+	return text, resp.Header.Get("ETag"), nil
+}
+
 // Delete removes the resource. It is not repeated: a repeat could not tell what it has just deleted from what never existed.
 func (r *Resource) Delete(ctx context.Context) error {
 	_, err := r.writeOnce(ctx, http.MethodDelete, nil, nil)

@@ -36,6 +36,7 @@ var (
 	ownSecret      = rule{open: true} // the credentials of the source decide
 	readKeys       = rule{tenant: []godwit.Scope{read, manage, admin}, environment: []godwit.Scope{read, manage, admin}}
 	writeKeys      = rule{tenant: []godwit.Scope{manage, admin}, environment: []godwit.Scope{manage, admin}}
+	readAll        = rule{tenant: []godwit.Scope{read}, environment: []godwit.Scope{read, admin}}
 	readTypes      = rule{tenant: []godwit.Scope{read}, environment: []godwit.Scope{read, admin}}
 	writeTypes     = rule{tenant: []godwit.Scope{manage}, environment: []godwit.Scope{manage, admin}}
 	readTenants    = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{read, manage, admin}}
@@ -60,7 +61,7 @@ var rules = map[string]rule{
 	"GET /v1/catalogue":             readTypes,
 
 	"POST /v1/endpoints":                              tenants(manage),
-	"GET /v1/endpoints":                               tenants(read),
+	"GET /v1/endpoints":                               readAll,
 	"GET /v1/endpoints/{id}":                          tenants(read),
 	"PUT /v1/endpoints/{id}":                          tenants(manage).with(`{"url":"https://example.com/"}`),
 	"PATCH /v1/endpoints/{id}":                        tenants(manage),
@@ -91,7 +92,7 @@ var rules = map[string]rule{
 	"POST /v1/notices/{id}/acknowledge": tenants(manage),
 
 	"POST /v1/sources":                      tenants(manage),
-	"GET /v1/sources":                       tenants(read),
+	"GET /v1/sources":                       readAll,
 	"GET /v1/sources/{id}":                  tenants(read),
 	"PUT /v1/sources/{id}":                  tenants(manage).with(`{"scheme":"github"}`),
 	"PATCH /v1/sources/{id}":                tenants(manage),

@@ -161,3 +161,36 @@ func TestEnvironmentIsDeleted(t *testing.T) {
 	p.want(401, p.as("", apptest.Call{Path: "/v1/tenants"}))
 	p.want(404, p.Call(apptest.Call{Path: "/v1/environments/staging"}))
 }
+
+// An environment's key lists the endpoints and sources of all its tenants, and no others.
+func TestEnvironmentListsWhatItsTenantsHave(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		p := newPlatform(t, o)
+		want := map[string]string{} // uid of the tenant by its id
+		for _, uid := range []string{"customer-1", "customer-2"} {
+			var made struct{ ID string }
+			p.want(201, p.as("", apptest.Call{Path: "/v1/tenants", Body: apptest.Fields{"uid": uid, "name": uid}})).JSON(t, &made)
+			want[made.ID] = uid
+			p.want(201, p.put(uid, "/v1/endpoints/"+uid, `{"url":"https://example.com/"}`))
+			p.want(201, p.put(uid, "/v1/sources/"+uid, `{"scheme":"bearer","event_type":{"fixed":"order.paid"}}`))
+		}
+		p.Must(apptest.Call{Path: "/v1/endpoints", Body: apptest.Fields{"url": "https://example.com/"}}, nil) // of another environment
+		for _, path := range []string{"/v1/endpoints", "/v1/sources"} {
+			var list struct {
+				Items []struct {
+					UID, Name string
+					TenantID  string `json:"tenant_id"`
+				}
+			}
+			p.want(200, p.as("", apptest.Call{Path: path})).JSON(t, &list)
+			if len(list.Items) != 2 {
+				t.Errorf("%s: %+v", path, list.Items)
+			}
+			for _, item := range list.Items {
+				if item.UID+item.Name != want[item.TenantID] {
+					t.Errorf("%s: %+v", path, item)
+				}
+			}
+		}
+	})
+}

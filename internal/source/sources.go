@@ -241,9 +241,9 @@ func (s *Sources) Get(ctx context.Context, tenant godwit.TenantID, id godwit.Sou
 	return s.cfg.Store.Source(ctx, tenant, id)
 }
 
-// List pages through a tenant's sources.
-func (s *Sources) List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
-	return s.cfg.Store.ListSources(ctx, tenant, p)
+// List pages through the sources of a tenant or environment.
+func (s *Sources) List(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error) {
+	return s.cfg.Store.ListSources(ctx, f, p)
 }
 
 // Update applies edit to the source. It calls edit again if the source changed meanwhile.

@@ -56,10 +56,11 @@ type Expiry struct {
 	Keep int       // the newest Keep older secrets end at At, the others when the new one begins; 0: all end at At
 }
 
-// EndpointFilter narrows a list of one tenant's endpoints. Zero members do not narrow it.
+// EndpointFilter narrows a list of the endpoints of one tenant, or of all tenants of an environment if that is given.
 type EndpointFilter struct {
-	TenantID godwit.TenantID
-	Status   godwit.EndpointStatus
+	TenantID    godwit.TenantID
+	Environment godwit.EnvironmentID // not zero: TenantID does not count
+	Status      godwit.EndpointStatus
 }
 
 // LoadedEndpoint is everything the engine knows about an endpoint.

@@ -20,7 +20,7 @@ type Sources interface {
 	// SourceNamed does the same by the code of the tenant and the name of the source.
 	SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error)
 	// ListSources leaves out deleted sources.
-	ListSources(ctx context.Context, tenant godwit.TenantID, p Page) ([]godwit.Source, error)
+	ListSources(ctx context.Context, f SourceFilter, p Page) ([]godwit.Source, error)
 	CountSources(ctx context.Context, tenant godwit.TenantID) (int, error)
 	// AddAcknowledgment fails with ErrConflict when the id is taken.
 	AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error
@@ -28,4 +28,10 @@ type Sources interface {
 	// AddRejection stores a rejection and keeps only the newest keep rejections of its source.
 	AddRejection(ctx context.Context, r *godwit.Rejection, keep int) error
 	ListRejections(ctx context.Context, tenant godwit.TenantID, source godwit.SourceID, p Page) ([]godwit.Rejection, error)
+}
+
+// SourceFilter chooses the sources of one tenant, or of all tenants of an environment if that is given.
+type SourceFilter struct {
+	TenantID    godwit.TenantID
+	Environment godwit.EnvironmentID // not zero: TenantID does not count
 }

@@ -25,8 +25,9 @@ var (
 	anyone    = access{} // no key needed
 )
 
-// Routes for tenants, and for environments: an environment has event types and keys too.
+// Routes for tenants, and for environments: an environment has event types and keys too, and can list what its tenants have.
 var (
+	mayList       = access{Need: []godwit.Scope{godwit.ScopeRead}, Environment: []godwit.Scope{godwit.ScopeRead}}
 	mayReadTypes  = access{Need: []godwit.Scope{godwit.ScopeRead}, Environment: []godwit.Scope{godwit.ScopeRead}}
 	mayWriteTypes = access{Need: []godwit.Scope{godwit.ScopeManage}, Environment: []godwit.Scope{godwit.ScopeManage}}
 	mayReadKeys   = access{

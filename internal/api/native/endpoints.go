@@ -49,6 +49,7 @@ var (
 	}
 	listEndpointsDoc = huma.Operation{
 		OperationID: "list-endpoints", Summary: "List endpoints",
+		Description: "A request for an environment lists those of all its tenants.",
 	}
 	getEndpointDoc = huma.Operation{
 		OperationID: "get-endpoint", Summary: "Get an endpoint",
@@ -96,6 +97,9 @@ func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in 
 
 func (h *endpointHandlers) list(ctx context.Context, c *management.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
 	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
+	if c.ForEnvironment() {
+		f.Environment = c.Tenant.EnvironmentID
+	}
 	return endpoints.page(in.PageParams, func(p store.Page) ([]godwit.Endpoint, error) { return h.endpoints.List(ctx, f, p) })
 }
 

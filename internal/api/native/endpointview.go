@@ -15,6 +15,7 @@ type Endpoint struct {
 	ID           string                 `json:"id" example:"sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	PublicID     string                 `json:"public_id" doc:"The same endpoint's short id, to be read aloud; taken wherever the id is" example:"WEB-X2M8KD-Z"`
 	UID          string                 `json:"uid,omitempty" doc:"Chosen by the owner, unique in the tenant; taken wherever the id is" example:"billing"`
+	TenantID     string                 `json:"tenant_id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	URL          string                 `json:"url"`
 	Method       string                 `json:"method" enum:"POST,PUT"`
 	Profile      string                 `json:"profile" doc:"Wire dialect; fixed at creation" example:"eds"`
@@ -36,7 +37,7 @@ type Endpoint struct {
 
 func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
-		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
+		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), UID: e.UID, TenantID: e.TenantID.String(), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
 		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
 		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
 		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,

@@ -21,7 +21,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 
 	endpoints := r.section("Endpoints")
 	typed(endpoints, mayManage, "POST /v1/endpoints", createEndpointDoc, h.endpoints.create)
-	typed(endpoints, mayRead, "GET /v1/endpoints", listEndpointsDoc, h.endpoints.list)
+	typed(endpoints, mayList, "GET /v1/endpoints", listEndpointsDoc, h.endpoints.list)
 	typed(endpoints, mayRead, "GET /v1/endpoints/{id}", getEndpointDoc, h.endpoints.get)
 	typed(endpoints, mayManage, "PUT /v1/endpoints/{id}", creates[WrittenEndpoint](r, putEndpointDoc), h.endpoints.put)
 	typed(endpoints, mayManage, "PATCH /v1/endpoints/{id}", updateEndpointDoc, h.endpoints.update)
@@ -56,7 +56,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 
 	sources := r.section("Sources")
 	typed(sources, mayManage, "POST /v1/sources", createSourceDoc, h.sources.create)
-	typed(sources, mayRead, "GET /v1/sources", listSourcesDoc, h.sources.list)
+	typed(sources, mayList, "GET /v1/sources", listSourcesDoc, h.sources.list)
 	typed(sources, mayRead, "GET /v1/sources/{id}", getSourceDoc, h.sources.get)
 	typed(sources, mayManage, "PUT /v1/sources/{id}", creates[IssuedSource](r, putSourceDoc), h.sources.put)
 	typed(sources, mayManage, "PATCH /v1/sources/{id}", updateSourceDoc, h.sources.update)

@@ -77,6 +77,7 @@ var (
 	}
 	listSourcesDoc = huma.Operation{
 		OperationID: "list-sources", Summary: "List sources",
+		Description: "A request for an environment lists those of all its tenants.",
 	}
 	getSourceDoc = huma.Operation{
 		OperationID: "get-source", Summary: "Get a source, with the mode in force",
@@ -111,7 +112,7 @@ type sourceHandlers struct {
 	sources interface {
 		Create(ctx context.Context, tenant godwit.TenantID, spec source.Spec, permit source.Permit) (*godwit.Source, *source.Issued, error)
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error)
-		List(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error)
+		List(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error)
 		Put(ctx context.Context, t *godwit.Tenant, named string, spec source.Spec, m godwit.Match, permit source.Permit) (*godwit.Source, *source.Issued, bool, error)
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
 		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
@@ -125,7 +126,11 @@ type sourceHandlers struct {
 }
 
 func (h *sourceHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Source], error) {
-	return sources.page(*in, func(p store.Page) ([]godwit.Source, error) { return h.sources.List(ctx, c.Tenant.ID, p) })
+	f := store.SourceFilter{TenantID: c.Tenant.ID}
+	if c.ForEnvironment() {
+		f.Environment = c.Tenant.EnvironmentID
+	}
+	return sources.page(*in, func(p store.Page) ([]godwit.Source, error) { return h.sources.List(ctx, f, p) })
 }
 
 func (h *sourceHandlers) get(ctx context.Context, c *management.Caller, in *SourcePath) (*sourceOutput, error) {

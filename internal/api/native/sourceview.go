@@ -11,6 +11,7 @@ import (
 type Source struct {
 	ID           string             `json:"id" example:"src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Name         string             `json:"name" example:"stripe"`
+	TenantID     string             `json:"tenant_id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Path         string             `json:"path" doc:"Where the upstream delivers" example:"/in/src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	PublicPath   string             `json:"public_path,omitempty" doc:"The same place by the tenant's public id and the source's name"`
 	Description  string             `json:"description,omitempty"`
@@ -125,7 +126,7 @@ func issuedCredential(i *source.Issued) *IssuedCredential {
 
 func sourceView(s *godwit.Source) Source {
 	v := Source{
-		ID: s.ID.String(), Name: s.Name, Path: "/in/" + s.ID.String(), Description: s.Description, Scheme: s.Scheme,
+		ID: s.ID.String(), Name: s.Name, TenantID: s.TenantID.String(), Path: "/in/" + s.ID.String(), Description: s.Description, Scheme: s.Scheme,
 		Settings: SourceSettings(s.Settings), Credentials: []SourceCredential{}, Adopt: s.Adopt, Mode: string(s.Mode),
 		EventType: SourceEventType(s.EventType), KeepHeaders: append([]string{}, s.Keep...), Status: string(s.Status),
 		KeyIDSuffix: "/" + godwit.Origin{Source: s.ID}.Tag(), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(), Version: s.Version,

@@ -26,6 +26,7 @@ type Tenant struct {
 	AlertEmails           []string  `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
 	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
 	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails" doc:"The members above that are the environment's"`
+	OwnEventTypes         int       `json:"own_event_types" doc:"How many event types it has beside those that its environment shares"`
 	CreatedAt             time.Time `json:"created_at"`
 	Version               int64     `json:"version" doc:"Grows with every change"`
 }
@@ -34,7 +35,7 @@ func tenantView(t *godwit.Tenant) Tenant {
 	v := Tenant{
 		ID: t.ID.String(), AccountID: profile.FormatCode(profile.CodeTenant, t.Code), Name: t.Name,
 		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
-		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, CreatedAt: t.CreatedAt.UTC(), Version: t.Version,
+		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, OwnEventTypes: t.OwnTypes, CreatedAt: t.CreatedAt.UTC(), Version: t.Version,
 	}
 	for _, name := range t.Inherits {
 		v.Inherits = append(v.Inherits, string(name))

@@ -119,7 +119,7 @@ func (s *endpoints) EndpointByUID(ctx context.Context, tenant godwit.TenantID, u
 // ListEndpoints leaves out deleted endpoints.
 func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	var w where
-	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(f.TenantID))
+	w.owners(f.TenantID, f.Environment)
 	w.page(p)
 	if f.Status != "" {
 		w.add("status = ?", string(f.Status))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -26,6 +27,15 @@ func (w *where) add(term string, args ...any) {
 		term = strings.Replace(term, "?", fmt.Sprintf("$%d", len(w.args)), 1)
 	}
 	w.terms = append(w.terms, term)
+}
+
+// owners chooses what a tenant has, or what all tenants of an environment have, and leaves out what is deleted.
+func (w *where) owners(tenant godwit.TenantID, environment godwit.EnvironmentID) {
+	if environment.IsZero() {
+		w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(tenant))
+		return
+	}
+	w.add(`tenant_id IN (SELECT t.id FROM tenants AS t WHERE t.environment_id = ? AND t.deleted_at IS NULL) AND status <> 'deleted'`, [16]byte(environment))
 }
 
 // page continues after the last id seen.

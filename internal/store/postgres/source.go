@@ -109,10 +109,10 @@ func (s *sources) oneSource(ctx context.Context, from string, args ...any) (*god
 	return src, failed("read source", err)
 }
 
-// ListSources lists a tenant's sources, newest first.
-func (s *sources) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
+// ListSources lists the sources of a tenant or environment, newest first.
+func (s *sources) ListSources(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error) {
 	var w where
-	w.add("tenant_id = ? AND status <> 'deleted'", [16]byte(tenant))
+	w.owners(f.TenantID, f.Environment)
 	w.page(p)
 	r, err := s.pool.Query(ctx, `SELECT `+sourceFields+` FROM sources AS s`+w.sql()+w.newestFirst(p.Limit), w.args...)
 	if err != nil {

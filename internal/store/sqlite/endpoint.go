@@ -203,10 +203,15 @@ func (s *endpoints) readEndpoint(ctx context.Context, where string, args ...driv
 	return &e, nil
 }
 
-// ListEndpoints lists a tenant's endpoints, newest first.
+// ListEndpoints lists the endpoints of a tenant or environment, newest first.
 func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
-	q := newest("SELECT "+endpointColumns+" FROM endpoints e INDEXED BY endpoints_tenant", "e.id", p)
-	q.where("e.tenant_id = ? AND e.status <> 'deleted'", f.TenantID[:])
+	var q *listing
+	if f.Environment.IsZero() {
+		q = newest("SELECT "+endpointColumns+" FROM endpoints e INDEXED BY endpoints_tenant", "e.id", p)
+		q.where("e.tenant_id = ? AND e.status <> 'deleted'", f.TenantID[:])
+	} else {
+		q = ofEnvironment("SELECT "+endpointColumns+" FROM endpoints e", "e", f.Environment, p)
+	}
 	if f.Status != "" {
 		q.where("e.status = ?", string(f.Status))
 	}

@@ -124,10 +124,15 @@ func (s *sources) oneSource(ctx context.Context, from string, args ...driver.Val
 	return &src, nil
 }
 
-// ListSources lists a tenant's sources, newest first.
-func (s *sources) ListSources(ctx context.Context, tenant godwit.TenantID, p store.Page) ([]godwit.Source, error) {
-	q := newest("SELECT "+sourceColumns+" FROM sources s", "s.id", p)
-	q.where("s.tenant_id = ? AND s.status <> 'deleted'", tenant[:])
+// ListSources lists the sources of a tenant or environment, newest first.
+func (s *sources) ListSources(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error) {
+	var q *listing
+	if f.Environment.IsZero() {
+		q = newest("SELECT "+sourceColumns+" FROM sources s", "s.id", p)
+		q.where("s.tenant_id = ? AND s.status <> 'deleted'", f.TenantID[:])
+	} else {
+		q = ofEnvironment("SELECT "+sourceColumns+" FROM sources s", "s", f.Environment, p)
+	}
 	var list []godwit.Source
 	err := s.read(ctx, "list sources", func(c *conn) error {
 		return q.each(ctx, c, func(r *rows) error {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ var environmentCases = []testCase{
 	{"create, update, list", environmentMembers},
 	{"lends settings", environmentLends},
 	{"shares event types", environmentTypes},
+	{"lists what its tenants have", environmentLists},
 	{"delete", environmentDelete},
 }
 
@@ -120,6 +122,45 @@ func environmentTypes(t *testing.T, f *fixture) {
 	same(t, "types of its own", types(), 0)
 	f.must(f.s.PutEventType(f.ctx, of(home, "order.lost")))
 	f.is(f.s.PutEventType(f.ctx, of(mint[godwit.TenantID](f.now), "order.paid")), store.ErrNotFound)
+}
+
+// An environment lists what all its tenants have, and nothing of other tenants or of deleted ones.
+func environmentLists(t *testing.T, f *fixture) {
+	e := makeEnvironment(f, "staging")
+	f.must(f.s.CreateEnvironment(f.ctx, e))
+	newSource(f, "foreign") // the fixture's tenant belongs to another environment
+	var endpoints []godwit.Endpoint
+	var sources []godwit.Source
+	var last godwit.TenantID
+	for i := range 3 {
+		n := godwit.Tenant{ID: mint[godwit.TenantID](f.tick(time.Second)), EnvironmentID: e.ID, Name: "acme", CreatedAt: f.now}
+		f.must(f.s.CreateTenant(f.ctx, &n))
+		f.tenant, last = n.ID, n.ID
+		for range 2 {
+			f.tick(time.Second)
+			endpoint := fullEndpoint(f)
+			f.must(f.s.CreateEndpoint(f.ctx, endpoint, nil))
+			endpoints = append([]godwit.Endpoint{*endpoint}, endpoints...)
+			sources = append([]godwit.Source{*newSource(f, fmt.Sprintf("source-%d-%d", i, len(sources)))}, sources...)
+		}
+	}
+	compare := func() {
+		t.Helper()
+		same(t, "endpoints", pages(t, func(e *godwit.Endpoint) [16]byte { return e.ID }, func(p store.Page) ([]godwit.Endpoint, error) {
+			return f.s.ListEndpoints(f.ctx, store.EndpointFilter{Environment: e.ID}, p)
+		}), endpoints)
+		same(t, "sources", pages(t, func(s *godwit.Source) [16]byte { return s.ID }, func(p store.Page) ([]godwit.Source, error) {
+			return f.s.ListSources(f.ctx, store.SourceFilter{Environment: e.ID}, p)
+		}), sources)
+	}
+	compare()
+	paused := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{Environment: e.ID, Status: godwit.EndpointDisabled}, store.Page{Limit: 9}))(t)
+	if len(paused) != 0 {
+		t.Errorf("listed %v", paused)
+	}
+	got(RemoveTenant(f.ctx, f.s, last, f.tick(time.Second)))(t)
+	endpoints, sources = endpoints[2:], sources[2:]
+	compare()
 }
 
 func environmentDelete(t *testing.T, f *fixture) {

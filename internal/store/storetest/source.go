@@ -109,7 +109,7 @@ func sourceList(t *testing.T, f *fixture) {
 		want = append([]godwit.Source{*newSource(f, name)}, want...)
 	}
 	list := pages(t, func(s *godwit.Source) [16]byte { return s.ID }, func(p store.Page) ([]godwit.Source, error) {
-		return f.s.ListSources(f.ctx, f.tenant, p)
+		return f.s.ListSources(f.ctx, store.SourceFilter{TenantID: f.tenant}, p)
 	})
 	same(t, "sources", list, want)
 	if n := got(f.s.CountSources(f.ctx, f.tenant))(t); n != 5 {
@@ -130,7 +130,7 @@ func sourceDeleted(t *testing.T, f *fixture) {
 	f.is(err, store.ErrNotFound)
 	s.Version = 3
 	f.is(f.s.UpdateSource(f.ctx, s), store.ErrNotFound)
-	if list := got(f.s.ListSources(f.ctx, f.tenant, store.Page{Limit: 5}))(t); len(list) != 0 {
+	if list := got(f.s.ListSources(f.ctx, store.SourceFilter{TenantID: f.tenant}, store.Page{Limit: 5}))(t); len(list) != 0 {
 		t.Errorf("listed %v", list)
 	}
 	if n := got(f.s.CountSources(f.ctx, f.tenant))(t); n != 0 {

@@ -274,6 +274,7 @@ export interface Endpoint {
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
+  tenant_id: string;
   /** Chosen by the owner, unique in the tenant; taken wherever the id is */
   uid?: string;
   updated_at: string;
@@ -571,6 +572,7 @@ export interface IssuedEndpoint {
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
+  tenant_id: string;
   /** Chosen by the owner, unique in the tenant; taken wherever the id is */
   uid?: string;
   updated_at: string;
@@ -642,6 +644,7 @@ export interface IssuedSource {
   scheme: "eds" | "ojs" | "cybercube" | "standard-webhooks" | "github" | "stripe" | "shopify" | "slack" | "twilio" | "paypal" | "bearer" | "basic" | "mtls";
   settings: SourceSettings;
   status: "active" | "paused";
+  tenant_id: string;
   updated_at: string;
   version: number;
 }
@@ -1177,6 +1180,7 @@ export interface Source {
   scheme: "eds" | "ojs" | "cybercube" | "standard-webhooks" | "github" | "stripe" | "shopify" | "slack" | "twilio" | "paypal" | "bearer" | "basic" | "mtls";
   settings: SourceSettings;
   status: "active" | "paused";
+  tenant_id: string;
   updated_at: string;
   version: number;
 }
@@ -1295,6 +1299,8 @@ export interface Tenant {
   /** The members above that are the environment's */
   inherits: Array<"require_idempotency_key" | "event_validation" | "alert_emails">;
   name: string;
+  /** How many event types it has beside those that its environment shares */
+  own_event_types: number;
   /** Events without Idempotency-Key are refused */
   require_idempotency_key: boolean;
   /** Chosen by the caller, unique in the environment; names the tenant wherever its id does */
@@ -1354,6 +1360,7 @@ export interface WrittenEndpoint {
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
+  tenant_id: string;
   /** Chosen by the owner, unique in the tenant; taken wherever the id is */
   uid?: string;
   updated_at: string;
@@ -1643,6 +1650,8 @@ export class GodwitClient extends Transport {
 
   /**
    * List endpoints.
+   *
+   * A request for an environment lists those of all its tenants.
    *
    * Needs an API key with the scope read.
    */
@@ -2426,6 +2435,8 @@ export class GodwitClient extends Transport {
 
   /**
    * List sources.
+   *
+   * A request for an environment lists those of all its tenants.
    *
    * Needs an API key with the scope read.
    */

@@ -304,6 +304,7 @@ class _EndpointRequired(TypedDict):
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
     status: Literal["active", "paused", "disabled"]
     status_at: str
+    tenant_id: str
     updated_at: str
     url: str
     version: int
@@ -644,6 +645,7 @@ class _IssuedEndpointRequired(TypedDict):
     secret: IssuedSecret
     status: Literal["active", "paused", "disabled"]
     status_at: str
+    tenant_id: str
     updated_at: str
     url: str
     version: int
@@ -733,6 +735,7 @@ class _IssuedSourceRequired(TypedDict):
     scheme: Literal["eds", "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack", "twilio", "paypal", "bearer", "basic", "mtls"]
     settings: SourceSettings
     status: Literal["active", "paused"]
+    tenant_id: str
     updated_at: str
     version: int
 
@@ -1369,6 +1372,7 @@ class _SourceRequired(TypedDict):
     scheme: Literal["eds", "ojs", "cybercube", "standard-webhooks", "github", "stripe", "shopify", "slack", "twilio", "paypal", "bearer", "basic", "mtls"]
     settings: SourceSettings
     status: Literal["active", "paused"]
+    tenant_id: str
     updated_at: str
     version: int
 
@@ -1508,6 +1512,8 @@ class _TenantRequired(TypedDict):
     inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails"]]
     """The members above that are the environment's"""
     name: str
+    own_event_types: int
+    """How many event types it has beside those that its environment shares"""
     require_idempotency_key: bool
     """Events without Idempotency-Key are refused"""
     version: int
@@ -1562,6 +1568,7 @@ class _WrittenEndpointRequired(TypedDict):
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
     status: Literal["active", "paused", "disabled"]
     status_at: str
+    tenant_id: str
     updated_at: str
     url: str
     version: int
@@ -2023,6 +2030,8 @@ class GodwitClient(Transport):
         status: Literal["active", "paused", "disabled"] | None = None,
     ) -> ListEndpoint:
         """List endpoints.
+
+        A request for an environment lists those of all its tenants.
 
         Needs an API key with the scope read.
 
@@ -3057,6 +3066,8 @@ class GodwitClient(Transport):
         cursor: str | None = None,
     ) -> ListSource:
         """List sources.
+
+        A request for an environment lists those of all its tenants.
 
         Needs an API key with the scope read.
 
