@@ -111,7 +111,9 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.Title)
 	}
 	for _, f := range e.Fields {
-		fmt.Fprintf(&b, "; %s %s", f.Field, f.Detail)
+		if about := f.Field + ": " + f.Detail; !strings.Contains(e.Detail, about) { // most details name their fields
+			b.WriteString("; " + about)
+		}
 	}
 	return b.String()
 }

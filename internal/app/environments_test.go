@@ -137,6 +137,66 @@ func TestEnvironmentIsShownToReceivers(t *testing.T) {
 	})
 }
 
+// Endpoints that the other APIs create have the environment's policy, too, for members that they leave open. A policy that does not fit a
+// profile does not apply to it. What an environment lends new endpoints leaves those that there are alone.
+func TestEnvironmentLendsItsPolicyToAllAPIs(t *testing.T) {
+	p := newPlatform(t, apptest.Options{})
+	p.want(201, p.put("", "/v1/tenants/customer", `{"name":"Customer"}`))
+	type endpoint struct {
+		ID, Profile string
+		Policy      struct {
+			Concurrency *int
+			Timeout     *float64 `json:"timeout_seconds"`
+			MaxRetries  *int     `json:"max_retries"`
+		}
+	}
+	get := func(id string) (e endpoint) {
+		p.want(200, p.as("customer", apptest.Call{Path: "/v1/endpoints/" + id})).JSON(t, &e)
+		return e
+	}
+	create := func(path, body string) endpoint {
+		var made struct{ ID string }
+		p.want(201, p.as("customer", apptest.Call{Path: path, Body: body})).JSON(t, &made)
+		if made.ID == "" { // CYBERCUBE has an envelope
+			var enveloped struct{ Data struct{ ID string } }
+			p.want(201, p.as("customer", apptest.Call{Path: path, Body: body})).JSON(t, &enveloped)
+			made.ID = enveloped.Data.ID
+		}
+		return get(made.ID)
+	}
+	lend := func(body string) {
+		p.Must(apptest.Call{Method: http.MethodPatch, Path: "/v1/environments/staging", Body: body}, nil)
+	}
+	lend(`{"endpoint_policy":{"concurrency":3,"timeout_seconds":20}}`)
+	for _, c := range []struct {
+		path, body, profile string
+		timeout             float64
+	}{
+		{"/v1/endpoints", `{"url":"https://example.com/1"}`, "eds", 20},
+		{"/v1/endpoints", `{"url":"https://example.com/1","profile":"standard-webhooks"}`, "standard-webhooks", 20},
+		{"/ojs/v1/webhooks/subscriptions", `{"url":"https://example.com/2","events":["order.*"]}`, "ojs", 20},
+		{"/ojs/v1/webhooks/subscriptions", `{"url":"https://example.com/3","events":["order.*"],"timeout_seconds":7}`, "ojs", 7},
+		{"/api/v1/webhooks/endpoints", `{"url":"https://example.com/4"}`, "cybercube", 20},
+	} {
+		e := create(c.path, c.body)
+		if e.Profile != c.profile || e.Policy.Concurrency == nil || *e.Policy.Concurrency != 3 || e.Policy.Timeout == nil || *e.Policy.Timeout != c.timeout {
+			t.Errorf("%s makes %+v", c.path, e)
+		}
+	}
+	if e := create("/v1/endpoints", `{"url":"https://example.com/5","policy":{}}`); e.Policy.Concurrency != nil {
+		t.Errorf("an endpoint with a policy of its own has %+v", e)
+	}
+	p.want(201, p.put("customer", "/v1/endpoints/kept", `{"url":"https://example.com/6"}`))
+	lend(`{"endpoint_profile":"cybercube","endpoint_policy":{"max_retries":2}}`)
+	if e := create("/ojs/v1/webhooks/subscriptions", `{"url":"https://example.com/7","events":["order.*"]}`); e.Policy.MaxRetries != nil {
+		t.Errorf("a policy that ojs does not allow applies: %+v", e)
+	}
+	p.want(200, p.put("customer", "/v1/endpoints/kept", `{"url":"https://example.com/6"}`)) // names no profile, and keeps its own
+	if e := get("kept"); e.Profile != "eds" {
+		t.Errorf("the endpoint is now %+v", e)
+	}
+}
+
 // An environment is deleted after its tenants, and its keys with it. The first one stays.
 func TestEnvironmentIsDeleted(t *testing.T) {
 	p := newPlatform(t, apptest.Options{})

@@ -102,7 +102,7 @@ func TestStoreWithoutACheckValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = m.Endpoints.Create(t.Context(), tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
+			_, _, err = m.Endpoints.Create(t.Context(), tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
 			if err != nil {
 				t.Fatal(err)
 			}

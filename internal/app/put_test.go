@@ -111,32 +111,116 @@ func within(t *testing.T, what, document string, answer []byte) {
 	}
 }
 
-// Requests that put one object at the same time create one.
+// Requests that put one object at the same time create one; the others replace it, or are refused if they wanted to create it.
 func TestPutAtOnce(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		p := newPlatform(t, o)
-		var (
-			all     sync.WaitGroup
-			mu      sync.Mutex
-			created int
-		)
-		for i := range 8 {
-			all.Go(func() {
-				r := p.put("", "/v1/tenants/customer-1", fmt.Sprintf(`{"name":"Customer %d"}`, i))
-				mu.Lock()
-				defer mu.Unlock()
-				if r.Status == 201 {
-					created++
-				} else if r.Status != 200 && r.Status != 409 {
-					t.Errorf("got %d %s", r.Status, r.Body)
+		p.want(201, p.put("", "/v1/tenants/owner", `{"name":"Owner"}`))
+		for _, c := range []struct{ tenant, path, body string }{
+			{"", "/v1/tenants/customer", `{"name":"Customer %d"}`},
+			{"owner", "/v1/endpoints/hook", `{"url":"https://example.com/%d"}`},
+			{"owner", "/v1/sources/shop", `{"scheme":"github","description":"%d"}`},
+			{"", "/v1/event-types/order.paid", `{"description":"%d"}`},
+			{"owner", "/v1/event-types/order.own", `{"description":"%d"}`},
+			{"admin", "/v1/environments/team", `{"name":"Team %d"}`},
+		} {
+			for _, only := range []bool{false, true} {
+				path := fmt.Sprintf("%s-%t", c.path, only)
+				counts := p.atOnce(8, func(i int) *apptest.Response {
+					call := apptest.Call{Method: http.MethodPut, Path: path, Key: p.key, Body: fmt.Sprintf(c.body, i), Header: map[string]string{}}
+					switch c.tenant {
+					case "":
+					case "admin":
+						call.Key = ""
+					default:
+						call.Header["Godwit-Tenant"] = c.tenant
+					}
+					if only {
+						call.Header["If-None-Match"] = "*"
+					}
+					return p.Call(call)
+				})
+				others := 200
+				if only {
+					others = 412
 				}
-			})
+				if counts[201] != 1 || counts[others] != 7 {
+					t.Errorf("%s: statuses are %v", path, counts)
+				}
+			}
 		}
-		all.Wait()
-		var list struct{ Items []struct{ UID string } }
-		p.want(200, p.as("", apptest.Call{Path: "/v1/tenants"})).JSON(t, &list)
-		if created != 1 || len(list.Items) != 1 {
-			t.Errorf("%d were created, there are %+v", created, list.Items)
+	})
+}
+
+// atOnce sends n requests at the same time and counts the statuses of the answers.
+func (p *platform) atOnce(n int, send func(i int) *apptest.Response) map[int]int {
+	var (
+		all    sync.WaitGroup
+		mu     sync.Mutex
+		counts = map[int]int{}
+	)
+	for i := range n {
+		all.Go(func() {
+			r := send(i)
+			mu.Lock()
+			defer mu.Unlock()
+			counts[r.Status]++
+		})
+	}
+	all.Wait()
+	return counts
+}
+
+// A patch is refused if the object has changed since the caller read it. Patches without that condition are all applied, although they come at
+// the same time.
+func TestPatch(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		p := newPlatform(t, o)
+		p.want(201, p.put("", "/v1/tenants/owner", `{"name":"Owner"}`))
+		p.want(201, p.put("owner", "/v1/endpoints/hook", `{"url":"https://example.com/"}`))
+		p.want(201, p.put("owner", "/v1/sources/shop", `{"scheme":"github"}`))
+		for _, c := range []struct {
+			tenant, path string
+			bodies       []string // each sets another member
+			after        string
+		}{
+			{"", "/v1/tenants/owner", []string{`{"name":"A"}`, `{"event_validation":"known"}`, `{"alert_emails":["a@example.com"]}`, `{"require_idempotency_key":true}`},
+				`{"name":"A","event_validation":"known","alert_emails":["a@example.com"],"require_idempotency_key":true}`},
+			{"owner", "/v1/endpoints/hook", []string{`{"description":"A"}`, `{"patterns":["a.b"]}`, `{"metadata":{"a":1}}`, `{"policy":{"max_retries":7}}`},
+				`{"description":"A","patterns":["a.b"],"metadata":{"a":1},"policy":{"max_retries":7}}`},
+			{"owner", "/v1/sources/shop", []string{`{"description":"A"}`, `{"mode":"pass-through"}`, `{"keep_headers":["X-A"]}`},
+				`{"description":"A","mode":"pass-through","keep_headers":["X-A"]}`},
+			{"admin", "/v1/environments/staging", []string{`{"name":"A"}`, `{"make_tenants":true}`, `{"event_validation":"known"}`, `{"endpoint_profile":"ojs"}`},
+				`{"name":"A","make_tenants":true,"event_validation":"known","endpoint_profile":"ojs"}`},
+		} {
+			send := func(method, body, match string) *apptest.Response {
+				call := apptest.Call{Method: method, Path: c.path, Key: p.key, Header: map[string]string{}}
+				if body != "" {
+					call.Body = body
+				}
+				switch c.tenant {
+				case "":
+				case "admin":
+					call.Key = ""
+				default:
+					call.Header["Godwit-Tenant"] = c.tenant
+				}
+				if match != "" {
+					call.Header["If-Match"] = match
+				}
+				return p.Call(call)
+			}
+			before := p.want(200, send(http.MethodGet, "", "")).Header.Get("ETag")
+			if counts := p.atOnce(len(c.bodies), func(i int) *apptest.Response { return send(http.MethodPatch, c.bodies[i], "") }); counts[200] != len(c.bodies) {
+				t.Errorf("%s: statuses are %v", c.path, counts)
+			}
+			after := p.want(200, send(http.MethodGet, "", ""))
+			within(t, c.path, c.after, after.Body)
+			p.want(412, send(http.MethodPatch, c.bodies[0], before))
+			p.want(400, send(http.MethodPatch, c.bodies[0], "7"))
+			within(t, c.path, c.after, p.want(200, send(http.MethodGet, "", "")).Body)
+			p.want(200, send(http.MethodPatch, c.bodies[0], after.Header.Get("ETag")))
+			p.want(200, send(http.MethodPatch, c.bodies[0], "*"))
 		}
 	})
 }

@@ -86,13 +86,13 @@ func (b *bench) seed(ctx context.Context, data, ring string, endpoints []managem
 }
 
 // seedTenant makes a tenant and a key by which it can post events.
-func seedTenant(ctx context.Context, service *management.Service, name string) (id godwit.TenantID, token string, err error) {
-	tenant, err := service.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "bench " + name})
+func seedTenant(ctx context.Context, service *management.Service, name string) (tenant *godwit.Tenant, token string, err error) {
+	tenant, err = service.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "bench " + name})
 	if err != nil {
-		return id, "", err
+		return nil, "", err
 	}
 	_, token, err = service.Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: name, Scopes: []godwit.Scope{godwit.ScopeIngest}})
-	return tenant.ID, token, err
+	return tenant, token, err
 }
 
 // unlimited lifts the rate limits that a profile sets.

@@ -229,7 +229,7 @@ func seedCustomer(ctx context.Context, service *management.Service, n int, profi
 		if i > 0 {
 			pattern = fmt.Sprintf("bench.other%d", i)
 		}
-		_, _, err := service.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+		_, _, err := service.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 			URL: url, Profile: profile, Patterns: []string{pattern}, Policy: unlimited,
 		}})
 		if err != nil {

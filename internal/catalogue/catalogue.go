@@ -98,7 +98,7 @@ func (c *Catalogue) Put(ctx context.Context, tenant godwit.TenantID, name string
 	}
 	c.putting.Lock()
 	defer c.putting.Unlock()
-	const tries = 5
+	const tries = 50 // each further try means that another node changed the entry
 	for try := 1; ; try++ {
 		entry, err = c.store.EventType(ctx, tenant, name)
 		if made = errors.Is(err, store.ErrNotFound); made {

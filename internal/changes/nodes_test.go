@@ -63,7 +63,7 @@ func (anyURL) CheckURL(string) error { return nil }
 
 func (e *elsewhere) endpoint(t testing.TB, tenant godwit.TenantID, pattern string) godwit.EndpointID {
 	t.Helper()
-	made, _, err := e.Endpoints.Create(t.Context(), tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+	made, _, err := e.Endpoints.Create(t.Context(), &godwit.Tenant{ID: tenant}, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: "http://127.0.0.1:1/", Patterns: []string{pattern},
 	}})
 	must(t, err)
@@ -110,7 +110,7 @@ func TestChangesOfAnotherNodeCountAtOnce(t *testing.T) {
 		if got := fanout(t, srv, first); got != 1 {
 			t.Fatalf("round %d: after the creation an event goes to %d endpoints", n, got)
 		}
-		_, err := other.Endpoints.Update(t.Context(), srv.Tenant, id, func(s *management.EndpointSpec) error {
+		_, err := other.Endpoints.Update(t.Context(), srv.Tenant, id, godwit.Match{}, func(s *management.EndpointSpec) error {
 			s.Patterns = []string{second}
 			return nil
 		})
@@ -196,7 +196,7 @@ func TestEventTypeChangedElsewhereIsChecked(t *testing.T) {
 	other := another(t, url, hands.Now)
 	types, err := catalogue.New(catalogue.Config{Store: other.store, Now: hands.Now})
 	must(t, err)
-	_, err = srv.App.Management().Tenants.Update(t.Context(), srv.Tenant, func(s *management.TenantSpec) error {
+	_, err = srv.App.Management().Tenants.Update(t.Context(), srv.Tenant, godwit.Match{}, func(s *management.TenantSpec) error {
 		s.Validation, s.Inherits = godwit.ValidateStrict, nil
 		return nil
 	})

@@ -15,6 +15,7 @@ type environmentMembers struct {
 	EndpointPolicy  jsonText `name:"endpoint-policy" help:"Policy of new endpoints, as JSON or @FILE." placeholder:"JSON|@FILE"`
 	RequireKey      *bool    `name:"require-idempotency-key" negatable:"" help:"Refuse events without Idempotency-Key, unless a tenant has another setting."`
 	AlertEmails     []string `name:"alert-emails" help:"E-mail addresses that are told of dead letters and disabled endpoints." placeholder:"ADDRESS"`
+	MakeTenants     *bool    `name:"make-tenants" negatable:"" help:"Create a tenant when the first request that changes something names it."`
 	EventValidation *string  `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
 }
 

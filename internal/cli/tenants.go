@@ -28,6 +28,7 @@ type newTenant struct {
 }
 
 type tenantPatch struct {
+	UID     *string       `name:"uid" help:"Another id of your own." placeholder:"UID"`
 	Name    string        `name:"name" help:"Another name." placeholder:"TEXT"`
 	Members tenantMembers `embed:""`
 }

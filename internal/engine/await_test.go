@@ -58,7 +58,7 @@ func TestAwaitHearsOfTheNewOwnersResult(t *testing.T) {
 	sink := apptest.NewSink(t)
 	gate := make(chan struct{})
 	sink.Script("/", apptest.Status(503).Until(gate), apptest.Status(200))
-	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
+	_, _, err = m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"a.b"}}})
 	must(t, err)
 	receipts, err := first.Submit(ctx, engine.Submission{
 		TenantID: tenant.ID, Events: []engine.Publication{{Type: "a.b", ContentType: "application/json", Body: []byte("{}")}},

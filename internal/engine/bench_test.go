@@ -71,7 +71,7 @@ func deliver(b *testing.B, profile string) {
 		many := 100000
 		spec.Policy = godwit.PolicyOverrides{PerMinute: &many, PerSecond: &zero, AccountPerMinute: &zero}
 	}
-	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: spec})
+	_, _, err = m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: spec})
 	check(err)
 	body := make([]byte, 1024)
 	b.ReportAllocs()

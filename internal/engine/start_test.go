@@ -22,7 +22,7 @@ func TestEventsAreAcceptedBeforeShardsAreTaken(t *testing.T) {
 	m := c.management(t, first)
 	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
-	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"order.*"}}})
+	_, _, err = m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: sink.URL("/"), Patterns: []string{"order.*"}}})
 	must(t, err)
 	stop()
 

@@ -69,7 +69,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{Name: "acme"})
 	must(t, err)
 	endpoint := func(pattern string) godwit.EndpointID {
-		e, _, err := m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+		e, _, err := m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 			URL: "http://127.0.0.1:1/", Patterns: []string{pattern},
 		}})
 		must(t, err)
@@ -81,7 +81,7 @@ func TestNodeThatTakesOverKnowsTheEndpoints(t *testing.T) {
 	defer stopSecond()
 	endpoint("made")
 	must(t, deleteEndpoint(m, c.store, tenant.ID, deleted))
-	_, err = m.Endpoints.Update(ctx, tenant.ID, changed, func(s *management.EndpointSpec) error {
+	_, err = m.Endpoints.Update(ctx, tenant.ID, changed, godwit.Match{}, func(s *management.EndpointSpec) error {
 		s.Patterns = []string{"after"}
 		return nil
 	})
@@ -114,7 +114,7 @@ func TestNodeThatTakesOverKeepsToTheLimits(t *testing.T) {
 	must(t, err)
 	sink := apptest.NewSink(t)
 	two := 2
-	_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+	_, _, err = m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: sink.URL("/"), Profile: "cybercube", Patterns: []string{"project.*"}, Policy: godwit.PolicyOverrides{PerMinute: &two},
 	}})
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -105,6 +106,17 @@ type PolicyOverrides struct {
 	MultiStatus        *bool             `json:"multi_status,omitempty"`
 	RefreshOn401       *bool             `json:"refresh_on_401,omitempty"` // false where a credential cannot be renewed: 401 is terminal at once
 	Agreement          *Agreement        `json:"agreement,omitempty"`
+}
+
+// Over returns the overrides with those of base for members that are nil.
+func (o PolicyOverrides) Over(base PolicyOverrides) PolicyOverrides {
+	own, under := reflect.ValueOf(&o).Elem(), reflect.ValueOf(base)
+	for i := range own.NumField() {
+		if own.Field(i).IsNil() { // all are pointers or maps
+			own.Field(i).Set(under.Field(i))
+		}
+	}
+	return o
 }
 
 // An Agreement permits another reading of status codes, or PUT. It is written down and open to the operators of both

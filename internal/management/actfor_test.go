@@ -51,7 +51,7 @@ func TestActingForATenantReadsItOnce(t *testing.T) {
 	if n := reads.n.Load(); n != 1 {
 		t.Errorf("%d reads of the tenant for 100 requests within 9 minutes", n)
 	}
-	_, err = f.management.Tenants.Update(ctx, customer.ID, func(s *management.TenantSpec) error { s.Name = "after"; return nil })
+	_, err = f.management.Tenants.Update(ctx, customer.ID, godwit.Match{}, func(s *management.TenantSpec) error { s.Name = "after"; return nil })
 	must(t, err)
 	if c, err := act(); err != nil || c.Tenant.Name != "after" {
 		t.Errorf("after a change: %+v, %v", c, err)

@@ -59,7 +59,7 @@ func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 				store.watched = c.Store.(*watched)
 				c.Store = store
 			})
-			e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
+			e, _, err := f.management.Endpoints.Create(ctx, f.tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://example.com/"}})
 			must(t, err)
 			f.engine.ids = nil
 			ctx, cancel := context.WithCancel(ctx)

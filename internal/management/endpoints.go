@@ -34,8 +34,8 @@ type created struct {
 }
 
 // Create registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
-func (es *Endpoints) Create(ctx context.Context, tenant godwit.TenantID, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
-	n.SetDefaults()
+func (es *Endpoints) Create(ctx context.Context, t *godwit.Tenant, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
+	n.setDefaults(t)
 	prof, err := es.rules.validate(&n.EndpointSpec)
 	if err != nil {
 		return nil, nil, err
@@ -48,8 +48,8 @@ func (es *Endpoints) Create(ctx context.Context, tenant godwit.TenantID, n NewEn
 		return nil, nil, err
 	}
 	c, err := idempotency.Once(ctx, es.now(),
-		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, tenant, id) },
-		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, tenant, id, &n, prof, given) })
+		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, t.ID, id) },
+		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, t.ID, id, &n, prof, given) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,13 +158,15 @@ func (es *Endpoints) List(ctx context.Context, f store.EndpointFilter, p store.P
 	return es.store.ListEndpoints(ctx, f, p)
 }
 
-// change applies f to the stored endpoint, and again if a concurrent change came first.
-func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, f func(*godwit.Endpoint) error) (*godwit.Endpoint, error) {
-	const tries = 5
+// change applies f to the stored endpoint if that is as the request expects, and again if a concurrent change came first.
+func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match, f func(*godwit.Endpoint) error) (*godwit.Endpoint, error) {
 	for try := 1; ; try++ {
 		e, err := es.store.Endpoint(ctx, tenant, id)
 		if err != nil {
 			return nil, fmt.Errorf("find endpoint: %w", err)
+		}
+		if err := expect(m, e.Version); err != nil {
+			return nil, err
 		}
 		err = f(e)
 		if errors.Is(err, errUnchanged) {
@@ -176,7 +178,7 @@ func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godw
 		e.Version++
 		e.UpdatedAt = es.now()
 		err = es.store.UpdateEndpoint(ctx, e)
-		if errors.Is(err, store.ErrConflict) && try < tries {
+		if errors.Is(err, store.ErrConflict) && try < changeTries {
 			continue
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,23 @@ type NewEndpoint struct {
 	// Secret, if not empty, is the caller's own signing key, in the form in which the profile shows keys.
 	Secret string
 	Paused bool // creates the endpoint paused
+	// OwnPolicy says that the policy is complete. Otherwise members that it leaves open are those of the environment's policy.
+	OwnPolicy bool
+}
+
+// setDefaults sets the defaults of absent members: those of the tenant's environment, and else the server's. The policy of the environment was
+// made for its profile; it applies to another profile only if that allows all of it.
+func (n *NewEndpoint) setDefaults(t *godwit.Tenant) {
+	n.Profile = cmp.Or(n.Profile, t.EndpointProfile)
+	n.SetDefaults()
+	prof, err := profile.Lookup(n.Profile)
+	if n.OwnPolicy || err != nil { // validation reports an unknown profile
+		return
+	}
+	policy := n.Policy.Over(t.EndpointPolicy)
+	if _, unfit := policy.Apply(prof.Defaults()); unfit == nil {
+		n.Policy = policy
+	}
 }
 
 // SetDefaults sets the defaults of absent members.
@@ -48,10 +66,10 @@ func (s *EndpointSpec) SetDefaults() {
 	}
 }
 
-// Update applies edit to an endpoint. Edit gets the endpoint as its owner wrote it, including credentials.
+// Update applies edit to an endpoint that is as the request expects. Edit gets the endpoint as its owner wrote it, including credentials.
 // Update calls edit again if a concurrent change came first.
-func (es *Endpoints) Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*EndpointSpec) error) (*godwit.Endpoint, error) {
-	return es.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+func (es *Endpoints) Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match, edit func(*EndpointSpec) error) (*godwit.Endpoint, error) {
+	return es.change(ctx, tenant, id, m, func(e *godwit.Endpoint) error {
 		spec, err := es.sealer.open(e)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ func (es *Endpoints) stop(ctx context.Context, tenant godwit.TenantID, id godwit
 	if err := checkText("reason", reason, MaxDescription); err != nil {
 		return nil, err
 	}
-	return es.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+	return es.change(ctx, tenant, id, godwit.Match{}, func(e *godwit.Endpoint) error {
 		why := reason // the function runs again after a concurrent change
 		if e.Status == status && why == "" {
 			why = e.StatusReason
@@ -42,7 +42,7 @@ func (es *Endpoints) Resume(ctx context.Context, tenant godwit.TenantID, id godw
 	if err := es.store.ResetHealth(ctx, id, es.now()); err != nil {
 		return nil, fmt.Errorf("reset health: %w", err)
 	}
-	return es.change(ctx, tenant, id, func(e *godwit.Endpoint) error {
+	return es.change(ctx, tenant, id, godwit.Match{}, func(e *godwit.Endpoint) error {
 		es.setStatus(e, godwit.EndpointActive, "")
 		return nil
 	})

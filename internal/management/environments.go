@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -74,35 +75,70 @@ func (es *Environments) List(ctx context.Context, p store.Page) ([]godwit.Enviro
 	return es.store.ListEnvironments(ctx, p)
 }
 
-// Update applies edit to an environment.
-func (es *Environments) Update(ctx context.Context, named string, edit func(*EnvironmentSpec) error) (*godwit.Environment, error) {
-	e, err := es.Get(ctx, named)
-	if err != nil {
-		return nil, err
+// Update applies edit to an environment that is as the request expects, and again if a concurrent change came first. An environment
+// that is as edit would make it stays, with its version.
+func (es *Environments) Update(ctx context.Context, named string, m godwit.Match, edit func(*EnvironmentSpec) error) (*godwit.Environment, error) {
+	for try := 1; ; try++ {
+		e, err := es.Get(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		if err := expect(m, e.Version); err != nil {
+			return nil, err
+		}
+		next, err := es.edited(ctx, e, edit)
+		if err != nil {
+			return nil, err
+		}
+		if next.UID == e.UID && next.Name == e.Name && equalSettings(next.EnvironmentSettings, e.EnvironmentSettings) {
+			return e, nil
+		}
+		err = es.store.UpdateEnvironment(ctx, next)
+		if errors.Is(err, store.ErrConflict) && try < changeTries {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("update environment: %w", err)
+		}
+		es.cache.dropAll() // its settings are part of all its tenants
+		return next, nil
 	}
+}
+
+// edited returns the environment as edit makes it.
+func (es *Environments) edited(ctx context.Context, e *godwit.Environment, edit func(*EnvironmentSpec) error) (*godwit.Environment, error) {
 	spec := EnvironmentSpec{UID: e.UID, Name: e.Name, EnvironmentSettings: e.EnvironmentSettings}
 	if err := edit(&spec); err != nil {
 		return nil, err
 	}
-	return es.change(ctx, e, spec)
-}
-
-// change stores an environment with other settings.
-func (es *Environments) change(ctx context.Context, e *godwit.Environment, spec EnvironmentSpec) (*godwit.Environment, error) {
 	if spec.Live != e.Live {
 		return nil, fieldError("live", "cannot change: a retry has the bytes of the first attempt, and these say whether the environment is live")
 	}
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	e.UID, e.Name, e.EnvironmentSettings, e.UpdatedAt = spec.UID, spec.Name, spec.EnvironmentSettings, es.now()
-	if err := es.store.UpdateEnvironment(ctx, e); errors.Is(err, store.ErrConflict) {
-		return nil, problem.Conflict.With("another environment has the uid %q, or this one was changed meanwhile", e.UID)
-	} else if err != nil {
-		return nil, fmt.Errorf("update environment: %w", err)
+	if spec.UID != e.UID {
+		if other, err := es.store.EnvironmentByUID(ctx, spec.UID); err == nil && other.ID != e.ID {
+			return nil, problem.Conflict.With("another environment has the uid %q", spec.UID)
+		}
 	}
-	es.cache.dropAll() // its settings are part of all its tenants
-	return e, nil
+	next := *e
+	next.UID, next.Name, next.EnvironmentSettings, next.UpdatedAt = spec.UID, spec.Name, spec.EnvironmentSettings, es.now()
+	return &next, nil
+}
+
+// equalSettings compares settings; a list that is empty equals one that is missing.
+func equalSettings(a, b godwit.EnvironmentSettings) bool {
+	normal := func(s godwit.EnvironmentSettings) godwit.EnvironmentSettings {
+		if len(s.AlertEmails) == 0 {
+			s.AlertEmails = nil
+		}
+		if len(s.Policy.Statuses) == 0 {
+			s.Policy.Statuses = nil
+		}
+		return s
+	}
+	return reflect.DeepEqual(normal(a), normal(b))
 }
 
 // Delete deletes an environment without tenants.

@@ -12,8 +12,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// putTries bounds how often a Put looks again because another request created or changed the object meanwhile.
-const putTries = 5
+// changeTries bounds how often a change is made anew because another request created or changed the object meanwhile. Each further try
+// means that another request succeeded, so the bound is reached only if that many write one object at the same time.
+const changeTries = 50
+
+// raced reports whether a creation failed because another request created the object first.
+func raced(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, problem.Conflict)
+}
 
 // errUnchanged reports that an object is already as a change would make it. Its version does not grow then.
 var errUnchanged = errors.New("nothing to change")
@@ -31,11 +37,14 @@ func expect(m godwit.Match, version int64) error {
 
 // Put creates the endpoint with a uid, or replaces the settings of the one that there is; named may also be its id. The secret is nil if
 // the endpoint was there: what only a creation uses (algorithm, secret, paused) then has no effect.
-func (es *Endpoints) Put(ctx context.Context, tenant godwit.TenantID, named string, n NewEndpoint, m godwit.Match) (*godwit.Endpoint, *IssuedSecret, error) {
+func (es *Endpoints) Put(ctx context.Context, t *godwit.Tenant, named string, n NewEndpoint, m godwit.Match) (*godwit.Endpoint, *IssuedSecret, error) {
 	for try := 1; ; try++ {
-		e, err := es.Resolve(ctx, tenant, named)
+		e, err := es.Resolve(ctx, t.ID, named)
 		if err == nil {
-			e, err = es.replace(ctx, e, n.EndpointSpec, m)
+			e, err = es.replace(ctx, t, e, n, m)
+			if errors.Is(err, store.ErrNotFound) && try < changeTries {
+				continue // it was deleted meanwhile
+			}
 			return e, nil, err
 		}
 		if !errors.Is(err, store.ErrNotFound) {
@@ -48,21 +57,20 @@ func (es *Endpoints) Put(ctx context.Context, tenant godwit.TenantID, named stri
 			return nil, nil, err
 		}
 		n.UID = named
-		e, issued, err := es.Create(ctx, tenant, n)
-		if err == nil || try == putTries || !errors.Is(err, store.ErrConflict) && !errors.Is(err, problem.Conflict) {
+		e, issued, err := es.Create(ctx, t, n)
+		if err == nil || try == changeTries || !raced(err) {
 			return e, issued, err
 		}
 	}
 }
 
 // replace gives an endpoint other settings. Members of the specification that are secret are removed if they are not given.
-func (es *Endpoints) replace(ctx context.Context, found *godwit.Endpoint, spec EndpointSpec, m godwit.Match) (*godwit.Endpoint, error) {
-	return es.change(ctx, found.TenantID, found.ID, func(e *godwit.Endpoint) error {
-		if err := expect(m, e.Version); err != nil {
-			return err
-		}
-		spec.UID, spec.Profile = cmp.Or(spec.UID, e.UID), cmp.Or(spec.Profile, e.Profile)
-		spec.SetDefaults()
+func (es *Endpoints) replace(ctx context.Context, t *godwit.Tenant, found *godwit.Endpoint, n NewEndpoint, m godwit.Match) (*godwit.Endpoint, error) {
+	return es.change(ctx, found.TenantID, found.ID, m, func(e *godwit.Endpoint) error {
+		next := n
+		next.UID, next.Profile = cmp.Or(n.UID, e.UID), cmp.Or(n.Profile, e.Profile)
+		next.setDefaults(t)
+		spec := next.EndpointSpec
 		if spec.Profile != e.Profile {
 			return fieldError("profile", "is fixed when an endpoint is created; create another one")
 		}
@@ -127,9 +135,13 @@ func (ts *Tenants) Put(ctx context.Context, environment godwit.EnvironmentID, na
 		case err == nil && t.EnvironmentID != environment:
 			return nil, false, store.ErrNotFound
 		case err == nil:
-			t, err = ts.replace(ctx, t, spec, m)
-			if errors.Is(err, store.ErrConflict) && try < putTries {
-				continue
+			t, err = ts.Update(ctx, t.ID, m, func(s *TenantSpec) error {
+				uid := cmp.Or(spec.UID, s.UID)
+				*s, s.UID = spec, uid
+				return nil
+			})
+			if errors.Is(err, store.ErrNotFound) && try < changeTries {
+				continue // it was deleted meanwhile
 			}
 			return t, false, err
 		case !errors.Is(err, store.ErrNotFound) || checkUID("id", named) != nil:
@@ -140,33 +152,10 @@ func (ts *Tenants) Put(ctx context.Context, environment godwit.EnvironmentID, na
 		}
 		spec.UID = named
 		t, err = ts.Create(ctx, environment, spec)
-		if err == nil || try == putTries || !errors.Is(err, store.ErrConflict) && !errors.Is(err, problem.Conflict) {
+		if err == nil || try == changeTries || !raced(err) {
 			return t, err == nil, err
 		}
 	}
-}
-
-func (ts *Tenants) replace(ctx context.Context, t *godwit.Tenant, spec TenantSpec, m godwit.Match) (*godwit.Tenant, error) {
-	if err := expect(m, t.Version); err != nil {
-		return nil, err
-	}
-	spec.UID = cmp.Or(spec.UID, t.UID)
-	if err := spec.check(); err != nil {
-		return nil, err
-	}
-	next := *t
-	spec.apply(&next)
-	if equalTenants(t.WithoutLent(), next.WithoutLent()) {
-		return t, nil
-	}
-	if err := ts.uidFree(ctx, &next); err != nil {
-		return nil, err
-	}
-	if err := ts.store.UpdateTenant(ctx, &next); err != nil {
-		return nil, fmt.Errorf("update tenant: %w", err)
-	}
-	ts.cache.dropTenant(t.ID)
-	return ts.store.Tenant(ctx, t.ID)
 }
 
 func equalTenants(a, b *godwit.Tenant) bool {
@@ -189,16 +178,13 @@ func (es *Environments) Put(ctx context.Context, named string, spec EnvironmentS
 		e, err = es.Get(ctx, named)
 		switch {
 		case err == nil:
-			if err := expect(m, e.Version); err != nil {
-				return nil, false, err
-			}
-			spec.UID = cmp.Or(spec.UID, e.UID)
-			if spec.UID == e.UID && spec.Name == e.Name && reflect.DeepEqual(spec.EnvironmentSettings, e.EnvironmentSettings) {
-				return e, false, nil
-			}
-			e, err = es.change(ctx, e, spec)
-			if errors.Is(err, problem.Conflict) && try < putTries {
-				continue
+			e, err = es.Update(ctx, e.ID.String(), m, func(s *EnvironmentSpec) error {
+				uid := cmp.Or(spec.UID, s.UID)
+				*s, s.UID = spec, uid
+				return nil
+			})
+			if errors.Is(err, store.ErrNotFound) && try < changeTries {
+				continue // it was deleted meanwhile
 			}
 			return e, false, err
 		case !errors.Is(err, store.ErrNotFound) || checkUID("id", named) != nil:
@@ -209,7 +195,7 @@ func (es *Environments) Put(ctx context.Context, named string, spec EnvironmentS
 		}
 		spec.UID = named
 		e, err = es.Create(ctx, spec)
-		if err == nil || try == putTries || !errors.Is(err, problem.Conflict) {
+		if err == nil || try == changeTries || !raced(err) {
 			return e, err == nil, err
 		}
 	}

@@ -142,7 +142,7 @@ func (f *fixture) mint(scopes ...godwit.Scope) (*godwit.APIKey, string) {
 
 func (f *fixture) endpoint() (*godwit.Endpoint, *management.IssuedSecret) {
 	f.t.Helper()
-	e, s, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+	e, s, err := f.management.Endpoints.Create(ctx, f.tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 		URL: "https://a.example/", Headers: map[string]string{"X-A": "one"}, Auth: &godwit.Auth{Kind: "bearer", Token: "tok"},
 	}})
 	must(f.t, err)
@@ -294,7 +294,7 @@ func TestBadTokens(t *testing.T) {
 func TestEveryChangeIsTold(t *testing.T) {
 	f := newFixture(t, nil)
 	e, _ := f.endpoint()
-	_, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
+	_, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, godwit.Match{}, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
 	must(t, err)
 	_, err = f.management.Endpoints.Pause(ctx, f.tenant.ID, e.ID, "")
 	must(t, err)
@@ -318,7 +318,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 func TestCreationIsUndone(t *testing.T) {
 	f := newFixture(t, nil)
 	f.engine.err = store.ErrUnavailable
-	_, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}})
+	_, _, err := f.management.Endpoints.Create(ctx, f.tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}})
 	if !errors.Is(err, store.ErrUnavailable) {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestChangesThatMeet(t *testing.T) {
 		stored.Version++
 		must(t, f.store.Store.UpdateEndpoint(ctx, stored))
 	}
-	got, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
+	got, err := f.management.Endpoints.Update(ctx, f.tenant.ID, e.ID, godwit.Match{}, func(s *management.EndpointSpec) error { s.Description = "x"; return nil })
 	must(t, err)
 	if got.Description != "x" || got.Status != godwit.EndpointDisabled {
 		t.Errorf("one change was lost: %+v", got)
@@ -372,7 +372,7 @@ func TestNoEndpointWithoutASecret(t *testing.T) {
 	if live() != 1 {
 		t.Errorf("%d live secrets after ten years", live())
 	}
-	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, management.NewEndpoint{Algorithm: "none", EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}); err == nil {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant, management.NewEndpoint{Algorithm: "none", EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}); err == nil {
 		t.Error("an endpoint without signatures was created")
 	}
 }
@@ -442,15 +442,15 @@ func TestLimitsDefault(t *testing.T) {
 	f := newFixture(t, func(c *management.Config) { c.Limits = management.Limits{} })
 	spec := management.NewEndpoint{EndpointSpec: management.EndpointSpec{URL: "https://a.example/"}}
 	for i := range 60 {
-		if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); err != nil {
+		if _, _, err := f.management.Endpoints.Create(ctx, f.tenant, spec); err != nil {
 			t.Fatalf("endpoint %d: %v", i, err)
 		}
 	}
-	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); !errors.Is(err, problem.TooManyRequests) {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant, spec); !errors.Is(err, problem.TooManyRequests) {
 		t.Errorf("the 61st within a minute: %v", err)
 	}
 	f.clock.Advance(time.Minute)
-	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, spec); err != nil {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant, spec); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 }

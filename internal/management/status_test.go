@@ -20,7 +20,7 @@ func announced(on bool) management.NewEndpoint {
 // one is announced after the engine has forgotten it.
 func TestSubscriptionsAreAnnounced(t *testing.T) {
 	f := newFixture(t, nil)
-	e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true))
+	e, _, err := f.management.Endpoints.Create(ctx, f.tenant, announced(true))
 	must(t, err)
 	f.delete(e.ID)
 	if want := []string{profile.AnnounceSubscriptionCreated, "changed", "changed", profile.AnnounceSubscriptionDeleted}; !slices.Equal(f.engine.said, want) {
@@ -32,7 +32,7 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 		}
 	}
 	f.engine.news = nil
-	e, _, err = f.management.Endpoints.Create(ctx, f.tenant.ID, announced(false))
+	e, _, err = f.management.Endpoints.Create(ctx, f.tenant, announced(false))
 	must(t, err)
 	f.delete(e.ID)
 	if len(f.engine.news) > 0 {
@@ -43,7 +43,7 @@ func TestSubscriptionsAreAnnounced(t *testing.T) {
 func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 	f := newFixture(t, nil)
 	f.engine.mute = store.ErrUnavailable
-	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true)); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := f.management.Endpoints.Create(ctx, f.tenant, announced(true)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("created: %v", err)
 	}
 	left, err := f.management.Endpoints.List(ctx, store.EndpointFilter{TenantID: f.tenant.ID}, store.Page{Limit: 10})
@@ -52,7 +52,7 @@ func TestSubscriptionThatCannotBeAnnouncedIsNotMade(t *testing.T) {
 		t.Errorf("%d endpoints are left behind", len(left))
 	}
 	f.engine.mute = nil
-	e, _, err := f.management.Endpoints.Create(ctx, f.tenant.ID, announced(true))
+	e, _, err := f.management.Endpoints.Create(ctx, f.tenant, announced(true))
 	must(t, err)
 	f.engine.mute = store.ErrUnavailable
 	f.delete(e.ID) // it is deleted nevertheless

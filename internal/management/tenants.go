@@ -136,12 +136,38 @@ func (ts *Tenants) List(ctx context.Context, environment godwit.EnvironmentID, p
 	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment}, p)
 }
 
-// Update applies edit to a tenant.
-func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
-	t, err := ts.store.Tenant(ctx, id)
-	if err != nil {
-		return nil, err
+// Update applies edit to a tenant that is as the request expects, and again if a concurrent change came first. A tenant that
+// is as edit would make it stays, with its version.
+func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, m godwit.Match, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
+	for try := 1; ; try++ {
+		t, err := ts.store.Tenant(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := expect(m, t.Version); err != nil {
+			return nil, err
+		}
+		next, err := ts.edited(ctx, t, edit)
+		if err != nil {
+			return nil, err
+		}
+		if equalTenants(t.WithoutLent(), next.WithoutLent()) {
+			return t, nil
+		}
+		err = ts.store.UpdateTenant(ctx, next)
+		if errors.Is(err, store.ErrConflict) && try < changeTries {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("update tenant: %w", err)
+		}
+		ts.cache.dropTenant(id)
+		return ts.store.Tenant(ctx, id)
 	}
+}
+
+// edited returns the tenant as edit makes it.
+func (ts *Tenants) edited(ctx context.Context, t *godwit.Tenant, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
 	spec := TenantSpec{
 		UID: t.UID, Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, Validation: t.Validation,
 		Inherits: t.Inherits,
@@ -152,14 +178,12 @@ func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, edit func(*Te
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	spec.apply(t)
-	if err := ts.store.UpdateTenant(ctx, t); errors.Is(err, store.ErrConflict) {
-		return nil, problem.Conflict.With("another tenant has the uid %q, or this one was changed meanwhile", t.UID)
-	} else if err != nil {
-		return nil, fmt.Errorf("update tenant: %w", err)
+	next := *t
+	spec.apply(&next)
+	if next.UID == t.UID {
+		return &next, nil
 	}
-	ts.cache.dropTenant(id)
-	return ts.store.Tenant(ctx, id)
+	return &next, ts.uidFree(ctx, &next)
 }
 
 // Deleted reacts to the stored deletion of a tenant and its endpoints.

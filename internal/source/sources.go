@@ -246,9 +246,12 @@ func (s *Sources) List(ctx context.Context, f store.SourceFilter, p store.Page) 
 	return s.cfg.Store.ListSources(ctx, f, p)
 }
 
-// Update applies edit to the source. It calls edit again if the source changed meanwhile.
-func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*Spec) error, permit Permit) (*godwit.Source, error) {
+// Update applies edit to a source that is as the request expects. It calls edit again if the source changed meanwhile.
+func (s *Sources) Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match, edit func(*Spec) error, permit Permit) (*godwit.Source, error) {
 	return s.edit(ctx, tenant, id, func(before *godwit.Source) (*Spec, error) {
+		if err := expect(m, before.Version); err != nil {
+			return nil, err
+		}
 		spec := specOf(before)
 		return spec, edit(spec)
 	}, permit)
@@ -296,17 +299,24 @@ func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godw
 	})
 }
 
+// changeTries bounds how often a change is made anew because another request created or changed the source meanwhile.
+const changeTries = 50
+
 // errUnchanged reports that a source is already as a change would make it.
 var errUnchanged = errors.New("nothing to change")
 
 // change applies f to the stored source, and again if a concurrent change came first.
 func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, f func(*godwit.Source) error) (*godwit.Source, error) {
-	const tries = 5
+	last := int64(0)
 	for try := 1; ; try++ {
 		src, err := s.cfg.Store.Source(ctx, tenant, id)
 		if err != nil {
 			return nil, fmt.Errorf("find source: %w", err)
 		}
+		if src.Version == last { // no change came first: the name is taken
+			return nil, nameTaken("update source", store.ErrConflict)
+		}
+		last = src.Version
 		err = f(src)
 		if errors.Is(err, errUnchanged) {
 			return src, nil
@@ -317,7 +327,7 @@ func (s *Sources) change(ctx context.Context, tenant godwit.TenantID, id godwit.
 		src.Version++
 		src.UpdatedAt = s.now()
 		err = s.cfg.Store.UpdateSource(ctx, src)
-		if errors.Is(err, store.ErrConflict) && try < tries {
+		if errors.Is(err, store.ErrConflict) && try < changeTries {
 			continue
 		}
 		if err != nil {

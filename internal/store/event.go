@@ -39,9 +39,9 @@ type EventFilter struct {
 
 // EventTypes keeps each tenant's catalogue of event types.
 type EventTypes interface {
-	// PutEventType stores an entry and replaces one of the same name; CreatedAt does not change. A name is either shared by an
+	// PutEventType stores a new entry, or another version of one that is stored; CreatedAt does not change. A name is either shared by an
 	// environment, as a type of its home tenant, or a tenant's own: a name that is both fails with ErrConflict, and so
-	// does an entry whose stored version is not t.Version, unless that is 0. It sets t.Version.
+	// does an entry whose stored version is not t.Version; a new entry has the version 0. It sets t.Version.
 	PutEventType(ctx context.Context, t *godwit.EventType) error
 	EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
 	// ListEventTypes lists entries by name, after the given name.

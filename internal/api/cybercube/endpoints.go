@@ -20,9 +20,9 @@ const wireProfile = "cybercube"
 // endpointHandlers serve the operations on endpoints.
 type endpointHandlers struct {
 	endpoints interface {
-		Create(ctx context.Context, tenant godwit.TenantID, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
+		Create(ctx context.Context, t *godwit.Tenant, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
 		List(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error)
-		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
+		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
 		Pause(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error)
 		Disable(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, reason string) (*godwit.Endpoint, error)
 		Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
@@ -53,7 +53,7 @@ func (h *endpointHandlers) create(c *httpapi.Call) error {
 		return err
 	}
 	ctx := c.R.Context()
-	e, secret, err := h.endpoints.Create(ctx, c.Tenant(), n)
+	e, secret, err := h.endpoints.Create(ctx, c.Caller.Tenant, n)
 	if err != nil {
 		giveBack()
 		return err
@@ -227,7 +227,7 @@ func (h *endpointHandlers) change(c *httpapi.Call, e *godwit.Endpoint, edit func
 	ctx, id := c.R.Context(), e.ID
 	var err error
 	if edit != nil {
-		if e, err = h.endpoints.Update(ctx, c.Tenant(), id, edit); err != nil {
+		if e, err = h.endpoints.Update(ctx, c.Tenant(), id, godwit.Match{}, edit); err != nil {
 			return nil, err
 		}
 	}

@@ -71,11 +71,11 @@ var (
 // endpointHandlers serve the operations on endpoints and their settings.
 type endpointHandlers struct {
 	endpoints interface {
-		Create(ctx context.Context, tenant godwit.TenantID, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
+		Create(ctx context.Context, t *godwit.Tenant, n management.NewEndpoint) (*godwit.Endpoint, *management.IssuedSecret, error)
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 		List(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error)
-		Put(ctx context.Context, tenant godwit.TenantID, named string, n management.NewEndpoint, m godwit.Match) (*godwit.Endpoint, *management.IssuedSecret, error)
-		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
+		Put(ctx context.Context, t *godwit.Tenant, named string, n management.NewEndpoint, m godwit.Match) (*godwit.Endpoint, *management.IssuedSecret, error)
+		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
 	}
 	commands interface {
 		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID) error
@@ -85,7 +85,7 @@ type endpointHandlers struct {
 }
 
 func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
-	e, secret, err := h.endpoints.Create(ctx, c.Tenant.ID, in.Body.specFor(c.Tenant))
+	e, secret, err := h.endpoints.Create(ctx, c.Tenant, in.Body.spec())
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +119,15 @@ func shown(e *godwit.Endpoint, err error) (*endpointOutput, error) {
 }
 
 func (h *endpointHandlers) update(ctx context.Context, c *management.Caller, in *patchInput) (*endpointOutput, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
 	id, err := h.finder.id(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return shown(h.endpoints.Update(ctx, c.Tenant.ID, id, func(spec *management.EndpointSpec) error {
+	return shown(h.endpoints.Update(ctx, c.Tenant.ID, id, m, func(spec *management.EndpointSpec) error {
 		return patchSpec(spec, in.Body.document)
 	}))
 }
@@ -136,7 +140,7 @@ func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *pu
 	if err := sameUID(in.Body.UID, in.ID); err != nil {
 		return nil, err
 	}
-	e, secret, err := h.endpoints.Put(ctx, c.Tenant.ID, in.ID, in.Body.specFor(c.Tenant), m)
+	e, secret, err := h.endpoints.Put(ctx, c.Tenant, in.ID, in.Body.spec(), m)
 	if err != nil {
 		return nil, err
 	}

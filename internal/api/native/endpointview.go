@@ -1,7 +1,6 @@
 package native
 
 import (
-	"cmp"
 	"encoding/base64"
 	"time"
 
@@ -131,24 +130,13 @@ type NewEndpoint struct {
 	Paused      bool                    `json:"paused,omitempty" doc:"Whether it starts paused"`
 }
 
-// specFor describes an endpoint of a tenant, with the environment's defaults for members that are absent.
-func (n *NewEndpoint) specFor(t *godwit.Tenant) management.NewEndpoint {
-	spec := n.spec()
-	usual := cmp.Or(t.EndpointProfile, profile.Default)
-	spec.Profile = cmp.Or(spec.Profile, usual)
-	if n.Policy == nil && spec.Profile == usual { // its members may not fit another profile
-		spec.Policy = t.EndpointPolicy
-	}
-	return spec
-}
-
 func (n *NewEndpoint) spec() management.NewEndpoint {
 	spec := management.NewEndpoint{
 		EndpointSpec: management.EndpointSpec{
 			UID: n.UID, URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
 			Headers: n.Headers, Metadata: n.Metadata,
 		},
-		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused,
+		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused, OwnPolicy: n.Policy != nil,
 	}
 	if n.Auth != nil {
 		a := godwit.Auth(*n.Auth)

@@ -112,6 +112,7 @@ type (
 	}
 	environmentPatch struct {
 		EnvironmentPath
+		VersionParams
 		Body EnvironmentPatch
 	}
 	environmentOutput struct {
@@ -155,7 +156,7 @@ type environmentHandlers struct {
 		Get(ctx context.Context, named string) (*godwit.Environment, error)
 		List(ctx context.Context, p store.Page) ([]godwit.Environment, error)
 		Put(ctx context.Context, named string, spec management.EnvironmentSpec, m godwit.Match) (*godwit.Environment, bool, error)
-		Update(ctx context.Context, named string, edit func(*management.EnvironmentSpec) error) (*godwit.Environment, error)
+		Update(ctx context.Context, named string, m godwit.Match, edit func(*management.EnvironmentSpec) error) (*godwit.Environment, error)
 		Delete(ctx context.Context, named string) error
 	}
 }
@@ -193,7 +194,11 @@ func (h *environmentHandlers) get(ctx context.Context, c *management.Caller, in 
 }
 
 func (h *environmentHandlers) update(ctx context.Context, _ *management.Caller, in *environmentPatch) (*environmentOutput, error) {
-	e, err := h.environments.Update(ctx, in.ID, func(spec *management.EnvironmentSpec) error { in.Body.apply(spec); return nil })
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	e, err := h.environments.Update(ctx, in.ID, m, func(spec *management.EnvironmentSpec) error { in.Body.apply(spec); return nil })
 	if err != nil {
 		return nil, err
 	}

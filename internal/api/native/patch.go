@@ -93,6 +93,7 @@ type AgreementPatch struct {
 
 type patchInput struct {
 	EndpointPath
+	VersionParams
 	Body EndpointPatch
 }
 

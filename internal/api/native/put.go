@@ -11,13 +11,18 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// MatchParams are the conditions of a request that writes an object.
+// VersionParams is the condition of a request that changes an object.
+type VersionParams struct {
+	IfMatch string `header:"If-Match" doc:"ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412."`
+}
+
+// MatchParams are the conditions of a request that creates or replaces an object.
 type MatchParams struct {
-	IfMatch     string `header:"If-Match" doc:"ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412."`
+	VersionParams
 	IfNoneMatch string `header:"If-None-Match" doc:"* creates the object and replaces none: if it exists, the answer is 412."`
 }
 
-func (p MatchParams) match() (godwit.Match, error) {
+func (p VersionParams) match() (godwit.Match, error) {
 	var m godwit.Match
 	switch p.IfMatch {
 	case "":
@@ -31,6 +36,14 @@ func (p MatchParams) match() (godwit.Match, error) {
 			return m, problem.InvalidRequest.In("If-Match", `must be the ETag of an earlier answer, as in "7", or *`)
 		}
 		m.Version = version
+	}
+	return m, nil
+}
+
+func (p MatchParams) match() (godwit.Match, error) {
+	m, err := p.VersionParams.match()
+	if err != nil {
+		return m, err
 	}
 	switch p.IfNoneMatch {
 	case "":

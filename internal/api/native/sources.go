@@ -57,6 +57,7 @@ type (
 	}
 	patchSourceInput struct {
 		SourcePath
+		VersionParams
 		Body SourcePatch
 	}
 	rotateSourceInput struct {
@@ -114,7 +115,7 @@ type sourceHandlers struct {
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID) (*godwit.Source, error)
 		List(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error)
 		Put(ctx context.Context, t *godwit.Tenant, named string, spec source.Spec, m godwit.Match, permit source.Permit) (*godwit.Source, *source.Issued, bool, error)
-		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
+		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
 		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
 		Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit source.Permit) (*godwit.Source, *source.Issued, error)
 		ModeOf(ctx context.Context, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
@@ -186,11 +187,15 @@ func (h *sourceHandlers) create(ctx context.Context, c *management.Caller, in *c
 }
 
 func (h *sourceHandlers) update(ctx context.Context, c *management.Caller, in *patchSourceInput) (*sourceOutput, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
 	id, err := h.finder.id(ctx, c, in.SourcePath)
 	if err != nil {
 		return nil, err
 	}
-	src, err := h.sources.Update(ctx, c.Tenant.ID, id, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, h.permit(ctx, c))
+	src, err := h.sources.Update(ctx, c.Tenant.ID, id, m, func(spec *source.Spec) error { return patchSource(spec, in.Body.document) }, h.permit(ctx, c))
 	return h.shown(ctx, c, src, err)
 }
 

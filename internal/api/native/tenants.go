@@ -73,6 +73,7 @@ type putTenantInput struct {
 
 type tenantPatch struct {
 	TenantPath
+	VersionParams
 	Body TenantPatch
 }
 
@@ -170,7 +171,7 @@ type tenantHandlers struct {
 		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
 		List(ctx context.Context, environment godwit.EnvironmentID, p store.Page) ([]godwit.Tenant, error)
 		Put(ctx context.Context, environment godwit.EnvironmentID, named string, spec management.TenantSpec, m godwit.Match) (*godwit.Tenant, bool, error)
-		Update(ctx context.Context, id godwit.TenantID, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
+		Update(ctx context.Context, id godwit.TenantID, m godwit.Match, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
 	}
 	commands interface {
 		DeleteTenant(ctx context.Context, r builtincommand.Request, id godwit.TenantID, c *builtincommand.Confirmation) (*builtincommand.Done, error)
@@ -211,11 +212,15 @@ func (h *tenantHandlers) get(ctx context.Context, c *management.Caller, in *Tena
 }
 
 func (h *tenantHandlers) update(ctx context.Context, c *management.Caller, in *tenantPatch) (*tenantOutput, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
 	t, err := h.find(ctx, c, in.TenantPath)
 	if err != nil {
 		return nil, err
 	}
-	t, err = h.tenants.Update(ctx, t.ID, func(spec *management.TenantSpec) error { in.Body.apply(spec); return nil })
+	t, err = h.tenants.Update(ctx, t.ID, m, func(spec *management.TenantSpec) error { in.Body.apply(spec); return nil })
 	if err != nil {
 		return nil, err
 	}

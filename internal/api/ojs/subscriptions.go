@@ -30,7 +30,7 @@ func (s *server) createSubscription(c *httpapi.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, issued, err := s.cfg.Management.Endpoints.Create(c.R.Context(), c.Tenant(), newEndpoint(w))
+	e, issued, err := s.cfg.Management.Endpoints.Create(c.R.Context(), c.Caller.Tenant, newEndpoint(w))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *server) updateSubscription(c *httpapi.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, err = s.cfg.Management.Endpoints.Update(c.R.Context(), c.Tenant(), e.ID, func(spec *management.EndpointSpec) error {
+	e, err = s.cfg.Management.Endpoints.Update(c.R.Context(), c.Tenant(), e.ID, godwit.Match{}, func(spec *management.EndpointSpec) error {
 		w.apply(spec)
 		return nil
 	})

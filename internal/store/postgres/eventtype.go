@@ -32,7 +32,7 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if t.Version != 0 && t.Version != stored {
+		if t.Version != stored {
 			return store.ErrConflict
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO event_types (tenant_id, name, description, deprecated, example, schemas, created_at, updated_at, version)

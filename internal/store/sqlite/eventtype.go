@@ -57,7 +57,7 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 		if err != nil {
 			return err
 		}
-		if t.Version != 0 && t.Version != stored {
+		if t.Version != stored {
 			return store.ErrConflict
 		}
 		if !known {

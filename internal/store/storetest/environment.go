@@ -109,13 +109,15 @@ func environmentTypes(t *testing.T, f *fixture) {
 	}
 	types := func() int { return got(f.s.Tenant(f.ctx, n.ID))(t).OwnTypes }
 	home := godwit.HomeOf(e.ID)
-	f.must(f.s.PutEventType(f.ctx, of(home, "order.paid")))
-	f.must(f.s.PutEventType(f.ctx, of(home, "order.paid"))) // again
+	shared := of(home, "order.paid")
+	f.must(f.s.PutEventType(f.ctx, shared))
+	f.must(f.s.PutEventType(f.ctx, shared)) // again
 	f.is(f.s.PutEventType(f.ctx, of(n.ID, "order.paid")), store.ErrConflict)
 	f.must(f.s.PutEventType(f.ctx, of(f.tenant, "order.paid"))) // a tenant of another environment
 	same(t, "types of its own", types(), 0)
-	f.must(f.s.PutEventType(f.ctx, of(n.ID, "order.lost")))
-	f.must(f.s.PutEventType(f.ctx, of(n.ID, "order.lost")))
+	own := of(n.ID, "order.lost")
+	f.must(f.s.PutEventType(f.ctx, own))
+	f.must(f.s.PutEventType(f.ctx, own))
 	f.is(f.s.PutEventType(f.ctx, of(home, "order.lost")), store.ErrConflict)
 	same(t, "types of its own", types(), 1)
 	f.must(f.s.DeleteEventType(f.ctx, n.ID, "order.lost"))

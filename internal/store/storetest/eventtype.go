@@ -33,6 +33,8 @@ func eventTypeMembers(t *testing.T, f *fixture) {
 		{Version: 2, Schema: json.RawMessage(`true`), CreatedAt: f.tick(time.Hour)},
 	}
 	full.CreatedAt, full.UpdatedAt = f.now, f.now
+	f.is(f.s.PutEventType(f.ctx, full), store.ErrConflict) // there is one of this name
+	full.Version = bare.Version
 	f.must(f.s.PutEventType(f.ctx, full))
 	full.CreatedAt = first
 	same(t, "replaced", got(f.s.EventType(f.ctx, f.tenant, "order.created"))(t), full)

@@ -1746,9 +1746,11 @@ export class GodwitClient extends Transport {
       environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<Endpoint> {
-    return this.json<Endpoint>({ method: "PATCH", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Endpoint>({ method: "PATCH", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "If-Match": options.ifMatch }, body, options });
   }
 
   /**
@@ -2042,9 +2044,11 @@ export class GodwitClient extends Transport {
       environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<Environment> {
-    return this.json<Environment>({ method: "PATCH", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Environment>({ method: "PATCH", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "If-Match": options.ifMatch }, body, options });
   }
 
   /**
@@ -2529,9 +2533,11 @@ export class GodwitClient extends Transport {
       environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<Source> {
-    return this.json<Source>({ method: "PATCH", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Source>({ method: "PATCH", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "If-Match": options.ifMatch }, body, options });
   }
 
   /**
@@ -2788,9 +2794,11 @@ export class GodwitClient extends Transport {
       environment?: string | undefined;
       /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
       idempotencyKey?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<Tenant> {
-    return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+    return this.json<Tenant>({ method: "PATCH", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "If-Match": options.ifMatch }, body, options });
   }
 
   /**

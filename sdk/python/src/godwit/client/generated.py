@@ -2133,6 +2133,7 @@ class GodwitClient(Transport):
         tenant: str | None = None,
         environment: str | None = None,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> Endpoint:
         """Change an endpoint.
 
@@ -2146,11 +2147,13 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         answer: Endpoint = self._json(
             "PATCH",
             f"/v1/endpoints/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "If-Match": if_match},
             body=body,
         )
         return answer
@@ -2526,6 +2529,7 @@ class GodwitClient(Transport):
         tenant: str | None = None,
         environment: str | None = None,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> Environment:
         """Change an environment.
 
@@ -2538,11 +2542,13 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         answer: Environment = self._json(
             "PATCH",
             f"/v1/environments/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "If-Match": if_match},
             body=body,
         )
         return answer
@@ -3167,6 +3173,7 @@ class GodwitClient(Transport):
         tenant: str | None = None,
         environment: str | None = None,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> Source:
         """Change a source.
 
@@ -3179,11 +3186,13 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         answer: Source = self._json(
             "PATCH",
             f"/v1/sources/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "If-Match": if_match},
             body=body,
         )
         return answer
@@ -3515,6 +3524,7 @@ class GodwitClient(Transport):
         tenant: str | None = None,
         environment: str | None = None,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
     ) -> Tenant:
         """Change a tenant.
 
@@ -3525,11 +3535,13 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         answer: Tenant = self._json(
             "PATCH",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "If-Match": if_match},
             body=body,
         )
         return answer
