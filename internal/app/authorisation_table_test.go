@@ -123,6 +123,9 @@ var rules = map[string]rule{
 	"PATCH /v1/environments/{id}":  administration,
 	"DELETE /v1/environments/{id}": administration,
 
+	"GET /v1/usage":       readAll,
+	"GET /v1/usage/total": readAll,
+
 	"GET /v1/nodes": tenants(admin),
 
 	"POST /ojs/v1/webhooks/subscriptions":                    tenants(manage),

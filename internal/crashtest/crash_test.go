@@ -146,6 +146,11 @@ func (ps *producers) more(n int) {
 }
 
 func produce(t *testing.T, p *apptest.Process, n int) *producers {
+	return produceAs(t, p, n, "producer")
+}
+
+// produceAs is produce with a name, for producers of several nodes.
+func produceAs(t *testing.T, p *apptest.Process, n int, name string) *producers {
 	ps := &producers{ids: map[string]string{}}
 	ps.acked = sync.NewCond(&ps.mu)
 	client := p.NewClient()
@@ -153,7 +158,7 @@ func produce(t *testing.T, p *apptest.Process, n int) *producers {
 	for i := range n {
 		ps.wg.Go(func() {
 			for k := 0; !ps.stop.Load(); k++ {
-				key := fmt.Sprintf(`"producer-%d-event-%08d"`, i, k)
+				key := fmt.Sprintf(`"%s-%d-event-%08d"`, name, i, k)
 				id := post(client, url, key)
 				ps.mu.Lock()
 				if other, twice := ps.ids[id]; twice && other != key {

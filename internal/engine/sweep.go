@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -60,6 +61,7 @@ func (s *sweeper) run(ctx context.Context) {
 				DeadLettersBefore: now.Add(-scale.Real(s.cfg.Retention.DeadLetters)),
 				NoticesBefore:     now.Add(-scale.Real(s.cfg.Retention.Notices)),
 				RejectionsBefore:  now.Add(-scale.Real(s.cfg.Retention.Rejections)),
+				UsageBefore:       godwit.UsageKept(now),
 				UnansweredBefore:  now.Add(-scale.Real(s.cfg.IdempotencyWindow)),
 			}
 		})

@@ -17,6 +17,7 @@ import (
 type Caller struct {
 	Key    *godwit.APIKey
 	Tenant *godwit.Tenant // the tenant it acts for: its own, or another as an admin or for an environment
+	Named  bool           // whether the request names the tenant
 }
 
 // ForEnvironment reports whether the caller acts for an environment and not for one of its tenants.
@@ -111,7 +112,7 @@ func (cs *Callers) load(ctx context.Context, hash [32]byte) (*Caller, error) {
 func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bool) (*Caller, error) {
 	if !c.Tenant.Home {
 		if named == c.Tenant.ID.String() {
-			return c, nil
+			return &Caller{Key: c.Key, Tenant: c.Tenant, Named: true}, nil
 		}
 		if err := c.Need(godwit.ScopeAdmin); err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bo
 		if err != nil {
 			return nil, fmt.Errorf("find tenant: %w", err)
 		}
-		return &Caller{Key: c.Key, Tenant: t}, nil
+		return &Caller{Key: c.Key, Tenant: t, Named: true}, nil
 	})
 }
 

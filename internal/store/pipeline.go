@@ -140,6 +140,7 @@ type Result struct {
 	// Event is copied into the dead letter when the delivery is dead; if nil, the store reads the event itself.
 	Event      *godwit.Event
 	LastDetail string
+	BytesSent  int64 // body of the attempt's request; counted as usage
 	// KeepClaim leaves a pending delivery claimed: the engine tries it again at once.
 	KeepClaim bool
 }

@@ -58,6 +58,7 @@ type Store interface {
 	Commands
 	Upkeep
 	Allowances
+	Usages
 	KeyChecks
 	Configuration
 	io.Closer

@@ -34,6 +34,7 @@ type Sweep struct {
 	DeadLettersBefore time.Time // dead before
 	NoticesBefore     time.Time // acknowledged or not
 	RejectionsBefore  time.Time
+	UsageBefore       time.Time // of days before the one of this time
 	// UnansweredBefore removes idempotency records without a response whose lease ended before this time. Until then a repeat
 	// must find them, so that it does not create again what an interrupted request created. Zero removes none.
 	UnansweredBefore time.Time
@@ -43,8 +44,8 @@ type Sweep struct {
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Expired, Cancelled int64
-	More                                                                                                    bool
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Expired, Cancelled int64
+	More                                                                                                           bool
 }
 
 // SealedRow is an encrypted value in the store.

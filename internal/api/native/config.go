@@ -24,6 +24,7 @@ type Store interface {
 	noticeStore
 	healthStore
 	nodeStore
+	usageStore
 }
 
 // Engine is the part of the engine that the API uses.

@@ -24,6 +24,7 @@ type handlers struct {
 	keys           *keyHandlers
 	tenants        *tenantHandlers
 	environments   *environmentHandlers
+	usage          *usageHandlers
 	nodes          *nodeHandlers
 }
 
@@ -58,6 +59,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		keys:          &keyHandlers{keys: cfg.Management.Keys},
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
 		environments:  &environmentHandlers{environments: cfg.Management.Environments},
+		usage:         &usageHandlers{store: cfg.Store, tenants: cfg.Management.Tenants, now: now},
 		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
 	}
 }

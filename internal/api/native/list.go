@@ -44,6 +44,7 @@ const (
 	listSources      listKind = 'o'
 	listAcks         listKind = 'a'
 	listRejects      listKind = 'r'
+	listUsage        listKind = 'u'
 )
 
 const cursorVersion = 1
@@ -106,6 +107,7 @@ var (
 	deliveries   = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}
 	deadLetters  = collection[godwit.DeadLetter, DeadLetter]{listDead, func(d *godwit.DeadLetter) [16]byte { return d.Delivery.ID }, deadLetterView}
 	notices      = collection[godwit.Notice, Notice]{listNotices, func(n *godwit.Notice) [16]byte { return n.ID }, noticeView}
+	usages       = collection[godwit.TenantUsage, TenantUsage]{listUsage, func(u *godwit.TenantUsage) [16]byte { return u.TenantID }, usageView}
 	sources      = collection[godwit.Source, Source]{listSources, func(s *godwit.Source) [16]byte { return s.ID }, sourceView}
 
 	acknowledgments = collection[godwit.Acknowledgment, Acknowledgment]{listAcks, func(a *godwit.Acknowledgment) [16]byte { return a.ID }, acknowledgmentView}

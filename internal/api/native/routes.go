@@ -90,6 +90,10 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(environments, mayAdminAnywhere, "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
 	typed(environments, mayAdminAnywhere, "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 
+	usage := r.section("Usage")
+	typed(usage, mayList, "GET /v1/usage", listUsageDoc, h.usage.list)
+	typed(usage, mayList, "GET /v1/usage/total", totalUsageDoc, h.usage.total)
+
 	nodes := r.section("Nodes")
 	typed(nodes, mayAdmin, "GET /v1/nodes", listNodesDoc, h.nodes.list)
 }

@@ -54,6 +54,7 @@ type Job struct {
 
 	moves  int            // permanent redirects since it was claimed
 	signer profile.Signer // of the attempt
+	sent   int64          // body of the attempt's request
 }
 
 // NewJob makes the job of a new delivery. It is due since its event's creation, as in the store.
@@ -74,7 +75,7 @@ func (m *Maker) Send(ctx context.Context, t *Target, job *Job) godwit.Exchange {
 func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exchange, token string) {
 	var err error
 	now := m.cfg.Clock.Now()
-	job.ID, job.signer = godwit.NewAttemptID(now), nil
+	job.ID, job.signer, job.sent = godwit.NewAttemptID(now), nil, 0
 	if t.broken != nil {
 		return godwit.Exchange{URL: t.Endpoint.URL, Started: now,
 			Failure: &godwit.Failure{Kind: godwit.FailureCredential, Detail: t.broken.Error()}}, ""
@@ -88,6 +89,7 @@ func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exc
 		Event: job.Work.Event, Delivery: d, Attempt: d.Attempts + 1, ID: job.ID, Endpoint: &t.Endpoint, Account: t.account, Test: t.test,
 		Budget: job.Budget,
 	})
+	job.sent = int64(len(body))
 	x = m.cfg.Sender.Send(ctx, &sender.Request{
 		Method:  t.Endpoint.Method,
 		URL:     t.Endpoint.URL,
@@ -131,7 +133,7 @@ func (m *Maker) Judge(t *Target, job *Job, x *godwit.Exchange, s Situation) (*co
 		attempt.Trace.Actor = d.Run.Actor
 	}
 	r := &commit.Record{
-		Result: store.Result{Delivery: d, Attempt: attempt, Epoch: job.Epoch}, Event: job.Work.Event, Profile: t.Endpoint.Profile, Change: change,
+		Result: store.Result{Delivery: d, Attempt: attempt, Epoch: job.Epoch, BytesSent: job.sent}, Event: job.Work.Event, Profile: t.Endpoint.Profile, Change: change,
 	}
 	if d.Status.Dead() {
 		r.Result.Event, r.Result.LastDetail = job.Work.Event, lastDetail(x, &verdict)

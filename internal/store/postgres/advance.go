@@ -142,7 +142,7 @@ func (t *transaction) Commit(ctx context.Context, w *command.Writes) error {
 		return t.commitAssumed(ctx, w)
 	}
 	p := newPipeline(ctx, t.conn.PgConn())
-	addOutbox(p, t.outbox)
+	addOutbox(p, t.outbox, t.now)
 	addCommands(p, w.Records)
 	addEvidence(p, w.Items)
 	addHeads(p, w.Heads)
@@ -171,7 +171,7 @@ func (t *transaction) commitAssumed(ctx context.Context, w *command.Writes) erro
 		addHeadLock(p, sorted(tenants))
 	}
 	addAssumedHeads(p, w.Heads, t.known.Heads)
-	addOutbox(p, t.outbox)
+	addOutbox(p, t.outbox, t.now)
 	addAssumedCommands(p, w.Records, t.known.Records)
 	addEvidence(p, w.Items)
 	return p.run()

@@ -138,7 +138,7 @@ func commitOne(ctx context.Context, s *Store, batch *store.Batch, notify bool) e
 	}
 	defer conn.Release()
 	p := newPipeline(ctx, conn.Conn().PgConn())
-	arrange(batch).addAccepts(p)
+	s.batches.arrange(batch).addAccepts(p)
 	p.command(`SELECT pg_notify('` + signalChannel + `', '` + signalText + `')`)
 	return p.run()
 }

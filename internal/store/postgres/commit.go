@@ -20,6 +20,7 @@ type batches struct {
 	*database
 	vacuum *vacuumer // told how many rows a commit left behind
 	recent *recent   // told how chains of evidence have grown
+	slot   int       // of this process in the table usage
 }
 
 // Commit stores a batch in one transaction and one round trip. It assumes the ordinary case: nothing of the batch is stored
@@ -27,7 +28,7 @@ type batches struct {
 // does not hold; then sendWithCare repeats the batch. Evidence costs another round trip: each item holds the hash of the
 // previous one, which must be read first.
 func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
-	c := arrange(b)
+	c := s.arrange(b)
 	conn, err := s.hot.Acquire(ctx)
 	if err != nil {
 		return nil, hotFailed("commit", err)
@@ -39,7 +40,7 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 		careful = surprising(err)
 	}
 	for try := 0; careful && try < carefulTries; try++ {
-		c = arrange(b)
+		c = s.arrange(b)
 		err = c.sendWithCare(ctx, conn.Conn())
 		careful = surprising(err)
 	}
@@ -74,6 +75,7 @@ func surprising(err error) bool {
 // A commit is a batch, sorted by table.
 type commit struct {
 	batch *store.Batch
+	slot  int // see batches
 
 	plain      []newEvent // events of accepts without a record
 	keyed      []newEvent // events of accepts with a record
@@ -84,19 +86,20 @@ type commit struct {
 	parts      []*store.FanoutPart
 	moved      []int // accepts left out because the cursor of their fan-out is elsewhere
 
-	finished []*store.Result
-	waiting  []*store.Result // still pending
-	attempts []*godwit.Attempt
-	dead     []*store.Result
-	fenced   []int
+	finished  []*store.Result
+	waiting   []*store.Result // still pending
+	attempts  []*godwit.Attempt
+	attempted store.Tally // usage of the attempts
+	dead      []*store.Result
+	fenced    []int
 
 	health  []godwit.Health
 	changes []store.EndpointChange
 	chains  *evidence.Chains // chains that the evidence is appended to; nil without evidence
 }
 
-func arrange(b *store.Batch) *commit {
-	c := &commit{batch: b, health: b.Health, changes: b.Changes}
+func (s *batches) arrange(b *store.Batch) *commit {
+	c := &commit{batch: b, slot: s.slot, health: b.Health, changes: b.Changes}
 	c.arrangeAccepts()
 	c.arrangeResults(nil)
 	return c
@@ -129,6 +132,7 @@ func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) err
 	c.addHealth(p)
 	c.addChanges(p)
 	c.addNotices(p)
+	addUsageRows(p, c.usage(), c.batch.Now, c.slot)
 	if c.chains != nil {
 		addEvidence(p, c.chains.Items())
 		addHeads(p, c.chains.Heads())

@@ -86,12 +86,12 @@ func (t *transaction) flush(ctx context.Context, events []newEvent) error {
 		return nil
 	}
 	p := newPipeline(ctx, t.conn.PgConn())
-	addOutbox(p, events)
+	addOutbox(p, events, t.now)
 	return p.run()
 }
 
 // addOutbox stores events of commands with their deliveries and fan-outs.
-func addOutbox(p *pipeline, events []newEvent) {
+func addOutbox(p *pipeline, events []newEvent, now time.Time) {
 	if len(events) == 0 {
 		return
 	}
@@ -104,6 +104,11 @@ func addOutbox(p *pipeline, events []newEvent) {
 		}
 	}
 	addNewFanouts(p, later)
+	used := store.Tally{}
+	for i := range events {
+		used.Add(events[i].event.TenantID, events[i].used())
+	}
+	addUsageRows(p, tallied(used), now, commandSlot)
 }
 
 // effects applies the effects of commands in a transaction.

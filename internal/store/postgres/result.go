@@ -16,6 +16,7 @@ func (c *commit) arrangeResults(known *knownResults) {
 	if len(results) == 0 {
 		return
 	}
+	c.attempted = store.Tally{}
 	last := make(map[godwit.DeliveryID]int, len(results))
 	partly := false // not every result is its delivery's last state
 	for i := range results {
@@ -38,6 +39,7 @@ func (c *commit) arrangeResults(known *knownResults) {
 		last[r.Delivery.ID] = i
 		if r.Attempt != nil {
 			c.attempts = append(c.attempts, r.Attempt)
+			c.attempted.Add(r.Delivery.TenantID, r.Used())
 		}
 	}
 	c.finished = make([]*store.Result, 0, len(last))

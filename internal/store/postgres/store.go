@@ -39,6 +39,7 @@ type Store struct {
 	*sweeps
 	*sealedRows
 	*allowances
+	*usages
 	*keyChecks
 	*configuration
 	*upkeep
@@ -50,13 +51,13 @@ func newStore(db *database, o *Options) *Store {
 	recent := &recent{}
 	s := &Store{
 		database: db, recent: recent, partitions: &partitions{database: db, width: o.PartitionWidth},
-		batches: &batches{database: db, vacuum: newVacuumer(db), recent: recent},
+		batches: &batches{database: db, vacuum: newVacuumer(db), recent: recent, slot: newUsageSlot()},
 		fanouts: &fanouts{db}, leases: &leases{db}, nodes: &nodes{database: db}, signals: &signals{db},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},
 		environments: &environments{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
-		sealedRows: &sealedRows{db}, allowances: &allowances{db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
+		sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
 	}
 	s.claims = &claims{database: db, leases: s.leases}
 	s.secrets = &secrets{database: db, endpoints: s.endpoints}

@@ -28,7 +28,7 @@ func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error)
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)
@@ -76,6 +76,14 @@ func (w *sweep) deadLetters(ctx context.Context) error {
 func (w *sweep) allowances(ctx context.Context) error {
 	return w.remove(ctx, &w.swept.Allowances, `DELETE FROM allowances WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM allowances WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, w.Now, w.limit)
+}
+
+func (w *sweep) usage(ctx context.Context) error {
+	if w.UsageBefore.IsZero() {
+		return nil
+	}
+	return w.remove(ctx, &w.swept.Usage, `DELETE FROM usage WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM usage WHERE day < $1::date ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED))`, godwit.DayOf(w.UsageBefore), w.limit)
 }
 
 func (w *sweep) notices(ctx context.Context) error {

@@ -4,18 +4,19 @@ import (
 	"context"
 	"database/sql/driver"
 	"slices"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // accept stores the events of requests whose key was not used before.
-func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed) error {
+func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed, used store.Tally) error {
 	events := make([]*store.NewEvent, 0, len(b.Accepts))
 	for i := range b.Accepts {
 		a := &b.Accepts[i]
 		if a.Part != nil {
-			if err := s.acceptPart(c, i, a, out); err != nil {
+			if err := s.acceptPart(c, i, a, out, used); err != nil {
 				return err
 			}
 			continue
@@ -36,11 +37,11 @@ func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed) error {
 			return err
 		}
 	}
-	return s.acceptAll(c, events)
+	return s.acceptAll(c, events, used)
 }
 
 // acceptPart stores the deliveries of a fan-out's part, if the part starts at the fan-out's cursor.
-func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed) error {
+func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed, used store.Tally) error {
 	ok, err := advanceFanout(c, a.Part)
 	if err != nil {
 		return err
@@ -57,12 +58,13 @@ func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committ
 		if err := insertDeliveries(c, a.Events[k].Event, added); err != nil {
 			return err
 		}
+		used.Add(a.Events[k].Event.TenantID, godwit.Usage{Deliveries: int64(len(added))})
 	}
 	return nil
 }
 
 // publish stores events with unclaimed deliveries.
-func (s *batches) publish(c *conn, list []store.NewEvent) error {
+func (s *batches) publish(c *conn, now time.Time, list []store.NewEvent) error {
 	events := make([]*store.NewEvent, len(list))
 	for i := range list {
 		e := list[i]
@@ -78,18 +80,22 @@ func (s *batches) publish(c *conn, list []store.NewEvent) error {
 		}
 		events[i] = &e
 	}
-	return s.acceptAll(c, events)
+	used := store.Tally{}
+	if err := s.acceptAll(c, events, used); err != nil {
+		return err
+	}
+	return countUsage(c, now, used)
 }
 
 // acceptAll stores events with their deliveries.
-func (s *batches) acceptAll(c *conn, events []*store.NewEvent) error {
+func (s *batches) acceptAll(c *conn, events []*store.NewEvent, used store.Tally) error {
 	in := &handover{}
 	for len(events) > 0 {
 		n := 1
 		if len(events) >= bulkRows {
 			n = bulkRows
 		}
-		if err := s.acceptEvents(c, events[:n], in); err != nil {
+		if err := s.acceptEvents(c, events[:n], in, used); err != nil {
 			return err
 		}
 		events = events[n:]
@@ -123,7 +129,7 @@ func eventNumber(c *conn, e *godwit.Event) (n int64, err error) {
 }
 
 // acceptEvents stores one event or bulkRows events, with their deliveries.
-func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover) error {
+func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover, used store.Tally) error {
 	recipients := make([][]recipient, len(events))
 	args := make([]driver.Value, 0, len(events)*eventRows.width)
 	for i, n := range events {
@@ -146,12 +152,13 @@ func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover) 
 			}
 		}
 		if changed == 0 || number != next {
-			if err := acceptAgain(c, n.Event, recipients[i]); err != nil {
+			if err := acceptAgain(c, n.Event, recipients[i], used); err != nil {
 				return err
 			}
 			continue
 		}
 		next++
+		used.Add(n.Event.TenantID, store.Used(n.Event, len(recipients[i])))
 		if err := s.acceptNew(c, n.Event, number, recipients[i], in); err != nil {
 			return err
 		}
@@ -179,11 +186,12 @@ func (s *batches) acceptNew(c *conn, e *godwit.Event, number int64, all []recipi
 }
 
 // acceptAgain adds missing deliveries to a stored event.
-func acceptAgain(c *conn, e *godwit.Event, all []recipient) error {
+func acceptAgain(c *conn, e *godwit.Event, all []recipient, used store.Tally) error {
 	added, err := addRecipients(c, e, all)
 	if err != nil {
 		return err
 	}
+	used.Add(e.TenantID, godwit.Usage{Deliveries: int64(len(added))})
 	return insertDeliveries(c, e, added)
 }
 

@@ -15,7 +15,7 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 		return nil, nil
 	}
 	err = s.write(ctx, "advance commands", func(c *conn) error {
-		results, err = command.Advance(ctx, &transaction{commands: s, c: c}, now, steps)
+		results, err = command.Advance(ctx, &transaction{commands: s, c: c, now: now}, now, steps)
 		return err
 	})
 	if err != nil {
@@ -28,6 +28,7 @@ func (s *commands) Advance(ctx context.Context, now time.Time, steps []*command.
 type transaction struct {
 	commands *commands
 	c        *conn
+	now      time.Time
 }
 
 func (t *transaction) Read(_ context.Context, tenants []string, records []command.RecordID) (command.Snapshot, error) {
@@ -65,7 +66,7 @@ func (t *transaction) run(statement string) error {
 }
 
 func (t *transaction) Apply(_ context.Context, list []command.Effect) (results command.Results, refusal, err error) {
-	results, err = store.Apply(context.Background(), effects{t.commands, t.c}, list)
+	results, err = store.Apply(context.Background(), effects{t.commands, t.c, t.now}, list)
 	if store.Refused(err) {
 		return nil, err, nil
 	}

@@ -14,11 +14,15 @@ type batches struct{ *database }
 func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
 	out := &store.Committed{Existing: make([]*godwit.IdempotencyRecord, len(b.Accepts))}
 	err := s.write(ctx, "commit batch", func(c *conn) error {
-		if err := s.accept(c, b, out); err != nil {
+		used := store.Tally{}
+		if err := s.accept(c, b, out, used); err != nil {
 			return err
 		}
-		lost, err := s.record(c, b, out)
+		lost, err := s.record(c, b, out, used)
 		if err != nil {
+			return err
+		}
+		if err := countUsage(c, b.Now, used); err != nil {
 			return err
 		}
 		if err := s.handed.settle(c); err != nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -10,7 +11,8 @@ import (
 // effects applies the effects of commands on the connection of a write transaction.
 type effects struct {
 	*commands
-	c *conn
+	c   *conn
+	now time.Time
 }
 
 var _ store.Applier = effects{}
@@ -44,5 +46,5 @@ func (a effects) RemoveTenant(ctx context.Context, e store.RemoveTenant) ([]godw
 }
 
 func (a effects) Publish(_ context.Context, events []store.NewEvent) error {
-	return a.batches.publish(a.c, events)
+	return a.batches.publish(a.c, a.now, events)
 }

@@ -142,7 +142,7 @@ func TestHandoverIsReadBack(t *testing.T) {
 	boom := errors.New("boom")
 	err := h.s.write(t.Context(), "fail", func(c *conn) error {
 		out := &store.Committed{}
-		if _, err := h.s.record(c, &store.Batch{Results: results[:2]}, out); err != nil {
+		if _, err := h.s.record(c, &store.Batch{Results: results[:2]}, out, store.Tally{}); err != nil {
 			return err
 		}
 		return boom

@@ -12,12 +12,12 @@ const updateClaimed = `UPDATE deliveries SET status = ?, reason = ?, attempts = 
 	first_attempt = ifnull(?, first_attempt) WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ? AND attempts < ?`
 
 // record applies the results in order. It returns the endpoints that other nodes own by now.
-func (s *batches) record(c *conn, b *store.Batch, out *store.Committed) (lost map[godwit.EndpointID]bool, err error) {
+func (s *batches) record(c *conn, b *store.Batch, out *store.Committed, used store.Tally) (lost map[godwit.EndpointID]bool, err error) {
 	fresh := inserter{bulk: deliveryRows, c: c}
 	for i := range b.Results {
 		r := &b.Results[i]
 		d := &r.Delivery
-		claimed, err := s.recordState(c, r, &fresh)
+		claimed, again, err := s.recordState(c, r, &fresh)
 		if err != nil {
 			return nil, err
 		}
@@ -30,6 +30,9 @@ func (s *batches) record(c *conn, b *store.Batch, out *store.Committed) (lost ma
 				lost[d.EndpointID] = true
 			}
 			continue
+		}
+		if !again {
+			used.Add(d.TenantID, r.Used())
 		}
 		if r.Attempt != nil && r.Attempt.N > 1 {
 			if err := insertAttempt(c, r.Attempt); err != nil {
@@ -46,10 +49,10 @@ func (s *batches) record(c *conn, b *store.Batch, out *store.Committed) (lost ma
 }
 
 // recordState stores the new state of a delivery, with the attempt if it was the first, and reports whether the delivery was
-// claimed under the result's epoch. Claims always have the epoch of their shard's lease, so checking the claim is enough.
-func (s *batches) recordState(c *conn, r *store.Result, fresh *inserter) (claimed bool, err error) {
+// claimed under the result's epoch. again says that a commit whose answer was lost has stored it already. Claims always have the epoch of their shard's lease, so checking the claim is enough.
+func (s *batches) recordState(c *conn, r *store.Result, fresh *inserter) (claimed, again bool, err error) {
 	if r.Epoch <= 0 {
-		return false, nil
+		return false, false, nil
 	}
 	d := &r.Delivery
 	var kept int64
@@ -57,30 +60,37 @@ func (s *batches) recordState(c *conn, r *store.Result, fresh *inserter) (claime
 	if r.KeepClaim && d.Status == godwit.DeliveryPending {
 		kept = r.Epoch
 	}
-	if r.Attempt == nil || kept != 0 {
+	if r.Attempt == nil {
 		fewer++
 	}
 	var first []byte
 	if r.Attempt != nil && r.Attempt.N <= 1 {
 		if first, err = packAttempt(r.Attempt); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
 	if h, ok := s.handed.deliveries[d.ID]; ok && h.tenant == d.TenantID {
 		if h.epoch != r.Epoch {
-			return false, nil
+			return false, false, nil
 		}
 		s.handed.remove(&h)
 		row := *d
 		row.EventID, row.EndpointID, row.CreatedAt = h.event, h.endpoint, fromMicros(h.created)
 		fresh.args = appendDelivery(fresh.args, &row, kept, first)
-		return true, fresh.added()
+		return true, false, fresh.added()
 	}
 	if err := fresh.flush(); err != nil { // the delivery may be among the collected rows
-		return false, err
+		return false, false, err
 	}
-	n, err := c.exec(updateClaimed, string(d.Status), string(d.Reason), int64(d.Attempts), int64(d.LastStatus), micros(d.DueAt),
-		micros(d.UpdatedAt), kept, string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts), micros(d.Run.FirstAt),
-		flag(d.Run.Refreshed), first, d.TenantID[:], d.ID[:], r.Epoch, int64(fewer))
-	return n == 1, err
+	update := func(fewer int) (bool, error) {
+		n, err := c.exec(updateClaimed, string(d.Status), string(d.Reason), int64(d.Attempts), int64(d.LastStatus), micros(d.DueAt),
+			micros(d.UpdatedAt), kept, string(d.Run.Trigger), d.Run.Actor, int64(d.Run.Attempts), micros(d.Run.FirstAt),
+			flag(d.Run.Refreshed), first, d.TenantID[:], d.ID[:], r.Epoch, int64(fewer))
+		return n == 1, err
+	}
+	if claimed, err = update(fewer); claimed || err != nil || kept == 0 || r.Attempt == nil {
+		return claimed, false, err
+	}
+	claimed, err = update(fewer + 1) // a stored result that kept its claim ends no later one
+	return claimed, claimed, err
 }

@@ -273,6 +273,7 @@ func effectPublish(t *testing.T, f *commands) {
 	f.tried(store.Publish{Events: []store.NewEvent{n, {Event: quiet}}}, nil)
 	f.tried(store.Publish{Events: []store.NewEvent{n}}, nil)
 	f.tried(store.Publish{}, nil)
+	same(t, "usage", f.used(), godwit.Usage{Events: 2, Deliveries: 2, BytesAccepted: int64(len(e.Body) + len(quiet.Body))})
 	for _, want := range []*godwit.Event{e, quiet} {
 		same(t, "event", got(f.s.Event(f.ctx, f.tenant, want.ID))(t), want)
 	}

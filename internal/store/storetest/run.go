@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"sweep", sweepCases},
 		{"sealed", sealedCases},
 		{"allowance", allowanceCases},
+		{"usage", usageCases},
 		{"key check", keyCheckCases},
 		{"config", configCases},
 		{"upkeep", upkeepCases},

@@ -183,6 +183,21 @@ export interface BulkReplayed {
   replayed: number;
 }
 
+export interface DayUsage {
+  /** Attempts to deliver, of any outcome */
+  attempts: number;
+  /** Payloads of the events, as they are stored */
+  bytes_accepted: number;
+  /** Bodies of the requests to endpoints, one for each attempt */
+  bytes_sent: number;
+  /** UTC */
+  day: string;
+  /** Deliveries made: one for each endpoint that an event goes to */
+  deliveries: number;
+  /** Events accepted; the repeat of a request counts no second time */
+  events: number;
+}
+
 export interface DeadLetter {
   dead_at: string;
   delivery: Delivery;
@@ -732,6 +747,12 @@ export interface ListSource {
 
 export interface ListTenant {
   items: Tenant[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListTenantUsage {
+  items: TenantUsage[];
   /** Pass as cursor to get the next page; absent on the last one */
   next_cursor?: string;
 }
@@ -1320,6 +1341,16 @@ export interface TenantPatch {
   uid?: string;
 }
 
+export interface TenantUsage {
+  /** Days with usage, in order */
+  days: DayUsage[];
+  tenant_id: string;
+  /** The caller's own id of the tenant */
+  tenant_uid?: string;
+  /** Of all the days below */
+  total: Usage;
+}
+
 export interface Trace {
   actor?: string;
   detail?: string;
@@ -1332,6 +1363,26 @@ export interface Trace {
   response_content_type?: string;
   retry_after?: string;
   signed_with?: string[];
+}
+
+export interface Usage {
+  /** Attempts to deliver, of any outcome */
+  attempts: number;
+  /** Payloads of the events, as they are stored */
+  bytes_accepted: number;
+  /** Bodies of the requests to endpoints, one for each attempt */
+  bytes_sent: number;
+  /** Deliveries made: one for each endpoint that an event goes to */
+  deliveries: number;
+  /** Events accepted; the repeat of a request counts no second time */
+  events: number;
+}
+
+export interface UsageTotal {
+  /** Days with usage, in order */
+  days: DayUsage[];
+  /** Of all the days below */
+  total: Usage;
 }
 
 export interface WrittenEndpoint {
@@ -2823,5 +2874,57 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Tenant | Tenant> {
     return this.json<Tenant | Tenant>({ method: "PUT", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
+   * List usage.
+   *
+   * What tenants used, by day (UTC), kept for 13 months. Each count is stored in the transaction that stores what it counts: the numbers are exact. A request for a tenant shows that tenant; one for an environment shows the environment's tenants with usage, also deleted ones; an administrator's request that names neither shows those of all environments. A page is a number of tenants.
+   *
+   * Needs an API key with the scope read.
+   */
+  listUsage(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+      /** First day, UTC. Defaults to the day 29 days before the last */
+      from?: string | undefined;
+      /** Last day, UTC. Defaults to today */
+      to?: string | undefined;
+      /** Id or uid of the only tenant to show */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<ListTenantUsage> {
+    return this.json<ListTenantUsage>({ method: "GET", path: `/v1/usage`, query: { "limit": options.limit, "cursor": options.cursor, "from": options.from, "to": options.to, "tenant": options.tenant }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Show the usage of all tenants together.
+   *
+   * The sum over the tenants that the list of usage shows, by day.
+   *
+   * Needs an API key with the scope read.
+   */
+  getUsageTotal(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** First day, UTC. Defaults to the day 29 days before the last */
+      from?: string | undefined;
+      /** Last day, UTC. Defaults to today */
+      to?: string | undefined;
+      /** Id or uid of the only tenant to show */
+      tenant?: string | undefined;
+    } = {},
+  ): Promise<UsageTotal> {
+    return this.json<UsageTotal>({ method: "GET", path: `/v1/usage/total`, query: { "from": options.from, "to": options.to, "tenant": options.tenant }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 }

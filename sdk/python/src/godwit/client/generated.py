@@ -209,6 +209,21 @@ class BulkReplayed(_BulkReplayedRequired, total=False):
     """There may be more: send the same request with this cursor"""
 
 
+class DayUsage(TypedDict):
+    attempts: int
+    """Attempts to deliver, of any outcome"""
+    bytes_accepted: int
+    """Payloads of the events, as they are stored"""
+    bytes_sent: int
+    """Bodies of the requests to endpoints, one for each attempt"""
+    day: str
+    """UTC"""
+    deliveries: int
+    """Deliveries made: one for each endpoint that an event goes to"""
+    events: int
+    """Events accepted; the repeat of a request counts no second time"""
+
+
 class _DeadLetterRequired(TypedDict):
     dead_at: str
     delivery: Delivery
@@ -881,6 +896,15 @@ class ListTenant(_ListTenantRequired, total=False):
     """Pass as cursor to get the next page; absent on the last one"""
 
 
+class _ListTenantUsageRequired(TypedDict):
+    items: list[TenantUsage]
+
+
+class ListTenantUsage(_ListTenantUsageRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class NewAcknowledgment(TypedDict):
     by: str
     """Who agreed to it, on the upstream's side"""
@@ -1538,6 +1562,19 @@ class TenantPatch(TypedDict, total=False):
     uid: str
 
 
+class _TenantUsageRequired(TypedDict):
+    days: list[DayUsage]
+    """Days with usage, in order"""
+    tenant_id: str
+    total: Usage
+    """Of all the days below"""
+
+
+class TenantUsage(_TenantUsageRequired, total=False):
+    tenant_uid: str
+    """The caller's own id of the tenant"""
+
+
 class Trace(TypedDict, total=False):
     actor: str
     detail: str
@@ -1550,6 +1587,26 @@ class Trace(TypedDict, total=False):
     response_content_type: str
     retry_after: str
     signed_with: list[str]
+
+
+class Usage(TypedDict):
+    attempts: int
+    """Attempts to deliver, of any outcome"""
+    bytes_accepted: int
+    """Payloads of the events, as they are stored"""
+    bytes_sent: int
+    """Bodies of the requests to endpoints, one for each attempt"""
+    deliveries: int
+    """Deliveries made: one for each endpoint that an event goes to"""
+    events: int
+    """Events accepted; the repeat of a request counts no second time"""
+
+
+class UsageTotal(TypedDict):
+    days: list[DayUsage]
+    """Days with usage, in order"""
+    total: Usage
+    """Of all the days below"""
 
 
 class _WrittenEndpointRequired(TypedDict):
@@ -1658,6 +1715,8 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_tenant", "GET", "/v1/tenants/{id}"),
     ("update_tenant", "PATCH", "/v1/tenants/{id}"),
     ("put_tenant", "PUT", "/v1/tenants/{id}"),
+    ("list_usage", "GET", "/v1/usage"),
+    ("get_usage_total", "GET", "/v1/usage/total"),
 )
 """Each method of the client, with the operation that it calls."""
 
@@ -3576,5 +3635,72 @@ class GodwitClient(Transport):
             f"/v1/tenants/{path_segment(id)}",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
             body=body,
+        )
+        return answer
+
+    def list_usage(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        tenant: str | None = None,
+    ) -> ListTenantUsage:
+        """List usage.
+
+        What tenants used, by day (UTC), kept for 13 months. Each count is stored in the transaction that stores
+        what it counts: the numbers are exact. A request for a tenant shows that tenant; one for an environment
+        shows the environment's tenants with usage, also deleted ones; an administrator's request that names
+        neither shows those of all environments. A page is a number of tenants.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        from_: First day, UTC. Defaults to the day 29 days before the last
+        to: Last day, UTC. Defaults to today
+        tenant: Id or uid of the only tenant to show
+        """
+        answer: ListTenantUsage = self._json(
+            "GET",
+            "/v1/usage",
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def get_usage_total(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        tenant: str | None = None,
+    ) -> UsageTotal:
+        """Show the usage of all tenants together.
+
+        The sum over the tenants that the list of usage shows, by day.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        from_: First day, UTC. Defaults to the day 29 days before the last
+        to: Last day, UTC. Defaults to today
+        tenant: Id or uid of the only tenant to show
+        """
+        answer: UsageTotal = self._json(
+            "GET",
+            "/v1/usage/total",
+            query={"from": from_, "to": to, "tenant": tenant},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
