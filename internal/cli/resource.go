@@ -48,6 +48,7 @@ var resources = map[string]*resource{
 	"types":        types, // in cmd/godwit, beside the import and export of types
 	"keys":         keys,  // in cmd/godwit, beside the commands that work on the store
 	"notices":      notices,
+	"usage":        usages,
 }
 
 // Nouns are the commands for the nouns.
@@ -60,6 +61,7 @@ type Nouns struct {
 	DeadLetters  deadLettersCommand  `cmd:"" group:"manage" help:"List, show, replay, export and purge dead letters."`
 	Sources      sourcesCommand      `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
 	Notices      noticesCommand      `cmd:"" group:"manage" help:"List and acknowledge notices."`
+	Usage        usageCommand        `cmd:"" group:"manage" help:"Show what tenants used, by tenant or by day."`
 }
 
 func (r *resource) id(item []byte) string {
@@ -72,8 +74,11 @@ func (r *resource) id(item []byte) string {
 
 // plural names several items.
 func (r *resource) plural() string {
-	if r.noun == "delivery" {
+	switch r.noun {
+	case "delivery":
 		return "deliveries"
+	case "usage":
+		return "usage"
 	}
 	return r.noun + "s"
 }
