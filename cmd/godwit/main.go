@@ -21,14 +21,17 @@ import (
 )
 
 type commands struct {
-	Dev         devCommand         `cmd:"" help:"Try it: server, store, sample endpoint and sample events in one command."`
-	Serve       serveCommand       `cmd:"" help:"Run the server."`
-	Send        sendCommand        `cmd:"" help:"Post an event."`
-	Tail        tailCommand        `cmd:"" help:"Follow the attempts of a tenant as they happen."`
-	Login       cli.LoginCommand   `cmd:"" group:"manage" help:"Check an API key with a server, and save both as a context."`
-	Whoami      cli.WhoamiCommand  `cmd:"" group:"manage" help:"Show the tenant and the scopes of the API key in force."`
-	Context     cli.ContextCommand `cmd:"" group:"manage" help:"List, choose and delete contexts."`
-	cli.Nouns   `embed:""`
+	Dev       devCommand         `cmd:"" help:"Try it: server, store, sample endpoint and sample events in one command."`
+	Serve     serveCommand       `cmd:"" help:"Run the server."`
+	Send      sendCommand        `cmd:"" help:"Post an event."`
+	Tail      tailCommand        `cmd:"" help:"Follow the attempts of a tenant as they happen."`
+	Login     cli.LoginCommand   `cmd:"" group:"manage" help:"Check an API key with a server, and save both as a context."`
+	Whoami    cli.WhoamiCommand  `cmd:"" group:"manage" help:"Show the tenant and the scopes of the API key in force."`
+	Context   cli.ContextCommand `cmd:"" group:"manage" help:"List, choose and delete contexts."`
+	cli.Nouns `embed:""`
+
+	Apply       cli.ApplyCommand   `cmd:"" group:"manage" help:"Make the server as YAML files describe it, and show the difference."`
+	Export      cli.ExportCommand  `cmd:"" group:"manage" help:"Write YAML files for apply from the server."`
 	Types       typesCommand       `cmd:"" group:"manage" help:"List, show, write, delete, import and export event types with their schemas."`
 	Command     commandCommand     `cmd:"" help:"Submit, confirm and follow commands. Each takes effect once."`
 	Evidence    evidenceCommand    `cmd:"" help:"Export, verify and show the evidence of commands."`
@@ -163,10 +166,10 @@ func run(args []string, env *environment) int {
 	env.parsed = parsed
 	session := env.session()
 	if err := parsed.Run(env, session); err != nil {
-		if errors.Is(err, errGoesOn) {
+		if errors.Is(err, errGoesOn) || errors.Is(err, cli.ErrPending) {
 			return exitGoesOn
 		}
-		if !errors.Is(err, errSilent) && !errors.Is(err, syscall.EPIPE) {
+		if !errors.Is(err, errSilent) && !errors.Is(err, cli.ErrReported) && !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintln(env.stderr, "godwit:", err)
 			if hint := session.Hint(err); hint != "" {
 				fmt.Fprintln(env.stderr, hint)

@@ -19,6 +19,8 @@ type grammar struct {
 	Whoami  WhoamiCommand  `cmd:""`
 	Context ContextCommand `cmd:""`
 	Nouns   `embed:""`
+	Apply   ApplyCommand  `cmd:""`
+	Export  ExportCommand `cmd:""`
 
 	Types struct { // the verbs that cmd/godwit takes from this package
 		List   TypeList `cmd:""`

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/slowtest"
 	"github.com/godwit-hq/godwit/internal/trace"
 )
 
@@ -32,6 +33,14 @@ func TestPagesRun(t *testing.T) {
 		"platform.md":          {"/customer-2"},
 	} {
 		t.Run(page, func(t *testing.T) {
+			if page == "platform.md" {
+				slowtest.Needs(t, "the program, which takes long to build")
+				bin := t.TempDir()
+				if err := os.Symlink(apptest.Binary(t), filepath.Join(bin, "godwit")); err != nil {
+					t.Fatal(err)
+				}
+				t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			}
 			srv := apptest.Start(t, apptest.Options{})
 			sink := apptest.NewSink(t)
 			output := paste(t, page, srv, sink.URL(""))
