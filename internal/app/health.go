@@ -18,13 +18,13 @@ type readiness struct {
 	stopping func() bool
 	ping     func(context.Context) error
 	dispatch func() error
-	now      func() time.Time
+	steady   func() time.Duration // not the time of day: if it were set back, an answer would be kept until the old time has come again
 	log      *slog.Logger
 
-	mu      sync.Mutex
-	checked time.Time
-	err     error
-	was     bool // last answer, to log changes only
+	mu   sync.Mutex
+	next time.Duration // on the steady clock: when to check the store again
+	err  error
+	was  bool // last answer, to log changes only
 }
 
 const pingEvery = time.Second
@@ -53,12 +53,12 @@ func (r *readiness) reason(ctx context.Context) string {
 	} else if err != nil {
 		reason = "dispatch"
 	} else {
-		if r.now().Sub(r.checked) >= pingEvery {
+		if r.steady() >= r.next {
 			// A client that disconnects says nothing about the store, and other clients use the result too.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			r.err = r.ping(ctx)
 			cancel()
-			r.checked = r.now()
+			r.next = r.steady() + pingEvery
 		}
 		if err = r.err; err != nil {
 			reason = "store"

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -24,7 +25,7 @@ func TestReadinessOutlivesWhoAsked(t *testing.T) {
 			return ctx.Err()
 		},
 		dispatch: func() error { return nil },
-		now:      clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Now,
+		steady:   clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Steady,
 		log:      slog.New(slog.DiscardHandler),
 	}
 	for _, ctx := range []context.Context{ctx, t.Context()} {
@@ -42,7 +43,7 @@ func TestStopIsLoggedWithoutAnError(t *testing.T) {
 	r := &readiness{
 		stopping: func() bool { return true },
 		dispatch: func() error { return nil },
-		now:      clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Now,
+		steady:   clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)).Steady,
 		log:      slog.New(slog.NewTextHandler(&log, nil)),
 		was:      true,
 	}
@@ -53,5 +54,31 @@ func TestStopIsLoggedWithoutAnError(t *testing.T) {
 	}
 	if line := log.String(); !strings.Contains(line, `level=INFO msg="not ready" reason=stopping`) || strings.Contains(line, "error") {
 		t.Errorf("logged %s", line)
+	}
+}
+
+// The clock of a database is set back, or another server with a slower clock takes over while the store is away: the server is ready again as soon as
+// the store is back.
+func TestReadinessAfterAClockThatWasSetBack(t *testing.T) {
+	c := clock.NewManual(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+	away := errors.New("away")
+	r := &readiness{
+		stopping: func() bool { return false },
+		ping:     func(context.Context) error { return away },
+		dispatch: func() error { return nil },
+		steady:   c.Steady,
+		log:      slog.New(slog.DiscardHandler),
+	}
+	if reason := r.reason(t.Context()); reason != "store" {
+		t.Fatalf("not ready for %q", reason)
+	}
+	away = nil
+	c.Step(-time.Hour)
+	if reason := r.reason(t.Context()); reason != "store" {
+		t.Errorf("the store was checked again at once: %q", reason)
+	}
+	c.Advance(pingEvery)
+	if reason := r.reason(t.Context()); reason != "" {
+		t.Errorf("not ready for %q", reason)
 	}
 }

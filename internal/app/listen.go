@@ -28,7 +28,7 @@ func (a *App) serve(d Dependencies) error {
 	if err := handlers.mount(mux); err != nil {
 		return err
 	}
-	a.readiness = &readiness{stopping: a.stopping.Load, ping: a.store.Ping, dispatch: a.engine.Ready, now: a.clock.Now, log: a.log}
+	a.readiness = &readiness{stopping: a.stopping.Load, ping: a.store.Ping, dispatch: a.engine.Ready, steady: a.clock.Steady, log: a.log}
 	mux.Handle("GET /readyz", a.readiness)
 	warnOfAddresses(a.servers[0].listener.Addr(), a.cfg.WebhookIPs, a.log)
 	t, err := tlsConfig(&a.cfg, a.clock.Now, a.log)

@@ -19,17 +19,23 @@ import (
 //
 // While the database is away, one connection at a time is tried, at growing intervals with jitter; meanwhile queries fail at
 // once. So neither the pools of a node nor the nodes of a fleet rush at a server that has just come back.
+//
+// A busy server may take too long for one more connection and still answer queries on the others. It is not away: queries that need one
+// more connection would be refused without need.
 type connector struct {
 	log *slog.Logger
 	// moved is called when a connection leads to another host than the last one did; may be nil.
 	moved func()
 
-	mu       sync.Mutex
-	failures int       // in a row
-	since    time.Time // of the first of these failures
-	next     time.Time // no attempt before
-	resolved map[string][]string
-	last     server // the last one that took a connection; zero before
+	mu        sync.Mutex
+	failures  int       // in a row
+	since     time.Time // of the first of these failures
+	slow      bool      // all of these failures were timeouts
+	next      time.Time // no attempt before
+	connected time.Time // when a host took the last connection
+	answered  time.Time // when the last query was answered
+	resolved  map[string][]string
+	last      server // the last one that took a connection; zero before
 }
 
 // A server is one of the hosts in the store's URL.
@@ -104,15 +110,33 @@ func rank(f *pgconn.FallbackConfig, first server) int {
 	return 1
 }
 
-// failed notes that no host took a connection. Before the first connection the caller of Open gets the error, and logs it.
-func (c *connector) failed(err error) {
+// failed notes that no host took a connection, in an attempt that began at the given time. Before the first connection the caller of Open
+// gets the error, and logs it.
+func (c *connector) failed(err error, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	timeout := pgconn.Timeout(err)
+	if c.connected.After(began) || timeout && c.answered.After(began) {
+		return // later attempts tell more than this one
+	}
+	c.slow = timeout && (c.slow || c.failures == 0)
 	if c.failures++; c.failures == 1 && c.last != (server{}) {
 		c.since = time.Now()
 		c.log.Warn("database does not take connections; tried again until it does", "error", err)
 	}
 	c.next = time.Now().Add(pauseAfter(c.failures))
+}
+
+// answers notes that a query was answered. If connections took too long before, the database is back. A server that has rejected a connection may
+// still answer queries, as a standby does; it says nothing about the primary.
+func (c *connector) answers() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered = time.Now()
+	if c.failures > 0 && c.slow {
+		c.log.Info("database answers again", "host", c.last.String(), "after", time.Since(c.since).Round(time.Millisecond))
+		c.failures = 0
+	}
 }
 
 // took notes that a host took a connection.
@@ -132,7 +156,7 @@ func (c *connector) take(s server) (moved bool) {
 	} else if moved {
 		c.log.Info("database moved", "from", c.last.String(), "to", s.String())
 	}
-	c.failures, c.last = 0, s
+	c.failures, c.last, c.connected = 0, s, time.Now()
 	return moved
 }
 
@@ -185,6 +209,9 @@ func (t *connectTracer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, dat
 
 // TraceQueryEnd implements pgx.QueryTracer.
 func (t *connectTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	if data.Err == nil {
+		t.connector.answers()
+	}
 	if t.QueryTracer != nil {
 		t.QueryTracer.TraceQueryEnd(ctx, conn, data)
 	}
@@ -192,8 +219,11 @@ func (t *connectTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data 
 
 // TraceConnectStart implements pgx.ConnectTracer.
 func (t *connectTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
-	return ctx
+	return context.WithValue(ctx, connectBegan{}, time.Now())
 }
+
+// connectBegan is the key of the time at which an attempt to connect began.
+type connectBegan struct{}
 
 // TraceConnectEnd implements pgx.ConnectTracer. A caller that gave up says nothing about the database.
 func (t *connectTracer) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndData) {
@@ -201,6 +231,7 @@ func (t *connectTracer) TraceConnectEnd(ctx context.Context, data pgx.TraceConne
 	case data.Err == nil:
 		t.connector.took(t.connector.find(data.Conn))
 	case ctx.Err() == nil:
-		t.connector.failed(data.Err)
+		began, _ := ctx.Value(connectBegan{}).(time.Time)
+		t.connector.failed(data.Err, began)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 func newConnector() *connector { return &connector{log: slog.New(slog.DiscardHandler)} }
@@ -102,7 +104,7 @@ func TestReconnectsBackOff(t *testing.T) {
 			switch {
 			case err == nil:
 				attempts = append(attempts, time.Since(began))
-				c.failed(away)
+				c.failed(away, time.Now())
 			case !errors.Is(err, errWaiting) || !unavailable(err):
 				t.Fatal(err)
 			}
@@ -134,7 +136,7 @@ func TestOneAttemptAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := newConnector()
-		c.failed(errors.New("refused"))
+		c.failed(errors.New("refused"), time.Now())
 		time.Sleep(maxPause)
 		permitted := 0
 		for range 12 {
@@ -162,4 +164,80 @@ func TestCallerThatGivesUpIsNoFailure(t *testing.T) {
 	if c.failures != 1 {
 		t.Error("a failure is not counted")
 	}
+}
+
+// tooLong is the error of a connection that takes too long.
+func tooLong(t *testing.T) error {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // nothing answers there
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = pgconn.Connect(ctx, "postgres://u@"+l.Addr().String()+"/db?sslmode=disable")
+	if err == nil || !pgconn.Timeout(err) {
+		t.Fatalf("no timeout: %v", err)
+	}
+	return err
+}
+
+// A busy server took too long for one connection. Queries that need another are refused only if the server did not answer meanwhile, and only until it does.
+func TestSlowServerIsNotAway(t *testing.T) {
+	timeout := tooLong(t)
+	refused := errors.New("refused")
+	synctest.Test(t, func(t *testing.T) {
+		config, err := parseURL("postgres://u:p@a:1/db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			name  string
+			steps func(tracer *connectTracer, fails func(error))
+			away  bool
+		}{
+			{"a timeout", func(_ *connectTracer, fails func(error)) { fails(timeout) }, true},
+			{"a timeout while queries are answered", func(tracer *connectTracer, fails func(error)) {
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
+				fails(timeout)
+			}, false},
+			{"a timeout while queries fail", func(tracer *connectTracer, fails func(error)) {
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{Err: timeout})
+				fails(timeout)
+			}, true},
+			{"a timeout before queries are answered", func(tracer *connectTracer, fails func(error)) {
+				fails(timeout)
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
+			}, false},
+			{"a refusal while queries are answered", func(tracer *connectTracer, fails func(error)) {
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
+				fails(refused)
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
+			}, true},
+			{"a refusal and a timeout before queries are answered", func(tracer *connectTracer, fails func(error)) {
+				fails(refused)
+				fails(timeout)
+				tracer.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
+			}, true},
+			{"an attempt that ends after a later one succeeded", func(tracer *connectTracer, fails func(error)) {
+				tracer.connector.took(server{"a", 1})
+				fails(timeout)
+				fails(refused)
+			}, false},
+		} {
+			c := newConnector()
+			c.took(server{"a", 1})
+			tracer := &connectTracer{connector: c}
+			ctx := tracer.TraceConnectStart(t.Context(), pgx.TraceConnectStartData{})
+			time.Sleep(time.Millisecond)
+			test.steps(tracer, func(err error) {
+				time.Sleep(time.Millisecond)
+				tracer.TraceConnectEnd(ctx, pgx.TraceConnectEndData{Err: err})
+			})
+			if away := c.before(t.Context(), config.ConnConfig.Copy()) != nil; away != test.away {
+				t.Errorf("%s: counts as away: %v", test.name, away)
+			}
+		}
+	})
 }
