@@ -28,7 +28,8 @@ type Database struct {
 func NewDatabase(t testing.TB) *Database {
 	t.Helper()
 	d := &Database{t: t, disks: [2]*Disk{NewDisk(t), NewDisk(t)}}
-	d.servers[0] = postgrestest.NewClusterIn(t, d.disks[0].Dir,
+	// A primary that crashes removes what it needs no longer of its log, and a standby that is still reconnecting could never follow again.
+	d.servers[0] = postgrestest.NewClusterIn(t, d.disks[0].Dir, "wal_keep_size = 1GB",
 		"max_connections = 200", "shared_buffers = 64MB", "wal_sender_timeout = 10s", "max_wal_size = 256MB", "log_min_messages = warning")
 	d.servers[1] = d.servers[0].Standby(d.disks[1].Dir)
 	d.Primary().Synchronise()

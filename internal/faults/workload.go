@@ -31,10 +31,9 @@ type Workload struct {
 	running sync.WaitGroup
 	stopped chan struct{}
 
-	mu    sync.Mutex
-	acked *sync.Cond // signals an acknowledgement
-	acks  int
-	next  int // number of the next key, command and endpoint
+	mu   sync.Mutex
+	acks int
+	next int // number of the next key, command and endpoint
 }
 
 // pace is the pause of a client between two requests. It keeps the load far below what the machine carries, so that backlogs of faults
@@ -47,7 +46,6 @@ func StartWorkload(t testing.TB, h *History, c *Cluster, receivers *Receivers, o
 	w := &Workload{t: t, h: h, cluster: c, receivers: receivers, balanced: o.Balanced, stopped: make(chan struct{})}
 	w.balancer = &Node{Name: balancer, URL: c.Balancer.URL}
 	seed := o.Seed
-	w.acked = sync.NewCond(&w.mu)
 	w.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 	t.Cleanup(w.client.CloseIdleConnections)
 	var registry struct {
@@ -105,11 +103,15 @@ func (w *Workload) Stop() {
 
 // Await returns when so many more events are acknowledged.
 func (w *Workload) Await(n int) {
+	w.t.Helper()
+	goal := w.acknowledged() + n
+	await(w.t, fmt.Sprintf("%d events to be acknowledged", n), func() bool { return w.acknowledged() >= goal })
+}
+
+func (w *Workload) acknowledged() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for n += w.acks; w.acks < n; {
-		w.acked.Wait()
-	}
+	return w.acks
 }
 
 func (w *Workload) number() int {
@@ -156,7 +158,6 @@ func (w *Workload) produce(r *rand.Rand, producer int) {
 	both.Wait()
 	w.mu.Lock()
 	w.acks++
-	w.acked.Broadcast()
 	w.mu.Unlock()
 	if r.IntN(10) == 0 {
 		p.Variant = 1
