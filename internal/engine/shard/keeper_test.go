@@ -268,6 +268,29 @@ func TestStopBetweenBeats(t *testing.T) {
 	r.have(map[*Keeper]int{a: 64, b: 0})
 }
 
+// One failed call, on a connection that died, does not make the others wait until the leases of a node that stops expire.
+func TestStopReleasesAgainAfterAFailure(t *testing.T) {
+	r := newRig(t)
+	a, _ := r.node("a")
+	r.hands.Advance(time.Millisecond)
+	b, _ := r.node("b")
+	r.round(a, b)
+	b.Leave()
+	r.store.releaseNone = func() error {
+		r.store.releaseNone = nil
+		return store.ErrUnavailable
+	}
+	if err := b.Release(); err != nil {
+		t.Fatal(err)
+	}
+	r.round(a)
+	r.have(map[*Keeper]int{a: 64, b: 0})
+	r.store.releaseNone = func() error { return store.ErrUnavailable }
+	if err := a.Release(); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("the store is away: %v", err)
+	}
+}
+
 // A node that is about to leave says so and keeps its shards until it leaves.
 func TestStoppingNodeKeepsItsShards(t *testing.T) {
 	r := newRig(t)

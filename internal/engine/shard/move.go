@@ -386,7 +386,11 @@ func (k *Keeper) Release() error {
 	if _, err := k.cfg.Store.Beat(ctx, store.Beat{Node: k.cfg.Node, TTL: k.cfg.TTL, State: godwit.NodeLeaving, Load: load}); err != nil {
 		k.cfg.Log.Warn("leaving not announced", "error", err)
 	}
-	if err := k.cfg.Store.Release(ctx, left, clean); err != nil {
+	err := k.cfg.Store.Release(ctx, left, clean)
+	if err != nil { // an idle connection may have died unnoticed; the store has more
+		err = k.cfg.Store.Release(ctx, left, clean)
+	}
+	if err != nil {
 		return fmt.Errorf("release shards: %w", err)
 	}
 	k.cfg.Recorder.Moved(MoveGivenUp, len(left))
