@@ -170,10 +170,11 @@ func (h *History) Duplicates() (duplicates []Duplicate) {
 	return duplicates
 }
 
-// zombie finds the freeze from which a node woke up with the request half sent; another node has sent the delivery meanwhile.
+// zombie finds the freeze from which a node woke up with the request half sent; another node has sent the delivery meanwhile. The request may arrive
+// when the node is already ready again.
 func (h *History) zombie(a *Arrival) *Fault {
 	for i := range h.Faults {
-		if f := &h.Faults[i]; f.Kind == Freeze && a.Node != "" && f.Node == a.Node && f.Meets(a.Span) {
+		if f := &h.Faults[i]; f.Kind == Freeze && f.Does(Torn, a.Node, Span{a.From - slack, a.To}) {
 			return f
 		}
 	}
@@ -201,7 +202,7 @@ func (h *History) Refused() (refused []string) {
 		case accepted, conflict:
 			continue
 		case busy:
-			if slices.ContainsFunc(posts[p.Key], func(o Post) bool { return o != p && o.Meets(p.Span) }) {
+			if slices.ContainsFunc(posts[p.Key], func(o Post) bool { return o != p && o.underWay(p.Span) }) {
 				continue
 			}
 		}
@@ -210,6 +211,11 @@ func (h *History) Refused() (refused []string) {
 		}
 	}
 	return refused
+}
+
+// underWay reports whether a node may have been busy with the post in the span. A post that a fault cut off may be so after the answer.
+func (p *Post) underWay(s Span) bool {
+	return p.Meets(s) || p.To < s.From && (p.Status == unknown || p.Status >= 500)
 }
 
 // Failed lists requests through the balancer that failed although no fault explains it.

@@ -83,7 +83,10 @@ func TestDuplicates(t *testing.T) {
 		"it left":              {[]Fault{{at(3, 5), "leave", "a", Away}}, twice, []string{""}},
 		"the database crashed": {[]Fault{{at(3, 5), "crash", "", Torn}}, twice, []string{"crash"}},
 		"the second woke up":   {[]Fault{{at(3, 9), Freeze, "b", Torn}}, twice, []string{Freeze}},
-		"the second had slept": {[]Fault{{at(3, 8), Freeze, "b", Torn}}, twice, []string{""}},
+		"the second was slow":  {[]Fault{{at(3, 8), Freeze, "b", Torn}}, twice, []string{Freeze}},
+		"the second had slept": {[]Fault{{at(3, 6), Freeze, "b", Torn}}, twice, []string{""}},
+		"another one woke up":  {[]Fault{{at(3, 9), Freeze, "c", Torn}}, twice, []string{""}},
+		"an unknown woke up":   {[]Fault{{at(3, 9), Freeze, "b", Torn}}, []Arrival{twice[0], arrival("k", "", at(9, 10))}, []string{Freeze}},
 		"its node is unknown":  {[]Fault{{at(3, 5), Kill, "b", Torn}}, []Arrival{arrival("k", "", at(1, 2)), twice[1]}, []string{Kill}},
 	} {
 		h := &History{Arrivals: c.arrivals, Faults: c.faults}
@@ -143,14 +146,17 @@ func TestFailed(t *testing.T) {
 
 // A post is told to come back while another with its key is under way, and only then.
 func TestRefusedAsBusy(t *testing.T) {
-	twin := post("k", 202, at(1, 5))
 	for _, c := range []struct {
+		twin    int // status of the other
 		span    Span
 		refused int
-	}{{at(4, 6), 0}, {at(6, 7), 1}} {
-		h := &History{Posts: []Post{twin, post("k", 409, c.span)}}
+	}{{202, at(4, 6), 0}, {202, at(6, 7), 1}, {503, at(6, 7), 0}, {unknown, at(6, 7), 0}, {503, at(0, 0), 1}} {
+		h := &History{Posts: []Post{post("k", c.twin, at(1, 5)), post("k", 409, c.span)}, Faults: []Fault{{at(1, 5), Kill, "a", Torn}}}
+		if c.twin == 202 {
+			h.Faults = nil
+		}
 		if refused := h.Refused(); len(refused) != c.refused {
-			t.Errorf("%v: %v", c.span, refused)
+			t.Errorf("after %d, %v: %v", c.twin, c.span, refused)
 		}
 	}
 }

@@ -93,6 +93,7 @@ func (x *Run) strike(t testing.TB, o Options) {
 		end := x.History.open(f)
 		err := n.Strike(x, victim)
 		x.Cluster.awaitAll()
+		x.work.AwaitNodes()
 		end()
 		switch {
 		case errors.Is(err, errNotHere):

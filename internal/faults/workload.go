@@ -108,6 +108,22 @@ func (w *Workload) Await(n int) {
 	await(w.t, fmt.Sprintf("%d events to be acknowledged", n), func() bool { return w.acknowledged() >= goal })
 }
 
+// AwaitNodes returns when each node has accepted a post since now. That a node is ready is not enough: the answer may be from a second ago, before it met the
+// fault.
+func (w *Workload) AwaitNodes() {
+	w.t.Helper()
+	for _, n := range w.cluster.Nodes {
+		key := fmt.Sprintf("recovery-of-a-node-%08d", w.number())
+		await(w.t, "node "+n.Name+" to accept a post", func() bool {
+			status := w.request(n, http.MethodPost, "/v1/events?type=recovery", key, map[string]any{"key": key}, nil)
+			if status >= 400 && status < 500 && status != busy {
+				w.t.Fatalf("post to node %s: status %d", n.Name, status)
+			}
+			return status == accepted
+		})
+	}
+}
+
 func (w *Workload) acknowledged() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
