@@ -51,6 +51,7 @@ func (it *item) Health() godwit.Health {
 // Stored removes the delivery from the window, or puts it at the front of the queue if it is to be tried again at once.
 func (it *item) Stored(r *commit.Record) {
 	l, next := it.lane, &r.Result.Delivery
+	l.d.wall.note(next.UpdatedAt) // again: the clock may have been set back, and the stored due times corrected, while this one was on its way
 	l.d.cfg.Observer.Recorded(r)
 	l.changed(r.Change, true)
 	l.mu.Lock()
@@ -73,6 +74,7 @@ func (it *item) Stored(r *commit.Record) {
 // lost stored it. In the last case the lane asks the store when it is due.
 func (it *item) Refused(r *commit.Record) {
 	l := it.lane
+	l.d.wall.note(r.Result.Delivery.UpdatedAt)
 	l.d.cfg.Observer.Refused(r)
 	l.changed(r.Change, false)
 	l.mu.Lock()

@@ -31,6 +31,7 @@ type silent struct{ Observer }
 
 func (silent) Claimed(int, int, time.Duration, error) {}
 func (silent) Recorded(*commit.Record)                {}
+func (silent) Refused(*commit.Record)                 {}
 
 // newClaiming makes a dispatcher that has all shards under epoch 1, and whose claims go to a function.
 func newClaiming(claim func([]store.Claim) ([]store.Claimed, error)) *Dispatcher {
