@@ -53,7 +53,7 @@ func (q UsageQuery) values() url.Values {
 		query.Set("to", q.To.UTC().Format(time.DateOnly))
 	}
 	if q.Tenant != "" {
-		query.Set("tenant", q.Tenant)
+		query.Set("tenant_id", q.Tenant)
 	}
 	return query
 }

@@ -69,7 +69,7 @@ func TestUsageIsShownToItsOwners(t *testing.T) {
 				t.Errorf("%s: %+v", what, got)
 			}
 		}
-		only("a chosen tenant", "customer-1", p.as("", apptest.Call{Path: "/v1/usage?tenant=customer-1"}))
+		only("a chosen tenant", "customer-1", p.as("", apptest.Call{Path: "/v1/usage?tenant_id=customer-1"}))
 		only("acting for a tenant", "customer-1", p.as("customer-1", apptest.Call{Path: "/v1/usage"}))
 		tenant, err := godwit.ParseTenantID(ids["customer-2"])
 		if err != nil {
@@ -77,8 +77,8 @@ func TestUsageIsShownToItsOwners(t *testing.T) {
 		}
 		own := p.NewKey(tenant, godwit.ScopeRead)
 		only("the tenant's own key", "customer-2", p.Call(apptest.Call{Path: "/v1/usage", Key: own}))
-		p.want(404, p.Call(apptest.Call{Path: "/v1/usage?tenant=" + ids["customer-1"], Key: own}))
-		only("an administrator", "customer-1", p.Call(apptest.Call{Path: "/v1/usage?tenant=" + ids["customer-1"]}))
+		p.want(404, p.Call(apptest.Call{Path: "/v1/usage?tenant_id=" + ids["customer-1"], Key: own}))
+		only("an administrator", "customer-1", p.Call(apptest.Call{Path: "/v1/usage?tenant_id=" + ids["customer-1"]}))
 		var of apptest.Fields
 		p.want(200, p.Call(apptest.Call{Path: "/v1/usage", Header: map[string]string{"Godwit-Tenant": p.Tenant.String()}})).JSON(t, &of)
 		if items, _ := of["items"].([]any); len(items) != 0 {
@@ -90,7 +90,7 @@ func TestUsageIsShownToItsOwners(t *testing.T) {
 			r      *apptest.Response
 		}{
 			{"the environment", 3, p.as("", apptest.Call{Path: "/v1/usage/total"})},
-			{"a chosen tenant", 2, p.as("", apptest.Call{Path: "/v1/usage/total?tenant=customer-2"})},
+			{"a chosen tenant", 2, p.as("", apptest.Call{Path: "/v1/usage/total?tenant_id=customer-2"})},
 			{"the tenant's own key", 2, p.Call(apptest.Call{Path: "/v1/usage/total", Key: own})},
 			{"an administrator", 3, p.Call(apptest.Call{Path: "/v1/usage/total"})},
 		} {
@@ -105,7 +105,7 @@ func TestUsageIsShownToItsOwners(t *testing.T) {
 		}
 		p.want(400, p.as("", apptest.Call{Path: "/v1/usage/total?from=x"}))
 		var foreign usage
-		p.want(200, p.as("", apptest.Call{Path: "/v1/usage?tenant=" + p.Tenant.String()})).JSON(t, &foreign)
+		p.want(200, p.as("", apptest.Call{Path: "/v1/usage?tenant_id=" + p.Tenant.String()})).JSON(t, &foreign)
 		if len(foreign.Items) != 0 {
 			t.Errorf("a tenant of another environment is shown: %+v", foreign)
 		}

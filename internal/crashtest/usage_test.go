@@ -71,7 +71,7 @@ func countedUsage(t *testing.T, p *apptest.Process) (sum usage) {
 	type counted struct {
 		Total usage `json:"total"`
 	}
-	for _, u := range items[counted](t, p, "/v1/usage", url.Values{"tenant": {p.Tenant}}) {
+	for _, u := range items[counted](t, p, "/v1/usage", url.Values{"tenant_id": {p.Tenant}}) {
 		sum = u.Total
 	}
 	return sum

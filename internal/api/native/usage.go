@@ -68,7 +68,7 @@ type usageTotalInput struct{ UsageParams }
 type UsageParams struct {
 	From   string `query:"from" format:"date" doc:"First day, UTC. Defaults to the day 29 days before the last"`
 	To     string `query:"to" format:"date" doc:"Last day, UTC. Defaults to today"`
-	Tenant string `query:"tenant" maxLength:"100" doc:"Id or uid of the only tenant to show"`
+	Tenant string `query:"tenant_id" maxLength:"100" doc:"Id or uid of the only tenant to show; the id, if it is deleted"`
 }
 
 var listUsageDoc = huma.Operation{

@@ -2897,11 +2897,11 @@ export class GodwitClient extends Transport {
       from?: string | undefined;
       /** Last day, UTC. Defaults to today */
       to?: string | undefined;
-      /** Id or uid of the only tenant to show */
-      tenant?: string | undefined;
+      /** Id or uid of the only tenant to show; the id, if it is deleted */
+      tenantId?: string | undefined;
     } = {},
   ): Promise<ListTenantUsage> {
-    return this.json<ListTenantUsage>({ method: "GET", path: `/v1/usage`, query: { "limit": options.limit, "cursor": options.cursor, "from": options.from, "to": options.to, "tenant": options.tenant }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.json<ListTenantUsage>({ method: "GET", path: `/v1/usage`, query: { "limit": options.limit, "cursor": options.cursor, "from": options.from, "to": options.to, "tenant_id": options.tenantId }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2921,10 +2921,10 @@ export class GodwitClient extends Transport {
       from?: string | undefined;
       /** Last day, UTC. Defaults to today */
       to?: string | undefined;
-      /** Id or uid of the only tenant to show */
-      tenant?: string | undefined;
+      /** Id or uid of the only tenant to show; the id, if it is deleted */
+      tenantId?: string | undefined;
     } = {},
   ): Promise<UsageTotal> {
-    return this.json<UsageTotal>({ method: "GET", path: `/v1/usage/total`, query: { "from": options.from, "to": options.to, "tenant": options.tenant }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.json<UsageTotal>({ method: "GET", path: `/v1/usage/total`, query: { "from": options.from, "to": options.to, "tenant_id": options.tenantId }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 }

@@ -3647,7 +3647,7 @@ class GodwitClient(Transport):
         cursor: str | None = None,
         from_: str | None = None,
         to: str | None = None,
-        tenant: str | None = None,
+        tenant_id: str | None = None,
     ) -> ListTenantUsage:
         """List usage.
 
@@ -3665,12 +3665,12 @@ class GodwitClient(Transport):
         cursor: next_cursor of the page before; empty or absent: the first page
         from_: First day, UTC. Defaults to the day 29 days before the last
         to: Last day, UTC. Defaults to today
-        tenant: Id or uid of the only tenant to show
+        tenant_id: Id or uid of the only tenant to show; the id, if it is deleted
         """
         answer: ListTenantUsage = self._json(
             "GET",
             "/v1/usage",
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "tenant": tenant},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "tenant_id": tenant_id},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
@@ -3682,7 +3682,7 @@ class GodwitClient(Transport):
         environment: str | None = None,
         from_: str | None = None,
         to: str | None = None,
-        tenant: str | None = None,
+        tenant_id: str | None = None,
     ) -> UsageTotal:
         """Show the usage of all tenants together.
 
@@ -3695,12 +3695,12 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         from_: First day, UTC. Defaults to the day 29 days before the last
         to: Last day, UTC. Defaults to today
-        tenant: Id or uid of the only tenant to show
+        tenant_id: Id or uid of the only tenant to show; the id, if it is deleted
         """
         answer: UsageTotal = self._json(
             "GET",
             "/v1/usage/total",
-            query={"from": from_, "to": to, "tenant": tenant},
+            query={"from": from_, "to": to, "tenant_id": tenant_id},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
