@@ -1,5 +1,7 @@
 package cli
 
+import "github.com/godwit-hq/godwit/internal/config"
+
 type environmentsCommand struct {
 	List   listCommand[none]               `cmd:"" help:"List environments."`
 	Get    getCommand                      `cmd:"" help:"Show an environment."`
@@ -10,13 +12,15 @@ type environmentsCommand struct {
 
 // environmentMembers are the settings of an environment.
 type environmentMembers struct {
-	Live            *bool    `name:"live" negatable:"" help:"Whether it serves real customers."`
-	EndpointProfile *string  `name:"endpoint-profile" help:"Profile of new endpoints: eds, ojs, cybercube or standard-webhooks." placeholder:"NAME"`
-	EndpointPolicy  jsonText `name:"endpoint-policy" help:"Policy of new endpoints, as JSON or @FILE." placeholder:"JSON|@FILE"`
-	RequireKey      *bool    `name:"require-idempotency-key" negatable:"" help:"Refuse events without Idempotency-Key, unless a tenant has another setting."`
-	AlertEmails     []string `name:"alert-emails" help:"E-mail addresses that are told of dead letters and disabled endpoints." placeholder:"ADDRESS"`
-	MakeTenants     *bool    `name:"make-tenants" negatable:"" help:"Create a tenant when the first request that changes something names it."`
-	EventValidation *string  `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
+	Live            *bool            `name:"live" negatable:"" help:"Whether it serves real customers."`
+	EndpointProfile *string          `name:"endpoint-profile" help:"Profile of new endpoints: eds, ojs, cybercube or standard-webhooks." placeholder:"NAME"`
+	EndpointPolicy  jsonText         `name:"endpoint-policy" help:"Policy of new endpoints, as JSON or @FILE." placeholder:"JSON|@FILE"`
+	RequireKey      *bool            `name:"require-idempotency-key" negatable:"" help:"Refuse events without Idempotency-Key, unless a tenant has another setting."`
+	AlertEmails     []string         `name:"alert-emails" help:"E-mail addresses that are told of dead letters and disabled endpoints." placeholder:"ADDRESS"`
+	KeepEvents      *config.Duration `name:"keep-events" api:"retention_events_seconds" help:"How long events are kept once they are delivered; at most as long as the server keeps them. 0: as the server." placeholder:"DURATION"`
+	KeepDeadLetters *config.Duration `name:"keep-dead-letters" api:"retention_dead_letters_seconds" help:"How long dead letters are kept. 0: as the server." placeholder:"DURATION"`
+	MakeTenants     *bool            `name:"make-tenants" negatable:"" help:"Create a tenant when the first request that changes something names it."`
+	EventValidation *string          `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
 }
 
 type newEnvironment struct {

@@ -21,6 +21,7 @@ type Store interface {
 	store.Signals
 	store.Upkeep
 	store.Allowances
+	ListEnvironments(ctx context.Context, p store.Page) ([]godwit.Environment, error)
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
 	Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error)

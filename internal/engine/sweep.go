@@ -19,6 +19,8 @@ type Retention struct {
 	Notices     time.Duration // Defaults to 90 days.
 	Rejections  time.Duration // requests that sources rejected. Defaults to 7 days.
 	Interval    time.Duration // between sweeps. Defaults to 1 minute.
+	// Environments is the time between sweeps of environments that keep their rows for a shorter time. Defaults to 6 hours.
+	Environments time.Duration
 }
 
 func (r *Retention) setDefaults() {
@@ -29,6 +31,7 @@ func (r *Retention) setDefaults() {
 	defaultTo(&r.Notices, 90*day)
 	defaultTo(&r.Rejections, 7*day)
 	defaultTo(&r.Interval, time.Minute)
+	defaultTo(&r.Environments, 6*time.Hour)
 }
 
 const (
@@ -43,6 +46,7 @@ type sweeper struct {
 	jumps      *clock.Jumps
 	leads      func() bool
 	cancelling atomic.Int32
+	swept      time.Time // when all environments were swept last
 }
 
 // run sweeps until ctx ends, while this node leads, in small steps that do not delay deliveries.
@@ -53,8 +57,7 @@ func (s *sweeper) run(ctx context.Context) {
 			continue
 		}
 		s.rounds(ctx, "sweep", func() store.Sweep {
-			now := s.cfg.Clock.Now()
-			now = now.Add(-s.jumps.Since(time.Time{})) // a clock that is set forward by mistake must not delete anything
+			now := s.now()
 			return store.Sweep{
 				EventsBefore:      now.Add(-scale.Real(s.cfg.Retention.Events)),
 				AttemptsBefore:    now.Add(-scale.Real(s.cfg.Retention.Attempts)),
@@ -65,8 +68,18 @@ func (s *sweeper) run(ctx context.Context) {
 				UnansweredBefore:  now.Add(-scale.Real(s.cfg.IdempotencyWindow)),
 			}
 		})
+		if now := s.now(); s.swept.IsZero() || now.Sub(s.swept) >= scale.Real(s.cfg.Retention.Environments) {
+			if err := s.environments(ctx, now); err == nil {
+				s.swept = now
+			} else if ctx.Err() == nil {
+				s.cfg.Log.Error("sweep environments", "error", err)
+			}
+		}
 	}
 }
+
+// now is the time that ages count to: a clock that is set forward by mistake must not delete anything.
+func (s *sweeper) now() time.Time { return s.cfg.Clock.Now().Add(-s.jumps.Since(time.Time{})) }
 
 // rounds repeats a sweep until no expired rows are left.
 func (s *sweeper) rounds(ctx context.Context, what string, next func() store.Sweep) {

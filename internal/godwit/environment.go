@@ -30,6 +30,21 @@ type EnvironmentSettings struct {
 	Policy  PolicyOverrides `json:"policy,omitzero"`
 	// MakeTenants lets a request that changes something create the tenant whose uid it names.
 	MakeTenants bool `json:"make_tenants,omitempty"`
+	// KeepEvents and KeepDeadLetters are how long ended events, with deliveries and attempts, and dead letters are kept, in seconds. 0: as long as
+	// the server keeps them.
+	KeepEvents      int64 `json:"retention_events_seconds,omitempty"`
+	KeepDeadLetters int64 `json:"retention_dead_letters_seconds,omitempty"`
+}
+
+// MinRetention is the shortest retention that a server or an environment may have.
+const MinRetention = time.Hour
+
+// KeptFor returns how long rows are kept: the seconds that an environment chose, or the server's retention if that is shorter or none was chosen.
+func KeptFor(seconds int64, server time.Duration) time.Duration {
+	if own := time.Duration(seconds) * time.Second; own > 0 && own < server {
+		return own
+	}
+	return server
 }
 
 // DefaultEnvironment is the id of the environment that every server has. Tenants belong to it unless they name another.
@@ -54,6 +69,7 @@ var LentSettings = []Setting{SettingIdempotencyKey, SettingValidation, SettingAl
 // Lend gives a tenant the settings that it has from its environment.
 func (s *EnvironmentSettings) Lend(t *Tenant) {
 	t.Test, t.EndpointProfile, t.EndpointPolicy, t.MakesOthers = !s.Live, s.Profile, s.Policy, s.MakeTenants
+	t.KeepEvents, t.KeepDeadLetters = s.KeepEvents, s.KeepDeadLetters
 	for _, name := range t.Inherits {
 		switch name {
 		case SettingIdempotencyKey:

@@ -18,6 +18,8 @@ type Tenant struct {
 	EndpointProfile       string     // of new endpoints that name none; from its environment, empty: the server's default
 	EndpointPolicy        PolicyOverrides
 	MakesOthers           bool  // its environment lets requests create the tenants that they name
+	KeepEvents            int64 // see EnvironmentSettings
+	KeepDeadLetters       int64
 	OwnTypes              int   // number of event types of its own
 	Version               int64 // counts changes, from 1
 	CreatedAt             time.Time

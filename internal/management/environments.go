@@ -38,11 +38,28 @@ type Environments struct {
 	store store.Environments
 	cache *callerCache
 	now   func() time.Time
+	// How long the server keeps events and dead letters.
+	events, deadLetters time.Duration
+}
+
+// checkRetention bounds the retention of an environment by the server's. A value that it has already stays allowed when the server's becomes
+// shorter; the shorter one is in force.
+func (es *Environments) checkRetention(spec, before *godwit.EnvironmentSettings) error {
+	check := func(seconds, had int64, field string, server time.Duration, setting string) error {
+		least, most := int64(godwit.MinRetention.Seconds()), int64(server.Seconds())
+		if seconds == 0 || seconds == had || seconds >= least && seconds <= most {
+			return nil
+		}
+		return fieldError(field, "must be between %d and %d, which is the server's --%s, or 0 for the server's", least, most, setting)
+	}
+	return errors.Join(
+		check(spec.KeepEvents, before.KeepEvents, "retention_events_seconds", es.events, "retention-events"),
+		check(spec.KeepDeadLetters, before.KeepDeadLetters, "retention_dead_letters_seconds", es.deadLetters, "retention-dead-letters"))
 }
 
 // Create creates an environment, without tenants and keys.
 func (es *Environments) Create(ctx context.Context, spec EnvironmentSpec) (*godwit.Environment, error) {
-	if err := spec.check(); err != nil {
+	if err := errors.Join(spec.check(), es.checkRetention(&spec.EnvironmentSettings, &godwit.EnvironmentSettings{})); err != nil {
 		return nil, err
 	}
 	now := es.now()
@@ -114,7 +131,7 @@ func (es *Environments) edited(ctx context.Context, e *godwit.Environment, edit 
 	if spec.Live != e.Live {
 		return nil, fieldError("live", "cannot change: a retry has the bytes of the first attempt, and these say whether the environment is live")
 	}
-	if err := spec.check(); err != nil {
+	if err := errors.Join(spec.check(), es.checkRetention(&spec.EnvironmentSettings, &e.EnvironmentSettings)); err != nil {
 		return nil, err
 	}
 	if spec.UID != e.UID {

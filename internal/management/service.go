@@ -47,6 +47,8 @@ type Config struct {
 	TimeScale godwit.TimeScale
 	// Limits limits what a tenant may register.
 	Limits Limits
+	// KeepEvents and KeepDeadLetters are how long the server keeps them. An environment may keep its own for a shorter time. Default to 30 days.
+	KeepEvents, KeepDeadLetters time.Duration
 	// Fresh returns once this node has dropped the API keys and tenants from its cache that another node changed more than half a
 	// second ago; see package changes. Defaults to nothing.
 	Fresh func(ctx context.Context) error
@@ -83,6 +85,8 @@ func (c *Config) setDefaults() error {
 	defaultTo(&c.CacheTTL, 3*time.Second)
 	defaultTo(&c.TenantTTL, 10*time.Minute)
 	defaultTo(&c.CacheSize, 16384)
+	defaultTo(&c.KeepEvents, 30*24*time.Hour)
+	defaultTo(&c.KeepDeadLetters, 30*24*time.Hour)
 	return nil
 }
 
@@ -119,7 +123,7 @@ func New(cfg Config) (*Service, error) {
 	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
 	return &Service{
 		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create},
-		Environments: &Environments{store: cfg.Store, cache: cache, now: now},
+		Environments: &Environments{store: cfg.Store, cache: cache, now: now, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters},
 		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{

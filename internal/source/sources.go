@@ -390,8 +390,8 @@ func (s *Sources) Acknowledgments(ctx context.Context, tenant godwit.TenantID, i
 // ModeOf returns the mode in force. It is store-and-forward only if the source asks for it and the last acknowledgment is
 // valid (EDS-INT-8, EDS-INT-11). Earlier acknowledgments do not count: an upstream that has agreed to stronger terms since
 // relies on them, and a description that returns to weaker terms needs a new acknowledgment (EDS T-18). The acknowledgment
-// is nil in pass-through.
-func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
+// is nil in pass-through. An environment that keeps dead letters for a shorter time than the description says does not keep its promise.
+func (s *Sources) ModeOf(ctx context.Context, t *godwit.Tenant, src *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error) {
 	if src.Mode != godwit.StoreAndForward {
 		return godwit.PassThrough, nil, nil
 	}
@@ -399,7 +399,11 @@ func (s *Sources) ModeOf(ctx context.Context, src *godwit.Source) (godwit.RelayM
 	if err != nil {
 		return godwit.PassThrough, nil, fmt.Errorf("read acknowledgments: %w", err)
 	}
-	if len(list) == 0 || !s.cfg.Terms.holds(&list[0]) {
+	terms := s.cfg.Terms
+	if kept := float64(t.KeepDeadLetters); kept > 0 {
+		terms.DeadLetters = min(terms.DeadLetters, kept)
+	}
+	if len(list) == 0 || !terms.holds(&list[0]) {
 		return godwit.PassThrough, nil, nil
 	}
 	return godwit.StoreAndForward, &list[0], nil

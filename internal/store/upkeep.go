@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // Upkeep is housekeeping.
@@ -10,6 +12,10 @@ type Upkeep interface {
 	// Sweep removes a bounded number of expired rows and reports whether more may be left. The engine calls it repeatedly with
 	// pauses, so that it does not delay deliveries.
 	Sweep(ctx context.Context, s Sweep) (*Swept, error)
+	// SweepEnvironment takes one bounded step through the tenants of an environment that keeps its rows for a shorter time than the server. It
+	// removes events, with their deliveries and attempts, whose deliveries have all ended, and dead letters. The attempts of a
+	// dead letter go with the later of the two. The result says where the next step begins.
+	SweepEnvironment(ctx context.Context, s EnvironmentSweep) (*EnvironmentSwept, error)
 	// SealedRows pages through all values that are encrypted at rest, for re-encryption.
 	SealedRows(ctx context.Context, after string, limit int) ([]SealedRow, error)
 	// ReplaceSealed replaces a row's value if it is still row.Sealed, and fails with ErrConflict otherwise. It increments the
@@ -39,6 +45,27 @@ type Sweep struct {
 	// must find them, so that it does not create again what an interrupted request created. Zero removes none.
 	UnansweredBefore time.Time
 	Limit            int // approximate number of rows per call
+}
+
+// EnvironmentSweep says which rows of an environment have expired.
+type EnvironmentSweep struct {
+	Environment       godwit.EnvironmentID
+	EventsBefore      time.Time // zero: keep all
+	DeadLettersBefore time.Time // dead before; zero: keep all
+	From              EnvironmentCursor
+	Limit             int // approximate number of rows per call
+}
+
+// EnvironmentCursor is a position in an environment: a tenant, and the last of its events that were looked at. The zero cursor is the beginning.
+type EnvironmentCursor struct {
+	Tenant godwit.TenantID
+	Event  godwit.EventID
+}
+
+// EnvironmentSwept counts the work of one step of SweepEnvironment.
+type EnvironmentSwept struct {
+	Swept                   // More: there is a next step
+	Next  EnvironmentCursor // where it begins
 }
 
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),

@@ -85,7 +85,7 @@ type failureViews struct {
 		ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
 		Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	}
-	kept       time.Duration // how long dead letters are kept
+	kept       func(*godwit.Tenant) time.Duration // how long dead letters are kept
 	maxPayload int64
 }
 
@@ -141,7 +141,7 @@ func (v *failureViews) failure(ctx context.Context, t *godwit.Tenant, e *godwit.
 	before := last - l.Delivery.Run.Attempts // attempts of earlier runs
 	view := &failureView{
 		Event: event, Attempts: []attemptView{}, CreatedAt: timestamp(l.DeadAt), ReplayedAt: moment(l.ReplayedAt),
-		ExpiresAt: timestamp(l.DeadAt.Add(v.kept)),
+		ExpiresAt: timestamp(l.DeadAt.Add(v.kept(t))),
 		Replay: replayOption{
 			Method: http.MethodPost, Href: Prefix + "events/" + profile.CybercubeEventID(l.Event) + "/replay",
 			Body: map[string]string{"endpoint_id": publicID(e)},

@@ -1,6 +1,11 @@
 package cybercube
 
-import "github.com/godwit-hq/godwit/internal/api/httpapi"
+import (
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/godwit"
+)
 
 // handlers are the handlers of each noun. Each holds only what it uses of the services.
 type handlers struct {
@@ -15,7 +20,13 @@ type handlers struct {
 
 func newHandlers(cfg *Config, api *httpapi.API, limits *budgets) *handlers {
 	finder := endpointFinder{cfg.Management.Endpoints}
-	letters := &failureViews{store: cfg.Store, kept: cfg.TimeScale.Real(cfg.DeadLetterRetention), maxPayload: cfg.Intake.MaxPayload()}
+	keptEvents := func(t *godwit.Tenant) time.Duration {
+		return cfg.TimeScale.Real(godwit.KeptFor(t.KeepEvents, cfg.EventRetention))
+	}
+	keptLetters := func(t *godwit.Tenant) time.Duration {
+		return cfg.TimeScale.Real(godwit.KeptFor(t.KeepDeadLetters, cfg.DeadLetterRetention))
+	}
+	letters := &failureViews{store: cfg.Store, kept: keptLetters, maxPayload: cfg.Intake.MaxPayload()}
 	return &handlers{
 		endpoints: &endpointHandlers{
 			endpoints: cfg.Management.Endpoints, commands: cfg.Commands, api: api, finder: finder, limits: limits,
@@ -33,7 +44,7 @@ func newHandlers(cfg *Config, api *httpapi.API, limits *budgets) *handlers {
 		events: &eventIngest{intake: cfg.Intake, store: cfg.Store, api: api, now: cfg.Clock.Now, unknownTypes: cfg.UnknownTypes},
 		replays: &replayHandlers{
 			events: &cfg.Services, store: cfg.Store, engine: cfg.Engine, commands: cfg.Commands, api: api, finder: finder, limit: limits.replay,
-			now: cfg.Clock.Now, kept: cfg.TimeScale.Real(cfg.EventRetention), log: cfg.Log,
+			now: cfg.Clock.Now, kept: keptEvents, log: cfg.Log,
 		},
 	}
 }

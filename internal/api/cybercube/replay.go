@@ -48,7 +48,7 @@ type replayHandlers struct {
 	finder endpointFinder
 	limit  *budget
 	now    func() time.Time
-	kept   time.Duration // how long events are kept
+	kept   func(*godwit.Tenant) time.Duration // how long events are kept
 	log    *slog.Logger
 }
 
@@ -62,7 +62,7 @@ func (h *replayHandlers) event(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.find(c.R.Context(), c.Tenant(), e.ID, c.R.PathValue("id"))
+	found, err := h.find(c.R.Context(), c.Caller.Tenant, e.ID, c.R.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (h *replayHandlers) target(c *httpapi.Call, f *form) (*godwit.Endpoint, err
 }
 
 // find returns an event. If the event has expired, find looks for a dead letter that still holds it.
-func (h *replayHandlers) find(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
-	event, err := h.events.Event(ctx, tenant, id, origin)
+func (h *replayHandlers) find(ctx context.Context, tenant *godwit.Tenant, endpoint godwit.EndpointID, id string) (*godwit.DeadLetter, error) {
+	event, err := h.events.Event(ctx, tenant.ID, id, origin)
 	if err == nil {
 		return &godwit.DeadLetter{Event: event}, nil
 	}
@@ -105,8 +105,8 @@ func (h *replayHandlers) find(ctx context.Context, tenant godwit.TenantID, endpo
 		return nil, err
 	}
 	var before func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
-	oldest := h.now().Add(time.Hour - h.kept)
-	filter := store.DeadLetterFilter{TenantID: tenant, EndpointID: endpoint}
+	oldest := h.now().Add(time.Hour - h.kept(tenant))
+	filter := store.DeadLetterFilter{TenantID: tenant.ID, EndpointID: endpoint}
 	page := store.Page{After: before(oldest), Limit: 200}
 	for {
 		letters, err := h.store.ListDeadLetters(ctx, filter, page)

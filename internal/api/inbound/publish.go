@@ -25,7 +25,11 @@ type Receipt struct {
 }
 
 func (x *exchange) publish(event *intake.Event, release func()) error {
-	mode, _, err := x.cfg.Sources.ModeOf(x.r.Context(), x.src)
+	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
+	if err != nil {
+		return fmt.Errorf("find tenant: %w", err)
+	}
+	mode, _, err := x.cfg.Sources.ModeOf(x.r.Context(), tenant, x.src)
 	if err != nil {
 		return err
 	}
@@ -35,7 +39,7 @@ func (x *exchange) publish(event *intake.Event, release func()) error {
 		}
 		defer x.waits.Release(x.src.TenantID, 1)
 	}
-	id, repeated, err := x.submit(event)
+	id, repeated, err := x.submit(tenant, event)
 	if err != nil {
 		return err
 	}
@@ -65,11 +69,7 @@ func (x *exchange) publish(event *intake.Event, release func()) error {
 }
 
 // submit stores the event, or finds the event that was stored under the key before.
-func (x *exchange) submit(event *intake.Event) (id godwit.EventID, repeated bool, err error) {
-	tenant, err := x.cfg.Store.Tenant(x.r.Context(), x.src.TenantID)
-	if err != nil {
-		return id, false, fmt.Errorf("find tenant: %w", err)
-	}
+func (x *exchange) submit(tenant *godwit.Tenant, event *intake.Event) (id godwit.EventID, repeated bool, err error) {
 	sub := intake.Submission{
 		Producer: intake.Upstream(tenant, x.src.ID),
 		Respond: func([]godwit.Event, []int) *godwit.StoredResponse {

@@ -24,6 +24,8 @@ type Environment struct {
 	EndpointProfile       string                 `json:"endpoint_profile,omitempty" doc:"Profile of new endpoints that name none. Absent: eds"`
 	EndpointPolicy        godwit.PolicyOverrides `json:"endpoint_policy,omitzero" doc:"Policy of new endpoints that give none"`
 	MakeTenants           bool                   `json:"make_tenants" doc:"A request that changes something and names a tenant by a uid that there is not creates the tenant"`
+	RetentionEvents       int64                  `json:"retention_events_seconds" doc:"How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them"`
+	RetentionDeadLetters  int64                  `json:"retention_dead_letters_seconds" doc:"How long dead letters are kept. 0: as long as the server keeps them"`
 	CreatedAt             *time.Time             `json:"created_at,omitempty" doc:"Absent on the one that every server has"`
 	UpdatedAt             *time.Time             `json:"updated_at,omitempty"`
 	Version               int64                  `json:"version" doc:"Grows with every change"`
@@ -34,6 +36,7 @@ func environmentView(e *godwit.Environment) Environment {
 		ID: e.ID.String(), UID: e.UID, Name: e.Name, Live: e.Live, RequireIdempotencyKey: e.RequireIdempotencyKey,
 		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
 		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt), Version: e.Version, MakeTenants: e.MakeTenants,
+		RetentionEvents: e.KeepEvents, RetentionDeadLetters: e.KeepDeadLetters,
 	}
 	if v.AlertEmails == nil {
 		v.AlertEmails = []string{}
@@ -52,6 +55,8 @@ type EnvironmentPatch struct {
 	EndpointProfile       *string                 `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
 	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty" doc:"Replaced as a whole"`
 	MakeTenants           *bool                   `json:"make_tenants,omitempty"`
+	RetentionEvents       *int64                  `json:"retention_events_seconds,omitempty" minimum:"0"`
+	RetentionDeadLetters  *int64                  `json:"retention_dead_letters_seconds,omitempty" minimum:"0"`
 }
 
 func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
@@ -64,6 +69,8 @@ func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
 	set(&spec.Profile, b.EndpointProfile)
 	set(&spec.Policy, b.EndpointPolicy)
 	set(&spec.MakeTenants, b.MakeTenants)
+	set(&spec.KeepEvents, b.RetentionEvents)
+	set(&spec.KeepDeadLetters, b.RetentionDeadLetters)
 }
 
 // EnvironmentDraft has the settings of an environment.
@@ -76,6 +83,8 @@ type EnvironmentDraft struct {
 	EndpointProfile       string                  `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
 	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty"`
 	MakeTenants           bool                    `json:"make_tenants,omitempty"`
+	RetentionEvents       int64                   `json:"retention_events_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
+	RetentionDeadLetters  int64                   `json:"retention_dead_letters_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
 }
 
 func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
@@ -83,6 +92,7 @@ func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
 	(&EnvironmentPatch{
 		UID: &uid, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
 		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants,
+		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters,
 	}).apply(&spec)
 	if len(b.AlertEmails) > 0 {
 		spec.AlertEmails = b.AlertEmails

@@ -118,7 +118,7 @@ type sourceHandlers struct {
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
 		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
 		Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit source.Permit) (*godwit.Source, *source.Issued, error)
-		ModeOf(ctx context.Context, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
+		ModeOf(ctx context.Context, t *godwit.Tenant, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
 	}
 	finder   sourceFinder
 	commands interface {
@@ -165,7 +165,7 @@ func (h *sourceHandlers) shown(ctx context.Context, c *management.Caller, src *g
 	if c.Tenant.Code != "" {
 		v.PublicPath = "/in/" + profile.FormatCode(profile.CodeTenant, c.Tenant.Code) + "/" + src.Name
 	}
-	mode, held, err := h.sources.ModeOf(ctx, src)
+	mode, held, err := h.sources.ModeOf(ctx, c.Tenant, src)
 	if err != nil {
 		return nil, err
 	}

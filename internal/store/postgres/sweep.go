@@ -262,16 +262,21 @@ func (w *sweep) deleteEvents(ctx context.Context, p partition) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		return tx.QueryRow(ctx, `WITH gone AS (
-				DELETE FROM `+p.name+` AS e USING unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
-				WHERE e.tenant_id = n.tenant_id AND e.id = n.id AND `+unneeded+` RETURNING e.tenant_id, e.deliveries),
-			followed AS (DELETE FROM deliveries AS d USING gone CROSS JOIN LATERAL `+idsOf("gone.deliveries")+` AS n
-				WHERE d.tenant_id = gone.tenant_id AND d.id = n.id RETURNING 1)
+		return tx.QueryRow(ctx, `WITH `+goneEvents(p.name)+`
 			SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM followed)`, tenants, ids).Scan(&events, &deliveries)
 	})
 	w.count(&w.swept.Events, events)
 	w.swept.Deliveries += deliveries
 	return err
+}
+
+// goneEvents deletes the events of a table that $1 (tenants) and $2 (ids) name and that are unneeded, with their deliveries.
+func goneEvents(table string) string {
+	return `gone AS (
+			DELETE FROM ` + table + ` AS e USING unnest($1::uuid[], $2::uuid[]) AS n (tenant_id, id)
+			WHERE e.tenant_id = n.tenant_id AND e.id = n.id AND ` + unneeded + ` RETURNING e.tenant_id, e.deliveries),
+		followed AS (DELETE FROM deliveries AS d USING gone CROSS JOIN LATERAL ` + idsOf("gone.deliveries") + ` AS n
+			WHERE d.tenant_id = gone.tenant_id AND d.id = n.id RETURNING 1)`
 }
 
 // unneeded selects events e without a pending delivery and without an incomplete fan-out.

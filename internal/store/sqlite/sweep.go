@@ -125,6 +125,7 @@ type oldEvent struct {
 	id         godwit.EventID
 	recipients []byte
 	old        bool
+	ended      bool // it goes only if all its deliveries have ended
 }
 
 // sweepEvents goes through events in the order of storage, which is the order of age. A pass ends when a whole step finds no
@@ -133,7 +134,7 @@ func (s *sweeps) sweepEvents(ctx context.Context, c *conn, sw *store.Sweep, limi
 	var found []oldEvent
 	err = c.each(ctx, "SELECT n, tenant_id, id, kept_since, deliveries FROM events WHERE n > ? ORDER BY n LIMIT ?",
 		[]driver.Value{s.cursors.events, int64(limit)}, func(r *rows) error {
-			found = append(found, oldEvent{r.int(0), r.id(1), r.id(2), r.blob(4), r.int(3) < micros(sw.EventsBefore)})
+			found = append(found, oldEvent{n: r.int(0), tenant: r.id(1), id: r.id(2), recipients: r.blob(4), old: r.int(3) < micros(sw.EventsBefore)})
 			return nil
 		})
 	if err != nil {
@@ -186,8 +187,9 @@ func (s *sweeps) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.
 		_, held := s.handed.deliveries[id]
 		_, err := c.one(ctx, "SELECT "+deliveryColumns+", d.claim_epoch, d.first_attempt FROM deliveries d WHERE d.tenant_id = ? AND d.id = ?",
 			ids(e.tenant[:], id[:]), func(r *rows) {
-				held = held || r.int(deliveryWidth) != 0
-				ds = append(ds, row{scanDelivery(r, 0), r.blob(deliveryWidth + 1)})
+				d := scanDelivery(r, 0)
+				held = held || r.int(deliveryWidth) != 0 || e.ended && d.Status == godwit.DeliveryPending
+				ds = append(ds, row{d, r.blob(deliveryWidth + 1)})
 			})
 		if err != nil || held {
 			return 1, err

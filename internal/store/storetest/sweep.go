@@ -21,6 +21,7 @@ var sweepCases = []testCase{
 	{"idempotency records behind longer-lived ones", sweepRecordsBehind},
 	{"deliveries of deleted endpoints are cancelled", sweepCancelled},
 	{"is bounded", sweepBounded},
+	{"of an environment", sweepEnvironment},
 }
 
 // sweepAll sweeps until nothing expired is left and sums up the counts.

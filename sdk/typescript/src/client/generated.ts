@@ -356,6 +356,10 @@ export interface Environment {
   name: string;
   /** Of tenants that do not say */
   require_idempotency_key: boolean;
+  /** How long dead letters are kept. 0: as long as the server keeps them */
+  retention_dead_letters_seconds: number;
+  /** How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them */
+  retention_events_seconds: number;
   /** Chosen by the caller; names the environment wherever its id does */
   uid: string;
   updated_at?: string;
@@ -372,6 +376,10 @@ export interface EnvironmentDocument {
   make_tenants?: boolean;
   name: string;
   require_idempotency_key?: boolean;
+  /** At least 3600 and at most the server's retention. 0: the server's */
+  retention_dead_letters_seconds?: number;
+  /** At least 3600 and at most the server's retention. 0: the server's */
+  retention_events_seconds?: number;
   /** The one in the path */
   uid?: string;
 }
@@ -388,6 +396,8 @@ export interface EnvironmentPatch {
   make_tenants?: boolean;
   name?: string;
   require_idempotency_key?: boolean;
+  retention_dead_letters_seconds?: number;
+  retention_events_seconds?: number;
   uid?: string;
 }
 
@@ -810,6 +820,10 @@ export interface NewEnvironment {
   make_tenants?: boolean;
   name: string;
   require_idempotency_key?: boolean;
+  /** At least 3600 and at most the server's retention. 0: the server's */
+  retention_dead_letters_seconds?: number;
+  /** At least 3600 and at most the server's retention. 0: the server's */
+  retention_events_seconds?: number;
   uid: string;
 }
 

@@ -394,6 +394,12 @@ class _EnvironmentRequired(TypedDict):
     name: str
     require_idempotency_key: bool
     """Of tenants that do not say"""
+    retention_dead_letters_seconds: int
+    """How long dead letters are kept. 0: as long as the server keeps them"""
+    retention_events_seconds: int
+    """How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as
+    the server keeps them
+    """
     uid: str
     """Chosen by the caller; names the environment wherever its id does"""
     version: int
@@ -422,6 +428,10 @@ class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
     live: bool
     make_tenants: bool
     require_idempotency_key: bool
+    retention_dead_letters_seconds: int
+    """At least 3600 and at most the server's retention. 0: the server's"""
+    retention_events_seconds: int
+    """At least 3600 and at most the server's retention. 0: the server's"""
     uid: str
     """The one in the path"""
 
@@ -438,6 +448,8 @@ class EnvironmentPatch(TypedDict, total=False):
     make_tenants: bool
     name: str
     require_idempotency_key: bool
+    retention_dead_letters_seconds: int
+    retention_events_seconds: int
     uid: str
 
 
@@ -969,6 +981,10 @@ class NewEnvironment(_NewEnvironmentRequired, total=False):
     live: bool
     make_tenants: bool
     require_idempotency_key: bool
+    retention_dead_letters_seconds: int
+    """At least 3600 and at most the server's retention. 0: the server's"""
+    retention_events_seconds: int
+    """At least 3600 and at most the server's retention. 0: the server's"""
 
 
 class _NewKeyRequired(TypedDict):
