@@ -254,3 +254,37 @@ func TestEnvironmentListsWhatItsTenantsHave(t *testing.T) {
 		}
 	})
 }
+
+// A request that names an environment concerns that environment alone, although an administrator may act everywhere.
+func TestNamedEnvironmentBoundsAnAdministrator(t *testing.T) {
+	p := newPlatform(t, apptest.Options{})
+	var tenant struct{ ID string }
+	p.want(201, p.put("", "/v1/tenants/customer", `{"name":"Customer"}`)).JSON(t, &tenant)
+	call := func(environment, header, path string) int {
+		c := apptest.Call{Path: path, Header: map[string]string{}}
+		if environment != "" {
+			c.Header["Godwit-Environment"] = environment
+		}
+		if header != "" {
+			c.Header["Godwit-Tenant"] = header
+		}
+		return p.Call(c).Status
+	}
+	for _, c := range []struct {
+		environment, header, path string
+		status                    int
+	}{
+		{"", tenant.ID, "/v1/endpoints", 200}, // an id is enough
+		{"staging", tenant.ID, "/v1/endpoints", 200},
+		{"staging", "customer", "/v1/endpoints", 200},
+		{"default", tenant.ID, "/v1/endpoints", 404},
+		{"default", "customer", "/v1/endpoints", 404},
+		{"", "", "/v1/tenants/" + tenant.ID, 200},
+		{"staging", "", "/v1/tenants/customer", 200},
+		{"default", "", "/v1/tenants/" + tenant.ID, 404},
+	} {
+		if got := call(c.environment, c.header, c.path); got != c.status {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

@@ -118,7 +118,7 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bo
 			return nil, err
 		}
 	}
-	return cs.cache.get(callerKey{c.Key.Hash, c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
+	found, err := cs.cache.get(callerKey{c.Key.Hash, c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
 		t, err := findTenant(ctx, cs.store, c.Tenant.EnvironmentID, named)
 		if errors.Is(err, store.ErrNotFound) && makes && c.Tenant.MakesOthers && checkUID("", named) == nil {
 			t, err = cs.create(ctx, c.Tenant.EnvironmentID, TenantSpec{UID: named, Name: named, Inherits: godwit.LentSettings})
@@ -128,13 +128,22 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bo
 		}
 		// What other environments have is not told.
 		if errors.Is(err, store.ErrNotFound) || err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
-			return nil, problem.NotFound.With("there is no tenant with this id, and none of this environment with this uid")
+			return nil, noSuchTenant()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find tenant: %w", err)
 		}
 		return &Caller{Key: c.Key, Tenant: t, Named: true}, nil
 	})
+	// An administrator that names an environment means its tenants: an id of another one is a mistake.
+	if err == nil && c.Tenant.Home && found.Tenant.EnvironmentID != c.Tenant.EnvironmentID {
+		return nil, noSuchTenant()
+	}
+	return found, err
+}
+
+func noSuchTenant() error {
+	return problem.NotFound.With("there is no tenant with this id, and none of this environment with this uid")
 }
 
 // Enter lets an admin act for an environment that it names by id or uid. Any caller may name its own.

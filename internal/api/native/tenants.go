@@ -197,7 +197,7 @@ func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *Pag
 // find returns the tenant that a path names, if the caller may know of it.
 func (h *tenantHandlers) find(ctx context.Context, c *management.Caller, path TenantPath) (*godwit.Tenant, error) {
 	t, err := h.tenants.Find(ctx, c.Tenant.EnvironmentID, path.ID)
-	if err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
+	if err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && (c.ForEnvironment() || !c.Key.Has(godwit.ScopeAdmin)) {
 		return nil, store.ErrNotFound
 	}
 	return t, err

@@ -57,7 +57,7 @@ func ownOrShared(ctx context.Context, tx pgx.Tx, tenant godwit.TenantID, name st
 		home, clash bool
 	)
 	err := tx.QueryRow(ctx, `SELECT e.id, t.home FROM tenants AS t JOIN environments AS e ON e.id = t.environment_id
-		WHERE t.id = $1 AND t.deleted_at IS NULL FOR NO KEY UPDATE OF e`, [16]byte(tenant)).Scan(scanID(&environment), &home)
+		WHERE t.id = $1 AND t.deleted_at IS NULL AND e.deleted_at IS NULL FOR NO KEY UPDATE OF e`, [16]byte(tenant)).Scan(scanID(&environment), &home)
 	if err != nil {
 		return err
 	}
