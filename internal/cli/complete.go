@@ -240,6 +240,9 @@ func (s *Session) live(r *resource, given map[string]string) (out []candidate) {
 		return nil
 	}
 	for _, item := range page.Items {
+		if uid := idOf(item, r.uid()); uid != "" { // an id that its owner chose is easier to know
+			out = append(out, candidate{uid, r.summary(s, item)})
+		}
 		out = append(out, candidate{r.id(item), r.summary(s, item)})
 	}
 	return out

@@ -27,6 +27,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"fish", "endpoints", "pa"}, "pause\tHold the deliveries of an endpoint."},
 		{[]string{"zsh", "endpoints", "get", ""}, ep + "\tactive http://127.0.0.1:9/ *"},
 		{[]string{"zsh", "endpoints", "pause", "--json", "--reason", "why", "sub"}, ep + "\tactive http://127.0.0.1:9/ *"},
+		{[]string{"zsh", "environments", "get", "def"}, "default\tdefault Default true"},
 		{[]string{"zsh", "deliveries", "list", "--status", "pe"}, "pending\t"},
 		{[]string{"zsh", "deliveries", "list", "--endpoint=s"}, "--endpoint=" + ep + "\tactive http://127.0.0.1:9/ *"},
 		{[]string{"zsh", "deliveries", "list", "--end"}, "--endpoint\tOnly to this endpoint."},

@@ -72,6 +72,14 @@ func (r *resource) id(item []byte) string {
 	return idOf(item, path)
 }
 
+// uid is the member with the id that an item's owner chose.
+func (r *resource) uid() string {
+	if r == sources {
+		return "name"
+	}
+	return "uid"
+}
+
 // plural names several items.
 func (r *resource) plural() string {
 	switch r.noun {
