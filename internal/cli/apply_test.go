@@ -15,7 +15,7 @@ import (
 // files are YAML and other files below a directory, by their names.
 type files map[string]string
 
-func (f files) write(t *testing.T, dir string) string {
+func (f files) write(t testing.TB, dir string) string {
 	t.Helper()
 	for name, text := range f {
 		path := filepath.Join(dir, name)

@@ -31,19 +31,19 @@ type grammar struct {
 
 // user runs commands as a user with a home directory does.
 type user struct {
-	t           *testing.T
+	t           testing.TB
 	env         map[string]string
 	width       int
 	interactive bool
 	stdin       string
 }
 
-func newUser(t *testing.T) *user {
+func newUser(t testing.TB) *user {
 	return &user{t: t, env: map[string]string{"XDG_CONFIG_HOME": t.TempDir()}}
 }
 
 // at returns a user of the server who needs no login.
-func at(t *testing.T, srv *apptest.Server) *user {
+func at(t testing.TB, srv *apptest.Server) *user {
 	u := newUser(t)
 	u.env["GODWIT_URL"], u.env["GODWIT_KEY"] = srv.URL, srv.Key
 	return u

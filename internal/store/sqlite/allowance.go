@@ -14,7 +14,7 @@ type allowances struct{ *database }
 
 // TakeAllowance takes uses that are free. A question, which takes none, writes nothing.
 func (s *allowances) TakeAllowance(ctx context.Context, a store.Allowance) (out store.Allowed, err error) {
-	run := s.write
+	run := s.writeShared
 	if a.Want == 0 {
 		run = s.read
 	}

@@ -28,10 +28,12 @@ type database struct {
 	syncDir  func(dir string) error
 	openFile func(path string) (File, error)
 
-	turn   chan struct{} // holds a token during a write
-	writer *conn         // nil: the next write opens it
-	epochs epochs        // guarded by turn
-	handed handed        // guarded by turn
+	turn chan struct{} // holds a token during a write
+	// sharing holds the changes that wait for the turn and share it.
+	sharing sharing
+	writer  *conn  // nil: the next write opens it
+	epochs  epochs // guarded by turn
+	handed  handed // guarded by turn
 
 	readers chan *conn // a nil one is opened when it is taken
 

@@ -66,12 +66,12 @@ type endpoints struct{ *database }
 
 // CreateEndpoint stores an endpoint with its first secret.
 func (s *endpoints) CreateEndpoint(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret) error {
-	return s.write(ctx, "create endpoint", func(c *conn) error { return createEndpoint(c, e, secret) })
+	return s.writeShared(ctx, "create endpoint", func(c *conn) error { return createEndpoint(c, e, secret) })
 }
 
 // CreateEndpointWithin stores an endpoint if the tenant has less than most.
 func (s *endpoints) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint, secret *godwit.Secret, most int) error {
-	return s.write(ctx, "create endpoint", func(c *conn) error {
+	return s.writeShared(ctx, "create endpoint", func(c *conn) error {
 		n, err := countEndpoints(ctx, c, e.TenantID)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func createEndpoint(c *conn, e *godwit.Endpoint, secret *godwit.Secret) error {
 
 // UpdateEndpoint stores the next version of an endpoint.
 func (s *endpoints) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) error {
-	return s.write(ctx, "update endpoint", func(c *conn) error { return updateEndpoint(ctx, c, e) })
+	return s.writeShared(ctx, "update endpoint", func(c *conn) error { return updateEndpoint(ctx, c, e) })
 }
 
 func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {

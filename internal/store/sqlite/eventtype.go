@@ -47,7 +47,7 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 		return err
 	}
 	var version int64
-	err = s.write(ctx, "put event type", func(c *conn) error {
+	err = s.writeShared(ctx, "put event type", func(c *conn) error {
 		if err := ownOrShared(c, t.TenantID, t.Name); err != nil {
 			return err
 		}

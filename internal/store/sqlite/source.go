@@ -58,7 +58,7 @@ func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "create source", func(c *conn) error {
+	return s.writeShared(ctx, "create source", func(c *conn) error {
 		_, err := c.exec(`INSERT INTO sources (id, tenant_id, name, description, scheme, settings, sealed, credentials, adopt, mode,
 			event_type, keep, status, created_at, updated_at, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			src.ID[:], src.TenantID[:], src.Name, src.Description, src.Scheme, doc[0], src.Sealed, doc[1], flag(src.Adopt), string(src.Mode),
@@ -76,7 +76,7 @@ func (s *sources) UpdateSource(ctx context.Context, src *godwit.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, "update source", func(c *conn) error {
+	return s.writeShared(ctx, "update source", func(c *conn) error {
 		n, err := c.exec(`UPDATE sources SET name = ?, description = ?, settings = ?, sealed = ?, credentials = ?, adopt = ?, mode = ?,
 			event_type = ?, keep = ?, status = ?, updated_at = ?, version = ?
 			WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,

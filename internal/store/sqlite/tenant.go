@@ -41,7 +41,7 @@ func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 		return err
 	}
 	environment, version := cmp.Or(t.EnvironmentID, godwit.DefaultEnvironment), max(t.Version, 1)
-	err = s.write(ctx, "create tenant", func(c *conn) error {
+	err = s.writeShared(ctx, "create tenant", func(c *conn) error {
 		found, err := c.one(ctx, "SELECT 1 FROM environments WHERE id = ? AND deleted_at = 0", ids(environment[:]), nil)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx, "update tenant", func(c *conn) error {
+	err = s.writeShared(ctx, "update tenant", func(c *conn) error {
 		if err := atVersion(c, "tenants", t.ID, t.Version); err != nil {
 			return err
 		}

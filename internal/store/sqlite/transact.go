@@ -16,16 +16,23 @@ func (db *database) writeSoft(ctx context.Context, what string, fn func(*conn) e
 	return db.transact(ctx, what, false, fn)
 }
 
-func (db *database) transact(ctx context.Context, what string, durable bool, fn func(*conn) error) (err error) {
+func (db *database) transact(ctx context.Context, what string, durable bool, fn func(*conn) error) error {
 	if err := db.take(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer func() { <-db.turn }()
+	if err := db.inTransaction(ctx, durable, fn); err != nil {
+		return fmt.Errorf("%s: %w", what, fault(err))
+	}
+	return nil
+}
+
+// inTransaction runs fn in a write transaction. The caller has the turn to write.
+func (db *database) inTransaction(ctx context.Context, durable bool, fn func(*conn) error) (err error) {
 	defer func() {
 		if err != nil {
 			db.beat.failed()
 			db.noteFailure(err)
-			err = fmt.Errorf("%s: %w", what, fault(err))
 		}
 	}()
 	if db.writer == nil {
