@@ -157,7 +157,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("tenants:\n  acme: {endpoints: {a: {url: 'https://a.example'}}}\n")
 	f.Add("environment: a\nevent_types: &a\n  b.c: {schema: {type: object}}\n---\nenvironments: *a\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 1<<12 {
+		if len(text) > 1<<12 || strings.Contains(text, "file") { // of any name on this machine
 			t.Skip()
 		}
 		_, _ = Load([]string{"-"}, strings.NewReader(text))

@@ -37,7 +37,7 @@ type Runner struct {
 // Issued is a secret that the server made for a new object.
 type Issued struct {
 	Address
-	Secret json.RawMessage // as the API shows it
+	Secret json.RawMessage // as the API shows it; nil: the answer that showed it was lost
 }
 
 // Result counts how a run ended.
@@ -170,7 +170,10 @@ func (r *Runner) passed(ctx context.Context, p *Plan, c *Change) (changed bool, 
 	if now == nil || len(differences(c.want, now, p.environments[c.Environment])) > 0 || c.want.hasSealed() && c.Action != Create {
 		return false, nil, errMoved
 	}
-	return true, nil, nil
+	if c.Action == Create && (c.Kind == endpoints && c.want.document["secret"] == nil || c.Kind == sources && c.want.document["credentials"] == nil) {
+		issued = &Issued{Address: c.Address}
+	}
+	return true, issued, nil
 }
 
 // tag reads the ETag of an object, and checks that it is as the plan found it.

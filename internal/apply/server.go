@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/godwit-hq/godwit/client"
 )
@@ -17,6 +18,7 @@ const firstEnvironment = "env_00000000-0000-7000-8000-000000000000"
 
 // A Server is read and changed by its API.
 type Server struct {
+	first  *client.Client // repeats nothing, so that a server that is not there is noticed at once
 	client *client.Client
 	found  map[Address]*Found
 	// uids of tenants by environment and the server's id
@@ -26,9 +28,9 @@ type Server struct {
 	mu       sync.Mutex
 }
 
-// NewServer returns the server that a client is connected to.
+// NewServer returns the server that a client is connected to. After the first request, requests are repeated that the server puts off.
 func NewServer(c *client.Client) *Server {
-	return &Server{client: c, found: map[Address]*Found{}, tenants: map[string]map[string]string{}, nameless: map[string]int{}}
+	return &Server{first: c, client: c.With(client.WithRetry(client.Retry{Elapsed: 2 * time.Minute})), found: map[Address]*Found{}, tenants: map[string]map[string]string{}, nameless: map[string]int{}}
 }
 
 // ErrKey reports that the API key may not list environments.
@@ -36,7 +38,7 @@ var ErrKey = errors.New("this needs a key of an environment, or the administrato
 
 // Environments reads the environments that the key may see, and returns the uid of the one that is meant where none is named.
 func (s *Server) Environments(ctx context.Context) (usual string, err error) {
-	list, err := s.list(ctx, s.client.Resource(environments.path))
+	list, err := s.list(ctx, s.first.Resource(environments.path))
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
 		return "", fmt.Errorf("%w (%w)", ErrKey, err)

@@ -139,7 +139,7 @@ func declarative(s *Session, conn *Connection, concurrency int) (*client.Client,
 	target.Tenant = ""
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = max(concurrency, 1) + 4
-	return target.Client(client.WithHTTPClient(&http.Client{Transport: transport}), client.WithRetry(client.Retry{Elapsed: 2 * time.Minute}))
+	return target.Client(client.WithHTTPClient(&http.Client{Transport: transport}))
 }
 
 func (c *ApplyCommand) show(s *Session, plan *apply.Plan) error {
@@ -241,6 +241,7 @@ func (c *ApplyCommand) tenantApprover(s *Session, plan *apply.Plan) (func(string
 type secretsFile struct {
 	file   io.WriteCloser // nil: they are only counted
 	lost   int
+	unseen int // the answer did not arrive
 	kept   int
 	failed error
 }
@@ -259,6 +260,8 @@ func openSecrets(name string) (*secretsFile, error) {
 func (f *secretsFile) write(issued *apply.Issued) {
 	switch {
 	case issued == nil:
+	case issued.Secret == nil:
+		f.unseen++
 	case f.file == nil:
 		f.lost++
 	default:
@@ -276,6 +279,9 @@ func (f *secretsFile) close() {
 }
 
 func (f *secretsFile) report(s *Session) {
+	if f.unseen > 0 {
+		s.say("the answers with the secrets of %d new endpoints and sources were lost; \"godwit endpoints rotate\" and \"godwit sources rotate\" show new ones", f.unseen)
+	}
 	switch {
 	case f.lost > 0:
 		s.say("the server made secrets for %d new endpoints and sources; --secrets-to would have kept them. \"godwit endpoints rotate\" shows a new one", f.lost)

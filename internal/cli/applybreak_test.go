@@ -75,7 +75,8 @@ func TestApplyWhenAnswersAreLost(t *testing.T) {
 		return len(keys[what]) == 1 // the first answer to each
 	})
 	dir := files{"a.yaml": manyTenants}.write(t, t.TempDir())
-	if _, stderr, err := u.apply(dir); err != nil || !strings.Contains(stderr, "9 created, 0 changed, 0 deleted; 0 were") {
+	if _, stderr, err := u.apply(dir); err != nil || !strings.Contains(stderr, "9 created, 0 changed, 0 deleted; 0 were") ||
+		!strings.Contains(stderr, "the answers with the secrets of 4 new endpoints and sources were lost") {
 		t.Errorf("%v\n%s", err, stderr)
 	}
 	seen := map[string]bool{}
