@@ -288,3 +288,35 @@ func TestNamedEnvironmentBoundsAnAdministrator(t *testing.T) {
 		}
 	}
 }
+
+// What an environment lends holds for events of every API.
+func TestLentSettingsHoldInEveryAPI(t *testing.T) {
+	p := newPlatform(t, apptest.Options{})
+	p.want(201, p.put("", "/v1/tenants/customer", `{"name":"Customer"}`))
+	lend := func(body string) {
+		p.Must(apptest.Call{Method: http.MethodPatch, Path: "/v1/environments/staging", Body: body}, nil)
+	}
+	doors := []apptest.Call{
+		{Path: "/v1/events?type=invoice.paid", Body: `{}`},
+		{Path: "/v1/events/batch", Body: `{"events":[{"type":"invoice.paid","data":{}}]}`},
+		{Path: "/ojs/v1/events", Body: `{"specversion":"1.0","type":"invoice.paid","source":"ojs://shop/queues/a","time":"2026-02-12T10:30:00Z","data":{}}`},
+		{Path: "/api/v1/webhooks/events", Body: `{"type":"invoice.paid","data":{"object":{"id":"in_1","object":"invoice","created_at":"2026-11-16T07:00:00Z","updated_at":"2026-11-16T07:00:00Z"}}}`},
+	}
+	for _, door := range doors {
+		if r := p.as("customer", door); r.Status/100 != 2 {
+			t.Errorf("%s without settings: %d %s", door.Path, r.Status, r.Body)
+		}
+	}
+	lend(`{"require_idempotency_key":true}`)
+	for _, door := range doors {
+		if r := p.as("customer", door); r.Status != 400 {
+			t.Errorf("%s without a key: %d %s", door.Path, r.Status, r.Body)
+		}
+	}
+	lend(`{"require_idempotency_key":false,"event_validation":"strict"}`)
+	for _, door := range doors {
+		if r := p.as("customer", door); r.Status != 422 && r.Status != 400 || !strings.Contains(string(r.Body), "catalogue") {
+			t.Errorf("%s with an unknown type: %d %s", door.Path, r.Status, r.Body)
+		}
+	}
+}
