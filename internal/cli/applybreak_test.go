@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
@@ -94,9 +95,9 @@ func TestApplyStopped(t *testing.T) {
 	srv := apptest.Start(t, apptest.Options{})
 	u := at(t, srv)
 	ctx, cancel := context.WithCancel(t.Context())
-	puts := 0
+	var puts atomic.Int32
 	u.env["GODWIT_URL"] = between(t, srv, func(r *http.Request) { // one at a time
-		if puts++; puts == 3 {
+		if puts.Add(1) == 3 {
 			cancel()
 			<-r.Context().Done() // until the client has gone
 		}
@@ -106,8 +107,8 @@ func TestApplyStopped(t *testing.T) {
 	if err := u.runIn(u.session(ctx, &out, &problems), "apply", "-f", dir, "--concurrency", "1"); !errors.Is(err, ErrReported) {
 		t.Errorf("got %v", err)
 	}
-	if puts != 3 || !strings.Contains(problems.String(), "7 not tried") || !strings.Contains(problems.String(), "run the command again to go on") {
-		t.Errorf("%d changes were sent:\n%s", puts, problems.String())
+	if puts.Load() != 3 || !strings.Contains(problems.String(), "7 not tried") || !strings.Contains(problems.String(), "run the command again to go on") {
+		t.Errorf("%d changes were sent:\n%s", puts.Load(), problems.String())
 	}
 	if _, stderr, err := u.apply(dir); err != nil || !strings.Contains(stderr, "created") {
 		t.Errorf("%v\n%s", err, stderr)
