@@ -67,7 +67,7 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 			return err
 		}
 	}
-	limits := management.Limits{Endpoints: s.cfg.Limits.Endpoints}
+	limits := management.Limits{Endpoints: s.cfg.Limits.Endpoints, CreationsPerMinute: s.cfg.Limits.EndpointCreations}
 	if d.NoLimits {
 		limits = management.NoLimits
 	}
@@ -91,6 +91,7 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 		Engine: s.engine, Store: s.store, Catalogue: s.types, Now: s.clock.Now,
 		Keys:        idempotency.Format{MinLength: idempotency.DefaultMinLength, MaxLength: idempotency.DefaultMaxLength},
 		Fingerprint: idempotency.WholePayload, Retention: s.cfg.Retention.Events.Real(), MaxPayload: int64(s.cfg.MaxBody),
+		Limits: godwit.TenantLimits{EventsPerSecond: s.cfg.Limits.EventsPerSecond, Burst: s.cfg.Limits.Burst, WaitingDeliveries: s.cfg.Limits.WaitingDeliveries},
 	})
 	if err != nil {
 		return err

@@ -16,9 +16,10 @@ type tenantsCommand struct {
 
 // tenantMembers are the settings of a tenant.
 type tenantMembers struct {
-	RequireKey      *bool    `name:"require-idempotency-key" negatable:"" help:"Refuse events without Idempotency-Key."`
-	AlertEmails     []string `name:"alert-emails" help:"E-mail addresses that are told of dead letters and disabled endpoints." placeholder:"ADDRESS"`
-	EventValidation *string  `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
+	RequireKey      *bool            `name:"require-idempotency-key" negatable:"" help:"Refuse events without Idempotency-Key."`
+	AlertEmails     []string         `name:"alert-emails" help:"E-mail addresses that are told of dead letters and disabled endpoints." placeholder:"ADDRESS"`
+	EventValidation *string          `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
+	Limits          map[string]int64 `name:"limits" mapsep:"," help:"What the tenant may use, replaced as a whole: events_per_second, burst, endpoints, payload_bytes, waiting_deliveries, endpoint_creations_per_minute." placeholder:"NAME=N,…"`
 }
 
 type newTenant struct {
@@ -84,6 +85,7 @@ var tenants = &resource{
 Examples:
 
     godwit tenants create acme --event-validation known
+    godwit tenants update acme --limits events_per_second=100,burst=500,endpoints=20
     godwit tenants list
     godwit endpoints list --tenant ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`,
 		"delete": `The deletion is confirmed in two steps, and a second admin key of the same tenant has to approve it, which is older than the request and was

@@ -26,6 +26,11 @@ func TestTenants(t *testing.T) {
 	u.has([]string{"tenants", "list"}, id, "acme")
 	u.has([]string{"tenants", "update", id, "--name", "other", "--require-idempotency-key"}, "name                     other", "require_idempotency_key  true")
 	u.has([]string{"tenants", "update", id, "--no-require-idempotency-key"}, "require_idempotency_key  false")
+	limited := decode(t, u.has([]string{"tenants", "update", id, "--limits", "events_per_second=100,burst=500", "--limits", "endpoints=2", "--json"}))
+	if limits := limited["limits"].(map[string]any); len(limits) != 3 || limits["burst"] != 500.0 || limits["endpoints"] != 2.0 {
+		t.Errorf("limits are %v", limits)
+	}
+	u.refused([]string{"tenants", "update", id, "--limits", "events=1"}, "events")
 	u.has([]string{"endpoints", "create", "http://127.0.0.1:9/", "--tenant", id}, "sub_")
 	u.has([]string{"endpoints", "list"}, "no endpoints")
 
@@ -45,7 +50,7 @@ func TestEnvironments(t *testing.T) {
 	if made["uid"] != "staging" || made["live"] != false || made["event_validation"] != "strict" {
 		t.Errorf("made %v", made)
 	}
-	u.has([]string{"environments", "update", "staging", "--name", "Rehearsal", "--endpoint-profile", "ojs"}, "Rehearsal", "ojs")
+	u.has([]string{"environments", "update", "staging", "--name", "Rehearsal", "--endpoint-profile", "ojs", "--limits", "endpoints=7"}, "Rehearsal", "ojs", "endpoints  7")
 	u.has([]string{"environments", "get", made["id"].(string)}, "Rehearsal")
 	u.refused([]string{"environments", "delete", "staging"}, "--yes")
 	u.has([]string{"environments", "delete", "staging", "--yes"}, "deleted staging")

@@ -130,6 +130,14 @@ type Retention struct {
 type Limits struct {
 	// Endpoints that a tenant may have. Defaults to 1000.
 	Endpoints int `name:"endpoints" default:"1000" placeholder:"N"`
+	// Endpoints that a tenant's own keys may create in a minute, unless the tenant has a limit of its own. Defaults to 60.
+	EndpointCreations int `name:"endpoint-creations" default:"60" placeholder:"N"`
+	// Events that a tenant may bring in a second, unless the tenant has a limit of its own. Further ones get 429. 0 means no limit. Defaults to 0.
+	EventsPerSecond int `name:"events-per-second" default:"0" placeholder:"N"`
+	// Events that such a tenant may bring at once. 0 means those of a second. Defaults to 0.
+	Burst int `name:"burst" default:"0" placeholder:"N"`
+	// Deliveries of a tenant that may wait, unless the tenant has a limit of its own. While so many do, its events get 429. 0 means no limit. Defaults to 0.
+	WaitingDeliveries int `name:"waiting-deliveries" default:"0" placeholder:"N"`
 	// Deliveries of one endpoint that may be in memory. Further ones wait in the store. Defaults to 1024.
 	Window int `name:"window" default:"1024" placeholder:"N"`
 	// Requests to endpoints that may be in flight at once. Defaults to 2048.

@@ -77,9 +77,17 @@ func (c *Config) Check() error {
 	for flag, n := range map[string]int64{
 		"limits-endpoints": int64(c.Limits.Endpoints), "limits-window": int64(c.Limits.Window),
 		"limits-in-flight": int64(c.Limits.InFlight), "limits-held": int64(c.Limits.Held),
+		"limits-endpoint-creations": int64(c.Limits.EndpointCreations),
 	} {
 		if n < 1 {
 			bad(flag, "must be at least 1")
+		}
+	}
+	for flag, n := range map[string]int{
+		"limits-events-per-second": c.Limits.EventsPerSecond, "limits-burst": c.Limits.Burst, "limits-waiting-deliveries": c.Limits.WaitingDeliveries,
+	} {
+		if n < 0 {
+			bad(flag, "must not be negative")
 		}
 	}
 	for flag, n := range map[string]int{

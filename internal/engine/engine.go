@@ -164,6 +164,9 @@ func (e *Engine) Stopping() { e.shards.Stopping() }
 // Owns reports whether this node delivers for the endpoint now.
 func (e *Engine) Owns(id godwit.EndpointID) bool { return e.shards.Epoch(id.Shard()) != 0 }
 
+// Alone reports whether no other node is alive.
+func (e *Engine) Alone() bool { return e.shards.Alone() }
+
 // Leads reports whether this node does what only one node may do, such as sweeps: it owns the first shard.
 func (e *Engine) Leads() bool { return e.shards.Epoch(0) != 0 }
 

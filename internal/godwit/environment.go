@@ -34,6 +34,8 @@ type EnvironmentSettings struct {
 	// the server keeps them.
 	KeepEvents      int64 `json:"retention_events_seconds,omitempty"`
 	KeepDeadLetters int64 `json:"retention_dead_letters_seconds,omitempty"`
+	// Limits of tenants that have none of their own.
+	Limits TenantLimits `json:"limits,omitzero"`
 }
 
 // MinRetention is the shortest retention that a server or an environment may have.
@@ -61,10 +63,11 @@ const (
 	SettingIdempotencyKey Setting = "require_idempotency_key"
 	SettingValidation     Setting = "event_validation"
 	SettingAlertEmails    Setting = "alert_emails"
+	SettingLimits         Setting = "limits"
 )
 
 // LentSettings lists every setting that an environment lends.
-var LentSettings = []Setting{SettingIdempotencyKey, SettingValidation, SettingAlertEmails}
+var LentSettings = []Setting{SettingIdempotencyKey, SettingValidation, SettingAlertEmails, SettingLimits}
 
 // Lend gives a tenant the settings that it has from its environment.
 func (s *EnvironmentSettings) Lend(t *Tenant) {
@@ -78,6 +81,8 @@ func (s *EnvironmentSettings) Lend(t *Tenant) {
 			t.Validation = s.Validation
 		case SettingAlertEmails:
 			t.AlertEmails = s.AlertEmails
+		case SettingLimits:
+			t.Limits = s.Limits
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Tenant struct {
 	MakesOthers           bool  // its environment lets requests create the tenants that they name
 	KeepEvents            int64 // see EnvironmentSettings
 	KeepDeadLetters       int64
+	Limits                TenantLimits
 	OwnTypes              int   // number of event types of its own
 	Version               int64 // counts changes, from 1
 	CreatedAt             time.Time

@@ -62,6 +62,9 @@ func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (A
 	if err := checkAttributes(e.Attributes); err != nil {
 		return Admission{}, err
 	}
+	if limit := p.Tenant.Limits.PayloadBytes; limit > 0 && int64(len(e.payload())) > limit && !in.known(ctx, r) {
+		return Admission{}, problem.TooLarge.In("data", "is over the tenant's limit payload_bytes of %d bytes", limit)
+	}
 	if int64(len(e.payload())) > in.cfg.MaxPayload {
 		return Admission{}, problem.TooLarge.In("data", "is over the limit of %d bytes", in.cfg.MaxPayload)
 	}

@@ -12,17 +12,23 @@ import (
 	"github.com/godwit-hq/godwit/internal/idempotency"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // Engine stores admitted events and delivers them.
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
 	Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
+	// Alone reports whether no other node is alive.
+	Alone() bool
 }
 
-// Store reads idempotency records.
+// Store reads idempotency records, and counts what tenants with limits use.
 type Store interface {
 	Recorded(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error)
+	CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (int, error)
+	TakeAllowance(ctx context.Context, a store.Allowance) (store.Allowed, error)
+	ReturnAllowance(ctx context.Context, tenant godwit.TenantID, name string, at time.Time, n int) error
 }
 
 // Config holds an Intake's dependencies and settings.
@@ -39,11 +45,14 @@ type Config struct {
 	Retention time.Duration
 	// MaxPayload bounds the payload of an event, in bytes. Defaults to 1 MiB.
 	MaxPayload int64
+	// Limits bound the events of tenants that have no limits of their own. Defaults to no limits.
+	Limits godwit.TenantLimits
 }
 
 // An Intake accepts events. It is safe for concurrent use.
 type Intake struct {
-	cfg Config
+	cfg    Config
+	meters *meters
 }
 
 // New makes an Intake.
@@ -55,7 +64,8 @@ func New(cfg Config) (*Intake, error) {
 	if cfg.MaxPayload == 0 {
 		cfg.MaxPayload = godwit.DefaultMaxBody
 	}
-	return &Intake{cfg: cfg}, nil
+	meters := &meters{now: cfg.Now, store: cfg.Store, alone: cfg.Engine.Alone, server: cfg.Limits, tenants: map[godwit.TenantID]*meter{}}
+	return &Intake{cfg: cfg, meters: meters}, nil
 }
 
 // MaxPayload is the largest payload of an event, in bytes.
@@ -112,6 +122,9 @@ type Submission struct {
 // Submit stores admitted events. If it returns no error, every submission whose receipt has no Err is either stored durably
 // and queued for delivery, or is a repeat whose stored response is in the receipt.
 func (in *Intake) Submit(ctx context.Context, submissions ...Submission) ([]engine.Receipt, error) {
+	if err := in.enter(ctx, submissions); err != nil {
+		return nil, err
+	}
 	list := make([]engine.Submission, len(submissions))
 	for i := range submissions {
 		s := &submissions[i]
@@ -122,12 +135,34 @@ func (in *Intake) Submit(ctx context.Context, submissions ...Submission) ([]engi
 			}
 		}
 	}
-	return in.cfg.Engine.Submit(ctx, list...)
+	receipts, err := in.cfg.Engine.Submit(ctx, list...)
+	for i := range receipts {
+		in.meters.accepted(submissions[i].Producer.Tenant, &receipts[i])
+	}
+	return receipts, err
+}
+
+// enter takes a request's events from the limits of their tenant.
+func (in *Intake) enter(ctx context.Context, submissions []Submission) error {
+	for len(submissions) > 0 {
+		tenant, n, events := submissions[0].Producer.Tenant, 0, 0
+		for ; n < len(submissions) && submissions[n].Producer.Tenant.ID == tenant.ID; n++ {
+			events += len(submissions[n].Events)
+		}
+		if err := in.meters.enter(ctx, tenant, events); err != nil {
+			return err
+		}
+		submissions = submissions[n:]
+	}
+	return nil
 }
 
 // Plan makes an outbox of admitted events, which the caller stores together with the outcome of a command. The outbox must
 // be closed once that transaction has committed or failed.
 func (in *Intake) Plan(ctx context.Context, p Producer, commandID string, events ...Admission) (*engine.Outbox, error) {
+	if err := in.meters.enter(ctx, p.Tenant, len(events)); err != nil {
+		return nil, err
+	}
 	return in.cfg.Engine.Plan(ctx, p.Tenant.ID, p.Key, commandID, publications(events)...)
 }
 

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (es *Endpoints) Create(ctx context.Context, t *godwit.Tenant, n NewEndpoint
 	}
 	c, err := idempotency.Once(ctx, es.now(),
 		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, t.ID, id) },
-		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, t.ID, id, &n, prof, given) })
+		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, t, id, &n, prof, given) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,10 +71,10 @@ func (es *Endpoints) Create(ctx context.Context, t *godwit.Tenant, n NewEndpoint
 }
 
 // create makes an endpoint from a checked request and stores it.
-func (es *Endpoints) create(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, n *NewEndpoint, prof profile.Profile, given *profile.KeyMaterial) (*created, error) {
+func (es *Endpoints) create(ctx context.Context, tenant *godwit.Tenant, id godwit.EndpointID, n *NewEndpoint, prof profile.Profile, given *profile.KeyMaterial) (*created, error) {
 	now := es.now()
 	e := &godwit.Endpoint{
-		ID: id, TenantID: tenant, Profile: n.Profile,
+		ID: id, TenantID: tenant.ID, Profile: n.Profile,
 		Status: godwit.EndpointActive, StatusAt: now, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	if n.Paused {
@@ -89,7 +90,7 @@ func (es *Endpoints) create(ctx context.Context, tenant godwit.TenantID, id godw
 	if err != nil {
 		return nil, err
 	}
-	if err := es.register(ctx, e, &issued.Secret); err != nil {
+	if err := es.register(ctx, e, &issued.Secret, &tenant.Limits, n.ByPlatform); err != nil {
 		return nil, err
 	}
 	return &created{e, issued}, nil
@@ -109,18 +110,24 @@ func (es *Endpoints) find(ctx context.Context, tenant godwit.TenantID, id godwit
 }
 
 // register stores the endpoint within the tenant's limits.
-func (es *Endpoints) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret) error {
-	if err := es.rate.take(ctx, e.TenantID, e.CreatedAt); err != nil {
-		return err
+func (es *Endpoints) register(ctx context.Context, e *godwit.Endpoint, s *godwit.Secret, own *godwit.TenantLimits, byPlatform bool) error {
+	if !byPlatform {
+		if err := es.rate.take(ctx, e.TenantID, own.EndpointCreationsPerMinute, e.CreatedAt); err != nil {
+			return err
+		}
 	}
+	limit := cmp.Or(own.Endpoints, es.limit)
 	err := withCode(&e.Code, "create endpoint", func() error {
-		if es.limit < 0 {
+		if limit < 0 {
 			return es.store.CreateEndpoint(ctx, e, s)
 		}
-		return es.store.CreateEndpointWithin(ctx, e, s, es.limit)
+		return es.store.CreateEndpointWithin(ctx, e, s, limit)
 	})
+	if errors.Is(err, store.ErrLimit) && own.Endpoints > 0 {
+		return problem.TenantLimit.With("the tenant may have no more than %d endpoints (limit endpoints); delete one first", limit)
+	}
 	if errors.Is(err, store.ErrLimit) {
-		return problem.LimitReached.With("the tenant may have no more than %d endpoints; delete one first", es.limit)
+		return problem.LimitReached.With("the tenant may have no more than %d endpoints; delete one first", limit)
 	}
 	return err
 }

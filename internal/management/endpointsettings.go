@@ -40,6 +40,8 @@ type NewEndpoint struct {
 	Paused bool // creates the endpoint paused
 	// OwnPolicy says that the policy is complete. Otherwise members that it leaves open are those of the environment's policy.
 	OwnPolicy bool
+	// ByPlatform says that the key of an environment or an administrator creates the endpoint; see creationRate.
+	ByPlatform bool
 }
 
 // setDefaults sets the defaults of absent members: those of the tenant's environment, and else the server's. The policy of the environment was

@@ -23,7 +23,7 @@ type EnvironmentSpec struct {
 }
 
 func (s *EnvironmentSpec) check() error {
-	errs := []error{checkUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation)}
+	errs := []error{checkUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation), checkLimits(&s.Limits)}
 	base, err := profile.Lookup(cmp.Or(s.Profile, profile.Default))
 	if err != nil {
 		errs = append(errs, fieldError("endpoint_profile", "must be one of %v", profile.Names()))

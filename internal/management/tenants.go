@@ -27,6 +27,7 @@ type TenantSpec struct {
 	RequireIdempotencyKey bool
 	AlertEmails           []string
 	Validation            godwit.Validation
+	Limits                godwit.TenantLimits
 	// Inherits names the settings that the tenant has from its environment; their members above do not count.
 	Inherits []godwit.Setting
 }
@@ -35,7 +36,8 @@ type TenantSpec struct {
 const MaxAlertEmails = 10
 
 func (s *TenantSpec) check() error {
-	return errors.Join(checkOptionalUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation))
+	return errors.Join(checkOptionalUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation),
+		checkLimits(&s.Limits))
 }
 
 func checkAlertEmails(addresses []string) error {
@@ -118,7 +120,7 @@ func (ts *Tenants) uidFree(ctx context.Context, t *godwit.Tenant) error {
 
 func (s *TenantSpec) apply(t *godwit.Tenant) {
 	t.UID, t.Name, t.RequireIdempotencyKey, t.AlertEmails, t.Validation = s.UID, s.Name, s.RequireIdempotencyKey, s.AlertEmails, s.Validation
-	t.Inherits = s.Inherits
+	t.Inherits, t.Limits = s.Inherits, s.Limits
 }
 
 // Get returns a tenant.
@@ -170,7 +172,7 @@ func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, m godwit.Matc
 func (ts *Tenants) edited(ctx context.Context, t *godwit.Tenant, edit func(*TenantSpec) error) (*godwit.Tenant, error) {
 	spec := TenantSpec{
 		UID: t.UID, Name: t.Name, RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, Validation: t.Validation,
-		Inherits: t.Inherits,
+		Inherits: t.Inherits, Limits: t.Limits,
 	}
 	if err := edit(&spec); err != nil {
 		return nil, err

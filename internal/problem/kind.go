@@ -74,6 +74,8 @@ var (
 		"The body is over the limit that the detail names. Nothing was stored.")
 	UnsupportedMediaType = define(http.StatusUnsupportedMediaType, "unsupported-media-type", "Unsupported media type",
 		"Content-Type is missing, malformed, or not one that the operation reads; or Content-Encoding was used.")
+	TenantLimit = define(http.StatusForbidden, "tenant-limit", "A limit of the tenant was reached",
+		"The platform has set a limit on the tenant; the detail names it. Use less, or ask the platform for more.")
 	TooManyRequests = define(http.StatusTooManyRequests, "too-many-requests", "Too many requests",
 		"The tenant makes these faster than it may. Wait for Retry-After.").retry("1")
 	ConfirmationInvalid = define(http.StatusForbidden, "confirmation-invalid", "The confirmation is not for this request",

@@ -32,6 +32,8 @@ type Deliveries interface {
 	Requeue(ctx context.Context, r Requeue) ([]godwit.Delivery, error)
 	// Cancel ends a pending unclaimed delivery. It fails with ErrConflict when the delivery is finished or claimed.
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	// CountWaiting counts a tenant's pending deliveries, at most upTo.
+	CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (int, error)
 	// CountPending counts an endpoint's pending deliveries.
 	CountPending(ctx context.Context, id godwit.EndpointID) (int64, error)
 }

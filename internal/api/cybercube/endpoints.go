@@ -53,6 +53,7 @@ func (h *endpointHandlers) create(c *httpapi.Call) error {
 		return err
 	}
 	ctx := c.R.Context()
+	n.ByPlatform = c.Caller.Platform()
 	e, secret, err := h.endpoints.Create(ctx, c.Caller.Tenant, n)
 	if err != nil {
 		giveBack()

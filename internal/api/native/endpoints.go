@@ -85,7 +85,9 @@ type endpointHandlers struct {
 }
 
 func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
-	e, secret, err := h.endpoints.Create(ctx, c.Tenant, in.Body.spec())
+	spec := in.Body.spec()
+	spec.ByPlatform = c.Platform()
+	e, secret, err := h.endpoints.Create(ctx, c.Tenant, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,9 @@ func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *pu
 	if err := sameUID(in.Body.UID, in.ID); err != nil {
 		return nil, err
 	}
-	e, secret, err := h.endpoints.Put(ctx, c.Tenant, in.ID, in.Body.spec(), m)
+	spec := in.Body.spec()
+	spec.ByPlatform = c.Platform()
+	e, secret, err := h.endpoints.Put(ctx, c.Tenant, in.ID, spec, m)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Environment struct {
 	AlertEmails           []string               `json:"alert_emails" doc:"Of tenants that do not say"`
 	EndpointProfile       string                 `json:"endpoint_profile,omitempty" doc:"Profile of new endpoints that name none. Absent: eds"`
 	EndpointPolicy        godwit.PolicyOverrides `json:"endpoint_policy,omitzero" doc:"Policy of new endpoints that give none"`
+	Limits                Limits                 `json:"limits" doc:"Of tenants that do not say"`
 	MakeTenants           bool                   `json:"make_tenants" doc:"A request that changes something and names a tenant by a uid that there is not creates the tenant"`
 	RetentionEvents       int64                  `json:"retention_events_seconds" doc:"How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them"`
 	RetentionDeadLetters  int64                  `json:"retention_dead_letters_seconds" doc:"How long dead letters are kept. 0: as long as the server keeps them"`
@@ -36,7 +37,7 @@ func environmentView(e *godwit.Environment) Environment {
 		ID: e.ID.String(), UID: e.UID, Name: e.Name, Live: e.Live, RequireIdempotencyKey: e.RequireIdempotencyKey,
 		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
 		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt), Version: e.Version, MakeTenants: e.MakeTenants,
-		RetentionEvents: e.KeepEvents, RetentionDeadLetters: e.KeepDeadLetters,
+		RetentionEvents: e.KeepEvents, RetentionDeadLetters: e.KeepDeadLetters, Limits: Limits(e.Limits),
 	}
 	if v.AlertEmails == nil {
 		v.AlertEmails = []string{}
@@ -57,6 +58,7 @@ type EnvironmentPatch struct {
 	MakeTenants           *bool                   `json:"make_tenants,omitempty"`
 	RetentionEvents       *int64                  `json:"retention_events_seconds,omitempty" minimum:"0"`
 	RetentionDeadLetters  *int64                  `json:"retention_dead_letters_seconds,omitempty" minimum:"0"`
+	Limits                *Limits                 `json:"limits,omitempty" doc:"Replaced as a whole"`
 }
 
 func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
@@ -71,6 +73,7 @@ func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
 	set(&spec.MakeTenants, b.MakeTenants)
 	set(&spec.KeepEvents, b.RetentionEvents)
 	set(&spec.KeepDeadLetters, b.RetentionDeadLetters)
+	set((*Limits)(&spec.Limits), b.Limits)
 }
 
 // EnvironmentDraft has the settings of an environment.
@@ -85,6 +88,7 @@ type EnvironmentDraft struct {
 	MakeTenants           bool                    `json:"make_tenants,omitempty"`
 	RetentionEvents       int64                   `json:"retention_events_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
 	RetentionDeadLetters  int64                   `json:"retention_dead_letters_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
+	Limits                *Limits                 `json:"limits,omitempty" doc:"Of tenants that do not say. Absent: the server's"`
 }
 
 func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
@@ -92,7 +96,7 @@ func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
 	(&EnvironmentPatch{
 		UID: &uid, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
 		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants,
-		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters,
+		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters, Limits: b.Limits,
 	}).apply(&spec)
 	if len(b.AlertEmails) > 0 {
 		spec.AlertEmails = b.AlertEmails

@@ -25,7 +25,8 @@ type Tenant struct {
 	RequireIdempotencyKey bool      `json:"require_idempotency_key" doc:"Events without Idempotency-Key are refused"`
 	AlertEmails           []string  `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
 	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
-	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails" doc:"The members above that are the environment's"`
+	Limits                Limits    `json:"limits" doc:"What the tenant may use. The server's defaults hold for absent members"`
+	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails,limits" doc:"The members above that are the environment's"`
 	OwnEventTypes         int       `json:"own_event_types" doc:"How many event types it has beside those that its environment shares"`
 	CreatedAt             time.Time `json:"created_at"`
 	Version               int64     `json:"version" doc:"Grows with every change"`
@@ -35,7 +36,7 @@ func tenantView(t *godwit.Tenant) Tenant {
 	v := Tenant{
 		ID: t.ID.String(), AccountID: profile.FormatCode(profile.CodeTenant, t.Code), Name: t.Name,
 		RequireIdempotencyKey: t.RequireIdempotencyKey, AlertEmails: t.AlertEmails, EventValidation: string(t.Validation),
-		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, OwnEventTypes: t.OwnTypes, CreatedAt: t.CreatedAt.UTC(), Version: t.Version,
+		UID: t.UID, EnvironmentID: t.EnvironmentID.String(), Inherits: []string{}, OwnEventTypes: t.OwnTypes, Limits: Limits(t.Limits), CreatedAt: t.CreatedAt.UTC(), Version: t.Version,
 	}
 	for _, name := range t.Inherits {
 		v.Inherits = append(v.Inherits, string(name))
@@ -53,13 +54,14 @@ type NewTenant struct {
 	RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty" doc:"Absent: as the environment says"`
 	AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"`
 	EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict" doc:"Absent: as the environment says"`
+	Limits                *Limits   `json:"limits,omitempty" doc:"Absent: the environment's"`
 }
 
 // spec describes the tenant. It inherits what is absent.
 func (b *NewTenant) spec() management.TenantSpec {
 	spec := management.TenantSpec{Inherits: godwit.LentSettings}
 	(&TenantPatch{UID: &b.UID, Name: &b.Name, RequireIdempotencyKey: b.RequireIdempotencyKey, AlertEmails: b.AlertEmails,
-		EventValidation: b.EventValidation}).apply(&spec)
+		EventValidation: b.EventValidation, Limits: b.Limits}).apply(&spec)
 	return spec
 }
 
@@ -84,7 +86,8 @@ type TenantPatch struct {
 	RequireIdempotencyKey *bool     `json:"require_idempotency_key,omitempty"`
 	AlertEmails           *[]string `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
 	EventValidation       *string   `json:"event_validation,omitempty" enum:",known,strict"`
-	Inherits              *[]string `json:"inherits,omitempty" enum:"require_idempotency_key,event_validation,alert_emails" doc:"Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the tenant's own"`
+	Limits                *Limits   `json:"limits,omitempty" doc:"Replaced as a whole"`
+	Inherits              *[]string `json:"inherits,omitempty" enum:"require_idempotency_key,event_validation,alert_emails,limits" doc:"Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the tenant's own"`
 }
 
 // apply changes a spec. A setting that is given is the tenant's own from then on.
@@ -107,6 +110,7 @@ func (b *TenantPatch) apply(spec *management.TenantSpec) {
 	own(set(&spec.RequireIdempotencyKey, b.RequireIdempotencyKey), godwit.SettingIdempotencyKey)
 	own(set(&spec.AlertEmails, b.AlertEmails), godwit.SettingAlertEmails)
 	own(set((*string)(&spec.Validation), b.EventValidation), godwit.SettingValidation)
+	own(set((*Limits)(&spec.Limits), b.Limits), godwit.SettingLimits)
 }
 
 // set copies a member that is given, and reports whether it is.

@@ -30,7 +30,9 @@ func (s *server) createSubscription(c *httpapi.Call) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	e, issued, err := s.cfg.Management.Endpoints.Create(c.R.Context(), c.Caller.Tenant, newEndpoint(w))
+	n := newEndpoint(w)
+	n.ByPlatform = c.Caller.Platform()
+	e, issued, err := s.cfg.Management.Endpoints.Create(c.R.Context(), c.Caller.Tenant, n)
 	if err != nil {
 		return err
 	}

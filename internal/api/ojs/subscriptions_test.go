@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // TestBadSubscriptions: the response names every invalid field, and nothing is created or changed.
@@ -340,14 +341,15 @@ func TestPagesOfSubscriptions(t *testing.T) {
 func TestLimits(t *testing.T) {
 	r := newRig(t, apptest.Options{KeepLimits: true, Configure: func(c *config.Config) { c.Limits.Endpoints = 50 }})
 	body := object{"url": r.sink.URL("/hook"), "events": []string{"never"}}
+	key := r.NewKey(r.Tenant, godwit.ScopeManage) // the rate is not that of administrators
 	for range 50 {
-		r.send(t, 201, apptest.Call{Path: subscriptions, Body: body})
+		r.send(t, 201, apptest.Call{Path: subscriptions, Key: key, Body: body})
 	}
-	if got := r.send(t, 409, apptest.Call{Path: subscriptions, Body: body}); code(got) != "limit_reached" {
+	if got := r.send(t, 409, apptest.Call{Path: subscriptions, Key: key, Body: body}); code(got) != "limit_reached" {
 		t.Errorf("one too many: %v", got)
 	}
 	for range 100 { // refused requests count too
-		resp := r.Call(apptest.Call{Path: subscriptions, Body: body})
+		resp := r.Call(apptest.Call{Path: subscriptions, Key: key, Body: body})
 		if resp.Status == http.StatusConflict {
 			continue
 		}

@@ -94,6 +94,12 @@ func (s *deliveries) Cancel(ctx context.Context, tenant godwit.TenantID, id godw
 	return d, failed("cancel delivery", err)
 }
 
+// CountWaiting counts a tenant's pending deliveries up to a bound, in the primary key alone.
+func (s *deliveries) CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM pending_deliveries WHERE tenant_id = $1 LIMIT $2) AS p`, [16]byte(tenant), upTo).Scan(&n)
+	return n, failed("count waiting deliveries", err)
+}
+
 // CountPending counts an endpoint's pending deliveries, claimed or not.
 func (s *deliveries) CountPending(ctx context.Context, id godwit.EndpointID) (int64, error) {
 	var n int64

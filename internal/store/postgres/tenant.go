@@ -3,6 +3,8 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,15 +32,24 @@ func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 	environment, version := cmp.Or(t.EnvironmentID, godwit.DefaultEnvironment), max(t.Version, 1)
 	// The lock keeps the environment until the tenant is stored.
 	tag, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation,
-			environment_id, uid, inherits, version)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, e.id, $10, $11, $12 FROM (SELECT id FROM environments WHERE id = $9 AND deleted_at IS NULL FOR SHARE) AS e`,
+			environment_id, uid, inherits, version, limits)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, e.id, $10, $11, $12, $13 FROM (SELECT id FROM environments WHERE id = $9 AND deleted_at IS NULL FOR SHARE) AS e`,
 		[16]byte(t.ID), clean(t.Name), own.RequireIdempotencyKey, optionalTime(t.CreatedAt), optionalTime(t.DeletedAt), clean(t.Code),
-		cleanAll(own.AlertEmails), string(own.Validation), [16]byte(environment), clean(t.UID), settingNames(own.Inherits), version)
+		cleanAll(own.AlertEmails), string(own.Validation), [16]byte(environment), clean(t.UID), settingNames(own.Inherits), version, encodeLimits(&own.Limits))
 	if err := changed("create tenant", tag, err); err != nil {
 		return err
 	}
 	t.EnvironmentID, t.Version = environment, version
 	return nil
+}
+
+// encodeLimits returns nil for a tenant without limits of its own.
+func encodeLimits(l *godwit.TenantLimits) []byte {
+	text, err := json.Marshal(l)
+	if err != nil || len(text) == len("{}") {
+		return nil
+	}
+	return text
 }
 
 func settingNames(list []godwit.Setting) []string {
@@ -57,8 +68,8 @@ func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE tenants SET name = $2, uid = $3, require_idempotency_key = $4, alert_emails = $5, validation = $6, inherits = $7,
-			version = version + 1 WHERE id = $1`, [16]byte(t.ID), clean(t.Name), clean(t.UID), own.RequireIdempotencyKey, cleanAll(own.AlertEmails),
-			string(own.Validation), settingNames(own.Inherits))
+			limits = $8, version = version + 1 WHERE id = $1`, [16]byte(t.ID), clean(t.Name), clean(t.UID), own.RequireIdempotencyKey, cleanAll(own.AlertEmails),
+			string(own.Validation), settingNames(own.Inherits), encodeLimits(&own.Limits))
 		return err
 	})
 	if err == nil {
@@ -68,7 +79,7 @@ func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 }
 
 const selectTenants = `SELECT t.id, t.name, t.require_idempotency_key, t.created_at, t.deleted_at, t.code, t.alert_emails, t.validation,
-	t.environment_id, t.uid, t.home, t.inherits, t.own_types, t.version, e.settings
+	t.environment_id, t.uid, t.home, t.inherits, t.own_types, t.version, e.settings, t.limits
 	FROM tenants AS t JOIN environments AS e ON e.id = t.environment_id`
 
 // Tenant returns a tenant that is not deleted.
@@ -113,17 +124,18 @@ func scanTenant(r pgx.CollectableRow) (*godwit.Tenant, error) {
 	var (
 		inherits []string
 		settings []byte
+		limits   []byte
 		lent     godwit.EnvironmentSettings
 	)
 	err := r.Scan(scanID(&t.ID), &t.Name, &t.RequireIdempotencyKey, scanTime(&t.CreatedAt), scanTime(&t.DeletedAt), &t.Code,
-		&t.AlertEmails, &t.Validation, scanID(&t.EnvironmentID), &t.UID, &t.Home, &inherits, &t.OwnTypes, &t.Version, &settings)
+		&t.AlertEmails, &t.Validation, scanID(&t.EnvironmentID), &t.UID, &t.Home, &inherits, &t.OwnTypes, &t.Version, &settings, &limits)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range inherits {
 		t.Inherits = append(t.Inherits, godwit.Setting(name))
 	}
-	if err := decodeMap(settings, &lent); err != nil {
+	if err := errors.Join(decodeMap(settings, &lent), decodeMap(limits, &t.Limits)); err != nil {
 		return nil, err
 	}
 	lent.Lend(t)

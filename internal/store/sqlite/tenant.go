@@ -13,7 +13,7 @@ import (
 // tenantColumns are those of a tenant and the settings of its environment.
 const (
 	tenantColumns = `t.id, t.name, t.require_idempotency_key, t.created_at, t.deleted_at, t.code, t.alert_emails, t.validation,
-		t.environment_id, t.uid, t.home, t.inherits, t.own_types, t.version, e.settings`
+		t.environment_id, t.uid, t.home, t.inherits, t.own_types, t.version, e.settings, t.limits`
 	tenantTables = " FROM tenants t JOIN environments e ON e.id = t.environment_id"
 )
 
@@ -23,7 +23,7 @@ func scanTenant(r *rows) (godwit.Tenant, error) {
 		Validation: godwit.Validation(r.text(7)), EnvironmentID: r.id(8), UID: r.text(9), Home: r.bool(10), OwnTypes: int(r.int(12)), Version: r.int(13),
 	}
 	var lent godwit.EnvironmentSettings
-	if err := errors.Join(r.parse(6, &t.AlertEmails), r.parse(11, &t.Inherits), r.parse(14, &lent)); err != nil {
+	if err := errors.Join(r.parse(6, &t.AlertEmails), r.parse(11, &t.Inherits), r.parse(14, &lent), r.parse(15, &t.Limits)); err != nil {
 		return t, err
 	}
 	lent.Lend(&t)
@@ -36,7 +36,7 @@ type tenants struct{ *database }
 // CreateTenant stores a tenant.
 func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 	own := t.WithoutLent()
-	lists, err := documents(own.AlertEmails, own.Inherits)
+	lists, err := documents(own.AlertEmails, own.Inherits, storedLimits(own))
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,9 @@ func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 			return store.ErrNotFound
 		}
 		_, err = c.exec(`INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, code, alert_emails, validation,
-			environment_id, uid, inherits, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID[:], t.Name,
+			environment_id, uid, inherits, limits, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, t.ID[:], t.Name,
 			flag(own.RequireIdempotencyKey), micros(t.CreatedAt), micros(t.DeletedAt), t.Code, lists[0], string(own.Validation),
-			environment[:], t.UID, lists[1], version)
+			environment[:], t.UID, lists[1], lists[2], version)
 		if taken(err) {
 			return store.ErrConflict
 		}
@@ -67,7 +67,7 @@ func (s *tenants) CreateTenant(ctx context.Context, t *godwit.Tenant) error {
 // UpdateTenant changes uid, name and settings.
 func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 	own := t.WithoutLent()
-	lists, err := documents(own.AlertEmails, own.Inherits)
+	lists, err := documents(own.AlertEmails, own.Inherits, storedLimits(own))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 			return err
 		}
 		_, err := c.exec(`UPDATE tenants SET name = ?, uid = ?, require_idempotency_key = ?, alert_emails = ?, validation = ?, inherits = ?,
-			version = version + 1 WHERE id = ?`, t.Name, t.UID, flag(own.RequireIdempotencyKey), lists[0], string(own.Validation), lists[1], t.ID[:])
+			limits = ?, version = version + 1 WHERE id = ?`, t.Name, t.UID, flag(own.RequireIdempotencyKey), lists[0], string(own.Validation), lists[1], lists[2], t.ID[:])
 		if taken(err) {
 			return store.ErrConflict
 		}
@@ -86,6 +86,14 @@ func (s *tenants) UpdateTenant(ctx context.Context, t *godwit.Tenant) error {
 		t.Version++
 	}
 	return err
+}
+
+// storedLimits returns nil for a tenant without limits of its own.
+func storedLimits(t *godwit.Tenant) *godwit.TenantLimits {
+	if t.Limits == (godwit.TenantLimits{}) {
+		return nil
+	}
+	return &t.Limits
 }
 
 // Tenant returns a tenant that is not deleted.

@@ -22,17 +22,19 @@ func tenantMembers(t *testing.T, f *fixture) {
 	for range 4 {
 		f.tick(time.Second)
 		n := godwit.Tenant{ID: mint[godwit.TenantID](f.now), Name: "Größe & \"Söhne\"", RequireIdempotencyKey: true, CreatedAt: f.now,
-			Code: profile.NewCode(), AlertEmails: []string{"ops@example.com", "\"a b\"@example.com"}, Validation: godwit.ValidateStrict}
+			Code: profile.NewCode(), AlertEmails: []string{"ops@example.com", "\"a b\"@example.com"}, Validation: godwit.ValidateStrict,
+			Limits: godwit.TenantLimits{EventsPerSecond: 1, Burst: 2, Endpoints: 3, PayloadBytes: 4, WaitingDeliveries: 5, EndpointCreationsPerMinute: 6}}
 		f.must(f.s.CreateTenant(f.ctx, &n))
 		same(t, "tenant", got(f.s.Tenant(f.ctx, n.ID))(t), &n)
 		want = append([]godwit.Tenant{n}, want...)
 	}
 	f.is(f.s.CreateTenant(f.ctx, &want[0]), store.ErrConflict)
 	want[1].Name, want[1].RequireIdempotencyKey = "new name", false
-	want[1].AlertEmails, want[1].Validation = nil, godwit.ValidateKnown
+	want[1].AlertEmails, want[1].Validation, want[1].Limits = nil, godwit.ValidateKnown, godwit.TenantLimits{}
 	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
 	same(t, "updated", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
 	want[1].AlertEmails, want[1].Validation = []string{"new@example.com"}, godwit.ValidateNone
+	want[1].Limits.Endpoints = 7
 	f.must(f.s.UpdateTenant(f.ctx, &want[1]))
 	same(t, "updated again", got(f.s.Tenant(f.ctx, want[1].ID))(t), &want[1])
 	same(t, "tenants", pages(t, func(n *godwit.Tenant) [16]byte { return n.ID }, func(p store.Page) ([]godwit.Tenant, error) {

@@ -18,6 +18,7 @@ var usageCases = []testCase{
 	{"an accept may have events of several tenants", usageSeveralTenants},
 	{"is kept for deleted tenants", usageOfDeleted},
 	{"is swept", usageSwept},
+	{"waiting deliveries are counted up to a bound", usageWaiting},
 }
 
 // used returns the usage of the fixture's tenant on all days.
@@ -199,4 +200,23 @@ func usageSwept(t *testing.T, f *fixture) {
 	if swept.Usage != 1 || f.used().Events != 1 {
 		t.Errorf("swept %+v, left %+v", swept, f.used())
 	}
+}
+
+func usageWaiting(t *testing.T, f *fixture) {
+	count := func(what string, upTo, want int) {
+		t.Helper()
+		same(t, what, got(f.s.CountWaiting(f.ctx, f.tenant, upTo))(t), want)
+	}
+	count("none", 10, 0)
+	second := f.newEndpoint()
+	held := f.fanOut(f.makeEvent(), second)
+	held.Deliveries[0].ClaimEpoch = f.epoch(second) // the engine holds it from the beginning
+	f.accept(f.fanOut(f.makeEvent(), f.endpoint), f.fanOut(f.makeEvent(), f.endpoint, second), held)
+	other := f.newTenant()
+	count("all", 10, 4)
+	count("up to a bound", 3, 3)
+	f.record(f.attempted(f.claim(f.endpoint, 1).Work[0], godwit.DeliveryAccepted))
+	f.claim(f.endpoint, 1)
+	count("one is finished, one is claimed", 10, 3)
+	same(t, "of another tenant", got(f.s.CountWaiting(f.ctx, other, 10))(t), 0)
 }

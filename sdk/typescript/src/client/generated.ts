@@ -349,6 +349,8 @@ export interface Environment {
   /** Of tenants that do not say */
   event_validation: "" | "known" | "strict";
   id: string;
+  /** Of tenants that do not say */
+  limits: Limits;
   /** Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created */
   live: boolean;
   /** A request that changes something and names a tenant by a uid that there is not creates the tenant */
@@ -372,6 +374,8 @@ export interface EnvironmentDocument {
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
+  /** Of tenants that do not say. Absent: the server's */
+  limits?: Limits;
   live?: boolean;
   make_tenants?: boolean;
   name: string;
@@ -391,6 +395,8 @@ export interface EnvironmentPatch {
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
+  /** Replaced as a whole */
+  limits?: Limits;
   /** Cannot change */
   live?: boolean;
   make_tenants?: boolean;
@@ -689,6 +695,21 @@ export interface Key {
   scopes: string[];
 }
 
+export interface Limits {
+  /** Events that may come at once. Absent: those of a second */
+  burst?: number;
+  /** Endpoints that the tenant's own keys may create in a minute; more are answered with 429. Absent: 60, unless the server has another default */
+  endpoint_creations_per_minute?: number;
+  /** Endpoints that the tenant may have; more are answered with 403 */
+  endpoints?: number;
+  /** Events that the tenant may bring in a second, over all nodes; more are answered with 429. Absent: no limit, unless the server has one */
+  events_per_second?: number;
+  /** Size of an event's payload; the server's limit applies too. Larger ones are answered with 413 */
+  payload_bytes?: number;
+  /** Deliveries that may wait; while so many do, events are answered with 429. Absent: no limit, unless the server has one */
+  waiting_deliveries?: number;
+}
+
 export interface ListAcknowledgment {
   items: Acknowledgment[];
   /** Pass as cursor to get the next page; absent on the last one */
@@ -816,6 +837,8 @@ export interface NewEnvironment {
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
+  /** Of tenants that do not say. Absent: the server's */
+  limits?: Limits;
   live?: boolean;
   make_tenants?: boolean;
   name: string;
@@ -861,6 +884,8 @@ export interface NewTenant {
   alert_emails?: string[];
   /** Absent: as the environment says */
   event_validation?: "" | "known" | "strict";
+  /** Absent: the environment's */
+  limits?: Limits;
   name: string;
   /** Absent: as the environment says */
   require_idempotency_key?: boolean;
@@ -1332,7 +1357,9 @@ export interface Tenant {
   event_validation: "" | "known" | "strict";
   id: string;
   /** The members above that are the environment's */
-  inherits: Array<"require_idempotency_key" | "event_validation" | "alert_emails">;
+  inherits: Array<"require_idempotency_key" | "event_validation" | "alert_emails" | "limits">;
+  /** What the tenant may use. The server's defaults hold for absent members */
+  limits: Limits;
   name: string;
   /** How many event types it has beside those that its environment shares */
   own_event_types: number;
@@ -1349,7 +1376,9 @@ export interface TenantPatch {
   alert_emails?: string[];
   event_validation?: "" | "known" | "strict";
   /** Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the tenant's own */
-  inherits?: Array<"require_idempotency_key" | "event_validation" | "alert_emails">;
+  inherits?: Array<"require_idempotency_key" | "event_validation" | "alert_emails" | "limits">;
+  /** Replaced as a whole */
+  limits?: Limits;
   name?: string;
   require_idempotency_key?: boolean;
   uid?: string;

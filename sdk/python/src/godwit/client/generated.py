@@ -387,6 +387,8 @@ class _EnvironmentRequired(TypedDict):
     event_validation: Literal["", "known", "strict"]
     """Of tenants that do not say"""
     id: str
+    limits: Limits
+    """Of tenants that do not say"""
     live: bool
     """Shown to receivers, as livemode of CYBERCUBE events. Fixed when the environment is created"""
     make_tenants: bool
@@ -425,6 +427,8 @@ class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
+    limits: Limits
+    """Of tenants that do not say. Absent: the server's"""
     live: bool
     make_tenants: bool
     require_idempotency_key: bool
@@ -443,6 +447,8 @@ class EnvironmentPatch(TypedDict, total=False):
     """Replaced as a whole"""
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
+    limits: Limits
+    """Replaced as a whole"""
     live: bool
     """Cannot change"""
     make_tenants: bool
@@ -800,6 +806,27 @@ class Key(_KeyRequired, total=False):
     revoked_at: str
 
 
+class Limits(TypedDict, total=False):
+    burst: int
+    """Events that may come at once. Absent: those of a second"""
+    endpoint_creations_per_minute: int
+    """Endpoints that the tenant's own keys may create in a minute; more are answered with 429. Absent: 60, unless
+    the server has another default
+    """
+    endpoints: int
+    """Endpoints that the tenant may have; more are answered with 403"""
+    events_per_second: int
+    """Events that the tenant may bring in a second, over all nodes; more are answered with 429. Absent: no limit,
+    unless the server has one
+    """
+    payload_bytes: int
+    """Size of an event's payload; the server's limit applies too. Larger ones are answered with 413"""
+    waiting_deliveries: int
+    """Deliveries that may wait; while so many do, events are answered with 429. Absent: no limit, unless the server
+    has one
+    """
+
+
 class _ListAcknowledgmentRequired(TypedDict):
     items: list[Acknowledgment]
 
@@ -978,6 +1005,8 @@ class NewEnvironment(_NewEnvironmentRequired, total=False):
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
+    limits: Limits
+    """Of tenants that do not say. Absent: the server's"""
     live: bool
     make_tenants: bool
     require_idempotency_key: bool
@@ -1035,6 +1064,8 @@ class NewTenant(_NewTenantRequired, total=False):
     """E-mail addresses that are told of dead letters, degraded and disabled endpoints. Absent: the environment's"""
     event_validation: Literal["", "known", "strict"]
     """Absent: as the environment says"""
+    limits: Limits
+    """Absent: the environment's"""
     require_idempotency_key: bool
     """Absent: as the environment says"""
     uid: str
@@ -1549,8 +1580,10 @@ class _TenantRequired(TypedDict):
     too. Empty: anything goes.
     """
     id: str
-    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails"]]
+    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails", "limits"]]
     """The members above that are the environment's"""
+    limits: Limits
+    """What the tenant may use. The server's defaults hold for absent members"""
     name: str
     own_event_types: int
     """How many event types it has beside those that its environment shares"""
@@ -1569,10 +1602,12 @@ class TenantPatch(TypedDict, total=False):
     alert_emails: list[str]
     """Replaced as a whole"""
     event_validation: Literal["", "known", "strict"]
-    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails"]]
+    inherits: list[Literal["require_idempotency_key", "event_validation", "alert_emails", "limits"]]
     """Members that are the environment's from now on. Replaced as a whole; a member that is given itself is the
     tenant's own
     """
+    limits: Limits
+    """Replaced as a whole"""
     name: str
     require_idempotency_key: bool
     uid: str
