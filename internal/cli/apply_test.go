@@ -42,6 +42,9 @@ environments:
     endpoint_profile: standard-webhooks
     endpoint_policy: {timeout_seconds: 4.5, alert: false, max_retries: 0}
     make_tenants: true
+    limits: {events_per_second: 50, endpoints: 20}
+    retention_events_seconds: 86400
+    retention_dead_letters_seconds: 172800
   staging:
 `,
 	"types/types.yaml": `
@@ -64,6 +67,7 @@ tenants:
     event_validation: ""
     require_idempotency_key: false
     alert_emails: []
+    limits: {events_per_second: 5}
     event_types:
       acme.special: {description: Its own, schema: {type: object}}
     endpoints:
@@ -204,7 +208,7 @@ func TestApplySecrets(t *testing.T) {
 	u := platformUser(t, srv)
 	dir := everything.write(t, t.TempDir())
 	delete(u.env, "ACME_GITHUB")
-	if _, _, err := u.apply(dir); err == nil || !strings.Contains(err.Error(), "acme.yaml:30:24: source production/acme/github: credentials.0.secret: the environment variable ACME_GITHUB is not set") {
+	if _, _, err := u.apply(dir); err == nil || !strings.Contains(err.Error(), "acme.yaml:31:24: source production/acme/github: credentials.0.secret: the environment variable ACME_GITHUB is not set") {
 		t.Errorf("got %v", err)
 	}
 	if list, _, _ := u.run("environments", "list", "--json"); strings.Contains(list, "production") {
