@@ -32,6 +32,7 @@ type (
 	rejectionKind      struct{}
 	commandKind        struct{}
 	environmentKind    struct{}
+	broadcastKind      struct{}
 )
 
 func (tenantKind) prefix() string   { return "ten_" }
@@ -48,6 +49,7 @@ func (acknowledgmentKind) prefix() string { return "ack_" }
 func (rejectionKind) prefix() string      { return "rej_" }
 func (commandKind) prefix() string        { return "cmd_" }
 func (environmentKind) prefix() string    { return "env_" }
+func (broadcastKind) prefix() string      { return "bct_" }
 
 // The kinds of id.
 type (
@@ -65,6 +67,7 @@ type (
 	RejectionID      = ID[rejectionKind]
 	CommandID        = ID[commandKind]
 	EnvironmentID    = ID[environmentKind]
+	BroadcastID      = ID[broadcastKind]
 )
 
 // ErrBadID reports text that is not an id of the expected kind.

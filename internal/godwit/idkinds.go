@@ -41,6 +41,9 @@ func NewCommandID(now time.Time) CommandID { return NewID[commandKind](now) }
 // NewEnvironmentID mints the id of an environment.
 func NewEnvironmentID(now time.Time) EnvironmentID { return NewID[environmentKind](now) }
 
+// NewBroadcastID mints the id of a broadcast.
+func NewBroadcastID(now time.Time) BroadcastID { return NewID[broadcastKind](now) }
+
 // ParseTenantID reads the text form.
 func ParseTenantID(s string) (TenantID, error) { return ParseID[tenantKind](s) }
 
@@ -70,3 +73,6 @@ func ParseSourceID(s string) (SourceID, error) { return ParseID[sourceKind](s) }
 
 // ParseEnvironmentID reads the text form.
 func ParseEnvironmentID(s string) (EnvironmentID, error) { return ParseID[environmentKind](s) }
+
+// ParseBroadcastID reads the text form.
+func ParseBroadcastID(s string) (BroadcastID, error) { return ParseID[broadcastKind](s) }

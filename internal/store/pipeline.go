@@ -75,6 +75,9 @@ type Accept struct {
 	// Part, when not nil, says that Events are already stored and gain deliveries of a fan-out. If the fan-out's cursor is not
 	// at Part.From, the store stores nothing of this Accept.
 	Part *FanoutPart
+	// Broadcast, when not nil, says that Events are those of a broadcast for some of its tenants. If the broadcast's cursor is not
+	// at Broadcast.From, the store stores nothing of this Accept. There is no Record, and the events' Later are stored as fan-outs.
+	Broadcast *BroadcastPart
 }
 
 // A Fanout is the remaining work for events with too many deliveries for one transaction: each of Events goes to each of
@@ -110,7 +113,7 @@ type NewEvent struct {
 	Event      *godwit.Event
 	Deliveries []NewDelivery
 	// Later are endpoints whose deliveries the event's fan-out stores after this transaction, because they are too many for it.
-	// Only Publish reads it; a Batch has Fanouts.
+	// Only Publish and the parts of broadcasts read it; other accepts have the fan-outs of their batch.
 	Later []godwit.EndpointID
 }
 
@@ -164,7 +167,7 @@ type EndpointChange struct {
 type Committed struct {
 	// Existing has one entry for each Accept: nil when it was stored, else the record that existed before.
 	Existing []*godwit.IdempotencyRecord
-	// Moved lists the indices of Accepts that were not stored because the cursor of their fan-out is elsewhere, or the fan-out
+	// Moved lists the indices of Accepts that were not stored because the cursor of their fan-out or broadcast is elsewhere, or it
 	// is complete.
 	Moved []int
 	// Fenced lists the indices of Results that were refused because the shard's lease has another epoch or the delivery is no

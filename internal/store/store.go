@@ -49,6 +49,7 @@ type Store interface {
 	Events
 	Endpoints
 	Environments
+	Broadcasts
 	Tenants
 	Keys
 	Idempotency

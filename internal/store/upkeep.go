@@ -34,7 +34,8 @@ type Upkeep interface {
 type Sweep struct {
 	Now time.Time
 	// EventsBefore removes events created before this time, with their deliveries. Pending deliveries end as exhausted with
-	// reason retention-limit and leave a dead letter. An event with a claimed delivery is left for a later sweep.
+	// reason retention-limit and leave a dead letter. An event with a claimed delivery is left for a later sweep. Complete
+	// broadcasts go with the events of their time.
 	EventsBefore      time.Time
 	AttemptsBefore    time.Time
 	DeadLettersBefore time.Time // dead before
@@ -71,8 +72,8 @@ type EnvironmentSwept struct {
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Expired, Cancelled int64
-	More                                                                                                           bool
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Expired, Cancelled int64
+	More                                                                                                                       bool
 }
 
 // SealedRow is an encrypted value in the store.

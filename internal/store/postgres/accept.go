@@ -15,11 +15,12 @@ import (
 type newEvent struct {
 	event      *godwit.Event
 	deliveries []store.NewDelivery
-	later      *store.Fanout             // of an event of a command; nil if it has none
+	later      *store.Fanout             // of an event of a command or a broadcast; nil if it has none
 	record     *godwit.IdempotencyRecord // of its accept; nil if it has none
 	first      godwit.EventID            // first event of its accept
 	stored     bool                      // already stored; it only gains the deliveries
 	part       *store.FanoutPart         // of its accept; nil if the accept is not part of a fan-out
+	broadcast  *store.BroadcastPart      // of its accept; nil if the accept is not part of a broadcast
 }
 
 // keyedAccept is an accept with a record.
@@ -55,6 +56,9 @@ func (c *commit) arrangeAccepts() {
 		if a.Part != nil {
 			c.parts = append(c.parts, a.Part)
 		}
+		if a.Broadcast != nil {
+			c.broadcasts = append(c.broadcasts, a.Broadcast)
+		}
 		if a.Record != nil {
 			if place, double := places[a.Record.ID]; double {
 				if c.doubles == nil {
@@ -70,8 +74,12 @@ func (c *commit) arrangeAccepts() {
 		for j := range a.Events {
 			e := &a.Events[j]
 			*list = append(*list, newEvent{
-				event: e.Event, deliveries: e.Deliveries, record: a.Record, first: first, part: a.Part, stored: a.Part != nil,
+				event: e.Event, deliveries: e.Deliveries, record: a.Record, first: first, part: a.Part, stored: a.Part != nil, broadcast: a.Broadcast,
 			})
+			if a.Broadcast != nil && len(e.Later) > 0 {
+				later := e.Fanout()
+				(*list)[len(*list)-1].later = &later
+			}
 			if a.Part == nil && c.batch.Now.Sub(e.Event.CreatedAt) > longAgo {
 				c.seenBefore = true
 			}
@@ -88,6 +96,9 @@ func (c *commit) addAccepts(p *pipeline) {
 	c.addRecords(p)
 	addEvents(p, c.plain, false)
 	addEvents(p, c.keyed, true)
+	if len(c.broadcasts) > 0 {
+		addNewFanouts(p, laterOf(c.plain))
+	}
 	addPending(p, plain, false)
 	addPending(p, keyed, true)
 }

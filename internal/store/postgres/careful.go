@@ -30,6 +30,9 @@ func (c *commit) sendWithCare(ctx context.Context, conn *pgx.Conn) error {
 		if err := c.leaveMoved(ctx, tx); err != nil {
 			return err
 		}
+		if err := c.leaveMovedBroadcasts(ctx, tx); err != nil {
+			return err
+		}
 		for _, list := range [][]newEvent{c.plain, c.keyed} {
 			if err := leaveStored(ctx, tx, list); err != nil {
 				return err

@@ -84,7 +84,8 @@ type commit struct {
 	seenBefore bool        // the batch has an event that was stored long ago
 	existing   map[[32]byte]*godwit.IdempotencyRecord
 	parts      []*store.FanoutPart
-	moved      []int // accepts left out because the cursor of their fan-out is elsewhere
+	broadcasts []*store.BroadcastPart
+	moved      []int // accepts left out because the cursor of their fan-out or broadcast is elsewhere
 
 	finished  []*store.Result
 	waiting   []*store.Result // still pending
@@ -127,6 +128,7 @@ func (c *commit) sendAsIs(ctx context.Context, conn *pgx.Conn) error {
 func (c *commit) send(ctx context.Context, conn *pgconn.PgConn, last string) error {
 	p := newPipeline(ctx, conn)
 	c.addFanouts(p)
+	c.addBroadcasts(p)
 	c.addAccepts(p)
 	c.addResults(p)
 	c.addHealth(p)

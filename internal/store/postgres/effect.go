@@ -97,18 +97,22 @@ func addOutbox(p *pipeline, events []newEvent, now time.Time) {
 	}
 	addEvents(p, events, false)
 	addPending(p, deliveriesOf(events), false)
-	var later []store.Fanout
-	for i := range events {
-		if f := events[i].later; f != nil {
-			later = append(later, *f)
-		}
-	}
-	addNewFanouts(p, later)
+	addNewFanouts(p, laterOf(events))
 	used := store.Tally{}
 	for i := range events {
 		used.Add(events[i].event.TenantID, events[i].used())
 	}
 	addUsageRows(p, tallied(used), now, commandSlot)
+}
+
+// laterOf returns the fan-outs of events.
+func laterOf(events []newEvent) (later []store.Fanout) {
+	for i := range events {
+		if f := events[i].later; f != nil {
+			later = append(later, *f)
+		}
+	}
+	return later
 }
 
 // effects applies the effects of commands in a transaction.

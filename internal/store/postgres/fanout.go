@@ -63,6 +63,22 @@ func (c *commit) addFanouts(p *pipeline) {
 	}
 }
 
+// cursors locks rows with a cursor, and returns where each stands.
+func cursors(ctx context.Context, tx pgx.Tx, sql string, ids [][16]byte) (map[[16]byte]int, error) {
+	r, err := tx.Query(ctx, sql, ids)
+	if err != nil {
+		return nil, err
+	}
+	stands := map[[16]byte]int{}
+	var id [16]byte
+	var done int
+	_, err = pgx.ForEachRow(r, []any{&id, &done}, func() error {
+		stands[id] = done
+		return nil
+	})
+	return stands, err
+}
+
 // leaveMoved leaves out parts that do not start at their fan-out's cursor. It locks the other fan-outs.
 func (c *commit) leaveMoved(ctx context.Context, tx pgx.Tx) error {
 	if len(c.parts) == 0 {
@@ -72,17 +88,7 @@ func (c *commit) leaveMoved(ctx context.Context, tx pgx.Tx) error {
 	for i, part := range c.parts {
 		list[i] = part.ID
 	}
-	r, err := tx.Query(ctx, `SELECT id, done FROM fanouts WHERE id = ANY ($1) ORDER BY id FOR UPDATE`, list)
-	if err != nil {
-		return err
-	}
-	stands := map[[16]byte]int{}
-	var id [16]byte
-	var done int
-	_, err = pgx.ForEachRow(r, []any{&id, &done}, func() error {
-		stands[id] = done
-		return nil
-	})
+	stands, err := cursors(ctx, tx, `SELECT id, done FROM fanouts WHERE id = ANY ($1) ORDER BY id FOR UPDATE`, list)
 	if err != nil {
 		return err
 	}

@@ -44,11 +44,17 @@ func (s *idempotency) Recorded(ctx context.Context, id [32]byte, now time.Time) 
 }
 
 func (s *idempotency) readRecord(ctx context.Context, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
+	return unexpiredRecord(ctx, s.pool, id, now)
+}
+
+func unexpiredRecord(ctx context.Context, s interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, id [32]byte, now time.Time) (*godwit.IdempotencyRecord, error) {
 	r := &godwit.IdempotencyRecord{ID: id}
 	var fingerprint, body []byte
 	var status *int
 	var contentType, location *string
-	err := s.pool.QueryRow(ctx, `SELECT tenant_id, fingerprint, response_status, response_type, response_location,
+	err := s.QueryRow(ctx, `SELECT tenant_id, fingerprint, response_status, response_type, response_location,
 		response_body, created_at, expires_at, event_id FROM idempotency_records WHERE id = $1 AND expires_at > $2`, id[:], now).
 		Scan(scanID(&r.TenantID), &fingerprint, &status, &contentType, &location, &body, scanTime(&r.CreatedAt), scanTime(&r.ExpiresAt), scanID(&r.EventID))
 	if err != nil {

@@ -28,6 +28,7 @@ type Store struct {
 	*eventTypes
 
 	*environments
+	*broadcasts
 	*tenants
 	*keys
 	*idempotency
@@ -56,7 +57,7 @@ func newStore(db *database, o *Options) *Store {
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},
-		environments: &environments{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
+		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
 	}
 	s.claims = &claims{database: db, leases: s.leases}

@@ -21,6 +21,16 @@ func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed, used sto
 			}
 			continue
 		}
+		if a.Broadcast != nil {
+			ok, err := acceptBroadcast(c, a, b.Now)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				out.Moved = append(out.Moved, i)
+				continue
+			}
+		}
 		known, existing, err := answered(c, a, micros(b.Now))
 		if err != nil {
 			return err

@@ -41,6 +41,7 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 	}{
 		{"cancel deliveries of deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
 		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
+		{"sweep broadcasts", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return sweepBroadcasts(ctx, c, sw.EventsBefore, limit, out) }},
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep first attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepFirstAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep dead letters", sw.DeadLettersBefore.IsZero(), func(c *conn) (bool, error) {

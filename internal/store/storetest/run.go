@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"endpoint", endpointCases},
 		{"secret", secretCases},
 		{"environment", environmentCases},
+		{"broadcast", broadcastCases},
 		{"tenant", tenantCases},
 		{"key", keyCases},
 		{"idempotency", idempotencyCases},

@@ -41,6 +41,7 @@ func (f *fixture) sweepAll(s store.Sweep) store.Swept {
 		sum.Records += n.Records
 		sum.Notices += n.Notices
 		sum.Rejections += n.Rejections
+		sum.Broadcasts += n.Broadcasts
 		sum.Expired += n.Expired
 		sum.Cancelled += n.Cancelled
 		if !n.More {
