@@ -41,6 +41,7 @@ var (
 	writeTypes     = rule{tenant: []godwit.Scope{manage}, environment: []godwit.Scope{manage, admin}}
 	readTenants    = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{read, manage, admin}}
 	writeTenants   = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{manage, admin}}
+	readBroadcasts = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{ingest, read, manage, admin}}
 	administration = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{admin}}
 	commands       = tenants(ingest, read, manage, admin, audit)
 )
@@ -53,6 +54,10 @@ var rules = map[string]rule{
 	"GET /v1/events/{id}":         tenants(read),
 	"GET /v1/events/{id}/body":    tenants(read),
 	"POST /v1/events/{id}/replay": tenants(manage),
+
+	"GET /v1/broadcasts":              readBroadcasts,
+	"GET /v1/broadcasts/{id}":         readBroadcasts,
+	"GET /v1/broadcasts/{id}/tenants": readBroadcasts,
 
 	"GET /v1/event-types":           readTypes,
 	"GET /v1/event-types/{name}":    readTypes,

@@ -239,7 +239,7 @@ func TestAuthorisation(t *testing.T) {
 func fill(path string, ids map[string]string) string {
 	const unknown = "018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"
 	kinds := []struct{ under, prefix string }{
-		{"/v1/events/", "evt_"}, {"/v1/endpoints/", "sub_"}, {"/v1/deliveries/", "del_"}, {"/v1/dead-letters/", "del_"}, {"/v1/notices/", "ntc_"},
+		{"/v1/events/", "evt_"}, {"/v1/broadcasts/", "bct_"}, {"/v1/endpoints/", "sub_"}, {"/v1/deliveries/", "del_"}, {"/v1/dead-letters/", "del_"}, {"/v1/notices/", "ntc_"},
 		{"/v1/sources/", "src_"}, {"/v1/keys/", "key_"}, {"/v1/tenants/", "ten_"}, {"/v1/environments/", "env_"}, {"/subscriptions/", "sub_"},
 		{"/webhooks/deliveries/", "del_"}, {"/webhooks/endpoints/", "sub_"}, {"/webhooks/events/", "evt_"}, {"/ids/v1/commands/", "cmd_"},
 	}
@@ -284,6 +284,8 @@ func (c *cast) belongings() map[string]string {
 	c.Must(apptest.Call{Method: "PUT", Path: "/v1/event-types/order.own", Key: key, Body: "{}"}, nil)
 	c.Must(apptest.Call{Path: "/v1/events?type=order.own", Key: key, Body: "{}"}, &made)
 	ids["evt_"] = made.ID
+	c.Must(apptest.Call{Path: "/v1/events?type=order.own", Key: key, Body: "{}", Header: map[string]string{"Godwit-Tenant": "ops,other"}}, &made)
+	ids["bct_"] = made.ID
 	first := func(path string) string {
 		var list struct{ Items []struct{ ID string } }
 		c.WaitRecorded(path, func() bool {

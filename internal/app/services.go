@@ -88,7 +88,7 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 		return err
 	}
 	s.intake, err = intake.New(intake.Config{
-		Engine: s.engine, Store: s.store, Catalogue: s.types, Now: s.clock.Now,
+		Engine: s.engine, Store: s.store, Tenants: s.management.Tenants, Catalogue: s.types, Now: s.clock.Now,
 		Keys:        idempotency.Format{MinLength: idempotency.DefaultMinLength, MaxLength: idempotency.DefaultMaxLength},
 		Fingerprint: idempotency.WholePayload, Retention: s.cfg.Retention.Events.Real(), MaxPayload: int64(s.cfg.MaxBody),
 		Limits: godwit.TenantLimits{EventsPerSecond: s.cfg.Limits.EventsPerSecond, Burst: s.cfg.Limits.Burst, WaitingDeliveries: s.cfg.Limits.WaitingDeliveries},

@@ -49,18 +49,33 @@ func (c *Catalogue) Check(ctx context.Context, t *godwit.Tenant, e Event) ([]god
 	return fields, nil
 }
 
+// Owns reports whether the tenant has an event type of its own with this name.
+func (c *Catalogue) Owns(ctx context.Context, t *godwit.Tenant, name string) (bool, error) {
+	if t.OwnTypes == 0 {
+		return false, nil
+	}
+	if err := c.fresh(ctx); err != nil {
+		return false, fmt.Errorf("look for changed event types: %w", err)
+	}
+	entry, err := c.own(ctx, t, name)
+	return err == nil && entry.listed, err
+}
+
+func (c *Catalogue) own(ctx context.Context, t *godwit.Tenant, name string) (*loaded, error) {
+	return c.cache.get(cacheKey{t.ID, name}, c.now(), func() (*loaded, error) { return c.load(ctx, t.ID, name) })
+}
+
 // find returns the compiled entry of a tenant's own type or else of the one that its environment shares. Shared types are compiled once for all
 // tenants, and most tenants have no other.
 func (c *Catalogue) find(ctx context.Context, t *godwit.Tenant, name string) (entry *loaded, err error) {
-	now := c.now()
 	if t.OwnTypes > 0 {
-		entry, err = c.cache.get(cacheKey{t.ID, name}, now, func() (*loaded, error) { return c.load(ctx, t.ID, name) })
+		entry, err = c.own(ctx, t, name)
 		if err != nil || entry.listed {
 			return entry, err
 		}
 	}
 	home := godwit.HomeOf(t.EnvironmentID)
-	return c.cache.get(cacheKey{home, name}, now, func() (*loaded, error) { return c.load(ctx, home, name) })
+	return c.cache.get(cacheKey{home, name}, c.now(), func() (*loaded, error) { return c.load(ctx, home, name) })
 }
 
 func isJSON(contentType string) bool {

@@ -32,6 +32,10 @@ type Store interface {
 	LoadEndpoints(ctx context.Context, fn func(*store.LoadedEndpoint) error) error
 	LoadShards(ctx context.Context, shards []int, fn func(*store.LoadedEndpoint) error) error
 	LoadChosen(ctx context.Context, ids []godwit.EndpointID) ([]*store.LoadedEndpoint, error)
+	Tenant(ctx context.Context, id godwit.TenantID) (*godwit.Tenant, error)
+	CreateBroadcast(ctx context.Context, n *store.NewBroadcast) (*godwit.IdempotencyRecord, error)
+	OpenBroadcasts(ctx context.Context, after godwit.BroadcastID, limit int) ([]store.OpenBroadcast, error)
+	BroadcastWork(ctx context.Context, id godwit.BroadcastID) (*store.BroadcastWork, error)
 }
 
 // Changes tells the engine which configuration it has applied; see package changes.

@@ -24,9 +24,10 @@ import (
 // deliveries that are too many for one transaction), lanes choose when to send each delivery, maker sends and classifies,
 // commits stores the result, and reporter reports it.
 //
-// The embedded parts are what callers ask of it: accept events, send events again, and try endpoints.
+// The embedded parts are what callers ask of it: accept events, for one tenant or for many, send events again, and try endpoints.
 type Engine struct {
 	*acceptor
+	*broadcaster
 	*redeliverer
 	*trials
 
@@ -75,6 +76,10 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
 	}
+	e.broadcaster = &broadcaster{
+		cfg: &e.cfg, accept: e.acceptor, commits: e.commits, fanouts: e.fanouts, alone: e.shards.Alone, owns: e.shards.Serves,
+		work: map[godwit.BroadcastID]*broadcast{}, wake: make(chan struct{}, 1),
+	}
 	e.redeliverer = &redeliverer{cfg: &e.cfg, accept: e.acceptor, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, finder: finder{e.lanes, cfg.Changes}, owns: e.Owns, tell: e.signals.Tell}
 	e.outcomes = follow.NewOutcomes(follow.Config{Clock: cfg.Clock, Log: cfg.Log, Deliveries: e.deliveriesOf, Lanes: e.lanes})
 	e.redeliverer.outcomes = e.outcomes
@@ -115,6 +120,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	wg.Go(func() { e.lanes.Poll(loops) })
 	wg.Go(func() { e.feed.Run(loops) })
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
+	wg.Go(func() { e.broadcaster.run(loops) })
 	wg.Go(func() { e.sweeper.run(loops) })
 	<-ctx.Done()
 	e.shards.Leave()

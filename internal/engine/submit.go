@@ -15,6 +15,8 @@ var (
 	ErrKeyReused = errors.New("idempotency key was used with another payload")
 	// ErrFanouts reports that too many large fan-outs of the tenant are open (429). Nothing was stored.
 	ErrFanouts = errors.New("too many large fan-outs of the tenant are open")
+	// ErrBroadcasts reports that too many broadcasts of the environment are open (429). Nothing was stored.
+	ErrBroadcasts = errors.New("too many broadcasts of the environment are open")
 	// ErrStopping reports that the engine accepts no more events (503).
 	ErrStopping = commit.ErrStopping
 )

@@ -10,6 +10,8 @@
 //
 // A door cannot skip a rule: Submit and Plan take admissions, and only Admit makes them.
 //
+// Broadcast takes an event for many tenants by the same rules, and judges it once for all tenants that share their rules.
+//
 // A repeat is recognised before its payload is checked against today's schema: an event that was accepted once stays
 // accepted for as long as its key is known.
 //

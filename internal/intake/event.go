@@ -56,17 +56,11 @@ type Admission struct {
 // Admit checks an event against every rule. Its error is a *problem.Problem that names the fields: type, attributes.NAME,
 // data and fields within data. A repeat that r recognises is not checked against the tenant's catalogue again.
 func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (Admission, error) {
-	if err := CheckType(e.Type); err != nil {
+	if err := in.checkForm(e); err != nil {
 		return Admission{}, err
 	}
-	if err := checkAttributes(e.Attributes); err != nil {
+	if err := checkTenantPayload(p.Tenant, e); err != nil && !in.known(ctx, r) {
 		return Admission{}, err
-	}
-	if limit := p.Tenant.Limits.PayloadBytes; limit > 0 && int64(len(e.payload())) > limit && !in.known(ctx, r) {
-		return Admission{}, problem.TooLarge.In("data", "is over the tenant's limit payload_bytes of %d bytes", limit)
-	}
-	if int64(len(e.payload())) > in.cfg.MaxPayload {
-		return Admission{}, problem.TooLarge.In("data", "is over the limit of %d bytes", in.cfg.MaxPayload)
 	}
 	if err := in.checkCatalogue(ctx, p, e, r); err != nil {
 		return Admission{}, err
@@ -75,6 +69,28 @@ func (in *Intake) Admit(ctx context.Context, p Producer, e *Event, r *Repeat) (A
 		Type: e.Type, ContentType: e.ContentType, Body: e.Body, Compose: e.Compose, Attributes: e.Attributes, Key: e.Key,
 		Format: e.Format, SourceID: e.SourceID, OccurredAt: e.OccurredAt, KeptHeaders: e.KeptHeaders, Origin: e.Origin,
 	}}, nil
+}
+
+// checkForm checks an event against the rules that are the same for all tenants.
+func (in *Intake) checkForm(e *Event) error {
+	if err := CheckType(e.Type); err != nil {
+		return err
+	}
+	if err := checkAttributes(e.Attributes); err != nil {
+		return err
+	}
+	if int64(len(e.payload())) > in.cfg.MaxPayload {
+		return problem.TooLarge.In("data", "is over the limit of %d bytes", in.cfg.MaxPayload)
+	}
+	return nil
+}
+
+// checkTenantPayload checks the size of a payload against the tenant's own limit.
+func checkTenantPayload(t *godwit.Tenant, e *Event) error {
+	if limit := t.Limits.PayloadBytes; limit > 0 && int64(len(e.payload())) > limit {
+		return problem.TooLarge.In("data", "is over the tenant's limit payload_bytes of %d bytes", limit)
+	}
+	return nil
 }
 
 func checkAttributes(attributes map[string]string) error {
@@ -106,15 +122,24 @@ func (in *Intake) checkCatalogue(ctx context.Context, p Producer, e *Event, r *R
 	if p.Tenant.Validation == godwit.ValidateNone {
 		return nil
 	}
-	wrong, err := in.cfg.Catalogue.Check(ctx, p.Tenant, catalogue.Event{
+	refusal, err := in.refusal(ctx, p.Tenant, e)
+	if err != nil || refusal == nil || in.known(ctx, r) {
+		return err
+	}
+	return refusal
+}
+
+// refusal returns what the catalogue of a tenant refuses an event for; nil if it accepts the event.
+func (in *Intake) refusal(ctx context.Context, t *godwit.Tenant, e *Event) (*problem.Problem, error) {
+	wrong, err := in.cfg.Catalogue.Check(ctx, t, catalogue.Event{
 		Type: e.Type, ContentType: cmp.Or(e.PayloadType, e.ContentType), Payload: e.payload(),
 	})
-	if err != nil || len(wrong) == 0 || in.known(ctx, r) {
-		return err
+	if err != nil || len(wrong) == 0 {
+		return nil, err
 	}
 	refusal := problem.Invalid.With("the event does not fit the tenant's catalogue of event types")
 	for _, f := range wrong {
 		refusal.Errors = append(refusal.Errors, problem.Field{Field: f.Field, Detail: f.Detail})
 	}
-	return refusal
+	return refusal, nil
 }

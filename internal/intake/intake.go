@@ -18,6 +18,9 @@ import (
 // Engine stores admitted events and delivers them.
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
+	Broadcast(ctx context.Context, n *store.NewBroadcast) (*godwit.IdempotencyRecord, error)
+	Receives(tenant godwit.TenantID, eventType string, attributes map[string]string) int
+	CatchUp(ctx context.Context) error
 	Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
 	// Alone reports whether no other node is alive.
 	Alone() bool
@@ -35,6 +38,7 @@ type Store interface {
 type Config struct {
 	Engine    Engine
 	Store     Store
+	Tenants   Tenants
 	Catalogue *catalogue.Catalogue
 	Now       func() time.Time
 	// Keys is the required form of idempotency keys. Required.
@@ -57,9 +61,9 @@ type Intake struct {
 
 // New makes an Intake.
 func New(cfg Config) (*Intake, error) {
-	if cfg.Engine == nil || cfg.Store == nil || cfg.Catalogue == nil || cfg.Now == nil || cfg.Keys.MaxLength == 0 ||
+	if cfg.Engine == nil || cfg.Store == nil || cfg.Tenants == nil || cfg.Catalogue == nil || cfg.Now == nil || cfg.Keys.MaxLength == 0 ||
 		cfg.Fingerprint.Sum == nil || cfg.Retention <= 0 {
-		return nil, errors.New("intake: engine, store, catalogue, now, keys, fingerprint and retention are required")
+		return nil, errors.New("intake: engine, store, tenants, catalogue, now, keys, fingerprint and retention are required")
 	}
 	if cfg.MaxPayload == 0 {
 		cfg.MaxPayload = godwit.DefaultMaxBody

@@ -13,6 +13,9 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
+// TenantHeader is the header field that names the tenant of a request, in every API.
+const TenantHeader = "Godwit-Tenant"
+
 // A Caller is an authenticated party. It is shared among requests and never changed.
 type Caller struct {
 	Key    *godwit.APIKey
@@ -128,6 +131,9 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bo
 		}
 		// What other environments have is not told.
 		if errors.Is(err, store.ErrNotFound) || err == nil && t.EnvironmentID != c.Tenant.EnvironmentID && !c.Key.Has(godwit.ScopeAdmin) {
+			if strings.ContainsAny(named, ",*") {
+				return nil, problem.InvalidRequest.In(TenantHeader, "must name a tenant: several, or all, can be named where events are posted one by one")
+			}
 			return nil, noSuchTenant()
 		}
 		if err != nil {

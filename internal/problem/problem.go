@@ -114,6 +114,8 @@ func From(err error) *Problem {
 		return Unavailable.With("the server is stopping")
 	case errors.Is(err, engine.ErrFanouts):
 		return TooManyRequests.With("the deliveries of too many earlier events of this tenant are still being stored; nothing was stored of this request")
+	case errors.Is(err, engine.ErrBroadcasts):
+		return TooManyRequests.With("%d broadcasts of this environment are still being worked off, and it may have no more; nothing was stored of this request", godwit.MaxOpenBroadcasts)
 	case errors.Is(err, engine.ErrInFlight):
 		return Conflict.With("a request for it is on the wire at this moment")
 	case errors.Is(err, engine.ErrInProgress):

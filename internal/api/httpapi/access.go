@@ -11,7 +11,7 @@ import (
 
 // TenantHeader names the tenant of a request by id or uid, in every API. EnvironmentHeader names the environment of an administrator's request.
 const (
-	TenantHeader      = "Godwit-Tenant"
+	TenantHeader      = management.TenantHeader
 	EnvironmentHeader = "Godwit-Environment"
 )
 
@@ -55,6 +55,53 @@ func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, err
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	return a.cfg.Callers.ActFor(r.Context(), caller, tenant, changes)
+}
+
+// Many reports whether a request names several tenants, or all. Only routes that use AuthorizeMany take such requests.
+func Many(r *http.Request) bool {
+	values := r.Header[TenantHeader]
+	return len(values) == 1 && (values[0] == AllTenants || strings.IndexByte(values[0], ',') >= 0)
+}
+
+// AllTenants is the value of TenantHeader that names all tenants of an environment.
+const AllTenants = "*"
+
+// AuthorizeMany authorizes a request that names several tenants, or all: those of the caller's environment, or of the one that the request
+// names. It returns the caller for the environment, or for its own tenant, and the names; nil names mean all tenants.
+func (a *API) AuthorizeMany(r *http.Request, access Access) (*management.Caller, []string, error) {
+	caller, err := a.cfg.Callers.Authenticate(r.Context(), bearer(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	environment, _, err := named(r, EnvironmentHeader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if environment != "" {
+		if caller, err = a.cfg.Callers.Enter(r.Context(), caller, environment); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !caller.ForEnvironment() && !caller.Key.Has(godwit.ScopeAdmin) {
+		return nil, nil, problem.Forbidden.With("the API key belongs to a tenant and acts for it alone; several tenants need a key of their environment, or one with the scope admin")
+	}
+	if err := caller.Need(access.Need...); err != nil {
+		return nil, nil, err
+	}
+	value := r.Header[TenantHeader][0]
+	if value == AllTenants {
+		return caller, nil, nil
+	}
+	names := strings.Split(value, ",")
+	if len(names) > godwit.MaxBroadcastNames {
+		return nil, nil, problem.InvalidRequest.In(TenantHeader, "names %d tenants, and may name %d; use several requests, or * for all tenants with an endpoint for the event", len(names), godwit.MaxBroadcastNames)
+	}
+	for i, name := range names {
+		if names[i] = strings.TrimSpace(name); names[i] == "" || names[i] == AllTenants {
+			return nil, nil, problem.InvalidRequest.In(TenantHeader, "must be *, or ids and uids of tenants with a comma between them")
+		}
+	}
+	return caller, names, nil
 }
 
 // named returns the value of a header that may be given once.

@@ -42,6 +42,7 @@ var (
 	mayReadTenants      = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage}}
 	mayWriteTenants     = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeManage}}
 	mayReadEnvironments = mayReadTenants
+	mayReadBroadcasts   = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeIngest, godwit.ScopeRead, godwit.ScopeManage}}
 	mayAdminAnywhere    = access{Need: []godwit.Scope{godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeAdmin}}
 )
 

@@ -19,6 +19,7 @@ import (
 // Store is the storage that the API reads without package management or the engine.
 type Store interface {
 	eventStore
+	broadcastStore
 	deliveryStore
 	deadLetterStore
 	noticeStore
@@ -30,6 +31,7 @@ type Store interface {
 // Engine is the part of the engine that the API uses.
 type Engine interface {
 	eventEngine
+	broadcastEngine
 	deliveryEngine
 	deadLetterEngine
 	trialEngine

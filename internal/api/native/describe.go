@@ -94,6 +94,9 @@ func describeOperations(doc map[string]any) {
 			}
 			responses["default"] = map[string]any{"$ref": problemRef}
 			describeParameters(operation)
+			if operation["operationId"] == "post-event" {
+				describeTenants(operation)
+			}
 		}
 	}
 	doc["components"].(map[string]any)["responses"] = map[string]any{"Problem": failure}
@@ -102,6 +105,20 @@ func describeOperations(doc map[string]any) {
 
 func statusCode(status int) string {
 	return string([]byte{byte('0' + status/100), byte('0' + status/10%10), byte('0' + status%10)})
+}
+
+// tenantPattern is the form of a tenant's or environment's id or uid.
+const tenantPattern = "[A-Za-z0-9][A-Za-z0-9._:-]{0,99}"
+
+// describeTenants says that an operation takes several tenants.
+func describeTenants(operation map[string]any) {
+	parameters, _ := operation["parameters"].([]any)
+	for _, p := range parameters {
+		if parameter := p.(map[string]any); parameter["name"] == httpapi.TenantHeader {
+			parameter["schema"].(map[string]any)["pattern"] = `^(\*|` + tenantPattern + `( *, *` + tenantPattern + `)*)$`
+			parameter["description"] = "Id or uid of the tenant to act for; or several, with a comma between them; or * for all tenants of the environment that have an endpoint for the event. Needs the scope admin, or a key of the tenants' environment. Absent: the API key's own."
+		}
+	}
 }
 
 func describeParameters(operation map[string]any) {
@@ -114,7 +131,7 @@ func describeParameters(operation map[string]any) {
 		}
 		switch parameter["name"] {
 		case httpapi.TenantHeader, httpapi.EnvironmentHeader:
-			schema["pattern"] = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$" // an id is of this form too
+			schema["pattern"] = "^" + tenantPattern + "$" // an id is of this form too
 		case idempotency.Header:
 			schema["pattern"] = `^"([ !#-\[\]-~]|\\["\\])+"$`
 		default:

@@ -8,6 +8,7 @@ import (
 type handlers struct {
 	event          *eventIngest
 	batch          *batchIngest
+	broadcasts     *broadcastHandlers
 	events         *eventHandlers
 	eventTypes     *eventTypeHandlers
 	endpoints      *endpointHandlers
@@ -30,9 +31,11 @@ type handlers struct {
 
 func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 	finder, now := endpointFinder{cfg.Management.Endpoints}, cfg.Clock.Now
+	single := &eventIngest{intake: cfg.Intake, bodies: cfg.Bodies}
 	return &handlers{
-		event:      &eventIngest{intake: cfg.Intake, bodies: cfg.Bodies},
+		event:      single,
 		batch:      &batchIngest{intake: cfg.Intake, bodies: cfg.Bodies, maxBody: cfg.MaxBatchBody, problems: cfg.Problems},
+		broadcasts: &broadcastHandlers{eventIngest: single, store: cfg.Store, engine: cfg.Engine},
 		events:     &eventHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		eventTypes: &eventTypeHandlers{catalogue: cfg.Catalogue},
 		endpoints:  &endpointHandlers{endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now},

@@ -145,7 +145,7 @@ func startHarness(t testing.TB, o harnessOptions) *harness {
 	})
 	must(t, err)
 	h.events = intake.Config{
-		Engine: h.engine, Store: h.store, Catalogue: types, Now: h.clock.Now, Keys: guard.Policy().Format, Fingerprint: guard.Policy().Fingerprint,
+		Engine: h.engine, Store: h.store, Tenants: h.management.Tenants, Catalogue: types, Now: h.clock.Now, Keys: guard.Policy().Format, Fingerprint: guard.Policy().Fingerprint,
 		Retention: time.Hour, MaxPayload: o.maxBody,
 	}
 	events, err := intake.New(h.events)

@@ -154,10 +154,11 @@ func appendKey(b []byte, key string) []byte {
 
 // Accepted is the response to an event.
 type Accepted struct {
-	ID             string    `json:"id" example:"evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	IdempotencyKey string    `json:"idempotency_key" doc:"Goes with every attempt to deliver the event"`
-	Deliveries     int       `json:"deliveries" doc:"How many endpoints it goes to"`
-	CreatedAt      time.Time `json:"created_at"`
+	ID             string     `json:"id" example:"evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f" doc:"Id of the event; of the broadcast, if the request names several tenants"`
+	IdempotencyKey string     `json:"idempotency_key" doc:"Goes with every attempt to deliver the event. Each event of a broadcast has a key of its own"`
+	Deliveries     int        `json:"deliveries" doc:"How many endpoints it goes to; for a broadcast so far"`
+	CreatedAt      time.Time  `json:"created_at"`
+	Broadcast      *Broadcast `json:"broadcast,omitempty" doc:"If the request names several tenants, or all"`
 }
 
 func acceptedView(e *godwit.Event, deliveries int) Accepted {

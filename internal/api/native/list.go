@@ -45,6 +45,8 @@ const (
 	listAcks         listKind = 'a'
 	listRejects      listKind = 'r'
 	listUsage        listKind = 'u'
+	listBroadcasts   listKind = 'b'
+	listResults      listKind = 'i'
 )
 
 const cursorVersion = 1
@@ -110,6 +112,8 @@ var (
 	usages       = collection[godwit.TenantUsage, TenantUsage]{listUsage, func(u *godwit.TenantUsage) [16]byte { return u.TenantID }, usageView}
 	sources      = collection[godwit.Source, Source]{listSources, func(s *godwit.Source) [16]byte { return s.ID }, sourceView}
 
+	broadcasts      = collection[godwit.Broadcast, Broadcast]{listBroadcasts, func(b *godwit.Broadcast) [16]byte { return b.ID }, broadcastView}
+	results         = collection[godwit.BroadcastItem, BroadcastTenant]{listResults, func(i *godwit.BroadcastItem) [16]byte { return i.TenantID }, broadcastTenantView}
 	acknowledgments = collection[godwit.Acknowledgment, Acknowledgment]{listAcks, func(a *godwit.Acknowledgment) [16]byte { return a.ID }, acknowledgmentView}
 	rejections      = collection[godwit.Rejection, Rejection]{listRejects, func(j *godwit.Rejection) [16]byte { return j.ID }, rejectionView}
 )

@@ -102,6 +102,32 @@ func raw(s section, need access, pattern string, op huma.Operation, h func(http.
 	})
 }
 
+// rawMany is raw for a route that also takes requests for several tenants, or all, of an environment: many handles them.
+func rawMany(s section, need access, pattern string, op huma.Operation, one func(http.ResponseWriter, *http.Request, *management.Caller) error,
+	many func(w http.ResponseWriter, r *http.Request, c *management.Caller, names []string) error) {
+	s.describe(&op, pattern, need)
+	s.api.OpenAPI().AddOperation(&op)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if httpapi.Many(r) {
+			caller, names, err := s.http.AuthorizeMany(r, need)
+			if err == nil {
+				err = many(w, r, caller, names)
+			}
+			if err != nil {
+				s.problems.Write(w, r, err)
+			}
+			return
+		}
+		caller, err := s.http.Authorize(r, need)
+		if err == nil {
+			err = one(w, r, caller)
+		}
+		if err != nil {
+			s.problems.Write(w, r, err)
+		}
+	})
+}
+
 // describe adds to the operation what follows from its route.
 func (s section) describe(op *huma.Operation, pattern string, need access) {
 	s.patterns[pattern] = need

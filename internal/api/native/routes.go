@@ -5,12 +5,17 @@ package native
 // handler reads and writes HTTP itself.
 func (r *router) routes(h *handlers, cfg *Config) {
 	events := r.section("Events")
-	raw(events, mayIngest, "POST /v1/events", postEventDoc(r, cfg.Intake.MaxPayload()), h.event.post)
+	rawMany(events, mayIngest, "POST /v1/events", postEventDoc(r, cfg.Intake.MaxPayload()), h.event.post, h.broadcasts.post)
 	raw(events, mayIngest, "POST /v1/events/batch", postBatchDoc(r, cfg.MaxBatchBody), h.batch.post)
 	typed(events, mayRead, "GET /v1/events", listEventsDoc, h.events.list)
 	typed(events, mayRead, "GET /v1/events/{id}", getEventDoc, h.events.get)
 	raw(events, mayRead, "GET /v1/events/{id}/body", eventBodyDoc(r), h.events.body)
 	typed(events, mayManage, "POST /v1/events/{id}/replay", replayEventDoc, h.events.replay)
+
+	broadcasts := r.section("Broadcasts")
+	typed(broadcasts, mayReadBroadcasts, "GET /v1/broadcasts", listBroadcastsDoc, h.broadcasts.list)
+	typed(broadcasts, mayReadBroadcasts, "GET /v1/broadcasts/{id}", getBroadcastDoc, h.broadcasts.get)
+	typed(broadcasts, mayReadBroadcasts, "GET /v1/broadcasts/{id}/tenants", listBroadcastTenantsDoc, h.broadcasts.tenants)
 
 	types := r.section("Event types")
 	typed(types, mayReadTypes, "GET /v1/event-types", listEventTypesDoc, h.eventTypes.list)

@@ -38,7 +38,7 @@ func (r *Request) rows() int {
 		n += rowsOf(&r.Accepts[i])
 	}
 	for i := range r.Fanouts {
-		n += 1 + 16*(len(r.Fanouts[i].Events)+len(r.Fanouts[i].Endpoints))/rowBytes
+		n += 1 + 16*(len(r.Fanouts[i].Events)+len(r.Fanouts[i].Endpoints))/RowBytes
 	}
 	return n
 }
@@ -49,11 +49,11 @@ func rowsOf(a *store.Accept) int {
 		n += 1 + len(a.Events[i].Deliveries)
 		bytes += len(a.Events[i].Event.Body)
 	}
-	return n + bytes/rowBytes
+	return n + bytes/RowBytes
 }
 
-// rowBytes is the size of a body that counts as one row.
-const rowBytes = 4096
+// RowBytes is the size of a body that counts as one row of a request.
+const RowBytes = 4096
 
 // requestOp is a request in the queue.
 type requestOp struct {

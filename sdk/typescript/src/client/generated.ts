@@ -2,11 +2,14 @@
 import { Transport, type CallOptions, type Payload } from "./transport.js";
 
 export interface Accepted {
+  /** If the request names several tenants, or all */
+  broadcast?: Broadcast;
   created_at: string;
-  /** How many endpoints it goes to */
+  /** How many endpoints it goes to; for a broadcast so far */
   deliveries: number;
+  /** Id of the event; of the broadcast, if the request names several tenants */
   id: string;
-  /** Goes with every attempt to deliver the event */
+  /** Goes with every attempt to deliver the event. Each event of a broadcast has a key of its own */
   idempotency_key: string;
 }
 
@@ -154,6 +157,40 @@ export interface BatchItem {
 
 export interface BatchResult {
   items: BatchItem[];
+}
+
+export interface Broadcast {
+  /** How many of them have their event */
+  accepted: number;
+  /** For all tenants that had an endpoint for it when it was accepted; otherwise the request named them */
+  all_tenants: boolean;
+  completed_at?: string;
+  content_type: string;
+  created_at: string;
+  /** Of the events so far */
+  deliveries: number;
+  id: string;
+  /** Only in the answer to the post: the result of each tenant, if they are at most 100 and all have one */
+  items?: BroadcastTenant[];
+  /** Who posted it */
+  principal: string;
+  /** How many of them get none */
+  skipped: number;
+  state: "running" | "completed";
+  /** How many tenants it is for, fixed when it was accepted */
+  tenants: number;
+  type: string;
+}
+
+export interface BroadcastTenant {
+  detail?: string;
+  event_id?: string;
+  /** Why the tenant gets no event: the schema of its own type, or a limit, refuses it; or the tenant was deleted meanwhile */
+  reason?: "invalid" | "limit" | "tenant-deleted";
+  status: "accepted" | "skipped";
+  tenant_id: string;
+  /** The tenant's own id */
+  uid?: string;
 }
 
 export interface BulkReplay {
@@ -712,6 +749,18 @@ export interface Limits {
 
 export interface ListAcknowledgment {
   items: Acknowledgment[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListBroadcast {
+  items: Broadcast[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
+export interface ListBroadcastTenant {
+  items: BroadcastTenant[];
   /** Pass as cursor to get the next page; absent on the last one */
   next_cursor?: string;
 }
@@ -1481,6 +1530,70 @@ export class GodwitClient extends Transport {
     } = {},
   ): AsyncGenerator<StreamedAttempt> {
     return this.events<StreamedAttempt>({ method: "GET", path: `/v1/attempts/stream`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * List broadcasts.
+   *
+   * Events that were posted for several tenants of the environment. They are kept as long as events.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or manage.
+   */
+  listBroadcasts(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListBroadcast> {
+    return this.json<ListBroadcast>({ method: "GET", path: `/v1/broadcasts`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get the progress of a broadcast.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or manage.
+   */
+  getBroadcast(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Broadcast> {
+    return this.json<Broadcast>({ method: "GET", path: `/v1/broadcasts/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * List the results of a broadcast.
+   *
+   * The tenants that have a result, newest first: the id of their event, or why they get none. While the broadcast runs the list grows.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or manage.
+   */
+  listBroadcastTenants(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+      /** Only tenants that were skipped */
+      status?: "skipped" | undefined;
+    } = {},
+  ): Promise<ListBroadcastTenant> {
+    return this.json<ListBroadcastTenant>({ method: "GET", path: `/v1/broadcasts/${encodeURIComponent(id)}/tenants`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**
@@ -2292,6 +2405,8 @@ export class GodwitClient extends Transport {
    *
    * The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
    *
+   * A key of an environment, or one with the scope admin, may post for several tenants at once, a broadcast: Godwit-Tenant then has up to 500 ids or uids with a comma between them, or * for all tenants of the environment that have an endpoint for the event. Each gets an event of its own. The answer leaves after the broadcast and its list of tenants are on disk; it has the id of the broadcast, under which its progress can be read. For up to 100 tenants the answer also waits for their events and lists them.
+   *
    * Needs an API key with the scope ingest.
    */
   postEvent(
@@ -2303,7 +2418,7 @@ export class GodwitClient extends Transport {
       attr?: Record<string, string> | undefined;
       /** Type of the event, in place of the query */
       eventType?: string | undefined;
-      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      /** Id or uid of the tenant to act for; or several, with a comma between them; or * for all tenants of the environment that have an endpoint for the event. Needs the scope admin, or a key of the tenants' environment. Absent: the API key's own. */
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;

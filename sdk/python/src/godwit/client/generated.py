@@ -9,13 +9,19 @@ from typing import Any, Literal, TypedDict, Union
 from .transport import Payload, Transport, path_segment
 
 
-class Accepted(TypedDict):
+class _AcceptedRequired(TypedDict):
     created_at: str
     deliveries: int
-    """How many endpoints it goes to"""
+    """How many endpoints it goes to; for a broadcast so far"""
     id: str
+    """Id of the event; of the broadcast, if the request names several tenants"""
     idempotency_key: str
-    """Goes with every attempt to deliver the event"""
+    """Goes with every attempt to deliver the event. Each event of a broadcast has a key of its own"""
+
+
+class Accepted(_AcceptedRequired, total=False):
+    broadcast: Broadcast
+    """If the request names several tenants, or all"""
 
 
 class Acknowledgment(TypedDict):
@@ -177,6 +183,48 @@ class BatchItem(_BatchItemRequired, total=False):
 
 class BatchResult(TypedDict):
     items: list[BatchItem]
+
+
+class _BroadcastRequired(TypedDict):
+    accepted: int
+    """How many of them have their event"""
+    all_tenants: bool
+    """For all tenants that had an endpoint for it when it was accepted; otherwise the request named them"""
+    content_type: str
+    created_at: str
+    deliveries: int
+    """Of the events so far"""
+    id: str
+    principal: str
+    """Who posted it"""
+    skipped: int
+    """How many of them get none"""
+    state: Literal["running", "completed"]
+    tenants: int
+    """How many tenants it is for, fixed when it was accepted"""
+    type: str
+
+
+class Broadcast(_BroadcastRequired, total=False):
+    completed_at: str
+    items: list[BroadcastTenant]
+    """Only in the answer to the post: the result of each tenant, if they are at most 100 and all have one"""
+
+
+class _BroadcastTenantRequired(TypedDict):
+    status: Literal["accepted", "skipped"]
+    tenant_id: str
+
+
+class BroadcastTenant(_BroadcastTenantRequired, total=False):
+    detail: str
+    event_id: str
+    reason: Literal["invalid", "limit", "tenant-deleted"]
+    """Why the tenant gets no event: the schema of its own type, or a limit, refuses it; or the tenant was deleted
+    meanwhile
+    """
+    uid: str
+    """The tenant's own id"""
 
 
 class BulkReplay(TypedDict, total=False):
@@ -832,6 +880,24 @@ class _ListAcknowledgmentRequired(TypedDict):
 
 
 class ListAcknowledgment(_ListAcknowledgmentRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListBroadcastRequired(TypedDict):
+    items: list[Broadcast]
+
+
+class ListBroadcast(_ListBroadcastRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
+class _ListBroadcastTenantRequired(TypedDict):
+    items: list[BroadcastTenant]
+
+
+class ListBroadcastTenant(_ListBroadcastTenantRequired, total=False):
     next_cursor: str
     """Pass as cursor to get the next page; absent on the last one"""
 
@@ -1700,6 +1766,9 @@ class WrittenEndpoint(_WrittenEndpointRequired, total=False):
 
 OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("stream_attempts", "GET", "/v1/attempts/stream"),
+    ("list_broadcasts", "GET", "/v1/broadcasts"),
+    ("get_broadcast", "GET", "/v1/broadcasts/{id}"),
+    ("list_broadcast_tenants", "GET", "/v1/broadcasts/{id}/tenants"),
     ("get_catalogue", "GET", "/v1/catalogue"),
     ("list_dead_letters", "GET", "/v1/dead-letters"),
     ("export_dead_letters", "GET", "/v1/dead-letters/export"),
@@ -1797,6 +1866,91 @@ class GodwitClient(Transport):
             "/v1/attempts/stream",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
+
+    def list_broadcasts(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListBroadcast:
+        """List broadcasts.
+
+        Events that were posted for several tenants of the environment. They are kept as long as events.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or
+        manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        """
+        answer: ListBroadcast = self._json(
+            "GET",
+            "/v1/broadcasts",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def get_broadcast(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Broadcast:
+        """Get the progress of a broadcast.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or
+        manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Broadcast = self._json(
+            "GET",
+            f"/v1/broadcasts/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def list_broadcast_tenants(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal["skipped"] | None = None,
+    ) -> ListBroadcastTenant:
+        """List the results of a broadcast.
+
+        The tenants that have a result, newest first: the id of their event, or why they get none. While the
+        broadcast runs the list grows.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or
+        manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        status: Only tenants that were skipped
+        """
+        answer: ListBroadcastTenant = self._json(
+            "GET",
+            f"/v1/broadcasts/{path_segment(id)}/tenants",
+            query={"limit": limit, "cursor": cursor, "status": status},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
 
     def get_catalogue(
         self,
@@ -2866,13 +3020,20 @@ class GodwitClient(Transport):
 
         The answer leaves after the event is on disk. The payload may have up to 1048576 bytes.
 
+        A key of an environment, or one with the scope admin, may post for several tenants at once, a broadcast:
+        Godwit-Tenant then has up to 500 ids or uids with a comma between them, or * for all tenants of the
+        environment that have an endpoint for the event. Each gets an event of its own. The answer leaves after
+        the broadcast and its list of tenants are on disk; it has the id of the broadcast, under which its
+        progress can be read. For up to 100 tenants the answer also waits for their events and lists them.
+
         Needs an API key with the scope ingest.
 
         type: Type of the event; the body is then its payload
         attr: Value of the attribute NAME; repeat with other names. Only with type.
         event_type: Type of the event, in place of the query
-        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
-        Absent: the API key's own.
+        tenant: Id or uid of the tenant to act for; or several, with a comma between them; or * for all tenants of
+        the environment that have an endpoint for the event. Needs the scope admin, or a key of the tenants'
+        environment. Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
         and payload gets the first answer again.
