@@ -251,4 +251,3 @@ func (b *broadcaster) takeOver(o store.OpenBroadcast) {
 	b.cfg.Log.Info("broadcast taken up", "broadcast", o.ID.String(), "done", o.Done)
 	b.add(&broadcast{BroadcastWork: store.BroadcastWork{Broadcast: godwit.Broadcast{ID: o.ID}, Done: o.Done}, stale: true})
 }
-

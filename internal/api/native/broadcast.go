@@ -179,7 +179,9 @@ var (
 )
 
 func (h *broadcastHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Broadcast], error) {
-	return broadcasts.page(*in, func(p store.Page) ([]godwit.Broadcast, error) { return h.store.ListBroadcasts(ctx, c.Tenant.EnvironmentID, p) })
+	return broadcasts.page(*in, func(p store.Page) ([]godwit.Broadcast, error) {
+		return h.store.ListBroadcasts(ctx, c.Tenant.EnvironmentID, p)
+	})
 }
 
 func (h *broadcastHandlers) get(ctx context.Context, c *management.Caller, in *BroadcastPath) (*broadcastOutput, error) {
@@ -206,4 +208,3 @@ func (h *broadcastHandlers) find(ctx context.Context, c *management.Caller, text
 	}
 	return h.store.Broadcast(ctx, c.Tenant.EnvironmentID, id)
 }
-
