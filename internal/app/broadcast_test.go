@@ -287,11 +287,8 @@ func TestBroadcastReachesFiveThousand(t *testing.T) {
 		t.Errorf("%d requests to %d endpoints", len(requests), len(seen))
 	}
 	var b broadcastView
-	srv.WaitRecorded("broadcast", func() bool {
-		srv.Must(apptest.Call{Path: "/v1/broadcasts/" + answer.ID}, &b)
-		return b.State == "completed"
-	}, func() string { return fmt.Sprintf("%+v", b) })
-	if b.Accepted != tenants || b.Deliveries != tenants || b.Skipped != 0 {
+	srv.Must(apptest.Call{Path: "/v1/broadcasts/" + answer.ID}, &b) // the last event left after the last part was stored
+	if b.State != "completed" || b.Accepted != tenants || b.Deliveries != tenants || b.Skipped != 0 {
 		t.Errorf("at the end: %+v", b)
 	}
 }

@@ -36,6 +36,7 @@ type Stats struct {
 	Shards      int // owned
 	Nodes       int // alive at the last beat, this one included
 	Fanouts     int // whose deliveries are not all stored
+	Broadcasts  int // that this node works on
 	// How long the oldest delivery has been waiting for this node alone: its endpoint could take it now.
 	Lag time.Duration
 }
@@ -46,7 +47,7 @@ func (e *Engine) Stats() Stats {
 	_, fanouts := e.fanouts.Open(godwit.TenantID{})
 	return Stats{
 		InFlight: s.InFlight, Held: s.Held, HeldBytes: s.HeldBytes, Endpoints: s.Endpoints, Active: s.Active, OpenCircuit: s.OpenCircuit,
-		Shards: len(e.shards.Shards()), Nodes: e.shards.Alive(), Fanouts: fanouts, Lag: s.Lag,
+		Shards: len(e.shards.Shards()), Nodes: e.shards.Alive(), Fanouts: fanouts, Broadcasts: e.broadcaster.count(), Lag: s.Lag,
 	}
 }
 
