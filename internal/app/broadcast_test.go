@@ -265,7 +265,7 @@ func TestBroadcastReachesFiveThousand(t *testing.T) {
 	for i := range tenants {
 		tenant, err := m.Tenants.Create(ctx, godwit.DefaultEnvironment, management.TenantSpec{UID: fmt.Sprintf("customer-%d", i), Name: "customer"})
 		if err == nil {
-			_, _, err = m.Endpoints.Create(ctx, tenant.ID, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
+			_, _, err = m.Endpoints.Create(ctx, tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
 				URL: sink.URL(fmt.Sprintf("/%d", i)), Patterns: []string{"order.*"},
 			}})
 		}

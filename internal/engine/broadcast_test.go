@@ -32,15 +32,15 @@ func newPopulace(t *testing.T, srv *apptest.Server, tenants int) *populace {
 		tenant, err := srv.App.Management().Tenants.Create(context.Background(), godwit.DefaultEnvironment, management.TenantSpec{Name: fmt.Sprint("tenant ", i)})
 		must(t, err)
 		p.tenants = append(p.tenants, tenant.ID)
-		p.subscribe(t, tenant.ID)
+		p.subscribe(t, tenant)
 	}
 	return p
 }
 
-func (p *populace) subscribe(t *testing.T, tenant godwit.TenantID) {
+func (p *populace) subscribe(t *testing.T, tenant *godwit.Tenant) {
 	t.Helper()
 	_, _, err := p.srv.App.Management().Endpoints.Create(context.Background(), tenant, management.NewEndpoint{EndpointSpec: management.EndpointSpec{
-		URL: p.sink.URL("/" + tenant.String()),
+		URL: p.sink.URL("/" + tenant.ID.String()),
 	}})
 	must(t, err)
 }
@@ -178,8 +178,10 @@ func TestBroadcastToATenantWithManyEndpoints(t *testing.T) {
 	const endpoints = fanout.PartRows + 10
 	srv := boot(t, &tampered{}, nil, nil)
 	p := newPopulace(t, srv, 2)
+	tenant, err := srv.App.Management().Tenants.Get(t.Context(), p.tenants[0])
+	must(t, err)
 	for range endpoints - 1 {
-		p.subscribe(t, p.tenants[0])
+		p.subscribe(t, tenant)
 	}
 	id := p.broadcast(t, 10)
 	p.sink.Wait(endpoints + 1)

@@ -76,6 +76,7 @@ func (m *Metrics) Watch(stats func() engine.Stats) error {
 		{"ojs.webhook.subscription.count", "ojs.webhook.subscription.count: subscriptions that are active.", func(s engine.Stats) int64 { return int64(s.Active) }},
 		{"godwit.endpoints.circuit_open", "Endpoints that are probed instead of sent to.", func(s engine.Stats) int64 { return int64(s.OpenCircuit) }},
 		{"godwit.fanouts.open", "Large fan-outs whose deliveries are not all stored yet.", func(s engine.Stats) int64 { return int64(s.Fanouts) }},
+		{"godwit.broadcasts.open", "Broadcasts whose events are not all stored yet, on this node.", func(s engine.Stats) int64 { return int64(s.Broadcasts) }},
 		{"godwit.shards.owned", "Shards this process delivers for.", func(s engine.Stats) int64 { return int64(s.Shards) }},
 		{"godwit.nodes.alive", "Nodes that were alive at this process's last beat, itself included.", func(s engine.Stats) int64 { return int64(s.Nodes) }},
 	}
