@@ -116,6 +116,13 @@ func TestBroadcastToNamedTenants(t *testing.T) {
 		if n.events("customer-1") != 1 || n.events("customer-2") != 0 || n.events("quiet") != 1 {
 			t.Error("a repeat has made events")
 		}
+		var usage struct {
+			Items []struct{ Total struct{ Events, Deliveries int } }
+		}
+		n.want(200, n.as("", apptest.Call{Path: "/v1/usage?tenant=customer-1"})).JSON(t, &usage)
+		if len(usage.Items) != 1 || usage.Items[0].Total.Events != 1 || usage.Items[0].Total.Deliveries != 1 {
+			t.Errorf("the usage of a tenant is %+v", usage)
+		}
 	})
 }
 
