@@ -33,19 +33,25 @@ type Receipt struct {
 
 // Publish posts an event. When it returns nil, the event will be delivered.
 func (c *Client) Publish(ctx context.Context, e Event) (*Receipt, error) {
+	path, header := e.request()
+	var r Receipt
+	if err := c.post(ctx, path, e.IdempotencyKey, header, e.Body, &r); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// request returns the path and the header of a request that posts the event.
+func (e *Event) request() (path string, header http.Header) {
 	query := url.Values{"type": {e.Type}}
 	for name, value := range e.Attributes {
 		query.Set("attr."+name, value)
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
+	header = http.Header{"Content-Type": {"application/json"}}
 	if e.ContentType != "" {
 		header.Set("Content-Type", e.ContentType)
 	}
-	var r Receipt
-	if err := c.post(ctx, "/v1/events?"+query.Encode(), e.IdempotencyKey, header, e.Body, &r); err != nil {
-		return nil, err
-	}
-	return &r, nil
+	return "/v1/events?" + query.Encode(), header
 }
 
 // PublishBatch posts up to 1000 events in one request. All are checked first: if one is invalid, none is stored. An event whose

@@ -30,6 +30,9 @@ type sendCommand struct {
 	Attribute      map[string]string `name:"attribute" short:"a" mapsep:"none" help:"Attribute that the filters of endpoints see; may be given more than once." placeholder:"NAME=VALUE"`
 	IdempotencyKey string            `name:"idempotency-key" help:"Idempotency key of 16 to 255 characters. With the same key, the command can be repeated safely. Defaults to a new key." placeholder:"KEY"`
 	RetryFor       config.Duration   `name:"retry-for" help:"How long to retry when the answer is lost or the server is busy; 0s for no retry." default:"30s" placeholder:"DURATION"`
+	Tenants        []string          `name:"tenants" complete:"tenants" help:"Send the event to each of these tenants, by id or uid, with the key of their environment: a broadcast." placeholder:"TENANT,…" xor:"tenants"`
+	AllTenants     bool              `name:"all-tenants" help:"Send the event to each tenant of the environment that has an endpoint for it." xor:"tenants"`
+	NoWait         bool              `name:"no-wait" help:"Do not wait until every tenant of a broadcast has its event."`
 	JSON           bool              `name:"json" help:"Print the server's answer as JSON."`
 	connection     `embed:""`
 }
@@ -48,7 +51,9 @@ Examples:
     godwit send order.paid '{"order":42}'
     godwit send report.ready --file report.pdf --content-type application/pdf
     date | godwit send clock.tick --content-type text/plain
-    godwit send order.paid '{"order":42}' --attribute region=eu --idempotency-key order-42-paid-000001`
+    godwit send order.paid '{"order":42}' --attribute region=eu --idempotency-key order-42-paid-000001
+    godwit send plan.changed '{"plan":"2027"}' --tenants customer-1,customer-2
+    godwit send plan.changed '{"plan":"2027"}' --all-tenants`
 }
 
 func (c *sendCommand) Run(env *environment) error {
@@ -64,9 +69,11 @@ func (c *sendCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	r, err := cl.Publish(env.ctx, client.Event{
-		Type: c.Type, ContentType: c.ContentType, Body: body, Attributes: c.Attribute, IdempotencyKey: c.IdempotencyKey,
-	})
+	event := client.Event{Type: c.Type, ContentType: c.ContentType, Body: body, Attributes: c.Attribute, IdempotencyKey: c.IdempotencyKey}
+	if c.AllTenants || len(c.Tenants) > 0 {
+		return c.broadcast(env, cl, event)
+	}
+	r, err := cl.Publish(env.ctx, event)
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}

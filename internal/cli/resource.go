@@ -42,6 +42,7 @@ var resources = map[string]*resource{
 	"tenants":      tenants,
 	"endpoints":    endpoints,
 	"events":       events,
+	"broadcasts":   broadcasts,
 	"deliveries":   deliveries,
 	"dead-letters": deadLetters,
 	"sources":      sources,
@@ -57,6 +58,7 @@ type Nouns struct {
 	Tenants      tenantsCommand      `cmd:"" group:"manage" help:"List, create, change and delete tenants."`
 	Endpoints    endpointsCommand    `cmd:"" group:"manage" help:"List, create, change, test and delete endpoints."`
 	Events       eventsCommand       `cmd:"" group:"manage" help:"List, show and replay events."`
+	Broadcasts   broadcastsCommand   `cmd:"" group:"manage" help:"List events that were sent to many tenants, and show who got them."`
 	Deliveries   deliveriesCommand   `cmd:"" group:"manage" help:"List, show, retry and cancel deliveries."`
 	DeadLetters  deadLettersCommand  `cmd:"" group:"manage" help:"List, show, replay, export and purge dead letters."`
 	Sources      sourcesCommand      `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`

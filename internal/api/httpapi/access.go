@@ -92,16 +92,25 @@ func (a *API) AuthorizeMany(r *http.Request, access Access) (*management.Caller,
 	if value == AllTenants {
 		return caller, nil, nil
 	}
-	names := strings.Split(value, ",")
-	if len(names) > godwit.MaxBroadcastNames {
-		return nil, nil, problem.InvalidRequest.In(TenantHeader, "names %d tenants, and may name %d; use several requests, or * for all tenants with an endpoint for the event", len(names), godwit.MaxBroadcastNames)
-	}
-	for i, name := range names {
-		if names[i] = strings.TrimSpace(name); names[i] == "" || names[i] == AllTenants {
-			return nil, nil, problem.InvalidRequest.In(TenantHeader, "must be *, or ids and uids of tenants with a comma between them")
+	names, err := split(value)
+	return caller, names, err
+}
+
+// split returns the elements of a list. Empty ones do not count (RFC 9110, section 5.6.1).
+func split(value string) (names []string, err error) {
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		if name == AllTenants {
+			return nil, problem.InvalidRequest.In(TenantHeader, "must be * alone, or ids and uids of tenants with a comma between them")
+		}
+		if name != "" {
+			names = append(names, name)
 		}
 	}
-	return caller, names, nil
+	if len(names) == 0 || len(names) > godwit.MaxBroadcastNames {
+		return nil, problem.InvalidRequest.In(TenantHeader, "names %d tenants, and may name 1 to %d; use several requests, or * for all tenants with an endpoint for the event", len(names), godwit.MaxBroadcastNames)
+	}
+	return names, nil
 }
 
 // named returns the value of a header that may be given once.
