@@ -121,7 +121,7 @@ func TestBroadcastToNamedTenants(t *testing.T) {
 				Total struct{ Events, Deliveries int }
 			}
 		}
-		n.want(200, n.as("", apptest.Call{Path: "/v1/usage?tenant=customer-1"})).JSON(t, &usage)
+		n.want(200, n.as("", apptest.Call{Path: "/v1/usage?tenant_id=customer-1"})).JSON(t, &usage)
 		if len(usage.Items) != 1 || usage.Items[0].Total.Events != 1 || usage.Items[0].Total.Deliveries != 1 {
 			t.Errorf("the usage of a tenant is %+v", usage)
 		}

@@ -167,7 +167,7 @@ type (
 var (
 	listBroadcastsDoc = huma.Operation{
 		OperationID: "list-broadcasts", Summary: "List broadcasts",
-		Description: "Events that were posted for several tenants of the environment. They are kept as long as events.",
+		Description: "Events that were posted for several tenants of the environment. They are kept as long as the server keeps events.",
 	}
 	getBroadcastDoc = huma.Operation{
 		OperationID: "get-broadcast", Summary: "Get the progress of a broadcast",

@@ -1535,7 +1535,7 @@ export class GodwitClient extends Transport {
   /**
    * List broadcasts.
    *
-   * Events that were posted for several tenants of the environment. They are kept as long as events.
+   * Events that were posted for several tenants of the environment. They are kept as long as the server keeps events.
    *
    * Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or manage.
    */

@@ -1877,7 +1877,8 @@ class GodwitClient(Transport):
     ) -> ListBroadcast:
         """List broadcasts.
 
-        Events that were posted for several tenants of the environment. They are kept as long as events.
+        Events that were posted for several tenants of the environment. They are kept as long as the server keeps
+        events.
 
         Needs an API key with the scope admin, or a key of the environment with the scope ingest or read or
         manage.
