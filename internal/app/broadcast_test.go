@@ -198,6 +198,12 @@ func TestBroadcastToAll(t *testing.T) {
 		if len(all.Items) != 1 || all.Items[0].ID != b.ID {
 			t.Errorf("listed as %+v", all.Items)
 		}
+		n.want(200, n.as("", apptest.Call{Method: http.MethodPatch, Path: "/v1/tenants/customer-1", Body: `{"limits":{"payload_bytes":20}}`}))
+		n.want(200, n.as("", apptest.Call{Method: http.MethodPatch, Path: "/v1/tenants/customer-3", Body: `{"limits":{"events_per_second":1,"burst":1}}`}))
+		n.want(202, n.post("customer-1,customer-3", "", `{"total":1,"more":"than 20 bytes"}`)).JSON(t, &answer)
+		if b := answer.Broadcast; b.Accepted != 1 || b.Skipped != 1 || b.Items[1].Reason != "limit" {
+			t.Errorf("beyond a limit: %+v", b)
+		}
 		n.want(202, n.as("*", apptest.Call{Path: "/v1/events?type=nothing.subscribed", Body: `{}`})).JSON(t, &answer)
 		if answer.Broadcast.Tenants != 0 || answer.Broadcast.State != "completed" {
 			t.Errorf("without subscribers: %+v", answer.Broadcast)
