@@ -47,8 +47,8 @@ var broadcasts = &resource{
 		{title: "STATE", path: "state"},
 		{title: "TENANTS", path: "tenants"},
 		{title: "ACCEPTED", path: "accepted"},
-		{title: "SKIPPED", path: "skipped"},
-		{title: "CREATED", path: "created_at", kind: when},
+		{title: "SKIPPED", path: "skipped", spare: true},
+		{title: "CREATED", path: "created_at", kind: when, spare: true},
 	},
 	details: map[string]string{
 		"": `An event that was sent to several tenants, by "godwit send --tenants" or "--all-tenants", with the key of their environment; docs/platform.md describes
