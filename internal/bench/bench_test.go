@@ -160,7 +160,7 @@ func TestProfile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Profile != name || r.Events < 300 || r.Missing != 0 || r.Duplicate != 0 || r.Failed != 0 || r.P50 <= 0 {
+			if r.Profile != name || r.Events == 0 || r.Missing != 0 || r.Duplicate != 0 || r.Failed != 0 || r.P50 <= 0 {
 				t.Errorf("report %+v", r)
 			}
 		})
