@@ -13,22 +13,22 @@ import (
 
 // A Broadcast is the progress of an event for several tenants.
 type Broadcast struct {
-	ID          string    `json:"id"`
-	Type        string    `json:"type"`
-	AllTenants  bool      `json:"all_tenants"`
-	State       string    `json:"state"`      // running or completed
-	Tenants     int       `json:"tenants"`    // fixed when the broadcast was accepted
-	Accepted    int       `json:"accepted"`   // tenants whose event is stored
-	Skipped     int       `json:"skipped"`    // tenants that get none
-	Deliveries  int       `json:"deliveries"` // of the events so far
-	CreatedAt   time.Time `json:"created_at"`
-	CompletedAt time.Time `json:"completed_at,omitzero"` // zero while it runs
+	ID         string    `json:"id"`
+	Type       string    `json:"type"`
+	AllTenants bool      `json:"all_tenants"`
+	State      string    `json:"state"`      // running or ended
+	Tenants    int       `json:"tenants"`    // fixed when the broadcast was accepted
+	Accepted   int       `json:"accepted"`   // tenants whose event is stored
+	Skipped    int       `json:"skipped"`    // tenants that get none
+	Deliveries int       `json:"deliveries"` // of the events so far
+	CreatedAt  time.Time `json:"created_at"`
+	EndedAt    time.Time `json:"ended_at,omitzero"` // zero while it runs
 	// Items has the result of each tenant in the answer of Client.Broadcast, if they are at most 100.
 	Items []BroadcastTenant `json:"items,omitempty"`
 }
 
-// Completed reports whether every tenant has a result.
-func (b *Broadcast) Completed() bool { return b.State == "completed" }
+// Ended reports whether every tenant has a result.
+func (b *Broadcast) Ended() bool { return b.State == "ended" }
 
 // A BroadcastTenant is the result of a broadcast for one tenant.
 type BroadcastTenant struct {

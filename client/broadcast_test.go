@@ -27,7 +27,7 @@ func TestBroadcast(t *testing.T) {
 	ctx := context.Background()
 	event := client.Event{Type: "order.paid", Body: []byte(`{}`), IdempotencyKey: "a-key-of-a-broadcast"}
 	one, err := c.Broadcast(ctx, event, "customer-2")
-	if err != nil || !one.Completed() || one.Tenants != 1 || len(one.Items) != 1 || one.Items[0].UID != "customer-2" {
+	if err != nil || !one.Ended() || one.Tenants != 1 || len(one.Items) != 1 || one.Items[0].UID != "customer-2" {
 		t.Fatalf("for one: %+v, %v", one, err)
 	}
 	if again, err := c.Broadcast(ctx, event, "customer-2"); err != nil || again.ID != one.ID {
@@ -37,7 +37,7 @@ func TestBroadcast(t *testing.T) {
 	if err != nil || all.Tenants != 3 || !all.AllTenants {
 		t.Fatalf("for all: %+v, %v", all, err)
 	}
-	if b, err := c.GetBroadcast(ctx, all.ID); err != nil || b.Accepted != 3 || b.CompletedAt.IsZero() {
+	if b, err := c.GetBroadcast(ctx, all.ID); err != nil || b.Accepted != 3 || b.EndedAt.IsZero() {
 		t.Errorf("progress: %+v, %v", b, err)
 	}
 	var uids []string

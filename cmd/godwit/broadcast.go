@@ -16,7 +16,7 @@ func (c *sendCommand) broadcast(env *environment, cl *client.Client, event clien
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	for shown := -1; !b.Completed() && !c.NoWait; {
+	for shown := -1; !b.Ended() && !c.NoWait; {
 		if done := b.Accepted + b.Skipped; done != shown {
 			shown = done
 			fmt.Fprintf(env.stderr, "%d of %d tenants\n", done, b.Tenants)

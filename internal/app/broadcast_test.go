@@ -15,15 +15,15 @@ import (
 
 // broadcastView is a broadcast as the API shows it.
 type broadcastView struct {
-	ID          string
-	State       string
-	Tenants     int
-	Accepted    int
-	Skipped     int
-	Deliveries  int
-	AllTenants  bool   `json:"all_tenants"`
-	CompletedAt string `json:"completed_at"`
-	Items       []broadcastTenant
+	ID         string
+	State      string
+	Tenants    int
+	Accepted   int
+	Skipped    int
+	Deliveries int
+	AllTenants bool   `json:"all_tenants"`
+	EndedAt    string `json:"ended_at"`
+	Items      []broadcastTenant
 }
 
 type broadcastTenant struct {
@@ -90,8 +90,8 @@ func TestBroadcastToNamedTenants(t *testing.T) {
 		r := n.want(202, n.post("customer-1, customer-3,quiet", "broadcast-key-000001", `{"total":1}`))
 		r.JSON(t, &first)
 		b := first.Broadcast
-		if !strings.HasPrefix(first.ID, "bct_") || b.ID != first.ID || b.State != "completed" || b.Tenants != 3 || b.Accepted != 3 || b.Skipped != 0 ||
-			b.Deliveries != 2 || b.AllTenants || len(b.Items) != 3 || b.CompletedAt == "" || r.Header.Get("Location") != "/v1/broadcasts/"+first.ID {
+		if !strings.HasPrefix(first.ID, "bct_") || b.ID != first.ID || b.State != "ended" || b.Tenants != 3 || b.Accepted != 3 || b.Skipped != 0 ||
+			b.Deliveries != 2 || b.AllTenants || len(b.Items) != 3 || b.EndedAt == "" || r.Header.Get("Location") != "/v1/broadcasts/"+first.ID {
 			t.Fatalf("the answer is %s", r.Body)
 		}
 		requests := n.sink.Wait(2)
@@ -174,7 +174,7 @@ func TestBroadcastToAll(t *testing.T) {
 		var answer broadcastAnswer
 		n.want(202, n.post("*", "", `{"total":1}`)).JSON(t, &answer)
 		b := answer.Broadcast
-		if b.Tenants != 3 || b.Accepted != 2 || b.Skipped != 1 || !b.AllTenants || b.State != "completed" {
+		if b.Tenants != 3 || b.Accepted != 2 || b.Skipped != 1 || !b.AllTenants || b.State != "ended" {
 			t.Fatalf("the answer is %+v", answer)
 		}
 		n.sink.Wait(2)
@@ -205,7 +205,7 @@ func TestBroadcastToAll(t *testing.T) {
 			t.Errorf("beyond a limit: %+v", b)
 		}
 		n.want(202, n.as("*", apptest.Call{Path: "/v1/events?type=nothing.subscribed", Body: `{}`})).JSON(t, &answer)
-		if answer.Broadcast.Tenants != 0 || answer.Broadcast.State != "completed" {
+		if answer.Broadcast.Tenants != 0 || answer.Broadcast.State != "ended" {
 			t.Errorf("without subscribers: %+v", answer.Broadcast)
 		}
 	})
@@ -303,7 +303,7 @@ func TestBroadcastReachesFiveThousand(t *testing.T) {
 	}
 	var b broadcastView
 	srv.Must(apptest.Call{Path: "/v1/broadcasts/" + answer.ID}, &b) // the last event left after the last part was stored
-	if b.State != "completed" || b.Accepted != tenants || b.Deliveries != tenants || b.Skipped != 0 {
+	if b.State != "ended" || b.Accepted != tenants || b.Deliveries != tenants || b.Skipped != 0 {
 		t.Errorf("at the end: %+v", b)
 	}
 }

@@ -20,8 +20,8 @@ func TestBroadcasts(t *testing.T) {
 	if err := json.Unmarshal(r.Body, &answer); err != nil || r.Status != 202 {
 		t.Fatalf("%d %s", r.Status, r.Body)
 	}
-	u.has([]string{"broadcasts", "list"}, answer.ID, "order.paid", "completed")
-	u.has([]string{"broadcasts", "get", answer.ID}, answer.ID, "accepted", "completed_at")
+	u.has([]string{"broadcasts", "list"}, answer.ID, "order.paid", "ended")
+	u.has([]string{"broadcasts", "get", answer.ID}, answer.ID, "accepted", "ended_at")
 	u.has([]string{"broadcasts", "tenants", answer.ID}, srv.Tenant.String(), "evt_")
 	if stdout := u.has([]string{"broadcasts", "tenants", answer.ID, "--skipped"}); strings.Contains(stdout, "evt_") {
 		t.Errorf("skipped: %s", stdout)

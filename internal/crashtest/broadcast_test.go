@@ -68,7 +68,7 @@ func TestKillsDuringABroadcast(t *testing.T) {
 			Tenants, Accepted, Skipped, Deliveries int
 		}
 		exchange(t, client, http.MethodGet, p.URL+"/v1/broadcasts/"+answer.ID, "", nil, http.StatusOK, &b)
-		if b.State != "completed" || b.Tenants != broadcastTenants || b.Accepted != broadcastTenants || b.Deliveries != broadcastTenants || b.Skipped != 0 {
+		if b.State != "ended" || b.Tenants != broadcastTenants || b.Accepted != broadcastTenants || b.Deliveries != broadcastTenants || b.Skipped != 0 {
 			t.Errorf("at the end %+v", b)
 		}
 		for i := range broadcastTenants {

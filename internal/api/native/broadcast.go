@@ -29,13 +29,13 @@ type Broadcast struct {
 	ContentType string            `json:"content_type"`
 	Principal   string            `json:"principal" doc:"Who posted it"`
 	AllTenants  bool              `json:"all_tenants" doc:"For all tenants that had an endpoint for it when it was accepted; otherwise the request named them"`
-	State       string            `json:"state" enum:"running,completed"`
+	State       string            `json:"state" enum:"running,ended"`
 	Tenants     int               `json:"tenants" doc:"How many tenants it is for, fixed when it was accepted"`
 	Accepted    int               `json:"accepted" doc:"How many of them have their event"`
 	Skipped     int               `json:"skipped" doc:"How many of them get none"`
 	Deliveries  int               `json:"deliveries" doc:"Of the events so far"`
 	CreatedAt   time.Time         `json:"created_at"`
-	CompletedAt *time.Time        `json:"completed_at,omitempty"`
+	EndedAt     *time.Time        `json:"ended_at,omitempty"`
 	Items       []BroadcastTenant `json:"items,omitempty" doc:"Only in the answer to the post: the result of each tenant, if they are at most 100 and all have one"`
 }
 
@@ -51,8 +51,8 @@ type BroadcastTenant struct {
 
 func broadcastView(b *godwit.Broadcast) Broadcast {
 	v := Broadcast{
-		ID: b.ID.String(), Type: b.Type, ContentType: b.ContentType, Principal: b.Principal.String(), AllTenants: b.All, State: "completed",
-		Tenants: b.Tenants, Accepted: b.Accepted, Skipped: b.Skipped, Deliveries: b.Deliveries, CreatedAt: b.CreatedAt.UTC(), CompletedAt: timestamp(b.CompletedAt),
+		ID: b.ID.String(), Type: b.Type, ContentType: b.ContentType, Principal: b.Principal.String(), AllTenants: b.All, State: "ended",
+		Tenants: b.Tenants, Accepted: b.Accepted, Skipped: b.Skipped, Deliveries: b.Deliveries, CreatedAt: b.CreatedAt.UTC(), EndedAt: timestamp(b.CompletedAt),
 	}
 	if b.Open() {
 		v.State = "running"

@@ -164,11 +164,11 @@ export interface Broadcast {
   accepted: number;
   /** For all tenants that had an endpoint for it when it was accepted; otherwise the request named them */
   all_tenants: boolean;
-  completed_at?: string;
   content_type: string;
   created_at: string;
   /** Of the events so far */
   deliveries: number;
+  ended_at?: string;
   id: string;
   /** Only in the answer to the post: the result of each tenant, if they are at most 100 and all have one */
   items?: BroadcastTenant[];
@@ -176,7 +176,7 @@ export interface Broadcast {
   principal: string;
   /** How many of them get none */
   skipped: number;
-  state: "running" | "completed";
+  state: "running" | "ended";
   /** How many tenants it is for, fixed when it was accepted */
   tenants: number;
   type: string;

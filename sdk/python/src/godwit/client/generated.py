@@ -199,14 +199,14 @@ class _BroadcastRequired(TypedDict):
     """Who posted it"""
     skipped: int
     """How many of them get none"""
-    state: Literal["running", "completed"]
+    state: Literal["running", "ended"]
     tenants: int
     """How many tenants it is for, fixed when it was accepted"""
     type: str
 
 
 class Broadcast(_BroadcastRequired, total=False):
-    completed_at: str
+    ended_at: str
     items: list[BroadcastTenant]
     """Only in the answer to the post: the result of each tenant, if they are at most 100 and all have one"""
 
