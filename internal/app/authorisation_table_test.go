@@ -128,6 +128,8 @@ var rules = map[string]rule{
 	"PATCH /v1/environments/{id}":  administration,
 	"DELETE /v1/environments/{id}": administration,
 
+	"GET /v1/portal": readAll,
+
 	"GET /v1/usage":       readAll,
 	"GET /v1/usage/total": readAll,
 

@@ -29,7 +29,7 @@ type Kind struct {
 
 // The kinds, in the order in which they are written.
 var (
-	environments = &Kind{noun: "environment", section: "environments", path: "environments", schema: "EnvironmentDocument", own: "uid", precision: map[string]precision{"endpoint_policy": settings}}
+	environments = &Kind{noun: "environment", section: "environments", path: "environments", schema: "EnvironmentDocument", own: "uid", precision: map[string]precision{"endpoint_policy": settings, "theme": settings}}
 	eventTypes   = &Kind{
 		noun: "event type", section: "event_types", path: "event-types", schema: "EventTypeDraft", own: "name",
 		stays: []string{"schema", "compatibility"}, precision: map[string]precision{"schema": exact, "example": exact},

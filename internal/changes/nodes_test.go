@@ -213,3 +213,28 @@ func TestEventTypeChangedElsewhereIsChecked(t *testing.T) {
 		t.Errorf("an event of a listed type is answered %d, before it was listed %d", got, unknown)
 	}
 }
+
+// Pages that another node no longer allows to frame a portal may not, although the environment is in memory.
+func TestFramesForbiddenElsewhereAreForbidden(t *testing.T) {
+	url := apptest.PostgresURL(t)
+	hands := clock.NewManual(time.Now())
+	srv := apptest.Start(t, apptest.Options{Store: url, Clock: hands})
+	other := another(t, url, hands.Now)
+	frames := func() int {
+		list, err := srv.App.Management().Environments.FrameAncestors(t.Context(), godwit.DefaultEnvironment.String())
+		must(t, err)
+		return len(list)
+	}
+	for _, origins := range [][]string{{"https://app.example.com"}, nil} {
+		if got := frames(); got == len(origins) {
+			t.Fatalf("%d origins before", got)
+		}
+		_, err := other.Environments.Update(t.Context(), "default", godwit.Match{}, func(s *management.EnvironmentSpec) error {
+			s.Portal.AllowedOrigins = origins
+			return nil
+		})
+		must(t, err)
+		for frames() != len(origins) {
+		}
+	}
+}

@@ -45,6 +45,8 @@ environments:
     limits: {events_per_second: 50, endpoints: 20}
     retention_events_seconds: 86400
     retention_dead_letters_seconds: 172800
+    allowed_origins: [https://app.example.com]
+    theme: {light: {accent: "#0a66c2"}, radius: 0, words: {title: Our webhooks}}
   staging:
 `,
 	"types/types.yaml": `

@@ -21,6 +21,8 @@ type environmentMembers struct {
 	KeepDeadLetters *config.Duration `name:"keep-dead-letters" api:"retention_dead_letters_seconds" help:"How long dead letters are kept. 0: as the server." placeholder:"DURATION"`
 	MakeTenants     *bool            `name:"make-tenants" negatable:"" help:"Create a tenant when the first request that changes something names it."`
 	EventValidation *string          `name:"event-validation" help:"known: events whose type has a schema must fit it. strict: unknown types are refused, too." placeholder:"known|strict"`
+	AllowedOrigins  []string         `name:"allowed-origins" help:"Origins of pages that may show the portal in a frame." placeholder:"ORIGIN"`
+	Theme           jsonText         `name:"theme" help:"Look of the portal, as JSON or @FILE." placeholder:"JSON|@FILE"`
 	Limits          map[string]int64 `name:"limits" mapsep:"," help:"What each tenant without limits of its own may use, replaced as a whole: events_per_second, burst, endpoints, payload_bytes, waiting_deliveries, endpoint_creations_per_minute." placeholder:"NAME=N,…"`
 }
 

@@ -13,6 +13,7 @@ type Environment struct {
 	UID  string // chosen by the caller, unique; names the environment wherever an id does
 	Name string
 	EnvironmentSettings
+	Portal    Portal
 	Version   int64 // counts changes, from 1
 	CreatedAt time.Time
 	UpdatedAt time.Time

@@ -20,10 +20,11 @@ type EnvironmentSpec struct {
 	UID  string
 	Name string
 	godwit.EnvironmentSettings
+	Portal godwit.Portal
 }
 
 func (s *EnvironmentSpec) check() error {
-	errs := []error{checkUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation), checkLimits(&s.Limits)}
+	errs := []error{checkUID("uid", s.UID), checkName("name", s.Name), checkAlertEmails(s.AlertEmails), checkValidation(s.Validation), checkLimits(&s.Limits), checkPortal(&s.Portal)}
 	base, err := profile.Lookup(cmp.Or(s.Profile, profile.Default))
 	if err != nil {
 		errs = append(errs, fieldError("endpoint_profile", "must be one of %v", profile.Names()))
@@ -38,6 +39,9 @@ type Environments struct {
 	store store.Environments
 	cache *callerCache
 	now   func() time.Time
+	fresh func(context.Context) error
+	// portals holds environments for the pages of portals.
+	portals *portalCache
 	// How long the server keeps events and dead letters.
 	events, deadLetters time.Duration
 }
@@ -67,7 +71,7 @@ func (es *Environments) Create(ctx context.Context, spec EnvironmentSpec) (*godw
 		func(id godwit.EnvironmentID) (*godwit.Environment, error) { return es.store.Environment(ctx, id) },
 		func(id godwit.EnvironmentID) (*godwit.Environment, error) {
 			e := &godwit.Environment{
-				ID: id, UID: spec.UID, Name: spec.Name, EnvironmentSettings: spec.EnvironmentSettings, Version: 1, CreatedAt: now, UpdatedAt: now,
+				ID: id, UID: spec.UID, Name: spec.Name, EnvironmentSettings: spec.EnvironmentSettings, Portal: spec.Portal, Version: 1, CreatedAt: now, UpdatedAt: now,
 			}
 			err := es.store.CreateEnvironment(ctx, e)
 			if errors.Is(err, store.ErrConflict) {
@@ -107,7 +111,7 @@ func (es *Environments) Update(ctx context.Context, named string, m godwit.Match
 		if err != nil {
 			return nil, err
 		}
-		if next.UID == e.UID && next.Name == e.Name && equalSettings(next.EnvironmentSettings, e.EnvironmentSettings) {
+		if next.UID == e.UID && next.Name == e.Name && equalSettings(next.EnvironmentSettings, e.EnvironmentSettings) && equalPortals(next.Portal, e.Portal) {
 			return e, nil
 		}
 		err = es.store.UpdateEnvironment(ctx, next)
@@ -117,14 +121,14 @@ func (es *Environments) Update(ctx context.Context, named string, m godwit.Match
 		if err != nil {
 			return nil, fmt.Errorf("update environment: %w", err)
 		}
-		es.cache.dropAll() // its settings are part of all its tenants
+		es.dropped()
 		return next, nil
 	}
 }
 
 // edited returns the environment as edit makes it.
 func (es *Environments) edited(ctx context.Context, e *godwit.Environment, edit func(*EnvironmentSpec) error) (*godwit.Environment, error) {
-	spec := EnvironmentSpec{UID: e.UID, Name: e.Name, EnvironmentSettings: e.EnvironmentSettings}
+	spec := EnvironmentSpec{UID: e.UID, Name: e.Name, EnvironmentSettings: e.EnvironmentSettings, Portal: e.Portal}
 	if err := edit(&spec); err != nil {
 		return nil, err
 	}
@@ -140,7 +144,7 @@ func (es *Environments) edited(ctx context.Context, e *godwit.Environment, edit 
 		}
 	}
 	next := *e
-	next.UID, next.Name, next.EnvironmentSettings, next.UpdatedAt = spec.UID, spec.Name, spec.EnvironmentSettings, es.now()
+	next.UID, next.Name, next.EnvironmentSettings, next.Portal, next.UpdatedAt = spec.UID, spec.Name, spec.EnvironmentSettings, spec.Portal, es.now()
 	return &next, nil
 }
 
@@ -154,6 +158,16 @@ func equalSettings(a, b godwit.EnvironmentSettings) bool {
 			s.Policy.Statuses = nil
 		}
 		return s
+	}
+	return reflect.DeepEqual(normal(a), normal(b))
+}
+
+func equalPortals(a, b godwit.Portal) bool {
+	normal := func(p godwit.Portal) godwit.Portal {
+		if len(p.AllowedOrigins) == 0 {
+			p.AllowedOrigins = nil
+		}
+		return p
 	}
 	return reflect.DeepEqual(normal(a), normal(b))
 }
@@ -173,6 +187,12 @@ func (es *Environments) Delete(ctx context.Context, named string) error {
 	} else if err != nil {
 		return fmt.Errorf("delete environment: %w", err)
 	}
-	es.cache.dropAll()
+	es.dropped()
 	return nil
+}
+
+// dropped forgets what memory holds of environments, after a change.
+func (es *Environments) dropped() {
+	es.cache.dropAll() // its settings are part of all its tenants
+	es.portals.drop()
 }

@@ -118,12 +118,13 @@ func New(cfg Config) (*Service, error) {
 	// Stores keep microseconds; an answer must show the time that later reads return.
 	now := func() time.Time { return cfg.Now().Truncate(time.Microsecond) }
 	cache := newCallerCache(cfg.CacheSize, cfg.CacheTTL, cfg.TenantTTL)
+	portals := &portalCache{entries: map[godwit.EnvironmentID]*godwit.Environment{}}
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
 	return &Service{
 		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create},
-		Environments: &Environments{store: cfg.Store, cache: cache, now: now, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters},
+		Environments: &Environments{store: cfg.Store, cache: cache, portals: portals, now: now, fresh: cfg.Fresh, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters},
 		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{

@@ -7,11 +7,16 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// A Subscriber drops keys and tenants from the cache of callers that any node changes; see package changes.
-type Subscriber struct{ cache *callerCache }
+// A Subscriber drops keys, tenants and environments from memory that any node changes; see package changes.
+type Subscriber struct {
+	cache   *callerCache
+	portals *portalCache
+}
 
 // Subscriber returns the subscriber of the service.
-func (s *Service) Subscriber() *Subscriber { return &Subscriber{s.Callers.cache} }
+func (s *Service) Subscriber() *Subscriber {
+	return &Subscriber{s.Callers.cache, s.Environments.portals}
+}
 
 // Changed drops the changed keys and tenants.
 func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) error {
@@ -23,6 +28,7 @@ func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) er
 			s.cache.dropTenant(c.TenantID)
 		case store.ConfigEnvironment:
 			s.cache.dropAll() // its settings are part of all its tenants
+			s.portals.drop()
 		}
 	}
 	return nil
@@ -31,5 +37,6 @@ func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) er
 // Lost drops everything.
 func (s *Subscriber) Lost(context.Context) error {
 	s.cache.dropAll()
+	s.portals.drop()
 	return nil
 }

@@ -27,6 +27,8 @@ type Environment struct {
 	MakeTenants           bool                   `json:"make_tenants" doc:"A request that changes something and names a tenant by a uid that there is not creates the tenant"`
 	RetentionEvents       int64                  `json:"retention_events_seconds" doc:"How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them"`
 	RetentionDeadLetters  int64                  `json:"retention_dead_letters_seconds" doc:"How long dead letters are kept. 0: as long as the server keeps them"`
+	AllowedOrigins        []string               `json:"allowed_origins" doc:"Origins of pages that may show the portal in a frame"`
+	Theme                 *godwit.Theme          `json:"theme,omitempty" doc:"Look of the portal"`
 	CreatedAt             *time.Time             `json:"created_at,omitempty" doc:"Absent on the one that every server has"`
 	UpdatedAt             *time.Time             `json:"updated_at,omitempty"`
 	Version               int64                  `json:"version" doc:"Grows with every change"`
@@ -38,11 +40,23 @@ func environmentView(e *godwit.Environment) Environment {
 		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
 		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt), Version: e.Version, MakeTenants: e.MakeTenants,
 		RetentionEvents: e.KeepEvents, RetentionDeadLetters: e.KeepDeadLetters, Limits: Limits(e.Limits),
+		AllowedOrigins: e.Portal.AllowedOrigins, Theme: themeView(e),
 	}
 	if v.AlertEmails == nil {
 		v.AlertEmails = []string{}
 	}
+	if v.AllowedOrigins == nil {
+		v.AllowedOrigins = []string{}
+	}
 	return v
+}
+
+// themeView returns nil for an environment without a theme.
+func themeView(e *godwit.Environment) *godwit.Theme {
+	if e.Portal.Theme == (godwit.Theme{}) {
+		return nil
+	}
+	return &e.Portal.Theme
 }
 
 // EnvironmentPatch has the changes of an environment; absent members stay.
@@ -59,6 +73,8 @@ type EnvironmentPatch struct {
 	RetentionEvents       *int64                  `json:"retention_events_seconds,omitempty" minimum:"0"`
 	RetentionDeadLetters  *int64                  `json:"retention_dead_letters_seconds,omitempty" minimum:"0"`
 	Limits                *Limits                 `json:"limits,omitempty" doc:"Replaced as a whole"`
+	AllowedOrigins        *[]string               `json:"allowed_origins,omitempty" doc:"Replaced as a whole"`
+	Theme                 *godwit.Theme           `json:"theme,omitempty" doc:"Replaced as a whole"`
 }
 
 func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
@@ -74,6 +90,8 @@ func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
 	set(&spec.KeepEvents, b.RetentionEvents)
 	set(&spec.KeepDeadLetters, b.RetentionDeadLetters)
 	set((*Limits)(&spec.Limits), b.Limits)
+	set(&spec.Portal.AllowedOrigins, b.AllowedOrigins)
+	set(&spec.Portal.Theme, b.Theme)
 }
 
 // EnvironmentDraft has the settings of an environment.
@@ -89,6 +107,8 @@ type EnvironmentDraft struct {
 	RetentionEvents       int64                   `json:"retention_events_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
 	RetentionDeadLetters  int64                   `json:"retention_dead_letters_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
 	Limits                *Limits                 `json:"limits,omitempty" doc:"Of tenants that do not say. Absent: the server's"`
+	AllowedOrigins        []string                `json:"allowed_origins,omitempty" doc:"Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may"`
+	Theme                 *godwit.Theme           `json:"theme,omitempty" doc:"Look of the portal"`
 }
 
 func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
@@ -96,10 +116,13 @@ func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
 	(&EnvironmentPatch{
 		UID: &uid, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
 		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants,
-		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters, Limits: b.Limits,
+		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters, Limits: b.Limits, Theme: b.Theme,
 	}).apply(&spec)
 	if len(b.AlertEmails) > 0 {
 		spec.AlertEmails = b.AlertEmails
+	}
+	if len(b.AllowedOrigins) > 0 {
+		spec.Portal.AllowedOrigins = b.AllowedOrigins
 	}
 	return spec
 }

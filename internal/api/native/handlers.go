@@ -25,6 +25,7 @@ type handlers struct {
 	keys           *keyHandlers
 	tenants        *tenantHandlers
 	environments   *environmentHandlers
+	portal         *portalHandlers
 	usage          *usageHandlers
 	nodes          *nodeHandlers
 }
@@ -62,6 +63,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		keys:          &keyHandlers{keys: cfg.Management.Keys},
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
 		environments:  &environmentHandlers{environments: cfg.Management.Environments},
+		portal:        &portalHandlers{environments: cfg.Management.Environments},
 		usage:         &usageHandlers{store: cfg.Store, tenants: cfg.Management.Tenants, now: now},
 		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
 	}

@@ -95,6 +95,9 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(environments, mayAdminAnywhere, "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
 	typed(environments, mayAdminAnywhere, "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 
+	portal := r.section("Portal")
+	typed(portal, mayList, "GET /v1/portal", getPortalDoc, h.portal.get)
+
 	usage := r.section("Usage")
 	typed(usage, mayList, "GET /v1/usage", listUsageDoc, h.usage.list)
 	typed(usage, mayList, "GET /v1/usage/total", totalUsageDoc, h.usage.total)

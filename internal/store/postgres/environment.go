@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,9 +21,9 @@ func (s *environments) CreateEnvironment(ctx context.Context, e *godwit.Environm
 		return failed("create environment", err)
 	}
 	return failed("create environment", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO environments (id, uid, name, settings, version, created_at, updated_at, deleted_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, [16]byte(e.ID), clean(e.UID), clean(e.Name), settings, e.Version,
-			optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), optionalTime(e.DeletedAt))
+		_, err := tx.Exec(ctx, `INSERT INTO environments (id, uid, name, settings, version, created_at, updated_at, deleted_at, portal)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, [16]byte(e.ID), clean(e.UID), clean(e.Name), settings, e.Version,
+			optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), optionalTime(e.DeletedAt), optionalJSON(&e.Portal))
 		if err != nil {
 			return err
 		}
@@ -42,8 +43,8 @@ func (s *environments) UpdateEnvironment(ctx context.Context, e *godwit.Environm
 		if err := atVersion(ctx, tx, "environments", e.ID, e.Version); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE environments SET uid = $2, name = $3, settings = $4, version = version + 1, updated_at = $5 WHERE id = $1`,
-			[16]byte(e.ID), clean(e.UID), clean(e.Name), settings, optionalTime(e.UpdatedAt))
+		_, err := tx.Exec(ctx, `UPDATE environments SET uid = $2, name = $3, settings = $4, version = version + 1, updated_at = $5, portal = $6 WHERE id = $1`,
+			[16]byte(e.ID), clean(e.UID), clean(e.Name), settings, optionalTime(e.UpdatedAt), optionalJSON(&e.Portal))
 		if err != nil {
 			return err
 		}
@@ -91,16 +92,16 @@ func (s *environments) DeleteEnvironment(ctx context.Context, e *godwit.Environm
 	}))
 }
 
-const selectEnvironments = `SELECT id, uid, name, settings, version, created_at, updated_at, deleted_at FROM environments`
+const selectEnvironments = `SELECT id, uid, name, settings, version, created_at, updated_at, deleted_at, portal FROM environments`
 
 func scanEnvironment(r pgx.CollectableRow) (*godwit.Environment, error) {
 	e := &godwit.Environment{}
-	var settings []byte
-	err := r.Scan(scanID(&e.ID), &e.UID, &e.Name, &settings, &e.Version, scanTime(&e.CreatedAt), scanTime(&e.UpdatedAt), scanTime(&e.DeletedAt))
+	var settings, portal []byte
+	err := r.Scan(scanID(&e.ID), &e.UID, &e.Name, &settings, &e.Version, scanTime(&e.CreatedAt), scanTime(&e.UpdatedAt), scanTime(&e.DeletedAt), &portal)
 	if err != nil {
 		return nil, err
 	}
-	return e, decodeMap(settings, &e.EnvironmentSettings)
+	return e, errors.Join(decodeMap(settings, &e.EnvironmentSettings), decodeMap(portal, &e.Portal))
 }
 
 // Environment returns an environment that is not deleted.

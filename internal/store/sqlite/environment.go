@@ -3,18 +3,19 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-const environmentColumns = "id, uid, name, settings, version, created_at, updated_at, deleted_at"
+const environmentColumns = "id, uid, name, settings, version, created_at, updated_at, deleted_at, portal"
 
 func scanEnvironment(r *rows) (godwit.Environment, error) {
 	e := godwit.Environment{
 		ID: r.id(0), UID: r.text(1), Name: r.text(2), Version: r.int(4), CreatedAt: r.time(5), UpdatedAt: r.time(6), DeletedAt: r.time(7),
 	}
-	return e, r.parse(3, &e.EnvironmentSettings)
+	return e, errors.Join(r.parse(3, &e.EnvironmentSettings), r.parse(8, &e.Portal))
 }
 
 // environments keeps environments.
@@ -22,13 +23,13 @@ type environments struct{ *database }
 
 // CreateEnvironment stores an environment and its home tenant.
 func (s *environments) CreateEnvironment(ctx context.Context, e *godwit.Environment) error {
-	settings, err := document(e.EnvironmentSettings)
+	settings, err := documents(e.EnvironmentSettings, e.Portal)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, "create environment", func(c *conn) error {
-		_, err := c.exec("INSERT INTO environments ("+environmentColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?)", e.ID[:], e.UID, e.Name, settings,
-			e.Version, micros(e.CreatedAt), micros(e.UpdatedAt), micros(e.DeletedAt))
+		_, err := c.exec("INSERT INTO environments ("+environmentColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", e.ID[:], e.UID, e.Name, settings[0],
+			e.Version, micros(e.CreatedAt), micros(e.UpdatedAt), micros(e.DeletedAt), settings[1])
 		if err == nil {
 			_, err = c.exec(`INSERT INTO tenants (id, name, require_idempotency_key, created_at, deleted_at, environment_id, home)
 				VALUES (?1, ?2, 0, ?3, 0, ?1, 1)`, e.ID[:], e.Name, micros(e.CreatedAt))
@@ -42,7 +43,7 @@ func (s *environments) CreateEnvironment(ctx context.Context, e *godwit.Environm
 
 // UpdateEnvironment changes an environment, and the name of its home tenant.
 func (s *environments) UpdateEnvironment(ctx context.Context, e *godwit.Environment) error {
-	settings, err := document(e.EnvironmentSettings)
+	settings, err := documents(e.EnvironmentSettings, e.Portal)
 	if err != nil {
 		return err
 	}
@@ -50,8 +51,8 @@ func (s *environments) UpdateEnvironment(ctx context.Context, e *godwit.Environm
 		if err := atVersion(c, "environments", e.ID, e.Version); err != nil {
 			return err
 		}
-		_, err := c.exec("UPDATE environments SET uid = ?, name = ?, settings = ?, version = version + 1, updated_at = ? WHERE id = ?",
-			e.UID, e.Name, settings, micros(e.UpdatedAt), e.ID[:])
+		_, err := c.exec("UPDATE environments SET uid = ?, name = ?, settings = ?, portal = ?, version = version + 1, updated_at = ? WHERE id = ?",
+			e.UID, e.Name, settings[0], settings[1], micros(e.UpdatedAt), e.ID[:])
 		if taken(err) {
 			return store.ErrConflict
 		}

@@ -46,6 +46,8 @@ func environmentMembers(t *testing.T, f *fixture) {
 		e := makeEnvironment(f, uid)
 		e.EnvironmentSettings = godwit.EnvironmentSettings{Live: true, RequireIdempotencyKey: true, Validation: godwit.ValidateStrict,
 			AlertEmails: []string{"ops@example.com"}, Profile: "ojs", Policy: godwit.PolicyOverrides{MaxRetries: &retries}}
+		e.Portal = godwit.Portal{AllowedOrigins: []string{"https://app.example.com"}, Theme: godwit.Theme{
+			Light: godwit.Palette{Accent: "#0a66c2"}, Radius: new(int), Words: godwit.ThemeWords{Title: "Größe"}}}
 		f.must(f.s.CreateEnvironment(f.ctx, e))
 		same(t, "environment", got(f.s.Environment(f.ctx, e.ID))(t), e)
 		want = append([]godwit.Environment{*e}, want...)
@@ -54,7 +56,7 @@ func environmentMembers(t *testing.T, f *fixture) {
 	f.is(f.s.CreateEnvironment(f.ctx, &want[0]), store.ErrConflict)
 
 	e := &want[1]
-	e.UID, e.Name, e.EnvironmentSettings, e.UpdatedAt = "stage", "Größe", godwit.EnvironmentSettings{}, f.tick(time.Minute)
+	e.UID, e.Name, e.EnvironmentSettings, e.Portal, e.UpdatedAt = "stage", "Größe", godwit.EnvironmentSettings{}, godwit.Portal{}, f.tick(time.Minute)
 	f.must(f.s.UpdateEnvironment(f.ctx, e))
 	same(t, "version", e.Version, int64(2))
 	same(t, "updated", got(f.s.EnvironmentByUID(f.ctx, "stage"))(t), e)

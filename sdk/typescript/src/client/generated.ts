@@ -377,6 +377,8 @@ export interface EndpointStats {
 export interface Environment {
   /** Of tenants that do not say */
   alert_emails: string[];
+  /** Origins of pages that may show the portal in a frame */
+  allowed_origins: string[];
   /** Absent on the one that every server has */
   created_at?: string;
   /** Policy of new endpoints that give none */
@@ -399,6 +401,8 @@ export interface Environment {
   retention_dead_letters_seconds: number;
   /** How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them */
   retention_events_seconds: number;
+  /** Look of the portal */
+  theme?: Theme;
   /** Chosen by the caller; names the environment wherever its id does */
   uid: string;
   updated_at?: string;
@@ -408,6 +412,8 @@ export interface Environment {
 
 export interface EnvironmentDocument {
   alert_emails?: string[];
+  /** Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may */
+  allowed_origins?: string[];
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
@@ -421,6 +427,8 @@ export interface EnvironmentDocument {
   retention_dead_letters_seconds?: number;
   /** At least 3600 and at most the server's retention. 0: the server's */
   retention_events_seconds?: number;
+  /** Look of the portal */
+  theme?: Theme;
   /** The one in the path */
   uid?: string;
 }
@@ -428,6 +436,8 @@ export interface EnvironmentDocument {
 export interface EnvironmentPatch {
   /** Replaced as a whole */
   alert_emails?: string[];
+  /** Replaced as a whole */
+  allowed_origins?: string[];
   /** Replaced as a whole */
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
@@ -441,6 +451,8 @@ export interface EnvironmentPatch {
   require_idempotency_key?: boolean;
   retention_dead_letters_seconds?: number;
   retention_events_seconds?: number;
+  /** Replaced as a whole */
+  theme?: Theme;
   uid?: string;
 }
 
@@ -883,6 +895,8 @@ export interface NewEndpoint {
 
 export interface NewEnvironment {
   alert_emails?: string[];
+  /** Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may */
+  allowed_origins?: string[];
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
   event_validation?: "" | "known" | "strict";
@@ -896,6 +910,8 @@ export interface NewEnvironment {
   retention_dead_letters_seconds?: number;
   /** At least 3600 and at most the server's retention. 0: the server's */
   retention_events_seconds?: number;
+  /** Look of the portal */
+  theme?: Theme;
   uid: string;
 }
 
@@ -1005,6 +1021,18 @@ export interface Notice {
   kind: string;
   /** Link field of a 451 response */
   link?: string;
+}
+
+export interface Palette {
+  /** Buttons and links, as #rrggbb */
+  accent?: string;
+  background?: string;
+  border?: string;
+  /** Text of less weight */
+  muted?: string;
+  /** Tables and forms */
+  surface?: string;
+  text?: string;
 }
 
 export interface Pause {
@@ -1117,6 +1145,27 @@ export interface PolicyPatch {
   skip_while_paused?: boolean | null;
   statuses?: Record<string, string | null> | null;
   timeout_seconds?: number | null;
+}
+
+export interface Portal {
+  environment: PortalEnvironment;
+  /** Absent if the request is made for the environment itself */
+  tenant?: PortalTenant;
+  /** Members that are absent have the portal's own look */
+  theme: Theme;
+}
+
+export interface PortalEnvironment {
+  id: string;
+  live: boolean;
+  name: string;
+  uid: string;
+}
+
+export interface PortalTenant {
+  id: string;
+  name: string;
+  uid?: string;
 }
 
 export interface Probe {
@@ -1441,6 +1490,31 @@ export interface TenantUsage {
   tenant_uid?: string;
   /** Of all the days below */
   total: Usage;
+}
+
+export interface Theme {
+  /** Colours of the dark look */
+  dark?: Palette;
+  /** As logo */
+  favicon?: string;
+  /** A list of font families, as in CSS */
+  font?: string;
+  /** Colours of the light look */
+  light?: Palette;
+  /** A PNG or SVG image as a data URL in base64, at most 32 KiB */
+  logo?: string;
+  /** Radius of corners in pixels, 0 to 16 */
+  radius?: number;
+  words?: ThemeWords;
+}
+
+export interface ThemeWords {
+  deliveries?: string;
+  endpoints?: string;
+  event_types?: string;
+  /** Where the help link leads: an https URL */
+  help_url?: string;
+  title?: string;
 }
 
 export interface Trace {
@@ -2644,6 +2718,24 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Notice> {
     return this.json<Notice>({ method: "POST", path: `/v1/notices/${encodeURIComponent(id)}/acknowledge`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * Get the look of the portal.
+   *
+   * The theme of the caller's environment, and the tenant that the request is made for.
+   *
+   * Needs an API key with the scope read.
+   */
+  getPortal(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Portal> {
+    return this.json<Portal>({ method: "GET", path: `/v1/portal`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

@@ -432,6 +432,8 @@ class EndpointStats(_EndpointStatsRequired, total=False):
 class _EnvironmentRequired(TypedDict):
     alert_emails: list[str]
     """Of tenants that do not say"""
+    allowed_origins: list[str]
+    """Origins of pages that may show the portal in a frame"""
     event_validation: Literal["", "known", "strict"]
     """Of tenants that do not say"""
     id: str
@@ -463,6 +465,8 @@ class Environment(_EnvironmentRequired, total=False):
     """Policy of new endpoints that give none"""
     endpoint_profile: str
     """Profile of new endpoints that name none. Absent: eds"""
+    theme: Theme
+    """Look of the portal"""
     updated_at: str
 
 
@@ -472,6 +476,8 @@ class _EnvironmentDocumentRequired(TypedDict):
 
 class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
     alert_emails: list[str]
+    allowed_origins: list[str]
+    """Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may"""
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
@@ -484,12 +490,16 @@ class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
     """At least 3600 and at most the server's retention. 0: the server's"""
     retention_events_seconds: int
     """At least 3600 and at most the server's retention. 0: the server's"""
+    theme: Theme
+    """Look of the portal"""
     uid: str
     """The one in the path"""
 
 
 class EnvironmentPatch(TypedDict, total=False):
     alert_emails: list[str]
+    """Replaced as a whole"""
+    allowed_origins: list[str]
     """Replaced as a whole"""
     endpoint_policy: PolicyOverrides
     """Replaced as a whole"""
@@ -504,6 +514,8 @@ class EnvironmentPatch(TypedDict, total=False):
     require_idempotency_key: bool
     retention_dead_letters_seconds: int
     retention_events_seconds: int
+    theme: Theme
+    """Replaced as a whole"""
     uid: str
 
 
@@ -1068,6 +1080,8 @@ class _NewEnvironmentRequired(TypedDict):
 
 class NewEnvironment(_NewEnvironmentRequired, total=False):
     alert_emails: list[str]
+    allowed_origins: list[str]
+    """Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may"""
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
     event_validation: Literal["", "known", "strict"]
@@ -1080,6 +1094,8 @@ class NewEnvironment(_NewEnvironmentRequired, total=False):
     """At least 3600 and at most the server's retention. 0: the server's"""
     retention_events_seconds: int
     """At least 3600 and at most the server's retention. 0: the server's"""
+    theme: Theme
+    """Look of the portal"""
 
 
 class _NewKeyRequired(TypedDict):
@@ -1211,6 +1227,18 @@ class Notice(_NoticeRequired, total=False):
     """Link field of a 451 response"""
 
 
+class Palette(TypedDict, total=False):
+    accent: str
+    """Buttons and links, as #rrggbb"""
+    background: str
+    border: str
+    muted: str
+    """Text of less weight"""
+    surface: str
+    """Tables and forms"""
+    text: str
+
+
 class Pause(TypedDict, total=False):
     reason: str
     """Shown as status_reason"""
@@ -1324,6 +1352,33 @@ class PolicyPatch(TypedDict, total=False):
     skip_while_paused: Union[bool, None]
     statuses: Union[dict[str, Union[str, None]], None]
     timeout_seconds: Union[float, None]
+
+
+class _PortalRequired(TypedDict):
+    environment: PortalEnvironment
+    theme: Theme
+    """Members that are absent have the portal's own look"""
+
+
+class Portal(_PortalRequired, total=False):
+    tenant: PortalTenant
+    """Absent if the request is made for the environment itself"""
+
+
+class PortalEnvironment(TypedDict):
+    id: str
+    live: bool
+    name: str
+    uid: str
+
+
+class _PortalTenantRequired(TypedDict):
+    id: str
+    name: str
+
+
+class PortalTenant(_PortalTenantRequired, total=False):
+    uid: str
 
 
 class _ProbeRequired(TypedDict):
@@ -1692,6 +1747,31 @@ class TenantUsage(_TenantUsageRequired, total=False):
     """The caller's own id of the tenant"""
 
 
+class Theme(TypedDict, total=False):
+    dark: Palette
+    """Colours of the dark look"""
+    favicon: str
+    """As logo"""
+    font: str
+    """A list of font families, as in CSS"""
+    light: Palette
+    """Colours of the light look"""
+    logo: str
+    """A PNG or SVG image as a data URL in base64, at most 32 KiB"""
+    radius: int
+    """Radius of corners in pixels, 0 to 16"""
+    words: ThemeWords
+
+
+class ThemeWords(TypedDict, total=False):
+    deliveries: str
+    endpoints: str
+    event_types: str
+    help_url: str
+    """Where the help link leads: an https URL"""
+    title: str
+
+
 class Trace(TypedDict, total=False):
     actor: str
     detail: str
@@ -1817,6 +1897,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_nodes", "GET", "/v1/nodes"),
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
+    ("get_portal", "GET", "/v1/portal"),
     ("list_sources", "GET", "/v1/sources"),
     ("create_source", "POST", "/v1/sources"),
     ("delete_source", "DELETE", "/v1/sources/{id}"),
@@ -3332,6 +3413,29 @@ class GodwitClient(Transport):
             "POST",
             f"/v1/notices/{path_segment(id)}/acknowledge",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def get_portal(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Portal:
+        """Get the look of the portal.
+
+        The theme of the caller's environment, and the tenant that the request is made for.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Portal = self._json(
+            "GET",
+            "/v1/portal",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 

@@ -1,0 +1,4 @@
+-- Programs of schema 11 and later may run beside this one.
+--
+-- How an environment's portal looks, and which pages may frame it. It is apart from the settings, since these are read with every tenant.
+ALTER TABLE environments ADD COLUMN portal json;
