@@ -53,6 +53,7 @@ var rules = map[string]rule{
 	"GET /v1/events":              tenants(read),
 	"GET /v1/events/{id}":         tenants(read),
 	"GET /v1/events/{id}/body":    tenants(read),
+	"GET /v1/events/{id}/explain": tenants(read),
 	"POST /v1/events/{id}/replay": tenants(manage),
 
 	"GET /v1/broadcasts":              readBroadcasts,
@@ -84,6 +85,8 @@ var rules = map[string]rule{
 	"GET /v1/deliveries/{id}":         tenants(read),
 	"POST /v1/deliveries/{id}/retry":  tenants(manage),
 	"POST /v1/deliveries/{id}/cancel": tenants(manage),
+	"POST /v1/deliveries/retry":       tenants(manage),
+	"POST /v1/deliveries/cancel":      tenants(manage),
 	"GET /v1/attempts/stream":         tenants(read),
 
 	"GET /v1/dead-letters":              tenants(read),

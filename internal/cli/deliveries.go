@@ -3,8 +3,8 @@ package cli
 type deliveriesCommand struct {
 	List   listCommand[deliveryFilter] `cmd:"" help:"List deliveries."`
 	Get    getCommand                  `cmd:"" help:"Show a delivery and its attempts."`
-	Retry  actCommand[none]            `cmd:"" help:"Try a delivery now. One that has ended starts a new run."`
-	Cancel actCommand[none]            `cmd:"" help:"End a delivery that waits. \"retry\" takes it up again."`
+	Retry  retryDeliveriesCommand      `cmd:"" help:"Try a delivery now, or all that match. One that has ended starts a new run."`
+	Cancel cancelDeliveriesCommand     `cmd:"" help:"End a delivery that waits, or all that match. \"retry\" takes them up again."`
 }
 
 type deliveryFilter struct {
@@ -54,6 +54,23 @@ Examples:
     godwit deliveries list --status pending --endpoint sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit deliveries list --watch
     godwit deliveries get del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
-    godwit deliveries retry del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`,
+    godwit deliveries retry del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
+    godwit deliveries retry --endpoint customer-42 --since 1d
+    godwit deliveries cancel --type order.paid --dry-run`,
+		"retry": `With filters it counts what matches, asks, and goes on in parts until all are due. Without --status that is what has not arrived: pending, terminal and exhausted
+deliveries. Without a terminal it needs --yes.
+
+Examples:
+
+    godwit deliveries retry del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
+    godwit deliveries retry --since 2026-11-01 --until 2026-11-02 --status exhausted
+    godwit deliveries retry --all --yes`,
+		"cancel": `With filters it counts what waits, asks, and goes on in parts until all have ended. A delivery that is under way at that moment is left alone. Without a terminal it
+needs --yes.
+
+Examples:
+
+    godwit deliveries cancel del_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
+    godwit deliveries cancel --endpoint customer-42 --dry-run`,
 	},
 }

@@ -6,10 +6,11 @@ import (
 )
 
 type eventsCommand struct {
-	List   listCommand[eventFilter]       `cmd:"" help:"List events."`
-	Get    getCommand                     `cmd:"" help:"Show an event and its deliveries."`
-	Body   eventBodyCommand               `cmd:"" help:"Print the body of an event, byte for byte."`
-	Replay actCommand[replayEventMembers] `cmd:"" help:"Deliver an event again, under the same idempotency key."`
+	List    listCommand[eventFilter]       `cmd:"" help:"List events."`
+	Get     getCommand                     `cmd:"" help:"Show an event and its deliveries."`
+	Body    eventBodyCommand               `cmd:"" help:"Print the body of an event, byte for byte."`
+	Explain explainCommand                 `cmd:"" help:"Say for each endpoint why it got an event, or did not."`
+	Replay  actCommand[replayEventMembers] `cmd:"" help:"Deliver an event again, under the same idempotency key."`
 }
 
 // timeFilter restricts a list to a range of time.
@@ -69,6 +70,7 @@ Examples:
     godwit events list --type order.paid --since 2h
     godwit events get evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit events body evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f | jq .
+    godwit events explain evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit events replay evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`,
 		"list": `Examples:
 

@@ -54,10 +54,24 @@ func TestEventsAndDeliveries(t *testing.T) {
 	u.refused([]string{"dead-letters", "purge"}, "--all")
 	u.refused([]string{"dead-letters", "purge", "--all"}, "--yes")
 
+	u.has([]string{"events", "explain", ev.String()}, "GOT IT", "*", "matched", dead, "endpoint-not-found 404")
+	u.has([]string{"events", "explain", ev.String(), "--endpoint", ep.ID.String(), "--json"}, `"reason":"matched"`)
+
 	// Cancelled while it waits, then tried again by hand.
 	srv.EndpointCall(ep, "POST", "/pause", nil)
 	u.has([]string{"deliveries", "retry", dead}, dead, "pending")
 	u.has([]string{"deliveries", "cancel", dead}, dead, "cancelled")
+	u.refused([]string{"deliveries", "retry"}, "--all")
+	u.refused([]string{"deliveries", "retry", dead, "--all"}, "not both")
+	u.refused([]string{"deliveries", "retry", "--status", "cancelled", "--type", "order.paid"}, "--yes")
+	u.has([]string{"deliveries", "retry", "--status", "cancelled", "--type", "order.paid", "--dry-run"}, "1 match")
+	u.has([]string{"deliveries", "retry", "--status", "cancelled", "--event", ev.String(), "--yes"}, "1 retried")
+	u.interactive, u.stdin = true, "no\n"
+	u.refused([]string{"deliveries", "cancel", "--all"}, "not confirmed")
+	u.stdin = "yes\n"
+	u.has([]string{"deliveries", "cancel", "--endpoint", ep.ID.String()}, "Cancel 1 deliveries?", "1 cancelled")
+	u.interactive = false
+	u.has([]string{"deliveries", "cancel", "--all"}, "0 cancelled")
 	srv.EndpointCall(ep, "POST", "/resume", nil)
 	sink.Script("/", apptest.Status(200))
 	u.has([]string{"events", "replay", ev.String(), "--endpoint", ep.ID.String()}, dead)

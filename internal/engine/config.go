@@ -26,6 +26,7 @@ type Store interface {
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
 	Requeue(ctx context.Context, r store.Requeue) ([]godwit.Delivery, error)
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	CancelMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error)
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	LoadEndpoint(ctx context.Context, id godwit.EndpointID) (*store.LoadedEndpoint, error)

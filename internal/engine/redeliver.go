@@ -36,6 +36,20 @@ func (r *redeliverer) Retry(ctx context.Context, tenant godwit.TenantID, id godw
 	return r.cfg.Store.Delivery(ctx, tenant, id)
 }
 
+// RetryMany does the same for several deliveries, in transactions of bounded size. Only those in one of the statuses are taken; without statuses, all. It returns how many became due. After
+// an error, those of earlier transactions are due.
+func (r *redeliverer) RetryMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, only []godwit.DeliveryStatus, actor string) (int, error) {
+	n := 0
+	for part := range slices.Chunk(ids, fanout.PartRows) {
+		again := store.Requeue{TenantID: tenant, Deliveries: part, Trigger: godwit.TriggerManual, Actor: actor, Now: r.cfg.Clock.Now(), Only: only}
+		made, err := r.requeue(ctx, again)
+		if n += len(made); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
 // Replay sends finished deliveries and dead letters again, under the same key. It returns the deliveries that became due.
 func (r *redeliverer) Replay(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, actor string) ([]godwit.Delivery, error) {
 	return r.requeue(ctx, store.Requeue{TenantID: tenant, Deliveries: ids, Trigger: godwit.TriggerReplay, Actor: actor, Now: r.cfg.Clock.Now()})

@@ -89,12 +89,27 @@ const (
 
 // Selects reports whether the endpoint's patterns and filter select an event.
 func (e *Endpoint) Selects(eventType string, attributes map[string]string) bool {
+	return e.Pattern(eventType) != "" && e.Filter.Match(attributes)
+}
+
+// Pattern returns the first of the endpoint's patterns that selects the event type; empty: none does.
+func (e *Endpoint) Pattern(eventType string) string {
 	for _, p := range e.Patterns {
 		if MatchPattern(p, eventType) {
-			return e.Filter.Match(attributes)
+			return p
 		}
 	}
-	return false
+	return ""
+}
+
+// NamedPattern does the same, but leaves out the pattern "*".
+func (e *Endpoint) NamedPattern(eventType string) string {
+	for _, p := range e.Patterns {
+		if p != "*" && MatchPattern(p, eventType) {
+			return p
+		}
+	}
+	return ""
 }
 
 // Shards is the fixed number of shards that endpoints hash to; a node owns whole shards.

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -66,10 +67,24 @@ type Filter map[string][]string
 // Match reports whether the attributes satisfy every member of the filter.
 func (f Filter) Match(attributes map[string]string) bool {
 	for name, allowed := range f {
-		value, ok := attributes[name]
-		if !ok || !slices.Contains(allowed, value) {
+		if !hasOneOf(attributes, name, allowed) {
 			return false
 		}
 	}
 	return true
+}
+
+func hasOneOf(attributes map[string]string, name string, allowed []string) bool {
+	value, ok := attributes[name]
+	return ok && slices.Contains(allowed, value)
+}
+
+// Mismatch returns the attribute, first by name, for which Match fails; empty: it does not.
+func (f Filter) Mismatch(attributes map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if !hasOneOf(attributes, name, f[name]) {
+			return name
+		}
+	}
+	return ""
 }

@@ -32,6 +32,9 @@ type Deliveries interface {
 	Requeue(ctx context.Context, r Requeue) ([]godwit.Delivery, error)
 	// Cancel ends a pending unclaimed delivery. It fails with ErrConflict when the delivery is finished or claimed.
 	Cancel(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID, now time.Time) (*godwit.Delivery, error)
+	// CancelMany ends those of the deliveries that are pending and unclaimed, in one transaction, and returns them. It skips the others, unknown ids
+	// and those of other tenants.
+	CancelMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error)
 	// CountWaiting counts a tenant's pending deliveries, at most upTo.
 	CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (int, error)
 	// CountPending counts an endpoint's pending deliveries.
@@ -43,6 +46,7 @@ type DeliveryFilter struct {
 	TenantID   godwit.TenantID
 	EventID    godwit.EventID
 	EndpointID godwit.EndpointID
+	Endpoints  []godwit.EndpointID // any of them; only beside EventID
 	Status     godwit.DeliveryStatus
 	EventType  string    // exact
 	Tried      *bool     // true: with attempts; false: without any; nil: both

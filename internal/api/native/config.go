@@ -21,6 +21,7 @@ type Store interface {
 	eventStore
 	broadcastStore
 	deliveryStore
+	explainStore
 	deadLetterStore
 	noticeStore
 	healthStore
@@ -33,6 +34,8 @@ type Engine interface {
 	eventEngine
 	broadcastEngine
 	deliveryEngine
+	bulkEngine
+	explainEngine
 	deadLetterEngine
 	trialEngine
 	streamEngine

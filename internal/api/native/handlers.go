@@ -10,12 +10,14 @@ type handlers struct {
 	batch          *batchIngest
 	broadcasts     *broadcastHandlers
 	events         *eventHandlers
+	explain        *explainHandlers
 	eventTypes     *eventTypeHandlers
 	endpoints      *endpointHandlers
 	endpointStatus *endpointStatusHandlers
 	secrets        *secretHandlers
 	trials         *trialHandlers
 	deliveries     *deliveryHandlers
+	deliveryBulk   *deliveryBulk
 	attempts       *attemptStream
 	deadLetters    *deadLetterHandlers
 	export         *deadLetterExport
@@ -38,6 +40,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		batch:      &batchIngest{intake: cfg.Intake, bodies: cfg.Bodies, maxBody: cfg.MaxBatchBody, problems: cfg.Problems},
 		broadcasts: &broadcastHandlers{eventIngest: single, store: cfg.Store, engine: cfg.Engine},
 		events:     &eventHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		explain:    &explainHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		eventTypes: &eventTypeHandlers{catalogue: cfg.Catalogue},
 		endpoints:  &endpointHandlers{endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now},
 		endpointStatus: &endpointStatusHandlers{
@@ -46,8 +49,9 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		secrets: &secretHandlers{
 			secrets: cfg.Management.Secrets, endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now,
 		},
-		trials:     &trialHandlers{engine: cfg.Engine, finder: finder},
-		deliveries: &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		trials:       &trialHandlers{engine: cfg.Engine, finder: finder},
+		deliveries:   &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		deliveryBulk: &deliveryBulk{store: cfg.Store, engine: cfg.Engine, evidence: cfg.Commands, finder: finder},
 		attempts: &attemptStream{
 			engine: cfg.Engine, authorize: api.Authorize, running: httpapi.NewQuota(maxStreams, maxStreamsOfAll),
 			stall: cfg.StallTimeout, done: cfg.Done, clock: cfg.Clock, log: cfg.Log,

@@ -9,6 +9,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	raw(events, mayIngest, "POST /v1/events/batch", postBatchDoc(r, cfg.MaxBatchBody), h.batch.post)
 	typed(events, mayRead, "GET /v1/events", listEventsDoc, h.events.list)
 	typed(events, mayRead, "GET /v1/events/{id}", getEventDoc, h.events.get)
+	typed(events, mayRead, "GET /v1/events/{id}/explain", explainEventDoc, h.explain.explain)
 	raw(events, mayRead, "GET /v1/events/{id}/body", eventBodyDoc(r), h.events.body)
 	typed(events, mayManage, "POST /v1/events/{id}/replay", replayEventDoc, h.events.replay)
 
@@ -45,6 +46,8 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(deliveries, mayRead, "GET /v1/deliveries/{id}", getDeliveryDoc, h.deliveries.get)
 	typed(deliveries, mayManage, "POST /v1/deliveries/{id}/retry", retryDeliveryDoc, h.deliveries.retry)
 	typed(deliveries, mayManage, "POST /v1/deliveries/{id}/cancel", cancelDeliveryDoc, h.deliveries.cancel)
+	typed(deliveries, mayManage, "POST /v1/deliveries/retry", retryDeliveriesDoc, h.deliveryBulk.retry)
+	typed(deliveries, mayManage, "POST /v1/deliveries/cancel", cancelDeliveriesDoc, h.deliveryBulk.cancel)
 	raw(deliveries, mayRead, "GET /v1/attempts/stream", streamDoc(r), h.attempts.serve)
 
 	dead := r.section("Dead letters")

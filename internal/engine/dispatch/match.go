@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/godwit-hq/godwit/internal/engine/attempt"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -87,7 +88,7 @@ func (x *index) tenant(id godwit.TenantID) *tenantIndex {
 func (ti *tenantIndex) add(l *Lane) {
 	t := l.Target()
 	endpoint := &t.Endpoint
-	if endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused {
+	if skips(t) {
 		return // new events do not go to it (OJS-SUB-6)
 	}
 	m := matcher{l, endpoint}
@@ -110,6 +111,11 @@ func (ti *tenantIndex) add(l *Lane) {
 			ti.byType[p] = append(list, m)
 		}
 	}
+}
+
+// skips reports whether new events pass the endpoint by while it is paused.
+func skips(t *attempt.Target) bool {
+	return t.Endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused
 }
 
 func wild(pattern string) bool { return strings.HasSuffix(pattern, "*") }
@@ -148,10 +154,5 @@ func (m *matcher) selects(eventType string, attributes map[string]string, byName
 	if !byName {
 		return m.endpoint.Selects(eventType, attributes)
 	}
-	for _, p := range m.endpoint.Patterns {
-		if p != "*" && godwit.MatchPattern(p, eventType) {
-			return m.endpoint.Filter.Match(attributes)
-		}
-	}
-	return false
+	return m.endpoint.NamedPattern(eventType) != "" && m.endpoint.Filter.Match(attributes)
 }

@@ -181,6 +181,16 @@ func (x *Expander) Wait(ctx context.Context, id godwit.EventID) error {
 	}
 }
 
+// Working reports whether the event has an open fan-out, on whichever node.
+func (x *Expander) Working(ctx context.Context, id godwit.EventID) (bool, error) {
+	age := lookInterval
+	if !x.cfg.Alone() && x.cfg.Clock.Now().Sub(id.Time()) < recent {
+		age = 0
+	}
+	w, elsewhere, err := x.find(ctx, id, age)
+	return w != nil || elsewhere, err
+}
+
 // pause waits until done is closed.
 func (x *Expander) pause(ctx context.Context, done <-chan struct{}) error {
 	select {

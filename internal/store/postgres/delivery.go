@@ -94,6 +94,19 @@ func (s *deliveries) Cancel(ctx context.Context, tenant godwit.TenantID, id godw
 	return d, failed("cancel delivery", err)
 }
 
+// CancelMany ends pending unclaimed deliveries.
+func (s *deliveries) CancelMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error) {
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonCancelled, now)
+	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT DISTINCT $5::uuid AS tenant_id, id FROM unnest($6::uuid[]) AS id`),
+		ending(&end, [16]byte(tenant), rawIDs(ids))...)
+	if err != nil {
+		return nil, failed("cancel deliveries", err)
+	}
+	list, err := pgx.CollectRows(r, scanDelivery)
+	return values(list), failed("cancel deliveries", err)
+}
+
 // CountWaiting counts a tenant's pending deliveries up to a bound, in the primary key alone.
 func (s *deliveries) CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (n int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM pending_deliveries WHERE tenant_id = $1 LIMIT $2) AS p`, [16]byte(tenant), upTo).Scan(&n)

@@ -26,6 +26,9 @@ func (s *deliveries) ListDeliveries(ctx context.Context, f store.DeliveryFilter,
 			return nil, failed("list deliveries", err)
 		}
 		w.add("id = ANY (?)", ids)
+		if f.Endpoints != nil {
+			w.add("endpoint_id = ANY (?)", rawIDs(f.Endpoints))
+		}
 	}
 	if !f.EndpointID.IsZero() {
 		w.add("endpoint_id = ?", [16]byte(f.EndpointID))

@@ -117,6 +117,35 @@ func (s *deliveries) Cancel(ctx context.Context, tenant godwit.TenantID, id godw
 	return d, nil
 }
 
+// CancelMany ends pending unclaimed deliveries.
+func (s *deliveries) CancelMany(ctx context.Context, tenant godwit.TenantID, list []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error) {
+	var end godwit.Delivery
+	end.Cancel(godwit.ReasonCancelled, now)
+	var ended []godwit.Delivery
+	err := s.write(ctx, "cancel deliveries", func(c *conn) error {
+		for _, id := range list {
+			n, err := c.exec(endPending+"WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = 0",
+				append(ending(&end), tenant[:], id[:])...)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue
+			}
+			d, err := readDelivery(ctx, c, tenant, id)
+			if err != nil {
+				return err
+			}
+			ended = append(ended, *d)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ended, nil
+}
+
 // CountWaiting counts a tenant's pending deliveries up to a bound.
 func (s *deliveries) CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (n int, err error) {
 	err = s.read(ctx, "count waiting deliveries", func(c *conn) error {

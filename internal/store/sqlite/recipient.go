@@ -131,7 +131,7 @@ func deliveriesOf(ctx context.Context, c *conn, f *store.DeliveryFilter, p store
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(r recipient) bool {
-		return !f.EndpointID.IsZero() && r.endpoint != f.EndpointID || p.After != [16]byte{} && bytes.Compare(r.id[:], p.After[:]) >= 0
+		return !f.EndpointID.IsZero() && r.endpoint != f.EndpointID || f.Endpoints != nil && !slices.Contains(f.Endpoints, r.endpoint) || p.After != [16]byte{} && bytes.Compare(r.id[:], p.After[:]) >= 0
 	})
 	slices.SortFunc(all, func(a, b recipient) int { return bytes.Compare(b.id[:], a.id[:]) })
 	var ds []godwit.Delivery

@@ -13,6 +13,8 @@ var deliveryCases = []testCase{
 	{"list is stable while new ones come", deliveryStable},
 	{"belongs to its tenant", deliveryTenant},
 	{"cancel", deliveryCancel},
+	{"cancel many", deliveryCancelMany},
+	{"list those of an event to some endpoints", deliveryTo},
 	{"count pending", deliveryCount},
 	{"list by type and by whether it was tried", deliveryTyped},
 	{"tells the type of its event", deliveryType},
@@ -271,4 +273,37 @@ func deliveryType(t *testing.T, f *fixture) {
 	f.stored(e.ID, false)
 	check("swept", f.delivery(id))
 	check("requeued from its dead letter", &f.requeue(id)[0])
+}
+
+func deliveryCancelMany(t *testing.T, f *fixture) {
+	ids := []godwit.DeliveryID{f.acceptOne()}
+	claimed := f.claimOne(f.endpoint)
+	for range 3 {
+		f.tick(time.Second)
+		ids = append(ids, f.acceptOne())
+	}
+	f.tick(time.Second)
+	foreign := got(f.s.CancelMany(f.ctx, f.newTenant(), ids, f.now))(t)
+	same(t, "cancelled for a stranger", len(foreign), 0)
+	ended := got(f.s.CancelMany(f.ctx, f.tenant, append(ids, ids[1], mint[godwit.DeliveryID](f.now)), f.now))(t)
+	same(t, "cancelled", len(ended), 3)
+	for i := range ended {
+		if d := f.delivery(ended[i].ID); d.Status != godwit.DeliveryCancelled || d.Reason != godwit.ReasonCancelled || ended[i].Status != d.Status {
+			t.Errorf("cancelled: %+v, stored: %+v", ended[i], d)
+		}
+	}
+	same(t, "the claimed one", f.delivery(claimed.Delivery.ID).Status, godwit.DeliveryPending)
+	same(t, "cancelled again", len(got(f.s.CancelMany(f.ctx, f.tenant, ids, f.now))(t)), 0)
+}
+
+func deliveryTo(t *testing.T, f *fixture) {
+	second, third := f.newEndpoint(), f.newEndpoint()
+	e := f.makeEvent()
+	f.accept(f.fanOut(e, f.endpoint, second, third))
+	f.acceptOne()
+	found := listDeliveries(f, store.DeliveryFilter{EventID: e.ID, Endpoints: []godwit.EndpointID{second, f.endpoint, f.newEndpoint()}})
+	if len(found) != 2 || found[0].EndpointID == third || found[1].EndpointID == third || found[0].EventID != e.ID {
+		t.Errorf("deliveries to two of three endpoints: %+v", found)
+	}
+	same(t, "to no endpoint", len(listDeliveries(f, store.DeliveryFilter{EventID: e.ID, Endpoints: []godwit.EndpointID{}})), 0)
 }

@@ -193,6 +193,40 @@ export interface BroadcastTenant {
   uid?: string;
 }
 
+export interface BulkCancel {
+  /** true: all deliveries of the tenant. Required where neither ids nor a filter is given, and refused beside one. */
+  all?: boolean;
+  /** next_cursor of the request before */
+  cursor?: string;
+  /** true: change nothing, and count all that match, up to 10,000 */
+  dry_run?: boolean;
+  /** Only to this endpoint */
+  endpoint?: string;
+  /** Only of this event */
+  event?: string;
+  /** These deliveries, whatever their status. Goes with no filter. */
+  ids?: string[];
+  /** How many at most in this request */
+  limit?: number;
+  /** Created at or after */
+  since?: string;
+  /** Only events of this type */
+  type?: string;
+  /** Created before */
+  until?: string;
+}
+
+export interface BulkChanged {
+  /** How many this request changed; 0 with dry_run. Those that had changed meanwhile, or are under way at this moment, are left alone. */
+  changed: number;
+  /** How many match: of all with dry_run, else of those that this request looked at */
+  matched: number;
+  /** There are more: with dry_run, matched is a lower bound; else send the request again with next_cursor */
+  more: boolean;
+  /** For cursor of the next request */
+  next_cursor?: string;
+}
+
 export interface BulkReplay {
   /** true: every dead letter of the tenant. Required where no filter is given, and refused beside one. */
   all?: boolean;
@@ -218,6 +252,31 @@ export interface BulkReplayed {
   next_cursor?: string;
   /** Deliveries that were started again */
   replayed: number;
+}
+
+export interface BulkRetry {
+  /** true: all deliveries of the tenant. Required where neither ids nor a filter is given, and refused beside one. */
+  all?: boolean;
+  /** next_cursor of the request before */
+  cursor?: string;
+  /** true: change nothing, and count all that match, up to 10,000 */
+  dry_run?: boolean;
+  /** Only to this endpoint */
+  endpoint?: string;
+  /** Only of this event */
+  event?: string;
+  /** These deliveries, whatever their status. Goes with no filter. */
+  ids?: string[];
+  /** How many at most in this request */
+  limit?: number;
+  /** Created at or after */
+  since?: string;
+  /** Only those with this status. Absent: pending, terminal and exhausted ones, which is what has not arrived. */
+  status?: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled";
+  /** Only events of this type */
+  type?: string;
+  /** Created before */
+  until?: string;
 }
 
 export interface DayUsage {
@@ -508,6 +567,13 @@ export interface EventEnvelope {
   type: string;
 }
 
+export interface EventExplanation {
+  /** The tenant's endpoints, newest first, and then deleted ones that the event went to */
+  endpoints: Explanation[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
 export interface EventHeader {
   name: string;
   value: string;
@@ -568,6 +634,26 @@ export interface EventTypeDraft {
   example?: unknown;
   /** JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in force stays. */
   schema?: unknown;
+}
+
+export interface ExplainedEndpoint {
+  id: string;
+  status: "active" | "paused" | "disabled" | "deleted";
+  uid?: string;
+  url: string;
+}
+
+export interface Explanation {
+  /** Id of the delivery */
+  delivery?: string;
+  /** The reason in a sentence */
+  detail: string;
+  endpoint: ExplainedEndpoint;
+  /** The event went to the endpoint, or is on its way */
+  matched: boolean;
+  reason: "matched" | "replayed" | "changed" | "held" | "event-type" | "attribute" | "paused" | "created-later" | "deleted" | "under-way" | "not-chosen";
+  /** Status of the delivery */
+  state?: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled";
 }
 
 export interface ExportedDeadLetter {
@@ -1871,6 +1957,48 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Cancel the deliveries that match.
+   *
+   * Ends those that wait, newest first, up to limit in one request; next_cursor continues where it ended. One that is under way at this moment is left alone. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
+   *
+   * Needs an API key with the scope manage.
+   */
+  cancelDeliveries(
+    body: BulkCancel,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<BulkChanged> {
+    return this.json<BulkChanged>({ method: "POST", path: `/v1/deliveries/cancel`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Try the deliveries that match now.
+   *
+   * Newest first, up to limit in one request; next_cursor continues where it ended. Waiting ones are made due at once; those that ended start a new run under the same idempotency key. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
+   *
+   * Needs an API key with the scope manage.
+   */
+  retryDeliveries(
+    body: BulkRetry,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<BulkChanged> {
+    return this.json<BulkChanged>({ method: "POST", path: `/v1/deliveries/retry`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
    * Get a delivery and its attempts.
    *
    * Needs an API key with the scope read.
@@ -2558,6 +2686,31 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Response> {
     return this.raw({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}/body`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Explain which endpoints got an event, and why.
+   *
+   * For each endpoint of the tenant: whether the event went to it, by which pattern, or what kept it away. Deliveries tell what happened. The settings of the endpoint, as they are now, tell why; where they were changed since the event came, the answer says so. A page may have fewer items than limit, even none, and still have a next_cursor.
+   *
+   * Needs an API key with the scope read.
+   */
+  explainEvent(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+      /** Only this endpoint */
+      endpoint?: string | undefined;
+    } = {},
+  ): Promise<EventExplanation> {
+    return this.json<EventExplanation>({ method: "GET", path: `/v1/events/${encodeURIComponent(id)}/explain`, query: { "limit": options.limit, "cursor": options.cursor, "endpoint": options.endpoint }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

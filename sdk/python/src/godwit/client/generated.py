@@ -227,6 +227,45 @@ class BroadcastTenant(_BroadcastTenantRequired, total=False):
     """The tenant's own id"""
 
 
+class BulkCancel(TypedDict, total=False):
+    all: bool
+    """true: all deliveries of the tenant. Required where neither ids nor a filter is given, and refused beside one."""
+    cursor: str
+    """next_cursor of the request before"""
+    dry_run: bool
+    """true: change nothing, and count all that match, up to 10,000"""
+    endpoint: str
+    """Only to this endpoint"""
+    event: str
+    """Only of this event"""
+    ids: list[str]
+    """These deliveries, whatever their status. Goes with no filter."""
+    limit: int
+    """How many at most in this request"""
+    since: str
+    """Created at or after"""
+    type: str
+    """Only events of this type"""
+    until: str
+    """Created before"""
+
+
+class _BulkChangedRequired(TypedDict):
+    changed: int
+    """How many this request changed; 0 with dry_run. Those that had changed meanwhile, or are under way at this
+    moment, are left alone.
+    """
+    matched: int
+    """How many match: of all with dry_run, else of those that this request looked at"""
+    more: bool
+    """There are more: with dry_run, matched is a lower bound; else send the request again with next_cursor"""
+
+
+class BulkChanged(_BulkChangedRequired, total=False):
+    next_cursor: str
+    """For cursor of the next request"""
+
+
 class BulkReplay(TypedDict, total=False):
     all: bool
     """true: every dead letter of the tenant. Required where no filter is given, and refused beside one."""
@@ -255,6 +294,31 @@ class _BulkReplayedRequired(TypedDict):
 class BulkReplayed(_BulkReplayedRequired, total=False):
     next_cursor: str
     """There may be more: send the same request with this cursor"""
+
+
+class BulkRetry(TypedDict, total=False):
+    all: bool
+    """true: all deliveries of the tenant. Required where neither ids nor a filter is given, and refused beside one."""
+    cursor: str
+    """next_cursor of the request before"""
+    dry_run: bool
+    """true: change nothing, and count all that match, up to 10,000"""
+    endpoint: str
+    """Only to this endpoint"""
+    event: str
+    """Only of this event"""
+    ids: list[str]
+    """These deliveries, whatever their status. Goes with no filter."""
+    limit: int
+    """How many at most in this request"""
+    since: str
+    """Created at or after"""
+    status: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"]
+    """Only those with this status. Absent: pending, terminal and exhausted ones, which is what has not arrived."""
+    type: str
+    """Only events of this type"""
+    until: str
+    """Created before"""
 
 
 class DayUsage(TypedDict):
@@ -584,6 +648,16 @@ class EventEnvelope(_EventEnvelopeRequired, total=False):
     """In a batch: the key of this event. A single event has its key in the header."""
 
 
+class _EventExplanationRequired(TypedDict):
+    endpoints: list[Explanation]
+    """The tenant's endpoints, newest first, and then deleted ones that the event went to"""
+
+
+class EventExplanation(_EventExplanationRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class EventHeader(TypedDict):
     name: str
     value: str
@@ -655,6 +729,32 @@ class EventTypeDraft(TypedDict, total=False):
     """JSON Schema (draft 2020-12) of the payload. format is checked; nothing outside is fetched. Absent: the one in
     force stays.
     """
+
+
+class _ExplainedEndpointRequired(TypedDict):
+    id: str
+    status: Literal["active", "paused", "disabled", "deleted"]
+    url: str
+
+
+class ExplainedEndpoint(_ExplainedEndpointRequired, total=False):
+    uid: str
+
+
+class _ExplanationRequired(TypedDict):
+    detail: str
+    """The reason in a sentence"""
+    endpoint: ExplainedEndpoint
+    matched: bool
+    """The event went to the endpoint, or is on its way"""
+    reason: Literal["matched", "replayed", "changed", "held", "event-type", "attribute", "paused", "created-later", "deleted", "under-way", "not-chosen"]
+
+
+class Explanation(_ExplanationRequired, total=False):
+    delivery: str
+    """Id of the delivery"""
+    state: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"]
+    """Status of the delivery"""
 
 
 class _ExportedDeadLetterRequired(TypedDict):
@@ -1857,6 +1957,8 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_dead_letter", "GET", "/v1/dead-letters/{id}"),
     ("replay_dead_letter", "POST", "/v1/dead-letters/{id}/replay"),
     ("list_deliveries", "GET", "/v1/deliveries"),
+    ("cancel_deliveries", "POST", "/v1/deliveries/cancel"),
+    ("retry_deliveries", "POST", "/v1/deliveries/retry"),
     ("get_delivery", "GET", "/v1/deliveries/{id}"),
     ("cancel_delivery", "POST", "/v1/deliveries/{id}/cancel"),
     ("retry_delivery", "POST", "/v1/deliveries/{id}/retry"),
@@ -1889,6 +1991,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("post_event_batch", "POST", "/v1/events/batch"),
     ("get_event", "GET", "/v1/events/{id}"),
     ("get_event_body", "GET", "/v1/events/{id}/body"),
+    ("explain_event", "GET", "/v1/events/{id}/explain"),
     ("replay_event", "POST", "/v1/events/{id}/replay"),
     ("list_keys", "GET", "/v1/keys"),
     ("create_key", "POST", "/v1/keys"),
@@ -2287,6 +2390,67 @@ class GodwitClient(Transport):
             "/v1/deliveries",
             query={"limit": limit, "cursor": cursor, "since": since, "until": until, "endpoint": endpoint, "event": event, "type": type, "status": status},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def cancel_deliveries(
+        self,
+        body: BulkCancel,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> BulkChanged:
+        """Cancel the deliveries that match.
+
+        Ends those that wait, newest first, up to limit in one request; next_cursor continues where it ended. One
+        that is under way at this moment is left alone. To select all, say all: true. With dry_run, the answer
+        says how many there are. The tenant's evidence records who did it, with the choice and the number.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: BulkChanged = self._json(
+            "POST",
+            "/v1/deliveries/cancel",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def retry_deliveries(
+        self,
+        body: BulkRetry,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> BulkChanged:
+        """Try the deliveries that match now.
+
+        Newest first, up to limit in one request; next_cursor continues where it ended. Waiting ones are made due
+        at once; those that ended start a new run under the same idempotency key. To select all, say all: true.
+        With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the
+        choice and the number.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: BulkChanged = self._json(
+            "POST",
+            "/v1/deliveries/retry",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
         )
         return answer
 
@@ -3204,6 +3368,40 @@ class GodwitClient(Transport):
             f"/v1/events/{path_segment(id)}/body",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
+
+    def explain_event(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        endpoint: str | None = None,
+    ) -> EventExplanation:
+        """Explain which endpoints got an event, and why.
+
+        For each endpoint of the tenant: whether the event went to it, by which pattern, or what kept it away.
+        Deliveries tell what happened. The settings of the endpoint, as they are now, tell why; where they were
+        changed since the event came, the answer says so. A page may have fewer items than limit, even none, and
+        still have a next_cursor.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        endpoint: Only this endpoint
+        """
+        answer: EventExplanation = self._json(
+            "GET",
+            f"/v1/events/{path_segment(id)}/explain",
+            query={"limit": limit, "cursor": cursor, "endpoint": endpoint},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
 
     def replay_event(
         self,
