@@ -39,12 +39,16 @@ const isText = (s: Settings): boolean => s.profile === "ojs" || s.profile === "c
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** If openssl fails, an empty signature must not pass for a match. */
+const made = "[ -n \"$mac\" ] || fail 'openssl made no signature'";
+
 function textScript(s: Settings): string {
   const prefix = s.profile === "ojs" ? "x-ojs" : "x-webhook";
   return [
     `time=$(field ${prefix}-timestamp)`,
     'fresh "$time"',
     "mac=$({ printf '%s.' \"$time\"; cat \"$body\"; } | openssl dgst -sha256 -hmac \"$WEBHOOK_SECRET\" -r | cut -d' ' -f1)",
+    made,
     `case ",$(field ${prefix}-signature | tr -d ' ')," in`,
     '  *",sha256=$mac,"*) ;;',
     "  *) fail 'no signature verifies' ;;",
@@ -59,6 +63,7 @@ function standardScript(key: NamedKey): string {
       ...head,
       `secret=$(printf %s "\${${key.variable}#whsec_}" | base64 | hex)`,
       'mac=$(openssl dgst -sha256 -mac HMAC -macopt "hexkey:$secret" -binary "$work/signed" | openssl base64 -A)',
+      made,
       'case " $(field webhook-signature) " in',
       '  *" v1,$mac "*) ;;',
       "  *) fail 'no signature verifies' ;;",
@@ -115,6 +120,7 @@ function edsScript(s: Settings, key: NamedKey): string {
       ? [
           `secret=$(printf %s "$${key.variable}" | base64 | hex)`,
           'mac=$(openssl dgst -sha256 -mac HMAC -macopt "hexkey:$secret" -binary "$work/signed" | openssl base64 -A)',
+          made,
           "[ \"$signature\" = \"$mac\" ] || fail 'the signature does not verify'",
         ]
       : [
