@@ -37,6 +37,9 @@ type Store interface {
 	CreateBroadcast(ctx context.Context, n *store.NewBroadcast) (*godwit.IdempotencyRecord, error)
 	OpenBroadcasts(ctx context.Context, after godwit.BroadcastID, limit int) ([]store.OpenBroadcast, error)
 	BroadcastWork(ctx context.Context, id godwit.BroadcastID) (*store.BroadcastWork, error)
+	BeginStats(ctx context.Context, now time.Time) error
+	FoldStats(ctx context.Context, f store.StatsFold) (*store.StatsFolded, error)
+	SweepStats(ctx context.Context, s store.StatsSweep) (removed int64, more bool, err error)
 }
 
 // Changes tells the engine which configuration it has applied; see package changes.

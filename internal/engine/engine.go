@@ -41,6 +41,7 @@ type Engine struct {
 	fanouts  *fanout.Expander
 	reporter *reporter
 	sweeper  *sweeper
+	history  *historian
 
 	feed      *follow.SharedFeed
 	outcomes  *follow.Outcomes
@@ -73,6 +74,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	})
 	e.fanouts = fanout.NewExpander(fanout.Config{Store: cfg.Store, Commits: e.commits, Lanes: e.lanes, Clock: cfg.Clock, Log: cfg.Log, Alone: e.shards.Alone, Owns: e.shards.Serves})
 	e.sweeper = &sweeper{cfg: &e.cfg, lanes: e.lanes, jumps: e.maker.Jumps(), leads: e.Leads}
+	e.history = &historian{cfg: &e.cfg, leads: e.Leads, ages: e.sweeper.now}
 	e.acceptor = &acceptor{
 		cfg: &e.cfg, commits: e.commits, lanes: e.lanes, fanouts: e.fanouts, watermark: e.watermark, keys: inProgress{ids: map[[32]byte][32]byte{}},
 	}
@@ -122,6 +124,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	wg.Go(func() { e.fanouts.Run(loops, e.cfg.PollInterval) })
 	wg.Go(func() { e.broadcaster.run(loops) })
 	wg.Go(func() { e.sweeper.run(loops) })
+	wg.Go(func() { e.history.run(loops) })
 	<-ctx.Done()
 	e.shards.Leave()
 	e.lanes.Stop(e.cfg.Drain)

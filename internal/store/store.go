@@ -60,6 +60,7 @@ type Store interface {
 	Upkeep
 	Allowances
 	Usages
+	Stats
 	KeyChecks
 	Configuration
 	io.Closer

@@ -90,7 +90,7 @@ type commit struct {
 	finished  []*store.Result
 	waiting   []*store.Result // still pending
 	attempts  []*godwit.Attempt
-	attempted store.Tally // usage of the attempts
+	attempted *store.Tally // usage of the attempts; nil if there are no results
 	dead      []*store.Result
 	fenced    []int
 

@@ -98,9 +98,9 @@ func addOutbox(p *pipeline, events []newEvent, now time.Time) {
 	addEvents(p, events, false)
 	addPending(p, deliveriesOf(events), false)
 	addNewFanouts(p, laterOf(events))
-	used := store.Tally{}
+	used := store.NewTally(now)
 	for i := range events {
-		used.Add(events[i].event.TenantID, events[i].used())
+		events[i].count(used.Of(events[i].event.TenantID))
 	}
 	addUsageRows(p, tallied(used), now, commandSlot)
 }

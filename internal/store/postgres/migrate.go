@@ -53,6 +53,7 @@ const (
 	leaseLock     = 113728124578164 // "godwit"
 	migrationLock = leaseLock + 1
 	sweepLock     = leaseLock + 2
+	statsLock     = leaseLock + 3
 	nodeLock      = 26480 // first of two numbers; the second identifies the instance of a node
 	requeueLock   = 26479 // first of two numbers; the second identifies the tenant
 	allowanceLock = 26478 // first of two numbers; the second identifies the allowance

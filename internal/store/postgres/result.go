@@ -16,7 +16,7 @@ func (c *commit) arrangeResults(known *knownResults) {
 	if len(results) == 0 {
 		return
 	}
-	c.attempted = store.Tally{}
+	c.attempted = store.NewTally(c.batch.Now)
 	last := make(map[godwit.DeliveryID]int, len(results))
 	partly := false // not every result is its delivery's last state
 	for i := range results {
@@ -39,8 +39,8 @@ func (c *commit) arrangeResults(known *knownResults) {
 		last[r.Delivery.ID] = i
 		if r.Attempt != nil {
 			c.attempts = append(c.attempts, r.Attempt)
-			c.attempted.Add(r.Delivery.TenantID, r.Used())
 		}
+		c.attempted.Of(r.Delivery.TenantID).Result(r)
 	}
 	c.finished = make([]*store.Result, 0, len(last))
 	for i := range results {

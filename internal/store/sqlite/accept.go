@@ -11,7 +11,7 @@ import (
 )
 
 // accept stores the events of requests whose key was not used before.
-func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed, used store.Tally) error {
+func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed, used *store.Tally) error {
 	events := make([]*store.NewEvent, 0, len(b.Accepts))
 	for i := range b.Accepts {
 		a := &b.Accepts[i]
@@ -51,7 +51,7 @@ func (s *batches) accept(c *conn, b *store.Batch, out *store.Committed, used sto
 }
 
 // acceptPart stores the deliveries of a fan-out's part, if the part starts at the fan-out's cursor.
-func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed, used store.Tally) error {
+func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committed, used *store.Tally) error {
 	ok, err := advanceFanout(c, a.Part)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *batches) acceptPart(c *conn, i int, a *store.Accept, out *store.Committ
 		if err := insertDeliveries(c, a.Events[k].Event, added); err != nil {
 			return err
 		}
-		used.Add(a.Events[k].Event.TenantID, godwit.Usage{Deliveries: int64(len(added))})
+		countDeliveries(used, a.Events[k].Event, added)
 	}
 	return nil
 }
@@ -90,15 +90,15 @@ func (s *batches) publish(c *conn, now time.Time, list []store.NewEvent) error {
 		}
 		events[i] = &e
 	}
-	used := store.Tally{}
+	used := store.NewTally(now)
 	if err := s.acceptAll(c, events, used); err != nil {
 		return err
 	}
-	return countUsage(c, now, used)
+	return count(c, now, used)
 }
 
 // acceptAll stores events with their deliveries.
-func (s *batches) acceptAll(c *conn, events []*store.NewEvent, used store.Tally) error {
+func (s *batches) acceptAll(c *conn, events []*store.NewEvent, used *store.Tally) error {
 	in := &handover{}
 	for len(events) > 0 {
 		n := 1
@@ -139,7 +139,7 @@ func eventNumber(c *conn, e *godwit.Event) (n int64, err error) {
 }
 
 // acceptEvents stores one event or bulkRows events, with their deliveries.
-func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover, used store.Tally) error {
+func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover, used *store.Tally) error {
 	recipients := make([][]recipient, len(events))
 	args := make([]driver.Value, 0, len(events)*eventRows.width)
 	for i, n := range events {
@@ -168,7 +168,8 @@ func (s *batches) acceptEvents(c *conn, events []*store.NewEvent, in *handover, 
 			continue
 		}
 		next++
-		used.Add(n.Event.TenantID, store.Used(n.Event, len(recipients[i])))
+		used.Of(n.Event.TenantID).Event(n.Event)
+		countDeliveries(used, n.Event, recipients[i])
 		if err := s.acceptNew(c, n.Event, number, recipients[i], in); err != nil {
 			return err
 		}
@@ -196,12 +197,12 @@ func (s *batches) acceptNew(c *conn, e *godwit.Event, number int64, all []recipi
 }
 
 // acceptAgain adds missing deliveries to a stored event.
-func acceptAgain(c *conn, e *godwit.Event, all []recipient, used store.Tally) error {
+func acceptAgain(c *conn, e *godwit.Event, all []recipient, used *store.Tally) error {
 	added, err := addRecipients(c, e, all)
 	if err != nil {
 		return err
 	}
-	used.Add(e.TenantID, godwit.Usage{Deliveries: int64(len(added))})
+	countDeliveries(used, e, added)
 	return insertDeliveries(c, e, added)
 }
 
@@ -215,4 +216,14 @@ func insertDeliveries(c *conn, e *godwit.Event, added []recipient) error {
 		}
 	}
 	return fresh.flush()
+}
+
+func countDeliveries(used *store.Tally, e *godwit.Event, added []recipient) {
+	if len(added) == 0 {
+		return
+	}
+	of := used.Of(e.TenantID)
+	for i := range added {
+		of.Delivery(added[i].endpoint)
+	}
 }

@@ -14,7 +14,7 @@ type batches struct{ *database }
 func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
 	out := &store.Committed{Existing: make([]*godwit.IdempotencyRecord, len(b.Accepts))}
 	err := s.write(ctx, "commit batch", func(c *conn) error {
-		used := store.Tally{}
+		used := store.NewTally(b.Now)
 		if err := s.accept(c, b, out, used); err != nil {
 			return err
 		}
@@ -22,7 +22,7 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 		if err != nil {
 			return err
 		}
-		if err := countUsage(c, b.Now, used); err != nil {
+		if err := count(c, b.Now, used); err != nil {
 			return err
 		}
 		if err := s.handed.settle(c); err != nil {

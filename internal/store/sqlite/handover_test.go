@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -142,7 +143,7 @@ func TestHandoverIsReadBack(t *testing.T) {
 	boom := errors.New("boom")
 	err := h.s.write(t.Context(), "fail", func(c *conn) error {
 		out := &store.Committed{}
-		if _, err := h.s.record(c, &store.Batch{Results: results[:2]}, out, store.Tally{}); err != nil {
+		if _, err := h.s.record(c, &store.Batch{Results: results[:2]}, out, store.NewTally(time.Time{})); err != nil {
 			return err
 		}
 		return boom

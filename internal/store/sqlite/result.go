@@ -12,7 +12,7 @@ const updateClaimed = `UPDATE deliveries SET status = ?, reason = ?, attempts = 
 	first_attempt = ifnull(?, first_attempt) WHERE tenant_id = ? AND id = ? AND status = 'pending' AND claim_epoch = ? AND attempts < ?`
 
 // record applies the results in order. It returns the endpoints that other nodes own by now.
-func (s *batches) record(c *conn, b *store.Batch, out *store.Committed, used store.Tally) (lost map[godwit.EndpointID]bool, err error) {
+func (s *batches) record(c *conn, b *store.Batch, out *store.Committed, used *store.Tally) (lost map[godwit.EndpointID]bool, err error) {
 	fresh := inserter{bulk: deliveryRows, c: c}
 	for i := range b.Results {
 		r := &b.Results[i]
@@ -32,7 +32,7 @@ func (s *batches) record(c *conn, b *store.Batch, out *store.Committed, used sto
 			continue
 		}
 		if !again {
-			used.Add(d.TenantID, r.Used())
+			used.Of(d.TenantID).Result(r)
 		}
 		if r.Attempt != nil && r.Attempt.N > 1 {
 			if err := insertAttempt(c, r.Attempt); err != nil {

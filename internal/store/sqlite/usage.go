@@ -17,15 +17,20 @@ const addUsage = `INSERT INTO usage (tenant_id, day, events, deliveries, attempt
 	ON CONFLICT (tenant_id, day) DO UPDATE SET events = events + excluded.events, deliveries = deliveries + excluded.deliveries,
 	attempts = attempts + excluded.attempts, bytes_accepted = bytes_accepted + excluded.bytes_accepted, bytes_sent = bytes_sent + excluded.bytes_sent`
 
-// countUsage adds the usage of a transaction to the day, in that transaction.
-func countUsage(c *conn, now time.Time, used store.Tally) error {
-	for tenant, u := range used {
+// count stores what a transaction counts, in that transaction: usage, and the log row of the history.
+func count(c *conn, now time.Time, used *store.Tally) error {
+	var row []byte
+	err := used.Each(func(tenant godwit.TenantID, of *store.Tallied) error {
+		row = of.Stats.Append(row)
+		u := &of.Usage
 		_, err := c.exec(addUsage, tenant[:], dayNumber(now), u.Events, u.Deliveries, u.Attempts, u.BytesAccepted, u.BytesSent)
-		if err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil || len(row) == 0 {
+		return err
 	}
-	return nil
+	_, err = c.exec("INSERT INTO stats_log (state, data) VALUES (0, ?)", row)
+	return err
 }
 
 const daySeconds = 24 * 60 * 60

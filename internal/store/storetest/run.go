@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"sealed", sealedCases},
 		{"allowance", allowanceCases},
 		{"usage", usageCases},
+		{"stats", statsCases},
 		{"key check", keyCheckCases},
 		{"config", configCases},
 		{"upkeep", upkeepCases},
