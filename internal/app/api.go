@@ -99,6 +99,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Store: a.store, Engine: a.engine, Management: a.management, Catalogue: a.types, Sources: a.upstreams, Intake: a.intake,
 		Idempotency: a.guard, Problems: a.problems, Clock: a.clock, Log: a.log, StallTimeout: a.d.Timeouts.Write,
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
+		StatsRetention: statsRetention(&a.cfg),
 	})
 }
 

@@ -136,6 +136,10 @@ var rules = map[string]rule{
 	"GET /v1/usage":       readAll,
 	"GET /v1/usage/total": readAll,
 
+	"GET /v1/stats":          readAll,
+	"GET /v1/stats/failures": readAll,
+	"GET /v1/stats/waiting":  readAll,
+
 	"GET /v1/nodes": tenants(admin),
 
 	"POST /ojs/v1/webhooks/subscriptions":                    tenants(manage),

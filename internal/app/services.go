@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/sender"
+	"github.com/godwit-hq/godwit/internal/stats"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/telemetry"
 )
@@ -165,6 +166,7 @@ func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config 
 			Events:      s.cfg.Retention.Events.Real(),
 			Attempts:    max(s.cfg.Retention.Attempts.Real(), s.cfg.Retention.DeadLetters.Real()+longestSchedule),
 			DeadLetters: s.cfg.Retention.DeadLetters.Real(),
+			Stats:       statsRetention(&s.cfg),
 		},
 	}
 	if s.changes != nil {
@@ -197,4 +199,10 @@ func (s *services) close() {
 		defer cancel()
 		_ = s.metrics.Close(ctx) // nothing is exported at the end; a scrape that is missed is not worth an error
 	}
+}
+
+// statsRetention says how long the history for charts is kept.
+func statsRetention(cfg *config.Config) stats.Retention {
+	r := &cfg.Retention
+	return stats.Retention{Minutes: r.StatsMinutes.Real(), Hours: r.StatsHours.Real(), Days: r.StatsDays.Real()}
 }

@@ -124,6 +124,12 @@ type Retention struct {
 	Attempts Duration `name:"attempts" default:"30d" placeholder:"DURATION"`
 	// Dead letters, each with a copy of its event. Defaults to 30d.
 	DeadLetters Duration `name:"dead-letters" default:"30d" placeholder:"DURATION"`
+	// The history for charts by minute. Defaults to 2d.
+	StatsMinutes Duration `name:"stats-minutes" default:"2d" placeholder:"DURATION"`
+	// The history for charts by hour. Defaults to 31d.
+	StatsHours Duration `name:"stats-hours" default:"31d" placeholder:"DURATION"`
+	// The history for charts by day. Defaults to 400d.
+	StatsDays Duration `name:"stats-days" default:"400d" placeholder:"DURATION"`
 }
 
 // Limits limits what a process and a tenant may use.

@@ -69,6 +69,9 @@ func (c *Config) Check() error {
 		{"retention-events", c.Retention.Events, time.Hour},
 		{"retention-attempts", c.Retention.Attempts, time.Hour},
 		{"retention-dead-letters", c.Retention.DeadLetters, time.Hour},
+		{"retention-stats-minutes", c.Retention.StatsMinutes, time.Hour},
+		{"retention-stats-hours", c.Retention.StatsHours, 24 * time.Hour},
+		{"retention-stats-days", c.Retention.StatsDays, 24 * time.Hour},
 	} {
 		if d.value.Real() < d.least {
 			bad(d.flag, "must be at least %s", Duration(d.least))

@@ -77,6 +77,30 @@ func countedUsage(t *testing.T, p *apptest.Process) (sum usage) {
 	return sum
 }
 
+// countedHistory is what the history of the tenant says, in total and of all endpoints together.
+func countedHistory(t *testing.T, p *apptest.Process) (total, endpoints history) {
+	t.Helper()
+	resp, err := p.NewClient().Get(p.URL + "/v1/stats?group=endpoint&tenant_id=" + p.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Total  history
+		Groups []struct{ Total history }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET /v1/stats: %d (%v)", resp.StatusCode, err)
+	}
+	for _, g := range answer.Groups {
+		endpoints.Events += g.Total.Events
+		endpoints.Attempts += g.Total.Attempts
+	}
+	return answer.Total, endpoints
+}
+
+type history struct{ Events, Attempts int64 }
+
 // body returns the body that came with a key.
 func (r *receiver) body(key string) string {
 	r.mu.Lock()
@@ -84,7 +108,7 @@ func (r *receiver) body(key string) string {
 	return r.bodies[key]
 }
 
-// Usage is exactly what was acknowledged and what is stored, over kills under load: on SQLite, and on PostgreSQL with two nodes that are
+// Usage, and the history, are exactly what was acknowledged and what is stored, over kills under load: on SQLite, and on PostgreSQL with two nodes that are
 // killed by turns.
 func TestKillsLeaveUsageExact(t *testing.T) {
 	onStores(t, func(t *testing.T, store string) {
@@ -126,6 +150,10 @@ func TestKillsLeaveUsageExact(t *testing.T) {
 		}
 		if counted := countedUsage(t, p); counted != stored {
 			t.Errorf("counted %+v\nstored  %+v", counted, stored)
+		}
+		total, endpoints := countedHistory(t, p)
+		if total != (history{stored.Events, stored.Attempts}) || endpoints != (history{stored.Deliveries, stored.Attempts}) {
+			t.Errorf("the history has %+v, and %+v of endpoints\nstored  %+v", total, endpoints, stored)
 		}
 		t.Logf("%d events acknowledged over 6 kills, usage %+v", len(keys), stored)
 	})

@@ -98,8 +98,10 @@ func (h *historian) report(f *store.StatsFolded) {
 }
 
 func (h *historian) sweep(ctx context.Context) {
-	now, r, sw := h.ages(), &h.cfg.Retention, store.StatsSweep{Limit: sweepRows}
-	sw.Before[stats.Minute], sw.Before[stats.Hour], sw.Before[stats.Day] = now.Add(-r.StatsMinutes), now.Add(-r.StatsHours), now.Add(-r.StatsDays)
+	now, sw := h.ages(), store.StatsSweep{Limit: sweepRows}
+	for _, level := range stats.Levels {
+		sw.Before[level] = now.Add(-h.cfg.Retention.Stats.Of(level))
+	}
 	for more := true; more; {
 		var err error
 		if _, more, err = h.cfg.Store.SweepStats(ctx, sw); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/engine/dispatch"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/stats"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -18,10 +19,8 @@ type Retention struct {
 	DeadLetters time.Duration // counted from their death. Defaults to 30 days.
 	Notices     time.Duration // Defaults to 90 days.
 	Rejections  time.Duration // requests that sources rejected. Defaults to 7 days.
-	// StatsMinutes, StatsHours and StatsDays keep the history by minute, hour and day. Default to 2 days, 31 days and 400 days.
-	StatsMinutes, StatsHours, StatsDays time.Duration
-
-	Interval time.Duration // between sweeps. Defaults to 1 minute.
+	Stats       stats.Retention
+	Interval    time.Duration // between sweeps. Defaults to 1 minute.
 	// Environments is the time between sweeps of environments that keep their rows for a shorter time. Defaults to 6 hours.
 	Environments time.Duration
 }
@@ -33,9 +32,7 @@ func (r *Retention) setDefaults() {
 	defaultTo(&r.DeadLetters, 30*day)
 	defaultTo(&r.Notices, 90*day)
 	defaultTo(&r.Rejections, 7*day)
-	defaultTo(&r.StatsMinutes, 2*day)
-	defaultTo(&r.StatsHours, 31*day)
-	defaultTo(&r.StatsDays, 400*day)
+	r.Stats.SetDefaults()
 	defaultTo(&r.Interval, time.Minute)
 	defaultTo(&r.Environments, 6*time.Hour)
 }

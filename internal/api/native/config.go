@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
+	"github.com/godwit-hq/godwit/internal/stats"
 )
 
 // Store is the storage that the API reads without package management or the engine.
@@ -27,6 +28,7 @@ type Store interface {
 	healthStore
 	nodeStore
 	usageStore
+	statsStore
 }
 
 // Engine is the part of the engine that the API uses.
@@ -69,6 +71,8 @@ type Config struct {
 	StallTimeout time.Duration
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *httpapi.Quota
+	// StatsRetention says how long the engine keeps the history for charts.
+	StatsRetention stats.Retention
 	// Done, when closed, ends live streams, so that a shutdown does not wait for their clients. Defaults to never.
 	Done <-chan struct{}
 }
@@ -80,6 +84,7 @@ func (c *Config) setDefaults() error {
 	if c.MaxBatchBody == 0 {
 		c.MaxBatchBody = max(16<<20, c.Intake.MaxPayload())
 	}
+	c.StatsRetention.SetDefaults()
 	if c.StallTimeout == 0 {
 		c.StallTimeout = 90 * time.Second
 	}

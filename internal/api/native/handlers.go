@@ -29,11 +29,13 @@ type handlers struct {
 	environments   *environmentHandlers
 	portal         *portalHandlers
 	usage          *usageHandlers
+	history        *historyHandlers
 	nodes          *nodeHandlers
 }
 
 func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 	finder, now := endpointFinder{cfg.Management.Endpoints}, cfg.Clock.Now
+	owners := ownerFinder{cfg.Management.Tenants}
 	single := &eventIngest{intake: cfg.Intake, bodies: cfg.Bodies}
 	return &handlers{
 		event:      single,
@@ -68,7 +70,8 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
 		environments:  &environmentHandlers{environments: cfg.Management.Environments},
 		portal:        &portalHandlers{environments: cfg.Management.Environments},
-		usage:         &usageHandlers{store: cfg.Store, tenants: cfg.Management.Tenants, now: now},
+		usage:         &usageHandlers{store: cfg.Store, owners: owners, now: now},
+		history:       &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
 		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
 	}
 }

@@ -105,6 +105,11 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(usage, mayList, "GET /v1/usage", listUsageDoc, h.usage.list)
 	typed(usage, mayList, "GET /v1/usage/total", totalUsageDoc, h.usage.total)
 
+	history := r.section("Stats")
+	typed(history, mayList, "GET /v1/stats", getStatsDoc, h.history.stats)
+	typed(history, mayList, "GET /v1/stats/failures", getFailuresDoc, h.history.failures)
+	typed(history, mayList, "GET /v1/stats/waiting", getWaitingDoc, h.history.waiting)
+
 	nodes := r.section("Nodes")
 	typed(nodes, mayAdmin, "GET /v1/nodes", listNodesDoc, h.nodes.list)
 }

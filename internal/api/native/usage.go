@@ -94,11 +94,9 @@ type usageStore interface {
 
 // usageHandlers serve usage.
 type usageHandlers struct {
-	store   usageStore
-	tenants interface {
-		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
-	}
-	now func() time.Time
+	store  usageStore
+	owners ownerFinder
+	now    func() time.Time
 }
 
 func (h *usageHandlers) list(ctx context.Context, c *management.Caller, in *usageInput) (*listOutput[TenantUsage], error) {
@@ -137,28 +135,54 @@ func (h *usageHandlers) filter(ctx context.Context, c *management.Caller, in *Us
 	if f.To.Sub(f.From) >= godwit.MaxUsageDays*24*time.Hour {
 		return f, problem.InvalidRequest.In("from", "is more than %d days before to", godwit.MaxUsageDays-1)
 	}
+	f.Environment, f.Tenant, err = h.owners.find(ctx, c, in.Tenant)
+	return f, err
+}
+
+// An ownerFinder finds out whose numbers a request asks for, within what the caller may see.
+type ownerFinder struct {
+	tenants interface {
+		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
+	}
+}
+
+// find returns the environment or the tenant, or neither: an administrator that names none sees everything. named is the id or uid of a tenant, if the
+// request has one.
+func (o ownerFinder) find(ctx context.Context, c *management.Caller, named string) (environment godwit.EnvironmentID, tenant godwit.TenantID, err error) {
 	switch {
 	case c.ForEnvironment():
-		f.Environment = c.Tenant.EnvironmentID
+		environment = c.Tenant.EnvironmentID
 	case c.Named || !c.Key.Has(godwit.ScopeAdmin):
-		f.Tenant = c.Tenant.ID
+		tenant = c.Tenant.ID
 	}
-	if in.Tenant == "" {
-		return f, nil
+	if named == "" {
+		return environment, tenant, nil
 	}
-	id, malformed := godwit.ParseTenantID(in.Tenant) // not looked up: the tenant may be deleted
+	id, malformed := godwit.ParseTenantID(named) // not looked up: the tenant may be deleted
 	if malformed != nil {
-		t, err := h.tenants.Find(ctx, c.Tenant.EnvironmentID, in.Tenant)
+		t, err := o.tenants.Find(ctx, c.Tenant.EnvironmentID, named)
 		if err != nil {
-			return f, err
+			return environment, tenant, err
 		}
 		id = t.ID
 	}
-	if !f.Tenant.IsZero() && f.Tenant != id {
-		return f, store.ErrNotFound
+	if !tenant.IsZero() && tenant != id {
+		return environment, tenant, store.ErrNotFound
 	}
-	f.Tenant = id
-	return f, nil
+	return environment, id, nil
+}
+
+// own is find, and refuses a tenant that is not one of the caller's environment. Deleted tenants have no numbers of this kind.
+func (o ownerFinder) own(ctx context.Context, c *management.Caller, named string) (environment godwit.EnvironmentID, tenant godwit.TenantID, err error) {
+	environment, tenant, err = o.find(ctx, c, named)
+	if err != nil || environment.IsZero() || tenant.IsZero() {
+		return environment, tenant, err
+	}
+	t, err := o.tenants.Find(ctx, environment, named)
+	if err == nil && t.EnvironmentID != environment {
+		err = store.ErrNotFound
+	}
+	return environment, tenant, err
 }
 
 func usageDay(field, text string, otherwise time.Time) (time.Time, error) {

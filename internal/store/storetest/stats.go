@@ -75,7 +75,9 @@ func statsCounted(t *testing.T, f *fixture) {
 	f.record(store.Result{Delivery: f.claimOne(f.acceptFor(second)).Delivery, Epoch: f.epoch(second)}) // returned without an attempt
 	check := func(when string) {
 		t.Helper()
-		of := func(kind stats.Kind, owner [16]byte) stats.Selection { return stats.Selection{Kind: kind, Owner: owner} }
+		of := func(kind stats.Kind, owner [16]byte) stats.Selection {
+			return stats.Selection{Kind: kind, Owner: owner}
+		}
 		all := stats.Counts{Events: 3, Acknowledged: 1, Failed: 2, Dead: 1}
 		f.counted(when+": server", of(stats.OfServer, [16]byte{}), all)
 		f.counted(when+": environment", of(stats.OfEnvironment, godwit.DefaultEnvironment), all)
