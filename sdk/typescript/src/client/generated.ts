@@ -670,6 +670,39 @@ export interface ExportedDeadLetter {
   replayed_at?: string;
 }
 
+export interface FailureCause {
+  /** What to do about it */
+  advice: string;
+  cause: "certificate" | "dns" | "timeout" | "refused" | "connect" | "reset" | "tls" | "truncated" | "protocol" | "address" | "redirect" | "credential" | "request" | "server-error" | "client-error" | "response" | "other";
+  /** HTTP status, if the receiver answered */
+  code?: number;
+  /** Failed attempts */
+  count: number;
+  /** How many endpoints */
+  endpoints: number;
+  /** Id of the endpoint with the most */
+  example_endpoint: string;
+  /** Id of its tenant */
+  example_tenant: string;
+  /** First seen within the range */
+  first_at: string;
+  /** Last seen within the range */
+  last_at: string;
+}
+
+export interface Failures {
+  /** The most frequent first */
+  causes: FailureCause[];
+  /** Since when the history covers the range: later than since if the server is younger, or keeps this step for a shorter time. Rates are right if they are divided by the time from here to covered_until */
+  covered_since: string;
+  /** Until when it covers the range: now, if the range ends later */
+  covered_until: string;
+  /** Beginning of the range: the one asked for, at the beginning of a step */
+  since: string;
+  /** End of the range, exclusive: at the end of a step */
+  until: string;
+}
+
 export interface Field {
   /** What is wrong with it */
   detail: string;
@@ -1501,6 +1534,71 @@ export interface SourceSettings {
   webhook_id?: string;
 }
 
+export interface Stats {
+  /** Since when the history covers the range: later than since if the server is younger, or keeps this step for a shorter time. Rates are right if they are divided by the time from here to covered_until */
+  covered_since: string;
+  /** Until when it covers the range: now, if the range ends later */
+  covered_until: string;
+  /** With group: how many there are; groups has limit of them at most */
+  group_count?: number;
+  /** With group: those with the most failed attempts first */
+  groups?: StatsGroup[];
+  /** One for each step, also those without traffic */
+  points: StatsPoint[];
+  /** Beginning of the range: the one asked for, at the beginning of a step */
+  since: string;
+  step: "minute" | "hour" | "day";
+  /** Of all points */
+  total: StatsCounts;
+  /** End of the range, exclusive: at the end of a step */
+  until: string;
+}
+
+export interface StatsCounts {
+  /** Attempts that the receiver acknowledged; each ends its delivery */
+  acknowledged: number;
+  /** Attempts to deliver, of any outcome */
+  attempts: number;
+  /** Deliveries that became dead letters */
+  dead: number;
+  /** Events accepted; of an endpoint: events for it */
+  events: number;
+  /** The other attempts */
+  failed_attempts: number;
+  /** Half of the acknowledged deliveries took no longer than this from the acceptance of the event to the receiver's answer, waits and retries included. Off by 6.25 % at most; absent if there were none. Replays do not count */
+  p50_ms?: number;
+  /** 99 of 100 took no longer */
+  p99_ms?: number;
+}
+
+export interface StatsGroup {
+  /** Id of the endpoint */
+  endpoint?: string;
+  points: StatsPoint[];
+  /** Id of the tenant */
+  tenant: string;
+  total: StatsCounts;
+}
+
+export interface StatsPoint {
+  /** Attempts that the receiver acknowledged; each ends its delivery */
+  acknowledged: number;
+  /** Beginning of the step */
+  at: string;
+  /** Attempts to deliver, of any outcome */
+  attempts: number;
+  /** Deliveries that became dead letters */
+  dead: number;
+  /** Events accepted; of an endpoint: events for it */
+  events: number;
+  /** The other attempts */
+  failed_attempts: number;
+  /** Half of the acknowledged deliveries took no longer than this from the acceptance of the event to the receiver's answer, waits and retries included. Off by 6.25 % at most; absent if there were none. Replays do not count */
+  p50_ms?: number;
+  /** 99 of 100 took no longer */
+  p99_ms?: number;
+}
+
 export interface StreamedAttempt {
   delivery_id: string;
   /** Of the delivery, after the attempt */
@@ -1635,6 +1733,26 @@ export interface UsageTotal {
   days: DayUsage[];
   /** Of all the days below */
   total: Usage;
+}
+
+export interface Waiting {
+  endpoints: WaitingEndpoints;
+  /** Since when the delivery is due that is due for longest, or when the next one is due; absent if none waits */
+  oldest_at?: string;
+  /** Deliveries that wait or are under way; counted up to 100000 */
+  waiting: number;
+  /** There are more than were counted */
+  waiting_capped: boolean;
+}
+
+export interface WaitingEndpoints {
+  disabled: number;
+  /** The last attempt failed, or too many did in the last hour */
+  failing: number;
+  healthy: number;
+  /** With an open circuit: only probed */
+  open: number;
+  paused: number;
 }
 
 export interface WrittenEndpoint {
@@ -3144,6 +3262,84 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<IssuedSource> {
     return this.json<IssuedSource>({ method: "POST", path: `/v1/sources/${encodeURIComponent(id)}/rotate`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Show the history.
+   *
+   * Counts and latencies, step by step. Each count is stored in the transaction that stores what it counts, at the time of that transaction: the numbers are exact, also after a crash and with several nodes. Minutes are kept for 2 days, hours for 31 days and days for 400 days, unless the server is set up otherwise. A request for a tenant shows that tenant; one for an environment shows all its tenants together; an administrator's request that names neither shows the whole server.
+   *
+   * Needs an API key with the scope read.
+   */
+  getStats(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** At or after this time (RFC 3339). Defaults to a day before until */
+      since?: string | undefined;
+      /** Before this time (RFC 3339). Defaults to now */
+      until?: string | undefined;
+      /** Only this endpoint; several ids, with commas between, if they are grouped. A request for several tenants names it by its id */
+      endpoint?: string | undefined;
+      /** Id or uid of the only tenant to show */
+      tenantId?: string | undefined;
+      /** Length of a point. Defaults to minute for up to 6 hours, hour for up to 7 days, and day above */
+      step?: "minute" | "hour" | "day" | undefined;
+      /** Show endpoints or tenants one by one as well */
+      group?: "none" | "endpoint" | "tenant" | undefined;
+      /** How many groups at most */
+      limit?: number | undefined;
+    } = {},
+  ): Promise<Stats> {
+    return this.json<Stats>({ method: "GET", path: `/v1/stats`, query: { "since": options.since, "until": options.until, "endpoint": options.endpoint, "tenant_id": options.tenantId, "step": options.step, "group": options.group, "limit": options.limit }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Show why attempts failed.
+   *
+   * Failed attempts by cause, with the endpoints that they concern and what to do about it. What a request may see is as with the history.
+   *
+   * Needs an API key with the scope read.
+   */
+  getFailures(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** At or after this time (RFC 3339). Defaults to a day before until */
+      since?: string | undefined;
+      /** Before this time (RFC 3339). Defaults to now */
+      until?: string | undefined;
+      /** Only this endpoint; several ids, with commas between, if they are grouped. A request for several tenants names it by its id */
+      endpoint?: string | undefined;
+      /** Id or uid of the only tenant to show */
+      tenantId?: string | undefined;
+    } = {},
+  ): Promise<Failures> {
+    return this.json<Failures>({ method: "GET", path: `/v1/stats/failures`, query: { "since": options.since, "until": options.until, "endpoint": options.endpoint, "tenant_id": options.tenantId }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Show what waits now.
+   *
+   * Waiting deliveries, and endpoints by their state. What a request may see is as with the history.
+   *
+   * Needs an API key with the scope read.
+   */
+  getWaiting(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** Id or uid of the only tenant to count */
+      tenantId?: string | undefined;
+    } = {},
+  ): Promise<Waiting> {
+    return this.json<Waiting>({ method: "GET", path: `/v1/stats/waiting`, query: { "tenant_id": options.tenantId }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

@@ -774,6 +774,44 @@ class ExportedDeadLetter(_ExportedDeadLetterRequired, total=False):
     """When it was sent again. If that fails for good too, there is a new dead letter."""
 
 
+class _FailureCauseRequired(TypedDict):
+    advice: str
+    """What to do about it"""
+    cause: Literal["certificate", "dns", "timeout", "refused", "connect", "reset", "tls", "truncated", "protocol", "address", "redirect", "credential", "request", "server-error", "client-error", "response", "other"]
+    count: int
+    """Failed attempts"""
+    endpoints: int
+    """How many endpoints"""
+    example_endpoint: str
+    """Id of the endpoint with the most"""
+    example_tenant: str
+    """Id of its tenant"""
+    first_at: str
+    """First seen within the range"""
+    last_at: str
+    """Last seen within the range"""
+
+
+class FailureCause(_FailureCauseRequired, total=False):
+    code: int
+    """HTTP status, if the receiver answered"""
+
+
+class Failures(TypedDict):
+    causes: list[FailureCause]
+    """The most frequent first"""
+    covered_since: str
+    """Since when the history covers the range: later than since if the server is younger, or keeps this step for a
+    shorter time. Rates are right if they are divided by the time from here to covered_until
+    """
+    covered_until: str
+    """Until when it covers the range: now, if the range ends later"""
+    since: str
+    """Beginning of the range: the one asked for, at the beginning of a step"""
+    until: str
+    """End of the range, exclusive: at the end of a step"""
+
+
 class Field(TypedDict):
     detail: str
     """What is wrong with it"""
@@ -1757,6 +1795,91 @@ class SourceSettings(TypedDict, total=False):
     """paypal: id of the webhook, which is signed but not sent"""
 
 
+class _StatsRequired(TypedDict):
+    covered_since: str
+    """Since when the history covers the range: later than since if the server is younger, or keeps this step for a
+    shorter time. Rates are right if they are divided by the time from here to covered_until
+    """
+    covered_until: str
+    """Until when it covers the range: now, if the range ends later"""
+    points: list[StatsPoint]
+    """One for each step, also those without traffic"""
+    since: str
+    """Beginning of the range: the one asked for, at the beginning of a step"""
+    step: Literal["minute", "hour", "day"]
+    total: StatsCounts
+    """Of all points"""
+    until: str
+    """End of the range, exclusive: at the end of a step"""
+
+
+class Stats(_StatsRequired, total=False):
+    group_count: int
+    """With group: how many there are; groups has limit of them at most"""
+    groups: list[StatsGroup]
+    """With group: those with the most failed attempts first"""
+
+
+class _StatsCountsRequired(TypedDict):
+    acknowledged: int
+    """Attempts that the receiver acknowledged; each ends its delivery"""
+    attempts: int
+    """Attempts to deliver, of any outcome"""
+    dead: int
+    """Deliveries that became dead letters"""
+    events: int
+    """Events accepted; of an endpoint: events for it"""
+    failed_attempts: int
+    """The other attempts"""
+
+
+class StatsCounts(_StatsCountsRequired, total=False):
+    p50_ms: float
+    """Half of the acknowledged deliveries took no longer than this from the acceptance of the event to the
+    receiver's answer, waits and retries included. Off by 6.25 % at most; absent if there were none. Replays do
+    not count
+    """
+    p99_ms: float
+    """99 of 100 took no longer"""
+
+
+class _StatsGroupRequired(TypedDict):
+    points: list[StatsPoint]
+    tenant: str
+    """Id of the tenant"""
+    total: StatsCounts
+
+
+class StatsGroup(_StatsGroupRequired, total=False):
+    endpoint: str
+    """Id of the endpoint"""
+
+
+class _StatsPointRequired(TypedDict):
+    acknowledged: int
+    """Attempts that the receiver acknowledged; each ends its delivery"""
+    at: str
+    """Beginning of the step"""
+    attempts: int
+    """Attempts to deliver, of any outcome"""
+    dead: int
+    """Deliveries that became dead letters"""
+    events: int
+    """Events accepted; of an endpoint: events for it"""
+    failed_attempts: int
+    """The other attempts"""
+
+
+class StatsPoint(_StatsPointRequired, total=False):
+    p50_ms: float
+    """Half of the acknowledged deliveries took no longer than this from the acceptance of the event to the
+    receiver's answer, waits and retries included. Off by 6.25 % at most; absent if there were none. Replays do
+    not count
+    """
+    p99_ms: float
+    """99 of 100 took no longer"""
+
+
 class _StreamedAttemptRequired(TypedDict):
     delivery_id: str
     delivery_status: str
@@ -1906,6 +2029,29 @@ class UsageTotal(TypedDict):
     """Of all the days below"""
 
 
+class _WaitingRequired(TypedDict):
+    endpoints: WaitingEndpoints
+    waiting: int
+    """Deliveries that wait or are under way; counted up to 100000"""
+    waiting_capped: bool
+    """There are more than were counted"""
+
+
+class Waiting(_WaitingRequired, total=False):
+    oldest_at: str
+    """Since when the delivery is due that is due for longest, or when the next one is due; absent if none waits"""
+
+
+class WaitingEndpoints(TypedDict):
+    disabled: int
+    failing: int
+    """The last attempt failed, or too many did in the last hour"""
+    healthy: int
+    open: int
+    """With an open circuit: only probed"""
+    paused: int
+
+
 class _WrittenEndpointRequired(TypedDict):
     created_at: str
     description: str
@@ -2013,6 +2159,9 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_rejections", "GET", "/v1/sources/{id}/rejections"),
     ("resume_source", "POST", "/v1/sources/{id}/resume"),
     ("rotate_source_credential", "POST", "/v1/sources/{id}/rotate"),
+    ("get_stats", "GET", "/v1/stats"),
+    ("get_failures", "GET", "/v1/stats/failures"),
+    ("get_waiting", "GET", "/v1/stats/waiting"),
     ("list_tenants", "GET", "/v1/tenants"),
     ("create_tenant", "POST", "/v1/tenants"),
     ("delete_tenant", "DELETE", "/v1/tenants/{id}"),
@@ -3969,6 +4118,109 @@ class GodwitClient(Transport):
             f"/v1/sources/{path_segment(id)}/rotate",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
+        )
+        return answer
+
+    def get_stats(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        endpoint: str | None = None,
+        tenant_id: str | None = None,
+        step: Literal["minute", "hour", "day"] | None = None,
+        group: Literal["none", "endpoint", "tenant"] | None = None,
+        limit: int | None = None,
+    ) -> Stats:
+        """Show the history.
+
+        Counts and latencies, step by step. Each count is stored in the transaction that stores what it counts, at
+        the time of that transaction: the numbers are exact, also after a crash and with several nodes. Minutes
+        are kept for 2 days, hours for 31 days and days for 400 days, unless the server is set up otherwise. A
+        request for a tenant shows that tenant; one for an environment shows all its tenants together; an
+        administrator's request that names neither shows the whole server.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        since: At or after this time (RFC 3339). Defaults to a day before until
+        until: Before this time (RFC 3339). Defaults to now
+        endpoint: Only this endpoint; several ids, with commas between, if they are grouped. A request for several
+        tenants names it by its id
+        tenant_id: Id or uid of the only tenant to show
+        step: Length of a point. Defaults to minute for up to 6 hours, hour for up to 7 days, and day above
+        group: Show endpoints or tenants one by one as well
+        limit: How many groups at most
+        """
+        answer: Stats = self._json(
+            "GET",
+            "/v1/stats",
+            query={"since": since, "until": until, "endpoint": endpoint, "tenant_id": tenant_id, "step": step, "group": group, "limit": limit},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def get_failures(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        endpoint: str | None = None,
+        tenant_id: str | None = None,
+    ) -> Failures:
+        """Show why attempts failed.
+
+        Failed attempts by cause, with the endpoints that they concern and what to do about it. What a request may
+        see is as with the history.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        since: At or after this time (RFC 3339). Defaults to a day before until
+        until: Before this time (RFC 3339). Defaults to now
+        endpoint: Only this endpoint; several ids, with commas between, if they are grouped. A request for several
+        tenants names it by its id
+        tenant_id: Id or uid of the only tenant to show
+        """
+        answer: Failures = self._json(
+            "GET",
+            "/v1/stats/failures",
+            query={"since": since, "until": until, "endpoint": endpoint, "tenant_id": tenant_id},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def get_waiting(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        tenant_id: str | None = None,
+    ) -> Waiting:
+        """Show what waits now.
+
+        Waiting deliveries, and endpoints by their state. What a request may see is as with the history.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        tenant_id: Id or uid of the only tenant to count
+        """
+        answer: Waiting = self._json(
+            "GET",
+            "/v1/stats/waiting",
+            query={"tenant_id": tenant_id},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
