@@ -23,6 +23,15 @@ dev: ## run a server with sample endpoint and events, nothing to configure
 	go run ./cmd/godwit dev $(ARGS)
 run: dev
 
+.PHONY: ui
+ui: ## build the pages of the dashboard and the portal into internal/ui/dist (needs Node.js)
+	@scripts/need-node
+	cd ui && npm ci --prefer-offline --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+.PHONY: ui-check
+ui-check: ## check the pages, and that the committed build of them is that of their source
+	@scripts/ui-check
+
 .PHONY: test-fast
 test-fast: ## run the tests that need nothing but Go: SQLite only, no race detector, no killed processes
 	@scripts/test-fast
