@@ -1,0 +1,9 @@
+import "../styles/index.ts";
+import { mount } from "svelte";
+import { startRouter } from "../lib/router.svelte.ts";
+import { startTheme } from "../lib/theme.svelte.ts";
+import App from "./App.svelte";
+
+startTheme();
+startRouter("/ui");
+mount(App, { target: document.getElementById("app")! });

@@ -1,0 +1,86 @@
+import type { GodwitError } from "@godwit/client";
+import { ownFetch, problem, useKey, whenSignedOut } from "./api.svelte.ts";
+
+/** Who is signed in. The cookie that proves it is not readable here. */
+export interface Session {
+  readonly id: string;
+  readonly kind: "dashboard" | "portal";
+  readonly name: string;
+  readonly key_id?: string;
+  readonly scopes: readonly string[];
+  readonly tenant?: { readonly id: string; readonly uid?: string; readonly name: string };
+  readonly environment?: { readonly id: string; readonly uid?: string; readonly name: string };
+}
+
+let current = $state.raw<Session | undefined>();
+let known = $state(false);
+
+export const session = {
+  get current(): Session | undefined {
+    return current;
+  },
+  /** Whether the server was asked already. */
+  get known(): boolean {
+    return known;
+  },
+  may(scope: string): boolean {
+    return current?.scopes.includes(scope) === true || current?.scopes.includes("admin") === true;
+  },
+};
+
+whenSignedOut(() => {
+  current = undefined;
+  useKey(undefined);
+});
+
+async function post(body: { key?: string; code?: string }): Promise<Session> {
+  const response = await ownFetch("/v1/sessions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  if (!response.ok) throw await problem(response);
+  return (await response.json()) as Session;
+}
+
+/** Exchanges a key, or the single-use code of a link, for a session. */
+export async function signIn(by: { key?: string; code?: string }): Promise<void> {
+  try {
+    current = await post(by);
+  } catch (error) {
+    if ((error as GodwitError).status !== 404 || by.key === undefined) throw error;
+    current = await keyOnly(by.key);
+  }
+  known = true;
+}
+
+async function keyOnly(key: string): Promise<Session> {
+  useKey(key);
+  const response = await ownFetch("/v1/endpoints?limit=1");
+  await response.clone().text();
+  if (response.status === 401) {
+    useKey(undefined);
+    throw await problem(response);
+  }
+  return { id: "", kind: "dashboard", name: "API key", scopes: ["ingest", "read", "manage", "admin", "audit"] };
+}
+
+/** Asks whether the browser has a session already; a code in the fragment of the address makes one. */
+export async function restore(): Promise<void> {
+  const code = new URLSearchParams(window.location.hash.slice(1)).get("code");
+  if (code !== null) {
+    // The code must not stay in the history.
+    history.replaceState(null, "", window.location.pathname + window.location.search);
+    await signIn({ code });
+    return;
+  }
+  try {
+    const response = await globalThis.fetch("/v1/sessions/current", { credentials: "same-origin" });
+    const body = (await response.json()) as unknown;
+    if (response.ok) current = body as Session;
+  } finally {
+    known = true;
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await ownFetch("/v1/sessions/current", { method: "DELETE" }).catch(() => undefined);
+  useKey(undefined);
+  current = undefined;
+}
