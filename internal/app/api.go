@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/source"
 	"github.com/godwit-hq/godwit/internal/telemetry"
+	"github.com/godwit-hq/godwit/internal/ui"
 )
 
 // apis makes the handlers of all APIs from the services, and what only APIs share.
@@ -79,6 +80,10 @@ func (a *apis) mount(mux *httpapi.Mux) error {
 	if err != nil {
 		return err
 	}
+	screens, err := ui.New(ui.Config{Errors: a.problems})
+	if err != nil {
+		return err
+	}
 	mux.Mount(ids.Prefix, a.whenAccepting(commands, a.problems))
 	mux.Mount("/v1/", a.whenAccepting(v1, a.problems))
 	mux.Mount("/ojs/", jobs)
@@ -89,6 +94,8 @@ func (a *apis) mount(mux *httpapi.Mux) error {
 	mux.Mount(wellknown.AddressesPath, pages)
 	mux.Mount(wellknown.ServicePath, pages)
 	mux.Mount(inbound.Prefix, a.whenAccepting(relay, a.problems))
+	mux.Mount(ui.DashboardPath, screens)
+	mux.Mount(ui.PortalPath, screens)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Unmatched("/", a.problems, "; /openapi.json lists what there is")
 	return nil

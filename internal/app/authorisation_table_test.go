@@ -184,6 +184,9 @@ var rules = map[string]rule{
 	"GET /in/{source}":  ownSecret,
 	"POST /in/{source}": ownSecret,
 
+	"GET /ui/{path...}":     everyone, // files alone; the pages ask the API
+	"GET /portal/{path...}": everyone,
+
 	"GET /openapi.json": everyone,
 	"GET /healthz":      everyone,
 	"GET /readyz":       everyone,

@@ -1,0 +1,30 @@
+package browsertest_test
+
+import (
+	"testing"
+
+	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/ui/browsertest"
+)
+
+// Each page of the dashboard, looked at in both themes and at both widths.
+func TestDashboardPages(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		s := newScene(t, o)
+		page := browsertest.Start(t).Open(t, s.URL+"/ui/")
+		page.Expect(404, "/v1/sessions")
+		page.Inspect("sign-in")
+		page.SignIn(s.Key)
+		for _, at := range []struct{ name, path string }{
+			{"events", "/ui/events"},
+			{"events-none", "/ui/events?type=no.such"},
+			{"event", "/ui/events/" + s.paid.String()},
+			{"deliveries", "/ui/deliveries"},
+			{"delivery", "/ui/deliveries/" + s.retried.String()},
+			{"delivery-dead", "/ui/deliveries/" + s.dead.String()},
+		} {
+			page.Go(at.path)
+			page.Inspect(at.name)
+		}
+	})
+}

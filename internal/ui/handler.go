@@ -1,0 +1,180 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/godwit-hq/godwit/internal/api/httpapi"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// DashboardPath and PortalPath are where the pages are mounted.
+const (
+	DashboardPath = "/ui/"
+	PortalPath    = "/portal/"
+)
+
+const assetPrefix = "assets/"
+
+// Config of the pages.
+type Config struct {
+	// Errors answers requests that match no file and no page.
+	Errors httpapi.ErrorWriter
+	// Ancestors returns the origins that may show the portal in a frame. Defaults to none.
+	Ancestors func(*http.Request) []string
+}
+
+// A file is ready to be sent, plain and compressed.
+type file struct {
+	contentType string
+	etag        string
+	plain, gzip []byte
+}
+
+type handler struct {
+	cfg   Config
+	files map[string]file // by path below dist
+}
+
+// New returns the handler of /ui/ and of /portal/.
+func New(cfg Config) (httpapi.Router, error) {
+	h := &handler{cfg: cfg, files: map[string]file{}}
+	if h.cfg.Ancestors == nil {
+		h.cfg.Ancestors = func(*http.Request) []string { return nil }
+	}
+	if err := h.read(); err != nil {
+		return nil, err
+	}
+	mux := httpapi.NewMux()
+	mux.HandleFunc("GET "+DashboardPath+"{path...}", h.dashboard)
+	mux.HandleFunc("GET "+PortalPath+"{path...}", h.portal)
+	mux.Unmatched("/", cfg.Errors, "")
+	return mux, nil
+}
+
+func (h *handler) read() error {
+	return fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := dist.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		f, err := newFile(name, content)
+		if err != nil {
+			return fmt.Errorf("read page %s: %w", name, err)
+		}
+		h.files[strings.TrimPrefix(name, "dist/")] = f
+		return nil
+	})
+}
+
+func newFile(name string, content []byte) (file, error) {
+	sum := sha256.Sum256(content)
+	f := file{plain: content, contentType: mime.TypeByExtension(path.Ext(name)), etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	if f.contentType == "" {
+		f.contentType = "application/octet-stream"
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return f, err
+	}
+	if _, err := w.Write(content); err != nil {
+		return f, err
+	}
+	if err := w.Close(); err != nil {
+		return f, err
+	}
+	if packed.Len() < len(content) {
+		f.gzip = packed.Bytes()
+	}
+	return f, nil
+}
+
+func (h *handler) dashboard(w http.ResponseWriter, r *http.Request) {
+	if name := r.PathValue("path"); strings.HasPrefix(name, assetPrefix) {
+		h.asset(w, r, name)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy(nil))
+	w.Header().Set("X-Frame-Options", "DENY")
+	h.page(w, r, "index.html")
+}
+
+func (h *handler) portal(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", policy(h.cfg.Ancestors(r)))
+	h.page(w, r, "portal.html")
+}
+
+// page sends a page. Browsers ask each time whether it changed, since its name stays.
+func (h *handler) page(w http.ResponseWriter, r *http.Request, name string) {
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.files[name].send(w, r)
+}
+
+// asset sends a file whose name has a digest of its content.
+func (h *handler) asset(w http.ResponseWriter, r *http.Request, name string) {
+	f, found := h.files[name]
+	if !found {
+		h.cfg.Errors.Write(w, r, errNoAsset)
+		return
+	}
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	f.send(w, r)
+}
+
+func (f file) send(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Etag", f.etag)
+	h.Set("Vary", "Accept-Encoding")
+	if f.matches(r) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := f.plain
+	if f.gzip != nil && acceptsGzip(r) {
+		body = f.gzip
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client may have gone
+	}
+}
+
+func (f file) matches(r *http.Request) bool {
+	for tag := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == f.etag {
+			return true
+		}
+	}
+	return false
+}
+
+func acceptsGzip(r *http.Request) bool {
+	for value := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		coding, weight, _ := strings.Cut(value, ";")
+		if strings.TrimSpace(coding) == "gzip" && strings.ReplaceAll(weight, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}
