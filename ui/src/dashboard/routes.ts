@@ -1,4 +1,5 @@
 import type { Component } from "svelte";
+import { administration } from "./administration.ts";
 import { match } from "../lib/router.svelte.ts";
 import Deliveries from "./pages/Deliveries.svelte";
 import Delivery from "./pages/Delivery.svelte";
@@ -21,6 +22,7 @@ export const routes: readonly Route[] = [
   { path: "/events/:id", page: Event, under: "/events" },
   { path: "/deliveries", page: Deliveries, under: "/deliveries" },
   { path: "/deliveries/:id", page: Delivery, under: "/deliveries" },
+  ...administration,
 ];
 
 export const navigation: readonly { readonly title: string; readonly items: readonly { readonly path: string; readonly text: string }[] }[] = [
@@ -29,6 +31,28 @@ export const navigation: readonly { readonly title: string; readonly items: read
     items: [
       { path: "/events", text: "Events" },
       { path: "/deliveries", text: "Deliveries" },
+    ],
+  },
+  {
+    title: "Set-up",
+    items: [
+      { path: "/event-types", text: "Event types" },
+      { path: "/sources", text: "Sources" },
+    ],
+  },
+  {
+    title: "Audit",
+    items: [
+      { path: "/notices", text: "Notices" },
+      { path: "/commands", text: "Commands" },
+      { path: "/evidence", text: "Evidence" },
+    ],
+  },
+  {
+    title: "Server",
+    items: [
+      { path: "/keys", text: "Keys" },
+      { path: "/nodes", text: "Nodes" },
     ],
   },
 ];

@@ -45,3 +45,8 @@ export function bare(url: string): string {
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
+
+/** A JSON value over several lines. */
+export function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
