@@ -36,7 +36,8 @@ Examples:
 }
 
 func (c *serveCommand) Run(env *environment) error {
-	if _, err := env.source.Origins(env.parsed); err != nil {
+	origins, err := env.source.Origins(env.parsed)
+	if err != nil {
 		return err
 	}
 	relaxCollector(env)
@@ -45,7 +46,7 @@ func (c *serveCommand) Run(env *environment) error {
 		log.Warn("no setting is called so; it has no effect", "variable", name)
 	}
 	env.stopDelay.Store(int64(c.StopDelay))
-	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log, Wait: true, Hurry: env.hurry})
+	a, err := app.New(env.ctx, c.Config, app.Dependencies{Log: log, Wait: true, Hurry: env.hurry, Origins: origins})
 	if err != nil && env.ctx.Err() != nil {
 		log.Info("stopped before it served", "error", err)
 		return nil

@@ -34,11 +34,12 @@ type apis struct {
 	bodies    *httpapi.Quota
 	terms     source.Terms
 	upstreams *source.Sources
+	started   time.Time
 }
 
 func newAPIs(s *services, d Dependencies, url string, done <-chan struct{}) (*apis, error) {
 	a := &apis{
-		services: s, d: d, url: url, done: done, bodies: httpapi.NewBodyQuota(),
+		services: s, d: d, started: s.clock.Now(), url: url, done: done, bodies: httpapi.NewBodyQuota(),
 		problems: &problem.Writer{Base: strings.TrimSuffix(url, "/"), Log: s.log, Outage: problem.NewOutage(s.log, s.clock, done)},
 	}
 	var err error
@@ -107,6 +108,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Idempotency: a.guard, Problems: a.problems, Clock: a.clock, Log: a.log, StallTimeout: a.d.Timeouts.Write,
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 		StatsRetention: statsRetention(&a.cfg),
+		Settings: a.settings,
 	})
 }
 

@@ -32,6 +32,8 @@ type Dependencies struct {
 	TimeScale godwit.TimeScale
 	// NoLimits removes the limits on registrations, for development. Defaults to false.
 	NoLimits bool
+	// Origins says where the value of each setting came from, by flag, for GET /v1/settings. Defaults to none: a value is the default or the program's.
+	Origins map[string]config.Origin
 	// Wait makes New wait for a PostgreSQL database that is away, and answer as not ready meanwhile. Defaults to false: New fails.
 	Wait bool
 	// Hurry is closed when a stop must not wait for the stop delay. Defaults to never.

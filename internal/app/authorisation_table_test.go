@@ -51,6 +51,7 @@ var rules = map[string]rule{
 	"POST /v1/events":             tenants(ingest),
 	"POST /v1/events/batch":       tenants(ingest).with(`[]`),
 	"GET /v1/events":              tenants(read),
+	"GET /v1/events/search":       tenants(read),
 	"GET /v1/events/{id}":         tenants(read),
 	"GET /v1/events/{id}/body":    tenants(read),
 	"GET /v1/events/{id}/explain": tenants(read),
@@ -140,7 +141,8 @@ var rules = map[string]rule{
 	"GET /v1/stats/failures": readAll,
 	"GET /v1/stats/waiting":  readAll,
 
-	"GET /v1/nodes": tenants(admin),
+	"GET /v1/nodes":    tenants(admin),
+	"GET /v1/settings": tenants(admin),
 
 	"POST /ojs/v1/webhooks/subscriptions":                    tenants(manage),
 	"GET /ojs/v1/webhooks/subscriptions":                     tenants(read),

@@ -7,6 +7,7 @@ import (
 
 type eventsCommand struct {
 	List    listCommand[eventFilter]       `cmd:"" help:"List events."`
+	Search  searchCommand                  `cmd:"" help:"Search events, also by text in their payloads."`
 	Get     getCommand                     `cmd:"" help:"Show an event and its deliveries."`
 	Body    eventBodyCommand               `cmd:"" help:"Print the body of an event, byte for byte."`
 	Explain explainCommand                 `cmd:"" help:"Say for each endpoint why it got an event, or did not."`
@@ -68,10 +69,19 @@ var events = &resource{
 Examples:
 
     godwit events list --type order.paid --since 2h
+    godwit events search "order 4711" --since 7d
     godwit events get evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit events body evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f | jq .
     godwit events explain evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f
     godwit events replay evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f`,
+		"search": `The text is looked for in payloads and idempotency keys, byte for byte, whatever the case of ASCII letters. There is no index of payloads: a search reads the
+events, newest first, and prints what it finds at once.
+
+Examples:
+
+    godwit events search "order 4711" --since 7d
+    godwit events search --attribute country:de --type order.*
+    godwit events search --source stripe --json --limit 500`,
 		"list": `Examples:
 
     godwit events list --since 2026-11-01 --until 2026-11-02 --all --json

@@ -54,6 +54,12 @@ func TestEventsAndDeliveries(t *testing.T) {
 	u.refused([]string{"dead-letters", "purge"}, "--all")
 	u.refused([]string{"dead-letters", "purge", "--all"}, "--yes")
 
+	u.has([]string{"events", "search", "ORDER\":42", "--since", "1h"}, ev.String(), "order.paid", `{"order":42}`, "1 found, 2 examined")
+	u.has([]string{"events", "search", "--idempotency-key", "a-key-long-enough", "--json"}, `"match":"a-key-long-enough"`)
+	u.has([]string{"events", "search", "--limit", "1"}, "there may be more")
+	u.refused([]string{"events", "search", "--limit", "0"}, "--limit")
+	u.has([]string{"settings", "--changed"}, "SETTING", "node", "on sqlite")
+	u.has([]string{"settings", "--json"}, `"limits-window"`)
 	u.has([]string{"events", "explain", ev.String()}, "GOT IT", "*", "matched", dead, "endpoint-not-found 404")
 	u.has([]string{"events", "explain", ev.String(), "--endpoint", ep.ID.String(), "--json"}, `"reason":"matched"`)
 

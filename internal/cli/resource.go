@@ -64,6 +64,7 @@ type Nouns struct {
 	Sources      sourcesCommand      `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
 	Notices      noticesCommand      `cmd:"" group:"manage" help:"List and acknowledge notices."`
 	Usage        usageCommand        `cmd:"" group:"manage" help:"Show what tenants used, by tenant or by day."`
+	Settings     settingsCommand     `cmd:"" group:"manage" help:"Show the configuration of a running server."`
 }
 
 func (r *resource) id(item []byte) string {

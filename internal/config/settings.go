@@ -106,10 +106,12 @@ var comments = sync.OnceValues(func() (fields, types map[string]string) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// Value returns the setting's field in c.
+func (s Setting) Value(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
+
 // Show renders the setting's value in c for people; secrets are hidden.
 func (s Setting) Show(c *Config) string {
-	v := reflect.ValueOf(c).Elem().FieldByIndex(s.index)
-	text := render(v)
+	text := render(s.Value(c))
 	switch {
 	case text == "" || s.Secret == "":
 		return text
@@ -144,7 +146,7 @@ func render(v reflect.Value) string {
 // RedactURL hides the password of a URL, wherever it is in the URL.
 func RedactURL(text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Scheme == "" && strings.ContainsAny(text, "=@ ") { // a connection string of another form
 		return "(set)"
 	}
 	q := u.Query()

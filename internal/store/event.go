@@ -12,6 +12,8 @@ type Events interface {
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	// ListEvents returns events without their bodies.
 	ListEvents(ctx context.Context, f EventFilter, p Page) ([]godwit.Event, error)
+	// ScanEvents passes a tenant's events to fn, newest first, until fn returns false or it has passed scan.Limit. The event is valid during the call only.
+	ScanEvents(ctx context.Context, scan EventScan, fn func(*ScannedEvent) bool) error
 	// EventsAfter lists events with their bodies by id, oldest first.
 	EventsAfter(ctx context.Context, r EventRange) ([]godwit.Event, error)
 }
@@ -26,6 +28,28 @@ type EventRange struct {
 	Since, Until time.Time
 	Limit        int
 	MaxBytes     int // bound on the sum of bodies; at least one event is returned; 0: no bound
+}
+
+// EventScan says which events are scanned, and which of their members are read. Zero members do not narrow it.
+type EventScan struct {
+	TenantID     godwit.TenantID
+	After        godwit.EventID // continue after this one, which is newer
+	Since, Until time.Time      // created at or after, and before
+	Bodies       bool           // read bodies, but those of events of other types
+	Carried      bool           // read Carried
+	Type         string         // a type or a pattern: events of other types are passed without their bodies
+	Limit        int
+}
+
+// ScannedEvent has the members of an event that a scan compares.
+type ScannedEvent struct {
+	ID         godwit.EventID
+	Type       string
+	Key        []byte
+	CreatedAt  time.Time
+	Attributes []byte // a JSON object; nil if there are none
+	Carried    []byte // godwit.Carried as JSON; nil if there is none
+	Body       []byte
 }
 
 // EventFilter narrows a list of one tenant's events. Zero members do not narrow it.

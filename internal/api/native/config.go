@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -69,6 +70,8 @@ type Config struct {
 	// StallTimeout is how long a stream or export waits for a client that reads nothing before the server closes the
 	// connection. Defaults to 90 s.
 	StallTimeout time.Duration
+	// Settings reads the configuration that the server runs with. Defaults to an empty one.
+	Settings func(context.Context) (*Settings, error)
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *httpapi.Quota
 	// StatsRetention says how long the engine keeps the history for charts.
@@ -90,6 +93,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Version == "" {
 		c.Version = "dev"
+	}
+	if c.Settings == nil {
+		c.Settings = func(context.Context) (*Settings, error) { return &Settings{Options: []Option{}}, nil }
 	}
 	if c.Bodies == nil {
 		c.Bodies = httpapi.NewBodyQuota()

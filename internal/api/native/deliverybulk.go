@@ -80,8 +80,8 @@ var (
 
 // deliveryBulk serves the operations on many deliveries.
 type deliveryBulk struct {
-	store  deliveryStore
-	engine bulkEngine
+	store    deliveryStore
+	engine   bulkEngine
 	evidence interface {
 		Observed(r builtincommand.Request, operation, what string) error
 	}

@@ -125,6 +125,7 @@ type eventHandlers struct {
 type eventStore interface {
 	Event(ctx context.Context, tenant godwit.TenantID, id godwit.EventID) (*godwit.Event, error)
 	ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error)
+	ScanEvents(ctx context.Context, scan store.EventScan, fn func(*store.ScannedEvent) bool) error
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
 }
 

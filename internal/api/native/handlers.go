@@ -11,6 +11,7 @@ type handlers struct {
 	broadcasts     *broadcastHandlers
 	events         *eventHandlers
 	explain        *explainHandlers
+	search         *eventSearch
 	eventTypes     *eventTypeHandlers
 	endpoints      *endpointHandlers
 	endpointStatus *endpointStatusHandlers
@@ -31,6 +32,7 @@ type handlers struct {
 	usage          *usageHandlers
 	history        *historyHandlers
 	nodes          *nodeHandlers
+	settings       *settingsHandlers
 }
 
 func newHandlers(cfg *Config, api *httpapi.API) *handlers {
@@ -43,6 +45,9 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		broadcasts: &broadcastHandlers{eventIngest: single, store: cfg.Store, engine: cfg.Engine},
 		events:     &eventHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		explain:    &explainHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
+		search: &eventSearch{
+			store: cfg.Store, sources: sourceFinder{cfg.Sources}, running: httpapi.NewQuota(maxSearches, maxSearchesOfAll), stall: cfg.StallTimeout, done: cfg.Done, log: cfg.Log,
+		},
 		eventTypes: &eventTypeHandlers{catalogue: cfg.Catalogue},
 		endpoints:  &endpointHandlers{endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now},
 		endpointStatus: &endpointStatusHandlers{
@@ -73,5 +78,6 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		usage:         &usageHandlers{store: cfg.Store, owners: owners, now: now},
 		history:       &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
 		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
+		settings:      &settingsHandlers{read: cfg.Settings},
 	}
 }

@@ -6,5 +6,7 @@ const (
 	maxStreamsOfAll  = 4096
 	maxExports       = 4 // exports of a tenant
 	maxExportsOfAll  = 64
+	maxSearches      = 2 // searches of a tenant
+	maxSearchesOfAll = 16
 	exportPageMemory = 8 << 20 // bytes of payload in one page of an export
 )

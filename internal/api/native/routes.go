@@ -8,6 +8,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	rawMany(events, mayIngest, "POST /v1/events", postEventDoc(r, cfg.Intake.MaxPayload()), h.event.post, h.broadcasts.post)
 	raw(events, mayIngest, "POST /v1/events/batch", postBatchDoc(r, cfg.MaxBatchBody), h.batch.post)
 	typed(events, mayRead, "GET /v1/events", listEventsDoc, h.events.list)
+	raw(events, mayRead, "GET /v1/events/search", searchEventsDoc(r), h.search.serve)
 	typed(events, mayRead, "GET /v1/events/{id}", getEventDoc, h.events.get)
 	typed(events, mayRead, "GET /v1/events/{id}/explain", explainEventDoc, h.explain.explain)
 	raw(events, mayRead, "GET /v1/events/{id}/body", eventBodyDoc(r), h.events.body)
@@ -112,4 +113,5 @@ func (r *router) routes(h *handlers, cfg *Config) {
 
 	nodes := r.section("Nodes")
 	typed(nodes, mayAdmin, "GET /v1/nodes", listNodesDoc, h.nodes.list)
+	typed(nodes, mayAdmin, "GET /v1/settings", getSettingsDoc, h.settings.get)
 }

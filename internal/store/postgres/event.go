@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -65,6 +66,49 @@ func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Pa
 	}
 	list, err := pgx.CollectRows(r, scanEvent)
 	return values(list), failed("list events", err)
+}
+
+// ScanEvents passes a tenant's events to fn, newest first. It does not copy them out of the connection's buffer.
+func (s *events) ScanEvents(ctx context.Context, f store.EventScan, fn func(*store.ScannedEvent) bool) error {
+	var w where
+	body, carried := "NULL::bytea", "NULL::text"
+	if f.Bodies {
+		body = "body"
+		if prefix, wild := strings.CutSuffix(clean(f.Type), "*"); f.Type != "" {
+			w.args = append(w.args, prefix)
+			if body = "CASE WHEN type = $1 THEN body END"; wild {
+				body = "CASE WHEN starts_with(type, $1) THEN body END"
+			}
+		}
+	}
+	if f.Carried {
+		carried = "carried::text"
+	}
+	w.add("tenant_id = ?", [16]byte(f.TenantID))
+	w.page(store.Page{After: f.After})
+	w.between("created_at", f.Since, f.Until)
+	if !f.Since.IsZero() {
+		w.add("id >= ?", firstID(f.Since.Add(-skew)))
+	}
+	if !f.Until.IsZero() {
+		w.add("id < ?", firstID(f.Until.Add(skew)))
+	}
+	r, err := s.pool.Query(ctx, "SELECT id, type, key, created_at, attributes::text, "+carried+", "+body+" FROM events"+w.sql()+w.newestFirst(f.Limit), w.args...)
+	if err != nil {
+		return failed("scan events", err)
+	}
+	defer r.Close()
+	for more := true; more && r.Next(); {
+		var e store.ScannedEvent
+		err := r.Scan(scanID(&e.ID), &e.Type, (*pgtype.DriverBytes)(&e.Key), scanTime(&e.CreatedAt), (*pgtype.DriverBytes)(&e.Attributes), (*pgtype.DriverBytes)(&e.Carried),
+			(*pgtype.DriverBytes)(&e.Body))
+		if err != nil {
+			return failed("scan events", err)
+		}
+		more = fn(&e)
+	}
+	r.Close()
+	return failed("scan events", r.Err())
 }
 
 // EventsAfter lists events with their bodies by id, oldest first. It adds up the sizes of bodies before it reads them.

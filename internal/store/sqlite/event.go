@@ -102,6 +102,62 @@ func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Pa
 	return events, err
 }
 
+// ScanEvents passes a tenant's events to fn, newest first. Columns that are not asked for are not read: a long body lies on pages of its own.
+func (s *events) ScanEvents(ctx context.Context, f store.EventScan, fn func(*store.ScannedEvent) bool) error {
+	columns := "e.id, e.type, e.key, e.created_at, e.attributes"
+	var args []driver.Value
+	if f.Bodies && f.Type != "" {
+		columns += ", CASE WHEN " + typeIs + " THEN e.body END"
+		args = typeArguments(f.Type)
+	} else if f.Bodies {
+		columns += ", e.body"
+	} else {
+		columns += ", NULL"
+	}
+	if f.Carried {
+		columns += ", e.carried"
+	} else {
+		columns += ", NULL"
+	}
+	q := newest("SELECT "+columns+" FROM events e INDEXED BY events_id", "e.id", store.Page{After: f.After, Limit: f.Limit})
+	q.args = append(args, q.args...)
+	q.where("e.tenant_id = ?", f.TenantID[:])
+	q.created("e", f.Since, f.Until)
+	return s.read(ctx, "scan events", func(c *conn) error {
+		r, err := c.query(ctx, q.text(), q.arguments()...)
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		for r.next() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			e := store.ScannedEvent{
+				ID: r.id(0), Type: r.text(1), Key: []byte(r.text(2)), CreatedAt: r.time(3), Attributes: []byte(r.text(4)), Body: r.blob(5), Carried: []byte(r.text(6)),
+			}
+			if !fn(&e) {
+				return nil
+			}
+		}
+		return r.err
+	})
+}
+
+// typeIs compares the type with a pattern as godwit.MatchPattern does; typeArguments makes its arguments: the exact type, and the range of a prefix.
+const typeIs = "(e.type = ? OR e.type > ? AND e.type < ?)"
+
+func typeArguments(pattern string) []driver.Value {
+	prefix, wild := strings.CutSuffix(pattern, "*")
+	switch {
+	case wild && prefix == "":
+		return []driver.Value{pattern, "", "\U0010FFFF"}
+	case wild:
+		return []driver.Value{pattern, prefix, prefix[:len(prefix)-1] + string(rune(prefix[len(prefix)-1])+1)}
+	}
+	return []driver.Value{pattern, "", ""}
+}
+
 // EventsAfter lists a tenant's events, oldest first. It checks the types before it reads whole events, since patterns may
 // exclude many.
 func (s *events) EventsAfter(ctx context.Context, f store.EventRange) ([]godwit.Event, error) {

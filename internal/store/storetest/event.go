@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 var eventCases = []testCase{
 	{"list, filtered and paged", eventList},
 	{"belongs to its tenant", eventTenant},
+	{"scan", eventScan},
 }
 
 func eventList(t *testing.T, f *fixture) {
@@ -77,4 +80,56 @@ func eventTenant(t *testing.T, f *fixture) {
 	}
 	_, err = f.s.Event(f.ctx, f.tenant, mint[godwit.EventID](f.now))
 	f.is(err, store.ErrNotFound)
+}
+
+func eventScan(t *testing.T, f *fixture) {
+	var all []*godwit.Event
+	for i := range 6 {
+		f.tick(time.Second)
+		e := f.makeEvent()
+		e.Type = []string{"order.paid", "order.item.added", "orders.paid"}[i%3]
+		if i == 4 {
+			e.Attributes, e.Origin = map[string]string{"country": "de"}, godwit.Origin{Source: mint[godwit.SourceID](f.now)}
+		}
+		f.accept(f.fanOut(e))
+		all = append([]*godwit.Event{e}, all...)
+	}
+	scan := func(s store.EventScan, most int) (found []store.ScannedEvent) {
+		t.Helper()
+		if s.TenantID.IsZero() {
+			s.TenantID = f.tenant
+		}
+		f.must(f.s.ScanEvents(f.ctx, s, func(e *store.ScannedEvent) bool {
+			own := *e
+			own.Key, own.Attributes, own.Carried, own.Body = bytes.Clone(e.Key), bytes.Clone(e.Attributes), bytes.Clone(e.Carried), bytes.Clone(e.Body)
+			found = append(found, own)
+			return len(found) < most
+		}))
+		return found
+	}
+	whole := scan(store.EventScan{Limit: 9, Bodies: true, Carried: true}, 9)
+	same(t, "events", len(whole), len(all))
+	for i, e := range all {
+		w := whole[i]
+		if w.ID != e.ID || w.Type != e.Type || string(w.Key) != e.Key || !w.CreatedAt.Equal(e.CreatedAt) || !bytes.Equal(w.Body, e.Body) || (len(w.Carried) > 0) != (e.Attributes["country"] == "de") {
+			t.Errorf("event %d: %+v, want %+v", i, w, e)
+		}
+	}
+	var attributes map[string]string
+	f.must(json.Unmarshal(whole[1].Attributes, &attributes))
+	same(t, "attributes", attributes["country"], "de")
+	for i, e := range scan(store.EventScan{Limit: 9, Bodies: true, Type: "order.*"}, 9) {
+		if (len(e.Body) > 0) != godwit.MatchPattern("order.*", e.Type) && e.Type != "orders.paid" || e.Type == "orders.paid" && e.Body != nil || e.Carried != nil && len(e.Carried) > 0 {
+			t.Errorf("event %d of %s has the body %q", i, e.Type, e.Body)
+		}
+	}
+	for i, e := range scan(store.EventScan{Limit: 9}, 9) {
+		if len(e.Body) > 0 {
+			t.Errorf("event %d has a body that was not asked for", i)
+		}
+	}
+	same(t, "a part", scan(store.EventScan{After: all[1].ID, Limit: 2}, 9)[1].ID, all[3].ID)
+	same(t, "stopped", len(scan(store.EventScan{Limit: 9}, 2)), 2)
+	same(t, "between", len(scan(store.EventScan{Since: all[3].CreatedAt, Until: all[1].CreatedAt, Limit: 9}, 9)), 2)
+	same(t, "a stranger's", len(scan(store.EventScan{TenantID: f.newTenant(), Limit: 9}, 9)), 0)
 }
