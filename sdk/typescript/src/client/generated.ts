@@ -710,6 +710,32 @@ export interface Field {
   field: string;
 }
 
+export interface FixedLimit {
+  description: string;
+  name: string;
+  unit?: "bytes" | "seconds";
+  value: number;
+}
+
+export interface FoundEvent {
+  attributes?: Record<string, string>;
+  content_type: string;
+  created_at: string;
+  /** Header fields that go with every attempt as they came */
+  headers?: EventHeader[];
+  id: string;
+  idempotency_key: string;
+  /** The text with its surroundings, in one line */
+  match?: string;
+  /** Who posted it */
+  principal: string;
+  /** Length of the payload in bytes */
+  size: number;
+  /** The source it came by, when it was relayed */
+  source_id?: string;
+  type: string;
+}
+
 export interface Health {
   accepted: number;
   avg_duration_ms: number;
@@ -1142,6 +1168,24 @@ export interface Notice {
   link?: string;
 }
 
+export interface Option {
+  default: string;
+  description: string;
+  group: string;
+  /** Its place in a configuration file */
+  key: string;
+  /** The flag, without dashes */
+  name: string;
+  /** Where the value came from: default, flag, environment with the variable, file with the line, or program */
+  origin: string;
+  /** It holds a secret, or may */
+  secret: boolean;
+  /** A secret is not shown: (set), or a URL without its password */
+  value: string;
+  /** Its environment variable */
+  variable: string;
+}
+
 export interface Palette {
   /** Buttons and links, as #rrggbb */
   accent?: string;
@@ -1403,6 +1447,29 @@ export interface SchemaVersion {
   version: number;
 }
 
+export interface SearchEnd {
+  /** Pass as cursor to go on; absent if no event is left */
+  next?: string;
+  /** all: no event is left; limit: as many were found as wanted; bound: one search examines no more */
+  reason: "all" | "limit" | "bound";
+  /** Events examined */
+  scanned: number;
+}
+
+export interface SearchLine {
+  /** The last line. A search without it was cut off. */
+  end?: SearchEnd;
+  event?: FoundEvent;
+  progress?: SearchProgress;
+}
+
+export interface SearchProgress {
+  /** When the last of them was created */
+  reached: string;
+  /** Events examined so far */
+  scanned: number;
+}
+
 export interface Secret {
   algorithm: "hmac-sha256" | "ed25519";
   created_at: string;
@@ -1420,6 +1487,23 @@ export interface Secret {
 
 export interface SecretList {
   items: Secret[];
+}
+
+export interface Settings {
+  /** Version of Go that built it */
+  go: string;
+  /** Bounds that no setting changes */
+  limits: FixedLimit[];
+  /** Name of the node that answered */
+  node: string;
+  /** Every setting, in the order of the reference page */
+  options: Option[];
+  /** Revision of its source */
+  revision?: string;
+  started_at: string;
+  store: StoreSettings;
+  /** Version of the program */
+  version: string;
 }
 
 export interface Shard {
@@ -1597,6 +1681,17 @@ export interface StatsPoint {
   p50_ms?: number;
   /** 99 of 100 took no longer */
   p99_ms?: number;
+}
+
+export interface StoreSettings {
+  backend: "sqlite" | "postgres";
+  /** What an acknowledgement guarantees */
+  durability: string;
+  /** Path, or host and database */
+  location: string;
+  /** Version of the schema */
+  schema: number;
+  version: string;
 }
 
 export interface StreamedAttempt {
@@ -2771,6 +2866,42 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Search events, also by text in their payloads.
+   *
+   * Newest first, one JSON document a line, as soon as it is known: events, progress in between, and an end. A text is looked for in payloads and idempotency keys, byte for byte, whatever the case of ASCII letters; an event whose id it is comes first. There is no index of payloads: a search reads events. One search examines up to 250,000 events and 256 MiB of payload; the end then says how to go on. A search ends when its client disconnects. A tenant may have two under way.
+   *
+   * Needs an API key with the scope read.
+   */
+  searchEvents(
+    options: CallOptions & {
+      /** Text in the payload or in the idempotency key, or the id of an event */
+      text?: string | undefined;
+      /** Only this type, or those under prefix.* */
+      type?: string | undefined;
+      /** Only events with this idempotency key */
+      key?: string | undefined;
+      /** Only events that came by this source: its id or name */
+      source?: string | undefined;
+      /** Only events with this attribute: name:value, or a name for any value */
+      attribute?: string | undefined;
+      /** At or after this time (RFC 3339) */
+      since?: string | undefined;
+      /** Before this time (RFC 3339) */
+      until?: string | undefined;
+      /** How many events at most */
+      limit?: number | undefined;
+      /** next of the search before */
+      cursor?: string | undefined;
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): AsyncGenerator<SearchLine> {
+    return this.lines<SearchLine>({ method: "GET", path: `/v1/events/search`, query: { "text": options.text, "type": options.type, "key": options.key, "source": options.source, "attribute": options.attribute, "since": options.since, "until": options.until, "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
    * Get an event and its deliveries.
    *
    * Needs an API key with the scope read.
@@ -3007,6 +3138,24 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Portal> {
     return this.json<Portal>({ method: "GET", path: `/v1/portal`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get the configuration of the node that answers.
+   *
+   * Every setting with its value, its default and where the value came from; versions; bounds. Secrets are never shown.
+   *
+   * Needs an API key with the scope admin.
+   */
+  getSettings(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Settings> {
+    return this.json<Settings>({ method: "GET", path: `/v1/settings`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

@@ -819,6 +819,38 @@ class Field(TypedDict):
     """Path of the member, as in policy.max_retries or events[3].type"""
 
 
+class _FixedLimitRequired(TypedDict):
+    description: str
+    name: str
+    value: int
+
+
+class FixedLimit(_FixedLimitRequired, total=False):
+    unit: Literal["bytes", "seconds"]
+
+
+class _FoundEventRequired(TypedDict):
+    content_type: str
+    created_at: str
+    id: str
+    idempotency_key: str
+    principal: str
+    """Who posted it"""
+    size: int
+    """Length of the payload in bytes"""
+    type: str
+
+
+class FoundEvent(_FoundEventRequired, total=False):
+    attributes: dict[str, str]
+    headers: list[EventHeader]
+    """Header fields that go with every attempt as they came"""
+    match: str
+    """The text with its surroundings, in one line"""
+    source_id: str
+    """The source it came by, when it was relayed"""
+
+
 class _HealthRequired(TypedDict):
     accepted: int
     avg_duration_ms: float
@@ -1365,6 +1397,24 @@ class Notice(_NoticeRequired, total=False):
     """Link field of a 451 response"""
 
 
+class Option(TypedDict):
+    default: str
+    description: str
+    group: str
+    key: str
+    """Its place in a configuration file"""
+    name: str
+    """The flag, without dashes"""
+    origin: str
+    """Where the value came from: default, flag, environment with the variable, file with the line, or program"""
+    secret: bool
+    """It holds a secret, or may"""
+    value: str
+    """A secret is not shown: (set), or a URL without its password"""
+    variable: str
+    """Its environment variable"""
+
+
 class Palette(TypedDict, total=False):
     accent: str
     """Buttons and links, as #rrggbb"""
@@ -1650,6 +1700,32 @@ class SchemaVersion(_SchemaVersionRequired, total=False):
     created_at: str
 
 
+class _SearchEndRequired(TypedDict):
+    reason: Literal["all", "limit", "bound"]
+    """all: no event is left; limit: as many were found as wanted; bound: one search examines no more"""
+    scanned: int
+    """Events examined"""
+
+
+class SearchEnd(_SearchEndRequired, total=False):
+    next: str
+    """Pass as cursor to go on; absent if no event is left"""
+
+
+class SearchLine(TypedDict, total=False):
+    end: SearchEnd
+    """The last line. A search without it was cut off."""
+    event: FoundEvent
+    progress: SearchProgress
+
+
+class SearchProgress(TypedDict):
+    reached: str
+    """When the last of them was created"""
+    scanned: int
+    """Events examined so far"""
+
+
 class _SecretRequired(TypedDict):
     algorithm: Literal["hmac-sha256", "ed25519"]
     created_at: str
@@ -1672,6 +1748,26 @@ class Secret(_SecretRequired, total=False):
 
 class SecretList(TypedDict):
     items: list[Secret]
+
+
+class _SettingsRequired(TypedDict):
+    go: str
+    """Version of Go that built it"""
+    limits: list[FixedLimit]
+    """Bounds that no setting changes"""
+    node: str
+    """Name of the node that answered"""
+    options: list[Option]
+    """Every setting, in the order of the reference page"""
+    started_at: str
+    store: StoreSettings
+    version: str
+    """Version of the program"""
+
+
+class Settings(_SettingsRequired, total=False):
+    revision: str
+    """Revision of its source"""
 
 
 class Shard(TypedDict):
@@ -1878,6 +1974,17 @@ class StatsPoint(_StatsPointRequired, total=False):
     """
     p99_ms: float
     """99 of 100 took no longer"""
+
+
+class StoreSettings(TypedDict):
+    backend: Literal["sqlite", "postgres"]
+    durability: str
+    """What an acknowledgement guarantees"""
+    location: str
+    """Path, or host and database"""
+    schema: int
+    """Version of the schema"""
+    version: str
 
 
 class _StreamedAttemptRequired(TypedDict):
@@ -2135,6 +2242,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_events", "GET", "/v1/events"),
     ("post_event", "POST", "/v1/events"),
     ("post_event_batch", "POST", "/v1/events/batch"),
+    ("search_events", "GET", "/v1/events/search"),
     ("get_event", "GET", "/v1/events/{id}"),
     ("get_event_body", "GET", "/v1/events/{id}/body"),
     ("explain_event", "GET", "/v1/events/{id}/explain"),
@@ -2147,6 +2255,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
     ("get_portal", "GET", "/v1/portal"),
+    ("get_settings", "GET", "/v1/settings"),
     ("list_sources", "GET", "/v1/sources"),
     ("create_source", "POST", "/v1/sources"),
     ("delete_source", "DELETE", "/v1/sources/{id}"),
@@ -3473,6 +3582,51 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def search_events(
+        self,
+        *,
+        text: str | None = None,
+        type: str | None = None,
+        key: str | None = None,
+        source: str | None = None,
+        attribute: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Iterator[SearchLine]:
+        """Search events, also by text in their payloads.
+
+        Newest first, one JSON document a line, as soon as it is known: events, progress in between, and an end. A
+        text is looked for in payloads and idempotency keys, byte for byte, whatever the case of ASCII letters; an
+        event whose id it is comes first. There is no index of payloads: a search reads events. One search
+        examines up to 250,000 events and 256 MiB of payload; the end then says how to go on. A search ends when
+        its client disconnects. A tenant may have two under way.
+
+        Needs an API key with the scope read.
+
+        text: Text in the payload or in the idempotency key, or the id of an event
+        type: Only this type, or those under prefix.*
+        key: Only events with this idempotency key
+        source: Only events that came by this source: its id or name
+        attribute: Only events with this attribute: name:value, or a name for any value
+        since: At or after this time (RFC 3339)
+        until: Before this time (RFC 3339)
+        limit: How many events at most
+        cursor: next of the search before
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        return self._lines(
+            "GET",
+            "/v1/events/search",
+            query={"text": text, "type": type, "key": key, "source": source, "attribute": attribute, "since": since, "until": until, "limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+
     def get_event(
         self,
         id: str,
@@ -3782,6 +3936,30 @@ class GodwitClient(Transport):
         answer: Portal = self._json(
             "GET",
             "/v1/portal",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def get_settings(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Settings:
+        """Get the configuration of the node that answers.
+
+        Every setting with its value, its default and where the value came from; versions; bounds. Secrets are
+        never shown.
+
+        Needs an API key with the scope admin.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Settings = self._json(
+            "GET",
+            "/v1/settings",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
