@@ -16,12 +16,19 @@ func TestDashboardPages(t *testing.T) {
 		page.Inspect("sign-in")
 		page.SignIn(s.Key)
 		for _, at := range []struct{ name, path string }{
+			{"overview", "/ui/"},
 			{"events", "/ui/events"},
 			{"events-none", "/ui/events?type=no.such"},
 			{"event", "/ui/events/" + s.paid.String()},
 			{"deliveries", "/ui/deliveries"},
 			{"delivery", "/ui/deliveries/" + s.retried.String()},
 			{"delivery-dead", "/ui/deliveries/" + s.dead.String()},
+			{"endpoints", "/ui/endpoints"},
+			{"endpoint", "/ui/endpoints/" + s.broken.ID.String()},
+			{"endpoint-new", "/ui/endpoints/new"},
+			{"endpoint-edit", "/ui/endpoints/" + s.good.ID.String() + "/edit"},
+			{"dead-letters", "/ui/dead-letters"},
+			{"live", "/ui/live"},
 		} {
 			page.Go(at.path)
 			page.Inspect(at.name)

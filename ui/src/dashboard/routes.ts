@@ -1,10 +1,17 @@
 import type { Component } from "svelte";
 import { administration } from "./administration.ts";
 import { match } from "../lib/router.svelte.ts";
+import DeadLetters from "./pages/DeadLetters.svelte";
 import Deliveries from "./pages/Deliveries.svelte";
 import Delivery from "./pages/Delivery.svelte";
+import EditEndpoint from "./pages/EditEndpoint.svelte";
+import Endpoint from "./pages/Endpoint.svelte";
+import Endpoints from "./pages/Endpoints.svelte";
 import Event from "./pages/Event.svelte";
 import Events from "./pages/Events.svelte";
+import Live from "./pages/Live.svelte";
+import NewEndpoint from "./pages/NewEndpoint.svelte";
+import Overview from "./pages/Overview.svelte";
 
 type Params = Record<string, string>;
 
@@ -18,10 +25,17 @@ export interface Route {
 }
 
 export const routes: readonly Route[] = [
+  { path: "/", page: Overview, under: "/" },
   { path: "/events", page: Events, under: "/events" },
   { path: "/events/:id", page: Event, under: "/events" },
   { path: "/deliveries", page: Deliveries, under: "/deliveries" },
   { path: "/deliveries/:id", page: Delivery, under: "/deliveries" },
+  { path: "/endpoints", page: Endpoints, under: "/endpoints" },
+  { path: "/endpoints/new", page: NewEndpoint, under: "/endpoints" },
+  { path: "/endpoints/:id", page: Endpoint, under: "/endpoints" },
+  { path: "/endpoints/:id/edit", page: EditEndpoint, under: "/endpoints" },
+  { path: "/dead-letters", page: DeadLetters, under: "/dead-letters" },
+  { path: "/live", page: Live, under: "/live" },
   ...administration,
 ];
 
@@ -29,8 +43,12 @@ export const navigation: readonly { readonly title: string; readonly items: read
   {
     title: "Delivery",
     items: [
+      { path: "/", text: "Overview" },
       { path: "/events", text: "Events" },
       { path: "/deliveries", text: "Deliveries" },
+      { path: "/endpoints", text: "Endpoints" },
+      { path: "/dead-letters", text: "Dead letters" },
+      { path: "/live", text: "Live" },
     ],
   },
   {

@@ -18,7 +18,7 @@ export function delay(policy: Policy, k: number): { least: number; most: number 
 }
 
 /** All retries of a policy from a first failure at 0, for a drawing. */
-export function schedule(policy: Policy, limit = 30): Expected[] {
+export function schedule(policy: Policy, limit = 200): Expected[] {
   const list: Expected[] = [];
   let earliest = 0;
   let latest = 0;
