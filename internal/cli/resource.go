@@ -50,6 +50,7 @@ var resources = map[string]*resource{
 	"keys":         keys,  // in cmd/godwit, beside the commands that work on the store
 	"notices":      notices,
 	"usage":        usages,
+	"stats":        history,
 }
 
 // Nouns are the commands for the nouns.
@@ -65,6 +66,7 @@ type Nouns struct {
 	Notices      noticesCommand      `cmd:"" group:"manage" help:"List and acknowledge notices."`
 	Usage        usageCommand        `cmd:"" group:"manage" help:"Show what tenants used, by tenant or by day."`
 	Settings     settingsCommand     `cmd:"" group:"manage" help:"Show the configuration of a running server."`
+	Stats        statsCommand        `cmd:"" group:"manage" help:"Show counts and latencies over time, causes of failures, and what waits."`
 }
 
 func (r *resource) id(item []byte) string {

@@ -178,6 +178,16 @@ func TenantsOf(row []byte) (list []godwit.TenantID, err error) {
 	return list, err
 }
 
+// HasLatency reports whether the delta adds latencies.
+func (d *Delta) HasLatency() bool {
+	for i := range d.slots {
+		if len(d.slots[i].Latency) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // AddTo adds the delta to a stored page. A part of the page that is damaged begins anew; damaged reports it.
 func (d *Delta) AddTo(p *Page) (damaged bool) {
 	change := func(part *[]byte, slot int64, fn func(old *reader, b []byte) []byte) {

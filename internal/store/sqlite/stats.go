@@ -111,9 +111,13 @@ func (s *history) FoldStats(ctx context.Context, f store.StatsFold) (*store.Stat
 }
 
 const (
-	readPage = "SELECT counts, latency, causes FROM stats WHERE level = ? AND chunk = ? AND kind = ? AND owner = ? AND endpoint = ?"
-	putPage  = `INSERT INTO stats (level, chunk, kind, owner, endpoint, counts, latency, causes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (level, chunk, kind, owner, endpoint) DO UPDATE SET counts = excluded.counts, latency = excluded.latency, causes = excluded.causes`
+	ofPage   = " WHERE level = ? AND chunk = ? AND kind = ? AND owner = ? AND endpoint = ?"
+	readPage = "SELECT counts, causes FROM stats" + ofPage
+	putPage  = `INSERT INTO stats (level, chunk, kind, owner, endpoint, counts, causes) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (level, chunk, kind, owner, endpoint) DO UPDATE SET counts = excluded.counts, causes = excluded.causes`
+	readLatency = "SELECT latency FROM stats_latency" + ofPage
+	putLatency  = `INSERT INTO stats_latency (level, chunk, kind, owner, endpoint, latency) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (level, chunk, kind, owner, endpoint) DO UPDATE SET latency = excluded.latency`
 )
 
 // applyLog adds a log row to its pages, and deletes it.
@@ -143,20 +147,33 @@ func applyLog(ctx context.Context, c *conn, n int64, out *store.StatsFolded) err
 		return err
 	}
 	for _, d := range deltas {
-		key := []driver.Value{int64(d.Level), d.Chunk, int64(d.Kind), d.Owner[:], d.Endpoint[:]}
-		var p stats.Page
-		_, err := c.one(ctx, readPage, key, func(r *rows) { p.Counts, p.Latency, p.Causes = r.blob(0), r.blob(1), r.blob(2) })
-		if err != nil {
-			return err
-		}
-		if d.AddTo(&p) {
-			out.Damaged++
-		}
-		if _, err := c.exec(putPage, append(key, bytesOf(p.Counts), bytesOf(p.Latency), bytesOf(p.Causes))...); err != nil {
+		if err := addDelta(ctx, c, d, out); err != nil {
 			return err
 		}
 	}
 	_, err = c.exec("DELETE FROM stats_log WHERE n = ?", n)
+	return err
+}
+
+// addDelta adds to a page.
+func addDelta(ctx context.Context, c *conn, d *stats.Delta, out *store.StatsFolded) error {
+	key := []driver.Value{int64(d.Level), d.Chunk, int64(d.Kind), d.Owner[:], d.Endpoint[:]}
+	key = key[:len(key):len(key)]
+	var p stats.Page
+	_, err := c.one(ctx, readPage, key, func(r *rows) { p.Counts, p.Causes = r.blob(0), r.blob(1) })
+	if err == nil && d.HasLatency() {
+		_, err = c.one(ctx, readLatency, key, func(r *rows) { p.Latency = r.blob(0) })
+	}
+	if err != nil {
+		return err
+	}
+	if d.AddTo(&p) {
+		out.Damaged++
+	}
+	_, err = c.exec(putPage, append(key, bytesOf(p.Counts), bytesOf(p.Causes))...)
+	if err == nil && len(p.Latency) > 0 {
+		_, err = c.exec(putLatency, append(key, p.Latency)...)
+	}
 	return err
 }
 
@@ -201,47 +218,44 @@ func (s *history) ReadStats(ctx context.Context, sel stats.Selection, each func(
 	return out, err
 }
 
-// statsColumns returns the columns of the wanted parts, and empty ones for the others.
-func statsColumns(parts stats.Parts) string {
-	columns := "chunk, owner, endpoint"
+// eachPage reads the pages of a selection, chunk by chunk.
+func eachPage(ctx context.Context, c *conn, sel *stats.Selection, each func(*stats.Page) error) error {
+	columns, from := "s.owner, s.endpoint", "stats s"
 	for _, part := range []struct {
 		is   stats.Parts
 		name string
-	}{{stats.CountsPart, "counts"}, {stats.LatencyPart, "latency"}, {stats.CausesPart, "causes"}} {
-		if parts&part.is != 0 {
-			columns += ", " + part.name
-		} else {
-			columns += ", NULL"
+	}{{stats.CountsPart, "s.counts"}, {stats.LatencyPart, "l.latency"}, {stats.CausesPart, "s.causes"}} {
+		if sel.Parts&part.is == 0 {
+			part.name = "NULL"
 		}
+		columns += ", " + part.name
 	}
-	return columns
-}
-
-// eachPage reads the pages of a selection, chunk by chunk.
-func eachPage(ctx context.Context, c *conn, sel *stats.Selection, each func(*stats.Page) error) error {
-	query := "SELECT " + statsColumns(sel.Parts) + " FROM stats WHERE level = ? AND chunk = ? AND kind = ?"
+	if sel.Parts&stats.LatencyPart != 0 {
+		from += ` LEFT JOIN stats_latency l ON l.level = s.level AND l.chunk = s.chunk AND l.kind = s.kind AND l.owner = s.owner AND l.endpoint = s.endpoint`
+	}
+	query := "SELECT " + columns + " FROM " + from + " WHERE s.level = ? AND s.chunk = ? AND s.kind = ?"
 	if sel.Parts == stats.CausesPart {
-		query += " AND length(causes) > 0"
+		query += " AND length(s.causes) > 0"
 	}
 	var owned [][]driver.Value // further conditions, one query for each
 	switch {
 	case len(sel.Tenants) > 0:
-		query += " AND owner = ?"
+		query += " AND s.owner = ?"
 		for _, id := range sel.Tenants {
 			owned = append(owned, ids(id[:]))
 		}
 	case !sel.Many() && len(sel.Endpoints) > 0:
-		query += " AND owner = ? AND endpoint = ?"
+		query += " AND s.owner = ? AND s.endpoint = ?"
 		for _, id := range sel.Endpoints {
 			owned = append(owned, ids(sel.Owner[:], id[:]))
 		}
 	case len(sel.Endpoints) > 0:
-		query += " AND owner = (SELECT tenant_id FROM endpoints WHERE id = ?) AND endpoint = ?"
+		query += " AND s.owner = (SELECT tenant_id FROM endpoints WHERE id = ?) AND s.endpoint = ?"
 		for _, id := range sel.Endpoints {
 			owned = append(owned, ids(id[:], id[:]))
 		}
 	case !sel.Many():
-		query += " AND owner = ?"
+		query += " AND s.owner = ?"
 		owned = append(owned, ids(sel.Owner[:]))
 	default:
 		owned = append(owned, nil)
@@ -255,8 +269,8 @@ func eachPage(ctx context.Context, c *conn, sel *stats.Selection, each func(*sta
 			for _, more := range owned {
 				args := append([]driver.Value{int64(span.Level), chunk, int64(sel.Kind)}, more...)
 				err := c.each(ctx, query, args, func(r *rows) error {
-					p.Chunk, p.Owner, p.Endpoint = r.int(0), r.id(1), r.id(2)
-					p.Counts, p.Latency, p.Causes = r.blob(3), r.blob(4), r.blob(5)
+					p.Chunk, p.Owner, p.Endpoint = chunk, r.id(0), r.id(1)
+					p.Counts, p.Latency, p.Causes = r.blob(2), r.blob(3), r.blob(4)
 					return each(&p)
 				})
 				if err != nil {
@@ -268,6 +282,9 @@ func eachPage(ctx context.Context, c *conn, sel *stats.Selection, each func(*sta
 	return nil
 }
 
+// statsTables are the tables of pages.
+var statsTables = [...]string{"stats", "stats_latency"}
+
 // SweepStats removes pages of the past, and of deleted tenants.
 func (s *history) SweepStats(ctx context.Context, sw store.StatsSweep) (removed int64, more bool, err error) {
 	limit := int64(max(sw.Limit, 1))
@@ -276,13 +293,17 @@ func (s *history) SweepStats(ctx context.Context, sw store.StatsSweep) (removed 
 			if sw.Before[level].IsZero() {
 				continue
 			}
-			n, err := c.exec("DELETE FROM stats WHERE rowid IN (SELECT rowid FROM stats INDEXED BY stats_key WHERE level = ? AND chunk < ? LIMIT ?)",
-				int64(level), level.Chunk(sw.Before[level].Unix()), limit)
-			if err != nil {
-				return err
+			for _, table := range statsTables {
+				n, err := c.exec("DELETE FROM "+table+" WHERE (level, chunk, kind, owner, endpoint) IN (SELECT level, chunk, kind, owner, endpoint FROM "+table+
+					" WHERE level = ? AND chunk < ? LIMIT ?)", int64(level), level.Chunk(sw.Before[level].Unix()), limit)
+				if err != nil {
+					return err
+				}
+				if table == statsTables[0] {
+					removed += n
+				}
+				more = more || n == limit
 			}
-			removed += n
-			more = more || n == limit
 		}
 		n, left, err := sweepGone(ctx, c, limit)
 		removed += n
@@ -315,14 +336,16 @@ func sweepGone(ctx context.Context, c *conn, limit int64) (removed int64, more b
 	}
 	for _, at := range chunks {
 		for _, kind := range []stats.Kind{stats.OfTenant, stats.OfEndpoint} {
-			n, err := c.exec(`DELETE FROM stats WHERE rowid IN (SELECT rowid FROM stats INDEXED BY stats_key
-				WHERE level = ? AND chunk = ? AND kind = ? AND owner = ? LIMIT ?)`, at.level, at.chunk, int64(kind), gone, limit)
-			if err != nil {
-				return removed, false, err
-			}
-			removed += n
-			if limit -= n; limit <= 0 {
-				return removed, true, nil
+			for i := len(statsTables) - 1; i >= 0; i-- { // the chunks are those of the first table, so that one goes last
+				n, err := c.exec("DELETE FROM "+statsTables[i]+" WHERE (level, chunk, kind, owner, endpoint) IN (SELECT level, chunk, kind, owner, endpoint FROM "+statsTables[i]+
+					" WHERE level = ? AND chunk = ? AND kind = ? AND owner = ? LIMIT ?)", at.level, at.chunk, int64(kind), gone, limit)
+				if err != nil {
+					return removed, false, err
+				}
+				removed += n
+				if limit -= n; limit <= 0 {
+					return removed, true, nil
+				}
 			}
 		}
 	}

@@ -8,7 +8,8 @@ CREATE TABLE stats_log (
     data  BLOB NOT NULL
 ) STRICT;
 
--- Pages of slots. The key begins with the time, so that the pages of the present are close together, and those of the past go in one piece.
+-- Pages of slots. The key begins with the time, so that the pages of the present are close together, and those of the past go in one piece. Latencies are
+-- apart, since they are long, and a question about all endpoints reads their counts alone.
 CREATE TABLE stats (
     level    INTEGER NOT NULL,
     chunk    INTEGER NOT NULL,
@@ -16,10 +17,18 @@ CREATE TABLE stats (
     owner    BLOB NOT NULL,
     endpoint BLOB NOT NULL,
     counts   BLOB NOT NULL,
+    causes   BLOB NOT NULL,
+    PRIMARY KEY (level, chunk, kind, owner, endpoint)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE stats_latency (
+    level    INTEGER NOT NULL,
+    chunk    INTEGER NOT NULL,
+    kind     INTEGER NOT NULL,
+    owner    BLOB NOT NULL,
+    endpoint BLOB NOT NULL,
     latency  BLOB NOT NULL,
-    causes   BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX stats_key ON stats (level, chunk, kind, owner, endpoint);
+    PRIMARY KEY (level, chunk, kind, owner, endpoint)
+) STRICT, WITHOUT ROWID;
 
 -- When the history begins: one row.
 CREATE TABLE stats_begin (
